@@ -21,7 +21,6 @@ from scrapy_dripper.output.items import (
     CodeBlock,
     Deleted,
     Emphasis,
-    Footnote,
     Footnotes,
     Formula,
     Image,
@@ -45,11 +44,10 @@ from scrapy_dripper.output.items import (
 )
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.reader import trimmed
-from scrapy_dripper.output.text import is_longer, line_text
+from scrapy_dripper.output.text import line_text
 
 T = TypeVar("T")
-Fits: TypeAlias = "Callable[[Items, int], bool]"
-"""Returns whether items fit into a fraction of the available space: ``fits(items, 2)`` means one half."""
+Fits: TypeAlias = "Callable[[Items], bool]"
 
 _WRAPPERS = (Link, Emphasis, Strong, Deleted)
 # Zero-width matches after the end of a sentence. The space before the next sentence belongs to that sentence.
@@ -69,22 +67,23 @@ def cut(item: Item, fits: Fits) -> list[Items]:
     a table is repeated in every part, unless it takes more than half of the space. Everything else occurs in one part
     only.
     """
-    if fits((item,), 1):
+    if fits((item,)):
         return [(item,)]
     match item:
         case Paragraph():
             return [(Paragraph(runs),) for runs in _cut_runs(item.runs, fits, 0)]
         case CodeBlock():
-            lines = item.text.split("\n")
-            return [(part,) for part in _packed(lines, lambda some, _: replace(item, text="\n".join(some)), fits)]
+            return _packed(item.text.split("\n"), lambda some, _: replace(item, text="\n".join(some)), fits)
         case Table():
             return _cut_table(item, fits)
         case List():
             return _cut_list(item, fits)
         case Quote():
-            return _cut_quote(item, fits)
+            parts = _cut_items(item.items, lambda some: replace(item, items=some), fits)
+            first, *others = parts or [()]
+            return [(replace(item, items=first),), *((replace(item, items=part, caption=()),) for part in others)]
         case Footnotes():
-            return _cut_footnotes(item, fits)
+            return _packed(item.notes, lambda some, _: Footnotes(tuple(some)), fits)
         case Title() | Formula() | Image() | Video() | Audio() | Rule():
             return [(item,)]
         case _:
@@ -97,7 +96,7 @@ def last_sentences(paragraph: Paragraph, fits: Fits) -> Items:
     none, some = len(pieces), 0  # binary search for the first sentence that fits
     while some < none:
         middle = (some + none) // 2
-        if fits((Paragraph(_joined(pieces[middle:])),), 1):
+        if fits((Paragraph(_joined(pieces[middle:])),)):
             none = middle
         else:
             some = middle + 1
@@ -129,16 +128,33 @@ def _groups(units: Sequence[T], fit: Callable[[Sequence[T]], bool]) -> list[Sequ
     return groups
 
 
-def _packed(units: Sequence[T], make: Callable[[Sequence[T], bool], Item], fits: Fits) -> list[Item]:
-    """Return the items made from groups of units. The second argument of ``make`` is True for the first group."""
-    groups = _groups(units, lambda some: fits((make(some, True),), 1))
-    return [make(group, not number) for number, group in enumerate(groups)]
+def _packed(units: Sequence[T], make: Callable[[Sequence[T], bool], Item], fits: Fits) -> list[Items]:
+    """Return the items made from groups of units. The second argument of ``make`` is True for the first group.
+
+    A list entry or a footnote that does not fit is cut. Its first part keeps the mark; the others are its content.
+    """
+    parts: list[Items] = []
+    for group in _groups(units, lambda some: fits((make(some, True),))):
+        made = make(group, not parts)
+        name = {List: "items", Footnotes: "notes"}.get(type(made), "")
+        if not name or len(group) > 1 or fits((made,)):
+            parts.append((made,))
+            continue
+        (entry,) = getattr(made, name)
+
+        def wrap(some: Items, made: Any = made, name: str = name, entry: Any = entry) -> Item:
+            wrapped: Item = replace(made, **{name: (replace(entry, items=some),)})
+            return wrapped
+
+        first, *others = _cut_items(entry.items, wrap, fits) or [()]
+        parts += [(wrap(first),), *others]
+    return parts
 
 
 # ---------------------------------------------------------------------- lines of text
 def _cut_runs(runs: Runs, fits: Fits, level: int) -> Iterator[Runs]:
     def fit(units: Sequence[list[Run]]) -> bool:
-        return fits((Paragraph(_joined(units)),), 1)
+        return fits((Paragraph(_joined(units)),))
 
     for group in _groups(_units(runs, level), fit):
         joined = _joined(group)
@@ -208,78 +224,34 @@ def _trimmed(runs: Runs) -> Runs:
 
 
 # ---------------------------------------------------------------------- containers
-def _cut_items(items: Items, wrap: Callable[[Items], Item], fits: Fits) -> Iterator[Items]:
-    """Yield groups of items that fit once they are wrapped. Cut items that do not fit."""
+def _cut_items(items: Items, wrap: Callable[[Items], Item], fits: Fits) -> list[Items]:
+    """Return groups of items that fit once they are wrapped. Cut items that do not fit."""
 
-    def inside(some: Items, share: int) -> bool:
-        return fits((wrap(some),), share)
+    def inside(some: Sequence[Item]) -> bool:
+        return fits((wrap(tuple(some)),))
 
-    for group in _groups(items, lambda some: inside(tuple(some), 1)):
-        if len(group) == 1:
-            yield from cut(group[0], inside)
-        else:
-            yield tuple(group)
-
-
-def _cut_quote(quote: Quote, fits: Fits) -> list[Items]:
-    parts = _cut_items(quote.items, lambda some: replace(quote, items=some), fits)
-    return [(replace(quote, items=part, caption=() if number else quote.caption),) for number, part in enumerate(parts)]
+    parts: list[Items] = []
+    for group in _groups(items, inside):
+        parts += cut(group[0], inside) if len(group) == 1 else [tuple(group)]
+    return parts
 
 
 def _cut_list(item: List, fits: Fits) -> list[Items]:
     numbers: list[int] = []
     for entry in item.items:
         numbers.append(entry.number if entry.number is not None else numbers[-1] + 1 if numbers else item.start)
-    units: list[list[tuple[ListItem, int]]] = []  # entries, or terms with all their definitions
-    for entry, number in zip(item.items, numbers, strict=True):
-        if units and item.kind == "definition" and not entry.terms:
-            units[-1].append((entry, number))
-        else:
-            units.append([(entry, number)])
 
-    def make(some: Sequence[Sequence[tuple[ListItem, int]]]) -> List:
-        (first, start), *others = chain.from_iterable(some)
-        entries = (replace(first, number=None), *(entry for entry, _ in others))
-        return replace(item, items=entries, start=start if item.kind == "ordered" else item.start)
+    def make(some: Sequence[tuple[ListItem, int]], _first: bool) -> List:
+        entries = (replace(some[0][0], number=None), *(entry for entry, _ in some[1:]))
+        return replace(item, items=entries, start=some[0][1] if item.kind == "ordered" else item.start)
 
-    parts: list[Items] = []
-    for group in _groups(units, lambda some: fits((make(some),), 1)):
-        made = make(group)
-        if len(group) > 1 or fits((made,), 1):
-            parts.append((made,))
-        elif len(group[0]) > 1:
-            for one in group[0]:
-                parts += _cut_entry(make([[one]]), fits)
-        else:
-            parts += _cut_entry(made, fits)
-    return parts
-
-
-def _cut_entry(item: List, fits: Fits) -> list[Items]:
-    """Cut a list with a single entry. The first part keeps the list marker; the others are the entry's content."""
-    entry = item.items[0]
-    parts = list(_cut_items(entry.items, lambda some: replace(item, items=(replace(entry, items=some),)), fits))
-    first = replace(item, items=(replace(entry, items=parts[0] if parts else ()),))
-    return [(first,), *parts[1:]]
-
-
-def _cut_footnotes(footnotes: Footnotes, fits: Fits) -> list[Items]:
-    parts: list[Items] = []
-    for group in _groups(footnotes.notes, lambda some: fits((Footnotes(tuple(some)),), 1)):
-        note = group[0]
-        if len(group) > 1 or not note.items:
-            parts.append((Footnotes(tuple(group)),))
-            continue
-        label = note.label
-        first, *others = _cut_items(note.items, lambda some, label=label: Footnotes((Footnote(label, some),)), fits)  # type: ignore[misc]
-        parts += [(Footnotes((Footnote(label, first),)),), *others]
-    return parts
+    return _packed(list(zip(item.items, numbers, strict=True)), make, fits)
 
 
 def _cut_table(table: Table, fits: Fits) -> list[Items]:
     head, body = table.rows[: table.header_rows], table.rows[table.header_rows :]
     # A header that takes most of the space is not repeated; its rows are treated like the others.
-    repeated = bool(head) and fits((_with_rows(table, head, len(head), False),), 2)
+    repeated = bool(head) and fits((_with_rows(table, head + head, len(head), False),))
     rows = body if repeated else table.rows
     units: list[list[tuple[Any, ...]]] = []
     spanned = 0  # number of rows that a cell above spans
@@ -296,7 +268,7 @@ def _cut_table(table: Table, fits: Fits) -> list[Items]:
             return _with_rows(table, (*head, *inside), len(head), first)
         return _with_rows(table, inside, table.header_rows if first and len(inside) > len(head) else 0, first)
 
-    return [(part,) for part in _packed(units, make, fits)] if units else [(table,)]
+    return _packed(units, make, fits) if units else [(table,)]
 
 
 def _with_rows(table: Table, rows: tuple[Any, ...], header_rows: int, first: bool) -> Table:
@@ -458,12 +430,6 @@ class _Packer:
     def _fits(self, length: int) -> bool:
         return (self._length + self._between if self._items else 0) + length <= self._size
 
-    def _fits_in(self, items: Items, size: int) -> bool:
-        """Return True if items are not longer than a size. What is nested deep would be written once for each level."""
-        if self._measure is len and is_longer(items, size):
-            return False
-        return self._length_of(items) <= size
-
     def _place(self, item: Item, length: int, section: _Section) -> None:
         if not self._items and type(item) is Rule:
             return
@@ -479,7 +445,7 @@ class _Packer:
         if self._overlap and type(item) is Paragraph:
             taken = max(taken, self._overlap + self._between)
         room = max(self._size - taken, self._size // 4)
-        for number, part in enumerate(cut(item, lambda some, share: self._fits_in(some, room // share))):
+        for number, part in enumerate(cut(item, lambda some: self._length_of(some) <= room)):
             length = self._length_of(part)
             self._begin_if_full(length, section, number > 0)
             self._append(part, length)
@@ -515,7 +481,7 @@ class _Packer:
             length = self._length_of((item,))
             if length > left:
                 if type(item) is Paragraph:
-                    tail += last_sentences(item, lambda some, _, left=left: self._length_of(some) <= left)  # type: ignore[misc]
+                    tail += last_sentences(item, lambda some, left=left: self._length_of(some) <= left)  # type: ignore[misc]
                 break
             tail.append(item)
             left -= length + self._between

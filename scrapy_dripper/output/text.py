@@ -64,28 +64,6 @@ def line_text(runs: Sequence[Run]) -> str:
     return "".join([_RUNS[type(run)](run) for run in runs])
 
 
-def is_longer(items: Sequence[Item], most: int) -> bool:
-    """Return True if items have more than ``most`` characters of text, apart from white space, formulas and labels.
-
-    However they are written, they take more space then. The text is only read until this is known.
-    """
-    held: list[Any] = list(items)
-    while held:
-        one = held.pop()
-        if type(one) is tuple:
-            held += one
-        elif type(one) in (Text, Code, CodeBlock):
-            most -= len("".join(one.text[: 2 * most + 100].split()))
-            if most < 0:
-                return True
-        else:
-            held += [inside for name in _HOLDS if (inside := getattr(one, name, ()))]
-    return False
-
-
-_HOLDS = ("runs", "items", "rows", "terms", "notes")
-
-
 def _line(item: Any, lines: list[str]) -> None:
     written = line_text(item.runs)
     if written:

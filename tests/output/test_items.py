@@ -79,7 +79,7 @@ HANDLERS: dict[str, Callable[[Item], Any]] = {
     "Markdown": lambda item: markdown((item,)),
     "links": lambda item: outlinks((item,)),
     "chunks": lambda item: chunks((item,), URL, size=50),
-    "parts": lambda item: cut(item, lambda _items, _share: False),
+    "parts": lambda item: cut(item, lambda _items: False),
     "HTML": lambda item: table_html(in_a_table(item)),
     "a line of a cell": lambda item: linear(in_a_table(item)),
     "no images": lambda item: only((item,), [kind.type for kind in EXAMPLES if kind is not Image]),
