@@ -16,8 +16,7 @@ from scrapy_dripper.output.hidden import hidden_nodes
 from scrapy_dripper.output.images import player
 from scrapy_dripper.output.styles import heading_of, numerals_of, tag_of
 from scrapy_dripper.output.urls import script_url, unsafe_source_set, unsafe_url
-from scrapy_dripper.page.page import Flag, Page, Tree, block_behind, by_owner, is_gap
-from scrapy_dripper.page.styles import Styles
+from scrapy_dripper.page.page import Flag, Page, Styles, Tree, block_behind, by_owner, is_gap
 from scrapy_dripper.page.tags import KINDS, LOOSE, MEDIA, PLAYERS, SILENT, TAGS, UNSEEN, Kind, tag_mask
 from scrapy_dripper.page.vocabulary import BESIDE, either
 

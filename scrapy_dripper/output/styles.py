@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from scrapy_dripper.page.styles import Styles
+from scrapy_dripper.page.page import Styles
 
 if TYPE_CHECKING:
     from lxml import etree
