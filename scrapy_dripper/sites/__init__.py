@@ -1,5 +1,6 @@
 """Site memory and templates: use the pages of a host seen so far to label the blocks of another one."""
 
+from scrapy_dripper.sites.hosts import Hosts
 from scrapy_dripper.sites.memory import SiteMemory
 from scrapy_dripper.sites.places import digest, hashes, parts_of, places
 from scrapy_dripper.sites.repeated import furniture
@@ -8,6 +9,7 @@ from scrapy_dripper.sites.template import Outcome, Said, read_lesson, say, unpac
 from scrapy_dripper.sites.templates import Templates, is_audited
 
 __all__ = [
+    "Hosts",
     "MemoryFileError",
     "Outcome",
     "Said",
