@@ -14,6 +14,8 @@ SETS ?= $(if $(filter file,$(origin DATA)),$(wildcard .cache/elsewhere .cache/si
 FACTS ?= $(if $(filter file,$(origin DATA)),$(wildcard .cache/facts))
 PEERS ?= trafilatura,trafilatura-no-comments,resiliparse
 ARGS ?=
+EXTRAS ?= dev
+PACKAGES ?=
 PYTEST ?= pytest
 JOBS ?= -n 4 --dist worksteal
 
@@ -47,7 +49,7 @@ crawl-js: $(VENV)/.installed-playwright  ## Crawl a page that JavaScript writes 
 	  || '$(VENV)/bin/python' -m playwright install chromium
 	@'$(VENV)/bin/python' example_project/crawl.py --js $(ARGS)
 
-corpus-demo: $(VENV_CORPUS)/.installed-corpus  ## Archive the example site, extract and clean the archives, print a report
+corpus-demo: $(VENV_CORPUS)/.installed-corpus  ## Archive the example site, extract and clean the archives
 	@'$(VENV_CORPUS)/bin/python' example_project/corpus.py $(ARGS)
 
 # Tests of crawls often wait, so four at a time keep two cores busy. They start many processes, which should find
@@ -60,8 +62,9 @@ test: $(VENV_TEST)/.installed-dev  ## Run the tests in their own virtualenv; ARG
 test-corpus: $(VENV_CORPUS)/.installed-corpus  ## Run the tests of archives, with datatrove and Parquet
 	@'$(VENV_CORPUS)/bin/python' -m $(PYTEST) tests/corpus $(ARGS)
 
+# A file makes its models once, so its tests stay together.
 test-export: $(VENV_EXPORT)/.installed-export  ## Run the tests of export and training, with torch
-	@'$(VENV_EXPORT)/bin/python' -m $(PYTEST) tests/workshop/export tests/workshop/training/test_network.py tests/workshop/training/qwen3 $(ARGS)
+	@OMP_NUM_THREADS=1 '$(VENV_EXPORT)/bin/python' -m $(PYTEST) $(if $(JOBS),-n 2 --dist loadfile) tests/workshop/export tests/workshop/training/test_network.py tests/workshop/training/qwen3 $(ARGS)
 
 # Code that needs torch or datatrove is tested in separate virtualenvs. Only lines that no run reaches count as missing.
 coverage: $(VENV_TEST)/.installed-dev  ## Run all tests, including those with torch, and list the lines that none reaches
@@ -120,7 +123,7 @@ $(VENV)/.installed-playwright: pyproject.toml setup.cfg
 	$(call install,$(VENV),cpu$(comma)playwright)
 
 $(VENV_TEST)/.installed-dev: pyproject.toml setup.cfg constraints.txt
-	$(call install,$(VENV_TEST),dev,-c constraints.txt)
+	$(call install,$(VENV_TEST),$(EXTRAS),-c constraints.txt $(PACKAGES))
 
 $(VENV_CORPUS)/.installed-corpus: pyproject.toml setup.cfg constraints.txt
 	$(call install,$(VENV_CORPUS),cpu$(comma)corpus$(comma)tokenizers,-c constraints.txt spacy fasteners pyahocorasick pytest hypothesis 'coverage[toml]>=7.10')
@@ -129,5 +132,5 @@ $(VENV_DOCS)/.installed-docs: pyproject.toml setup.cfg constraints.txt
 	$(call install,$(VENV_DOCS),docs,-c constraints.txt)
 
 $(VENV_EXPORT)/.installed-export: pyproject.toml setup.cfg
-	$(call install,$(VENV_EXPORT),export$(comma)train,pytest hypothesis 'coverage[toml]>=7.10')
+	$(call install,$(VENV_EXPORT),export$(comma)train,pytest pytest-xdist hypothesis 'coverage[toml]>=7.10')
 

@@ -3,159 +3,142 @@
 from __future__ import annotations
 
 import argparse
-import json
-import re
-import signal
-import subprocess
+import faulthandler
+import hashlib
+import multiprocessing
 import sys
-import threading
 import time
+import warnings
 from pathlib import Path
 from random import Random
 
-from fuzz import cases, limits
-from fuzz.minimise import outcome, review
-from fuzz.seeds import ROOT, write_seeds
-from fuzz.state import Shared, State, cpu_seconds, resident
+from fuzz import cases
+from fuzz.checks import BrokenError
+from fuzz.mutate import mutate, soup
+from fuzz.trial import LEAST, Cost, attempt, finding_name, outcome, review, seconds
 
-MOST_MEMORY = 2_500_000_000
-"""Memory limit of the fuzzing process, in bytes. Inputs that take more are findings, and the process is restarted."""
+ROOT = Path(__file__).parents[1]
+SEEDS = (ROOT / "tests" / "structured", ROOT / "tests" / "fuzz" / "regressions")
+MAX_LEN = 12_000
+"""Maximum size of an input in bytes, before a piece of it is repeated."""
+REPEATING = 0.005
+"""Share of inputs in which a piece is repeated. Long documents reach more code, and would dominate the inputs."""
 
-_coverage = re.compile(rb"\bcov: (\d+) ft: (\d+) corp: (\d+)").search
 
-
-class Watch:
-    """Starts the fuzzing process, shows its progress, and restarts it after an input that stops it."""
+class Search:
+    """Mutates inputs, and keeps those that reach new lines or cost more for their size than any before."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder = folder
-        self.seed = seed
-        self.shared = Shared(folder / "state")
-        self.coverage = self.first_coverage = self.corpus = 0
-        self.deaths = 0
-        self.process: subprocess.Popen[bytes] | None = None
+        self.chance = Random(seed)
+        self.pool: list[bytes] = []
+        self.reached: set[object] = set()
+        self.records: dict[tuple[str, int], float] = {}
+        """The most of a measure per character, by its name and the magnitude of the document's size."""
+        self.inputs = 0
 
-    def run(self, seconds: float) -> None:
-        """Fuzz for a number of seconds."""
-        start = shown = time.monotonic()
-        before = self.shared.read().inputs
-        terminal = sys.stderr.isatty()
-        try:
-            while (now := time.monotonic()) < start + seconds:
-                if self.process is None or self.process.poll() is not None:
-                    self._died()
-                    self._start()
-                time.sleep(0.2)
-                self._check_present()
-                if now - shown >= (1 if terminal else 30):
-                    shown = now
-                    line = self._line(self.shared.read(), before, now - start)
-                    print(f"\r{line}" if terminal else line, end="" if terminal else "\n", file=sys.stderr, flush=True)
-        except KeyboardInterrupt:
-            pass
-        finally:
-            self._stop()
-            print(f"\r{self._line(self.shared.read(), before, time.monotonic() - start)}", file=sys.stderr)
+    def run(self, until: float) -> None:
+        """Try the seeds and what was kept earlier, and then inputs made from them, until a time of the clock."""
+        kept = sorted((self.folder / "corpus").iterdir())
+        pages = [path.read_bytes() for root in SEEDS for path in sorted(root.rglob("*.html"))]
+        waiting = [*(path.read_bytes() for path in kept), *(bytes(cases.HEADER) + page[:MAX_LEN] for page in pages)]
+        shown = start = time.monotonic()
+        while time.time() < until:
+            self.try_one(waiting.pop() if waiting else self.new())
+            if time.monotonic() > shown + 30 or time.time() >= until:
+                shown = time.monotonic()
+                most = max((value for (name, _), value in self.records.items() if name == "steps"), default=0)
+                found = len(list((self.folder / "findings").glob("*.input")))
+                print(f"{self.inputs:,} inputs, {self.inputs / (shown - start):.1f}/s, {len(self.reached):,} lines, "
+                      f"{len(self.pool):,} kept, at most {most:.0f} steps per character, {found} findings",
+                      file=sys.stderr, flush=True)  # fmt: skip
 
-    def _line(self, state: State, before: int, seconds: float) -> str:
-        done = state.inputs - before
-        return (
-            f"{int(seconds) // 60}:{int(seconds) % 60:02} {done:,} inputs, {done / max(seconds, 1e-9):.0f}/s, "
-            f"coverage {self.coverage:,} (+{max(0, self.coverage - self.first_coverage):,}), corpus {self.corpus:,}, "
-            f"slowest {state.slowest:.1f} s, largest {state.largest:,}, most memory +{state.grown / 1e6:.0f} MB, "
-            f"most {state.rate:.1f} s for 100 kB, output {state.factor:.0f} times, "
-            f"findings {len(list((self.folder / 'findings').glob('*.input')))}  "
-        )
+    def new(self) -> bytes:
+        """Return another input: one that was kept with some damage or other choices, or a new one."""
+        chance = self.chance
+        data, other = chance.choice(self.pool or [b""]), chance.choice(self.pool or [b""])
+        header, body = bytearray(data[: cases.HEADER].ljust(cases.HEADER, b"\0")), data[cases.HEADER :]
+        if chance.random() < 0.3:
+            for _ in range(chance.choice((1, 1, 2, 4, cases.HEADER))):
+                header[chance.randrange(cases.HEADER)] = chance.randrange(256)
+        body = soup(chance) if chance.random() < 0.2 else mutate(body, chance, other[cases.HEADER :])
+        choices = bytes(header) if chance.random() < REPEATING else cases.not_repeated(bytes(header))
+        return choices + body[:MAX_LEN]
 
-    def _start(self) -> None:
-        command = [sys.executable, "-m", "fuzz.target", str(self.folder), "--seed", str(self.seed + self.deaths)]
-        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        threading.Thread(target=self._listen, args=(self.process,), daemon=True).start()
+    def try_one(self, data: bytes) -> None:
+        """Try an input. A finding does not end the search, because there may be others after it."""
+        self.inputs += 1
+        case = cases.decode(data)
+        (self.folder / "present").write_bytes(data)
+        with (self.folder / "stacks").open("w") as stacks:
+            # Also ends what native code does; tracing takes most of the time.
+            faulthandler.dump_traceback_later(20 + 50 * seconds(case), file=stacks, exit=True)
+            try:
+                cost = attempt(case)
+            except BrokenError as broken:
+                path = self.folder / "findings" / f"{finding_name(broken)}.input"
+                if not path.exists():
+                    path.write_bytes(data)
+                return
+            finally:
+                faulthandler.cancel_dump_traceback_later()
+        if self.is_new(len(case.html), cost):
+            self.pool.append(data)
+            (self.folder / "corpus" / hashlib.sha1(data).hexdigest()).write_bytes(data)
 
-    def _listen(self, process: subprocess.Popen[bytes]) -> None:
-        """Read the coverage that libFuzzer reports. Keep its other output, which shows why a process ended."""
-        assert process.stdout is not None
-        with (self.folder / "log").open("ab") as log:
-            for line in process.stdout:
-                match = _coverage(line)
-                if match is None or b"INITED" in line:
-                    log.write(line)
-                    log.flush()
-                if match is not None:
-                    self.coverage, self.corpus = int(match[1]), int(match[3])
-                    if b"INITED" in line:
-                        self.first_coverage = self.first_coverage or self.coverage
+    def is_new(self, size: int, cost: Cost) -> bool:
+        """Note the lines and the records of an input. Return True if there are new ones.
 
-    def _check_present(self) -> None:
-        """End the process if its current input takes too much time or memory."""
-        process = self.process
-        state = self.shared.read()
-        if process is None or process.poll() is not None:
-            return
-        try:
-            used, memory = cpu_seconds(process.pid), resident(process.pid)
-        except OSError:
-            return
-        if memory > MOST_MEMORY:
-            self._save("memory-process", f"{memory / 1e6:.0f} MB in memory")
-        elif state.started and used - state.started > 5 + limits.INSTRUMENTED * limits.HANG * limits.seconds(
-            len(cases.decode(self.shared.read_input()).html), trafilatura=True
-        ):
-            process.send_signal(signal.SIGUSR1)
-            time.sleep(0.5)
-            self._save("hang", (self.folder / "stacks").read_text()[:2_000])
-        else:
-            return
-        self._stop()
+        A record must be a fifth higher. Small documents cost more for their size, so each magnitude has its own.
+        """
+        is_new = not cost.lines <= self.reached
+        self.reached |= cost.lines
+        size = max(size, LEAST)
+        for name, value in (("steps", cost.steps / size), ("output", cost.output / size)):
+            if value > 1.2 * self.records.get((name, size.bit_length()), 0.0):
+                self.records[name, size.bit_length()] = value
+                is_new = True
+        return is_new
 
-    def _died(self) -> None:
-        """Keep the input during which the process ended, if there is one."""
-        state = self.shared.read()
-        if self.process is not None and state.started:
-            self._save(f"died{self.process.returncode}", f"the process ended with {self.process.returncode}")
-        if self.process is not None:
-            self.deaths += 1
-            if self.deaths > 200:
-                raise SystemExit(f"The fuzzing process ends again and again: see {self.folder / 'log'}")
 
-    def _save(self, name: str, detail: str) -> None:
-        path = self.folder / "findings" / f"{name}-{self.deaths}-{int(time.time())}.input"
-        path.write_bytes(self.shared.read_input())
-        path.with_suffix(".json").write_text(json.dumps([name, detail]))
-        state = self.shared.read()
-        state.started = 0.0
-        self.shared.write(state)
+def _search(folder: Path, seed: int, until: float) -> None:
+    warnings.simplefilter("error", RuntimeWarning)
+    Search(folder, seed).run(until)
 
-    def _stop(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
+
+def fuzz(folder: Path, seed: int, minutes: float) -> list[tuple[Path, str]]:
+    """Search in a process, and start another one after an input that ends it. Return what was found."""
+    for name in ("corpus", "findings"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    until = time.time() + 60 * minutes
+    for i in range(200):
+        process = multiprocessing.get_context("fork").Process(target=_search, args=(folder, seed + i, until))
+        process.start()
+        process.join()
+        if process.exitcode == 0:
+            break
+        print((folder / "stacks").read_text(), file=sys.stderr)
+        (folder / "present").replace(folder / "findings" / f"died-{seed + i}.input")
+    print("Making the findings small ...", file=sys.stderr)
+    return review(folder / "findings")
 
 
 def main() -> int:
     """Fuzz, and then minimise the findings. Return 1 if there are any."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description="Fuzz the extraction of main content.")
     parser.add_argument("--minutes", type=float, default=10.0, help="how long (default: %(default)s)")
-    parser.add_argument(
-        "--folder", type=Path, default=ROOT / ".cache" / "fuzz", help="where corpus and findings are kept"
-    )
+    parser.add_argument("--folder", type=Path, default=ROOT / ".cache" / "fuzz", help="keeps corpus and findings")
     parser.add_argument("--seed", type=int, default=1, help="of what is drawn by chance (default: %(default)s)")
     parser.add_argument("--try", type=Path, dest="once", metavar="FILE", help="only try a file of a finding again")
     arguments = parser.parse_args()
     if arguments.once is not None:
-        found = outcome(arguments.once.read_bytes())
-        print(cases.decode(arguments.once.read_bytes()))
-        print(found or "nothing found")
+        data = arguments.once.read_bytes()
+        found = outcome(data)
+        print(cases.decode(data), found or "nothing found", sep="\n")
         return 1 if found else 0
-    folder: Path = arguments.folder.resolve()
-    (folder / "findings").mkdir(parents=True, exist_ok=True)
-    if not (folder / "corpus").is_dir():
-        print(f"{write_seeds(folder / 'corpus', Random(arguments.seed)):,} seeds", file=sys.stderr)
-    Watch(folder, arguments.seed).run(60 * arguments.minutes)
-    print("Making the findings small ...", file=sys.stderr)
-    reviewed = review(folder / "findings")
-    for path, found in reviewed:
-        print(f"{path}\n    {found.detail}")
+    reviewed = fuzz(arguments.folder.resolve(), arguments.seed, arguments.minutes)
+    for path, detail in reviewed:
+        print(f"{path}\n    {detail}")
     print(f"{len(reviewed)} findings")
     return 1 if reviewed else 0
 

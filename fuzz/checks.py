@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from itertools import compress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,11 +79,11 @@ def run(case: Case) -> Extraction:
     """Return the extraction of a case. Raise :exc:`BrokenError` if there is none, or not exactly one."""
     _listen()
     _swallowed.errors.clear()
-    extractor = _extractor(case.engine)
-    extractor.engine.seed = case.seed  # type: ignore[attr-defined]
-    extractor.engine.page = None  # type: ignore[attr-defined]
+    one = extractor(case.engine)
+    one.engine.seed = case.seed  # type: ignore[attr-defined]
+    one.engine.page = None  # type: ignore[attr-defined]
     try:
-        found = extractor.extract([_document(case)])
+        found = one.extract([Document(case.html, case.url, case.charset, case.config)])
     except Exception as error:
         raise BrokenError("raises", where(error)) from error
     if len(found) != 1 or not isinstance(found[0], Extraction):
@@ -90,13 +91,10 @@ def run(case: Case) -> Extraction:
     return found[0]
 
 
-def check(case: Case, found: Extraction, *, thorough: bool = True) -> None:
-    """Check the extraction of a case, and that it is reproducible. Raise :exc:`BrokenError` for a broken promise.
-
-    ``thorough`` adds the checks that cost as much as the extraction itself: both profiles and the rendered Markdown.
-    """
+def check(case: Case, found: Extraction) -> None:
+    """Check the extraction of a case, and that it is reproducible. Raise :exc:`BrokenError` for a broken promise."""
     _same(found, run(case))
-    page: Page | None = _extractor(case.engine).engine.page  # type: ignore[attr-defined]
+    page: Page | None = extractor(case.engine).engine.page  # type: ignore[attr-defined]
     _errors(case, found)
     _shape(case, found, page)
     _strings(found)
@@ -105,36 +103,22 @@ def check(case: Case, found: Extraction, *, thorough: bool = True) -> None:
         _safe(found)
         if page is not None and found.labels and any(found.labels):
             _subtree(case, found, page)
-    if thorough:
-        _profiles(case)
-        _rendered(found)
+    _profiles(case)
+    _rendered(found)
 
 
 def where(error: BaseException) -> str:
-    """Return a text that identifies an exception: its type, and the innermost functions of its traceback."""
+    """Return a text that identifies an exception: its type, and the innermost function of the package."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if "/scrapy_dripper/" in frame.filename] or frames
-    last = f"{ours[-1].filename.rpartition('/scrapy_dripper/')[2]}:{ours[-1].name}" if ours else "?"
-    inner = (
-        "" if not frames or frames[-1] is ours[-1] else f" in {frames[-1].filename.split('/')[-1]}:{frames[-1].name}"
-    )
-    return f"{type(error).__name__} at {last}{inner}: {str(error)[:150]}"
-
-
-def load_engines() -> None:
-    """Load the engines in advance, so that no input has to wait for it."""
-    _extractor("tagger")
+    ours = [f"{Path(one.filename).name}:{one.name}" for one in frames if "/scrapy_dripper/" in one.filename]
+    return f"{type(error).__name__} at {ours[-1] if ours else '?'}: {str(error)[:150]}"
 
 
 @cache
-def _extractor(engine: str) -> Extractor:
-    made: Any = {
-        "random": lambda: Drawn("native"),
-        "v1.0": lambda: Drawn("v1.0"),
-        "failing": lambda: Failing("native"),
-        "tagger": Tagger,
-    }[engine]()
-    return Extractor(Case("").config, made)
+def extractor(engine: str) -> Extractor:
+    """Return the extractor with an engine of a case."""
+    made: Any = Tagger if engine == "tagger" else Failing if engine == "failing" else Drawn
+    return Extractor(Case("").config, made("v1.0" if engine == "v1.0" else "native"))
 
 
 @cache
@@ -145,10 +129,6 @@ def _listen() -> None:
     log.propagate = False
     for name in ("trafilatura", "htmldate", "courlan"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-
-
-def _document(case: Case) -> Document:
-    return Document(case.html, case.url, case.charset, case.config)
 
 
 def _errors(case: Case, found: Extraction) -> None:
@@ -221,10 +201,8 @@ def _content(found: Extraction) -> None:
 
 @cache
 def _schema() -> Any:
-    try:
-        from jsonschema_rs import Draft202012Validator  # type: ignore[import-not-found, unused-ignore]
-    except ImportError:  # a hundred times slower, but fast enough for tests
-        from jsonschema import Draft202012Validator  # type: ignore[import-untyped, unused-ignore]
+    from jsonschema import Draft202012Validator  # type: ignore[import-untyped, unused-ignore]
+
     return Draft202012Validator(schema())
 
 
@@ -259,7 +237,7 @@ def _subtree(case: Case, found: Extraction, page: Page) -> None:
     if page_is_native(page):
         expected = _words("".join(compress(texts, found.labels)))
         if not (is_part(again, expected) if hides else again == expected):
-            raise BrokenError("parses again", _first_difference(again, expected))
+            raise BrokenError("parses again", _difference(again, expected))
         return
     tree = _words("".join(page.tree.nodes[0].itertext()))  # its blocks leave out text that is shown elsewhere
     if not is_part(again, tree):
@@ -289,12 +267,6 @@ class _Text:
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
-
-    def start(self, tag: str, attributes: object) -> None:
-        """Ignore a tag."""
-
-    def end(self, tag: str) -> None:
-        """Ignore a tag."""
 
     def data(self, data: str) -> None:
         """Keep text."""
@@ -337,11 +309,6 @@ def _difference(part: str, whole: str) -> str:
     rest = iter(whole)
     at = next((i for i, character in enumerate(part) if character not in rest), len(part))
     return f"{part[max(0, at - 20) : at]!r} is followed by {part[at : at + 20]!r}"
-
-
-def _first_difference(got: str, expected: str) -> str:
-    at = next((i for i, (a, b) in enumerate(zip(got, expected, strict=False)) if a != b), min(len(got), len(expected)))
-    return f"{got[max(0, at - 10) : at + 20]!r} for {expected[max(0, at - 10) : at + 20]!r}"
 
 
 # ------------------------------------------------------------------------------------------------------- thorough ones

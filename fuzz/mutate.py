@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from random import Random
 
-from fuzz.grammar import piece
-
-_token = re.compile(rb"<[^<>]*>|[^<]+|<").findall
-_name = re.compile(rb"</?([a-zA-Z][^\s/>]*)").match
+tokens_of = re.compile(rb"<[^<>]*>|[^<]+|<").findall
+_is_tag = re.compile(rb"</?[a-zA-Z]").match
 
 TAGS = (
     b"div p span a b i em strong h1 h2 h3 h6 ul ol li dl dt dd table tr td th thead tbody tfoot caption "
@@ -80,211 +77,68 @@ _RECODINGS = (
     ("utf-7", b""),
 )  # fmt: skip
 
-Tokens = list[bytes]
+_BREAKS = (b"", b"<", b">", b"/", b'"', b"'", b"=", b" ", b"\0", b"\xff")
 
 
 def mutate(html: bytes, chance: Random, other: bytes = b"") -> bytes:
     """Return a document with one to eight changes, mostly to its tags. Pieces are also taken from ``other``."""
-    tokens: Tokens = _token(html) or [b""]
     for _ in range(chance.choice((1, 1, 1, 2, 2, 3, 4, 8))):
-        tokens = chance.choice(_CHANGES)(tokens, chance, other) or [b""]
-    html = b"".join(tokens)
+        html = _changed(html, chance, other)
     if chance.random() < 0.04:
-        html = _recoded(html, chance)
-    if chance.random() < 0.02:
-        html = html[: chance.randrange(len(html) + 1)]
+        codec, declared = chance.choice(_RECODINGS)
+        meta = b"<meta charset=%s>" % declared if declared and chance.random() < 0.7 else b""
+        html = (meta + html).decode("utf-8", "replace").encode(codec, "xmlcharrefreplace")
     return html
 
 
 def soup(chance: Random) -> bytes:
     """Return a document of tags, snippets and numbered words in random order."""
     tags = chance.sample(TAGS, chance.choice((3, 6, 12)))
-    made = []
-    for i in range(chance.choice((4, 8, 15, 30, 60))):
-        kind = chance.random()
-        if kind < 0.3:
-            made.append(b"w%d%s" % (i, chance.choice((b"", b" ", b"\n"))))
-        elif kind < 0.55:
-            attribute = b" " + chance.choice(ATTRIBUTES) if chance.random() < 0.4 else b""
-            made.append(b"<%s%s>" % (chance.choice(tags), attribute))
-        elif kind < 0.75:
-            made.append(b"</%s>" % chance.choice(tags))
-        else:
-            made.append(chance.choice(SNIPPETS))
-    return b"".join(made)
+    kinds = (
+        lambda: b"w%d " % chance.randrange(100),
+        lambda: b"<%s%s>" % (chance.choice(tags), chance.choice((b"", b" " + chance.choice(ATTRIBUTES)))),
+        lambda: b"</%s>" % chance.choice(tags),
+        lambda: chance.choice(SNIPPETS),
+    )
+    return b"".join(chance.choice(kinds)() for _ in range(chance.choice((4, 8, 15, 30, 60))))
 
 
-def cross(first: bytes, second: bytes, chance: Random) -> bytes:
-    """Return the beginning of one document and the end of another, cut between tags."""
-    a, b = _token(first), _token(second)
-    return b"".join(a[: chance.randrange(len(a) + 1)] + b[chance.randrange(len(b) + 1) :])
-
-
-def _slice(tokens: Tokens, chance: Random) -> tuple[int, int]:
-    size = len(tokens)
-    start = chance.randrange(size)
-    return start, min(size, start + chance.choice((1, 1, 1, 2, 3, 5, 9, 20, size)))
-
-
-def _tags(tokens: Tokens) -> list[int]:
-    return [i for i, token in enumerate(tokens) if _name(token)]
-
-
-def _drop(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
-    start, end = _slice(tokens, chance)
-    return tokens[:start] + tokens[end:]
-
-
-def _drop_tag(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
-    tags = _tags(tokens)
-    if tags:
-        del tokens[chance.choice(tags)]
-    return tokens
-
-
-def _repeat(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
-    start, end = _slice(tokens, chance)
-    piece = tokens[start:end]
-    return tokens[:end] + piece * min(chance.choice((1, 1, 2, 5, 30)), 1 + 200 // len(piece)) + tokens[end:]
-
-
-def _move(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
-    start, end = _slice(tokens, chance)
-    rest = tokens[:start] + tokens[end:]
-    to = chance.randrange(len(rest) + 1)
-    return rest[:to] + tokens[start:end] + rest[to:]
-
-
-def _swap(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
-    tags = _tags(tokens) or [0]
-    a, b = chance.choice(tags), chance.choice(tags)
-    tokens[a], tokens[b] = tokens[b], tokens[a]
-    return tokens
-
-
-def _wrap(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
-    start, end = _slice(tokens, chance)
-    tag = chance.choice(TAGS)
-    attribute = b" " + chance.choice(ATTRIBUTES) if chance.random() < 0.4 else b""
-    close = [b"</%s>" % tag] if chance.random() < 0.7 else []
-    return [*tokens[:start], b"<%s%s>" % (tag, attribute), *tokens[start:end], *close, *tokens[end:]]
-
-
-def _nest(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
-    start, end = _slice(tokens, chance)
-    tags = chance.sample(TAGS, chance.choice((1, 1, 2, 3)))
-    times = chance.choice((10, 60, 210, 300))
-    ends = [b"</%s>" % tag for tag in reversed(tags)] * times if chance.random() < 0.6 else []
-    return [*tokens[:start], *[b"<%s>" % tag for tag in tags] * times, *tokens[start:end], *ends, *tokens[end:]]
-
-
-def _rename(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
-    names = {match[1] for token in tokens if (match := _name(token))}
-    if not names:
-        return tokens
-    old, new = chance.choice(sorted(names)), chance.choice(TAGS)
-    everywhere = chance.random() < 0.5
-    places = [i for i in _tags(tokens) if (match := _name(tokens[i])) and match[1] == old]
-    for i in places if everywhere else [chance.choice(places)]:
-        tokens[i] = tokens[i].replace(old, new, 1)
-    return tokens
-
-
-def _attribute(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
-    tags = [i for i in _tags(tokens) if tokens[i].endswith(b">")]
-    if not tags:
-        return tokens
-    i = chance.choice(tags)
-    added = chance.choice(ATTRIBUTES)
-    kind = chance.random()
-    if kind < 0.1:
-        added = b" ".join((added, chance.choice(ATTRIBUTES), added))
-    elif kind < 0.13:
-        added = b"data-x='" + chance.choice((b"x", b"<p>", b"&amp;", b" ")) * chance.choice((100, 5_000)) + b"'"
-    elif kind < 0.14:
-        added = b" ".join(b"a%d=<" % n for n in range(1_100))
-    tokens[i] = tokens[i][:-1].rstrip(b"/") + b" " + added + tokens[i][-1:]
-    return tokens
-
-
-def _break_tag(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
-    tags = _tags(tokens)
-    if tags:
-        i = chance.choice(tags)
-        at = chance.randrange(len(tokens[i]))
-        broken = (b"", b"<", b">", b"/", b'"', b"'", b"=", b" ", b"\0", b"\xff")
-        tokens[i] = tokens[i][:at] + chance.choice(broken) + tokens[i][at + chance.choice((0, 1)) :]
-    return tokens
-
-
-def _case(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
-    tags = _tags(tokens)
-    if tags:
-        i = chance.choice(tags)
-        tokens[i] = tokens[i].swapcase()
-    return tokens
-
-
-def _insert(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
-    i = chance.randrange(len(tokens) + 1)
-    if chance.random() < 0.25 and i < len(tokens):
-        at = chance.randrange(len(tokens[i]) + 1)
-        tokens[i] = tokens[i][:at] + chance.choice(SNIPPETS) + tokens[i][at:]
-        return tokens
-    return [*tokens[:i], chance.choice(SNIPPETS), *tokens[i:]]
-
-
-def _element(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
-    i = chance.randrange(len(tokens) + 1)
-    tag, attribute = chance.choice(TAGS), chance.choice(ATTRIBUTES)
-    return [*tokens[:i], b"<%s %s>" % (tag, attribute), chance.choice((b"", b"w ", b" ", b"x")), *tokens[i:]]
-
-
-def _hostile(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
-    tags = [i for i in _tags(tokens) if tokens[i].endswith(b">")]
-    if tags and chance.random() < 0.3:
-        i = chance.choice(tags)
-        tokens[i] = tokens[i][:-1].rstrip(b"/") + b" " + piece(chance, "attribute") + tokens[i][-1:]
-        return tokens
-    i = chance.randrange(len(tokens) + 1)
-    return [*tokens[:i], piece(chance), *tokens[i:]]
-
-
-def _stretch(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
-    i = chance.randrange(len(tokens))
-    at = chance.randrange(len(tokens[i]) + 1)
-    run = tokens[i][at : at + chance.choice((1, 1, 1, 2, 4, 9))]
-    tokens[i] = tokens[i][:at] + run * chance.choice((2, 10, 100, 1_000)) + tokens[i][at:]
-    return tokens
-
-
-def _binary(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
-    i = chance.randrange(len(tokens) + 1)
-    return [*tokens[:i], chance.randbytes(chance.choice((1, 3, 30, 300))), *tokens[i:]]
-
-
-def _cut(tokens: Tokens, chance: Random, _: bytes) -> Tokens:
-    i = chance.randrange(len(tokens))
-    return tokens[:i] if chance.random() < 0.5 else tokens[i:]
-
-
-def _splice(tokens: Tokens, chance: Random, other: bytes) -> Tokens:
-    pieces: Tokens = _token(other)
-    if not pieces:
-        return tokens
-    start, end = _slice(pieces, chance)
-    i = chance.randrange(len(tokens) + 1)
-    return tokens[:i] + pieces[start:end] + tokens[i:]
-
-
-def _recoded(html: bytes, chance: Random) -> bytes:
-    codec, declared = chance.choice(_RECODINGS)
-    meta = b"<meta charset=%s>" % declared if declared and chance.random() < 0.7 else b""
-    return (meta + html).decode("utf-8", "replace").encode(codec, "xmlcharrefreplace")
-
-
-_CHANGES: tuple[Callable[[Tokens, Random, bytes], Tokens], ...] = (
-    _drop, _drop, _drop_tag, _drop_tag, _repeat, _repeat, _move, _move, _swap, _wrap, _wrap, _wrap, _nest, _rename,
-    _rename, _attribute, _attribute, _attribute, _break_tag, _break_tag, _case, _insert, _insert, _insert, _insert,
-    _element, _element, _binary, _cut, _splice, _splice, _splice, _hostile, _hostile, _hostile, _hostile, _stretch,
-)  # fmt: skip
+def _changed(html: bytes, chance: Random, other: bytes) -> bytes:
+    """Return a document with one change to a run of its tags and texts, or to a place in one of them."""
+    tokens: list[bytes] = tokens_of(html) or [b""]
+    start = chance.randrange(len(tokens))
+    end = min(len(tokens), start + chance.choice((1, 1, 1, 2, 3, 5, 9, 20, len(tokens))))
+    before, run, after = tokens[:start], tokens[start:end], tokens[end:]
+    kind = chance.choice(("drop", "repeat", "move", "wrap", "nest", "rename", "attribute", "attribute", "break",
+                          "insert", "insert", "insert", "stretch", "noise", "splice", "splice"))  # fmt: skip
+    tag, one = chance.choice(TAGS), run[0]
+    at = chance.randrange(len(one) + 1)
+    if kind == "drop":
+        run = []
+    elif kind == "repeat":
+        run = run * min(chance.choice((2, 3, 6, 30)), 1 + 200 // len(run))
+    elif kind == "move":
+        before, run = [*run, *before], []
+    elif kind in ("wrap", "nest"):
+        times = 1 if kind == "wrap" else chance.choice((10, 60, 210, 300))
+        run = [b"<%s>" % tag] * times + run + [b"</%s>" % tag] * (times if chance.random() < 0.6 else 0)
+    elif kind == "rename":
+        run = [re.sub(rb"(?<=[</])[a-zA-Z][^\s/>]*", lambda _: tag, token, count=1) for token in run]
+    elif kind == "attribute" and _is_tag(one):
+        many = chance.choice((1, 1, 1, 1, 1, 1, 3, 100, 1_100))
+        run[0] = one[:-1].rstrip(b"/") + b" " + b" ".join(chance.choices(ATTRIBUTES, k=many)) + one[-1:]
+    elif kind == "break":
+        run[0] = one[:at] + chance.choice(_BREAKS) + one[at + chance.choice((0, 1)) :]
+    elif kind == "stretch":
+        run[0] = (
+            one[:at] + one[at : at + chance.choice((1, 1, 2, 4, 9))] * chance.choice((2, 10, 100, 1_000)) + one[at:]
+        )
+    elif kind == "noise":
+        run[0] = one[:at] + chance.randbytes(chance.choice((1, 3, 30, 300))) + one[at:]
+    elif kind == "splice":
+        pieces: list[bytes] = tokens_of(other)
+        cut = chance.randrange(len(pieces) + 1)
+        run = [*run, *pieces[cut : cut + chance.choice((1, 3, 9, 30))]]
+    else:
+        run[0] = one[:at] + chance.choice(SNIPPETS) + one[at:]
+    return b"".join([*before, *run, *after])

@@ -9,10 +9,9 @@ import numpy.typing as npt
 
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.page.page import Page
-from scrapy_dripper.sites.memory import SiteMemory
+from scrapy_dripper.sites.memory import SiteMemory, furniture
 from scrapy_dripper.sites.places import digest, hashes, places
-from scrapy_dripper.sites.repeated import furniture
-from scrapy_dripper.sites.template import Said, say, unpack
+from scrapy_dripper.sites.template import Said, say, unpack_rules
 from scrapy_dripper.sites.templates import Templates, is_audited
 
 
@@ -36,7 +35,7 @@ class Hosts:
     def said(self, page: Page, document: Document) -> Said | None:
         """Return what the templates of its host say about a page, or None if there are no templates."""
         known = self._templates(document)
-        return None if known is None else say(page, unpack(known), audit=is_audited(document.url))
+        return None if known is None else say(page, unpack_rules(known), audit=is_audited(document.url))
 
     def repeated(
         self, page: Page, document: Document, main: npt.NDArray[np.bool_]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,12 +27,10 @@ CASES = {
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_regression(path: Path) -> None:
-    from dataclasses import replace
-
     data = path.read_bytes()
     broken = []
     for name, case in CASES.items():
-        for html in (data, data.decode("utf-8", "surrogateescape")):
+        for html in (data, data.decode("utf-8", "surrogateescape")) if name == "random-0" else (data,):
             one = replace(case, html=html)
             try:
                 check(one, run(one))

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
-from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.config import Config
@@ -77,14 +76,6 @@ def test_main_html_holds_nothing_that_runs(way: str) -> None:
     assert lost == []
 
 
-def test_rendered_markdown_holds_nothing_that_runs() -> None:
-    """The renderer does not check addresses itself."""
-    found = Extractor(engine=FakeEngine()).extract([page(i) for i in range(len(VECTORS))])
-    html = [rendered(one.markdown or "") for one in found]
-
-    assert {i: bad for i, one in enumerate(html) if (bad := dangers(one))} == {}
-
-
 @pytest.mark.parametrize("links", ["keep", "citations", "drop"])
 def test_tables_in_html_within_markdown(links: str) -> None:
     """Complex tables are written as HTML with addresses and text of the page."""
@@ -94,106 +85,6 @@ def test_tables_in_html_within_markdown(links: str) -> None:
                   "&lt;img src=x onerror=x()><td>$&lt;img src=x onerror=x()>$<tr><td><p>b<p>c</table>"):  # fmt: skip
         (found,) = Extractor(Config(markdown={"links": links}), engine=FakeEngine()).extract([f"<p>Words.</p>{table}"])
         assert dangers(rendered(found.markdown or "")) == []
-
-
-PIECES = [
-    "`",
-    "``",
-    "<img src=x onerror=ran()>",
-    "](javascript:ran())",
-    "[x]",
-    "[1]",
-    "\n",
-    "\n\n",
-    "$",
-    "\\(",
-    "\\)",
-    "|",
-    "\\",
-    "&lt;",
-    "!",
-    "[",
-    "]",
-    "<",
-    ">",
-    "*",
-    "_",
-    "~~~",
-    "```",
-    "    ",
-    "- ",
-    "> ",
-    "1. ",
-    "<div onclick=ran()>",
-    "[1]: javascript:ran()",
-    "[x]: javascript:ran()",
-    "-->",
-    "<!--",
-    "</pre>",
-    "<javascript:ran()>",
-    "x",
-    " ",
-    ":",
-    "\r",
-    "\u2028",
-    "&#96;",
-    "---",
-    "<script>ran()</script>",
-]
-PLACES = [
-    "<p>{}</p>",
-    "<p>x <code>{}</code> x</p>",
-    "<pre>{}</pre>",
-    "<pre class=language-js><code>{}</code></pre>",
-    "<table><tr><td>{}<td>x<tr><td>x<td>{}</table>",
-    "<table><tr><td rowspan=2>{}<td>x<tr><td>x</table>",
-    "<ul><li>{}<li><p>{}</p><p>x</p></ul>",
-    "<p><em>{}</em><strong>{}</strong></p>",
-    "<dl><dt>{}<dd>{}</dl>",
-    "<blockquote>{}</blockquote>",
-    "<h2>{}</h2>",
-    "<p>x<sup>{}</sup><sub>{}</sub></p>",
-    "<p><a href='{}'>{}</a></p>",
-    "<p>x <span class=math>\\({}\\)</span> x</p>",
-    "<p>x <img alt='{}' title='{}' src='{}'> x</p>",
-    "<p>x <script type=math/tex>{}</script> x</p>",
-    "<p>x</p><div class=math>\\[{}\\]</div><p>x</p>",
-    "<p>x</p><math display=block alttext='{}' class=ltx_Math><mi>x</mi></math><p>x</p>",
-    "<p><ruby>{}<rt>{}</rt></ruby></p>",
-    "<p>x<br>{}<br>{}</p>",
-    "<details><summary>{}</summary>{}</details>",
-    "<video src=x.mp4 title='{}'></video>",
-    "<figure><img src=x.png><figcaption>{}</figcaption></figure>",
-]
-
-
-@st.composite
-def texts_in_places(draw: st.DrawFn) -> str:
-    """Text with a meaning in Markdown, in places that have their own rules for it."""
-    written = []
-    for place in draw(st.lists(st.sampled_from(PLACES), min_size=1, max_size=3)):
-        for _ in range(place.count("{}")):
-            text = "".join(draw(st.lists(st.sampled_from(PIECES), max_size=6)))
-            raw = "script" in place
-            place = place.replace("{}", text.replace("</", "") if raw else escape(text), 1)
-        written.append(place)
-    return "".join(written)
-
-
-def unsafe(markdown: str) -> list[str]:
-    """Return what is dangerous in Markdown when it is rendered."""
-    return [bad for bad in dangers(rendered(markdown)) if "data-" not in bad]
-
-
-@settings(max_examples=100)
-@given(texts_in_places(), st.sampled_from(["keep", "drop", "citations"]))
-def test_text_of_a_page_is_no_markup_when_its_markdown_is_rendered(body: str, links: str) -> None:
-    """This holds for any text in any place, and for formulas in a renderer without formulas."""
-    (found,) = Extractor(Config(markdown={"links": links}, fallback="empty"), engine=FakeEngine()).extract(
-        ["<h1>x</h1>" + body]
-    )
-
-    assert unsafe(found.markdown or "") == []
 
 
 def test_no_element_hides_a_property_of_the_document() -> None:

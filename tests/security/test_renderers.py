@@ -17,7 +17,6 @@ from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.testing import FakeEngine
 from tests.security.checks import dangers
 from tests.security.rendering import WHY_NOT, in_javascript, in_python
-from tests.security.test_main_html_is_safe import PIECES, PLACES
 from tests.security.vectors import MARKDOWN, VECTORS, page
 
 needs_node = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
@@ -40,16 +39,41 @@ LIVE = [
 ]
 """Markdown that is dangerous in every renderer. Otherwise, the tests would prove nothing."""
 
-MORE_PIECES = [
-    *PIECES, "javascript:ran()", "data:text/html,x", "[^1]: javascript:ran()", "[^1]", "[1]: ",
-    "[x]:\njavascript:ran()", "{onclick=ran()}", "{: onclick=ran() }", " {href=javascript:ran()}", "{", "}", "=",
-    "*[x]: x", "(", ")", '"', "'", "\t", "javascript&colon;ran()", "<a href=javascript:ran()>", "<x:y/onclick=ran()>",
-    "[x][x]", "[x](javascript:ran())", "![x](javascript:ran())", "[[x]]", "**", "#", "&amp;", "~", "^", "||", "$$",
-    "\\[", "\\]", "%%", "1) ", "+ ", "<?", "?>", "<![CDATA[", "]]>", "> ```\n", "<b>", "</div>", "<pre>", "<style>",
-    "http://a.b/", "www.x.y",
+PIECES = [
+    "`", "``", "<img src=x onerror=ran()>", "](javascript:ran())", "[x]", "[1]", "\n", "\n\n", "$", "\\(", "\\)", "|",
+    "\\", "&lt;", "!", "[", "]", "<", ">", "*", "_", "~~~", "```", "    ", "- ", "> ", "1. ", "<div onclick=ran()>",
+    "[1]: javascript:ran()", "[x]: javascript:ran()", "-->", "<!--", "</pre>", "<javascript:ran()>", "x", " ", ":",
+    "\r", "\u2028", "&#96;", "---", "<script>ran()</script>", "javascript:ran()", "data:text/html,x",
+    "[^1]: javascript:ran()", "[^1]", "[1]: ", "[x]:\njavascript:ran()", "{onclick=ran()}", "{: onclick=ran() }",
+    " {href=javascript:ran()}", "{", "}", "=", "*[x]: x", "(", ")", '"', "'", "\t", "javascript&colon;ran()",
+    "<a href=javascript:ran()>", "<x:y/onclick=ran()>", "[x][x]", "[x](javascript:ran())", "![x](javascript:ran())",
+    "[[x]]", "**", "#", "&amp;", "~", "^", "||", "$$", "\\[", "\\]", "%%", "1) ", "+ ", "<?", "?>", "<![CDATA[",
+    "]]>", "> ```\n", "<b>", "</div>", "<pre>", "<style>", "http://a.b/", "www.x.y",
 ]  # fmt: skip
-MORE_PLACES = [
-    *PLACES,
+PLACES = [
+    "<p>{}</p>",
+    "<p>x <code>{}</code> x</p>",
+    "<pre>{}</pre>",
+    "<pre class=language-js><code>{}</code></pre>",
+    "<table><tr><td>{}<td>x<tr><td>x<td>{}</table>",
+    "<table><tr><td rowspan=2>{}<td>x<tr><td>x</table>",
+    "<ul><li>{}<li><p>{}</p><p>x</p></ul>",
+    "<p><em>{}</em><strong>{}</strong></p>",
+    "<dl><dt>{}<dd>{}</dl>",
+    "<blockquote>{}</blockquote>",
+    "<h2>{}</h2>",
+    "<p>x<sup>{}</sup><sub>{}</sub></p>",
+    "<p><a href='{}'>{}</a></p>",
+    "<p>x <span class=math>\\({}\\)</span> x</p>",
+    "<p>x <img alt='{}' title='{}' src='{}'> x</p>",
+    "<p>x <script type=math/tex>{}</script> x</p>",
+    "<p>x</p><div class=math>\\[{}\\]</div><p>x</p>",
+    "<p>x</p><math display=block alttext='{}' class=ltx_Math><mi>x</mi></math><p>x</p>",
+    "<p><ruby>{}<rt>{}</rt></ruby></p>",
+    "<p>x<br>{}<br>{}</p>",
+    "<details><summary>{}</summary>{}</details>",
+    "<video src=x.mp4 title='{}'></video>",
+    "<figure><img src=x.png><figcaption>{}</figcaption></figure>",
     "<p>x<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1>{}</ol>",
     "<p>x<sup><a href=#fn1>1</a></sup> {}</p><ol><li id=fn1><p>{}<p>{}</ol>",
     "<ul><li>{}<pre>{}</pre></ul>",
@@ -77,8 +101,8 @@ def filled(place: str, texts: list[str]) -> str:
 def bodies(draw: st.DrawFn) -> str:
     """Return HTML with footnotes, brackets, colons and braces in places where they have a special meaning."""
     written = []
-    for place in draw(st.lists(st.sampled_from(MORE_PLACES), min_size=1, max_size=3)):
-        some = st.lists(st.sampled_from(MORE_PIECES), max_size=5).map("".join)
+    for place in draw(st.lists(st.sampled_from(PLACES), min_size=1, max_size=3)):
+        some = st.lists(st.sampled_from(PIECES), max_size=5).map("".join)
         written.append(filled(place, [draw(some) for _ in range(place.count("{}"))]))
     return "<h1>x</h1>" + "".join(written)
 
@@ -88,8 +112,8 @@ def by_chance(count: int) -> list[str]:
     chance = random.Random(5)
     written = []
     for _ in range(count):
-        place = "".join(chance.choices(MORE_PLACES, k=chance.randint(1, 3)))
-        texts = ["".join(chance.choices(MORE_PIECES, k=chance.randint(0, 5))) for _ in range(place.count("{}"))]
+        place = "".join(chance.choices(PLACES, k=chance.randint(1, 3)))
+        texts = ["".join(chance.choices(PIECES, k=chance.randint(0, 5))) for _ in range(place.count("{}"))]
         written.append("<h1>x</h1>" + filled(place, texts))
     return written
 

@@ -1,7 +1,4 @@
-"""Labels from a real graph equal those of token-by-token decoding, however the passes are divided.
-
-``python benchmarks/decode.py --prove`` does the same with hundreds of pages.
-"""
+"""Labels from a real graph equal those of token-by-token decoding, however the passes are divided."""
 
 from __future__ import annotations
 
