@@ -1,10 +1,15 @@
-"""Build Main-HTML: the main blocks and their ancestors as a new tree, in linear time."""
+"""Build Main-HTML: the main blocks and their ancestors as a new tree, in linear time.
+
+Main-HTML has no styles, so what only styles say (bold, italics, numerals) gets the tags and attributes that mean the
+same.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import cast
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +17,57 @@ from lxml import etree
 
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.output.images import player
-from scrapy_dripper.output.styles import heading_of, numerals_of, tag_of
-from scrapy_dripper.output.urls import script_url, unsafe_source_set, unsafe_url
+from scrapy_dripper.output.urls import resolver, script_url, unsafe_source_set, unsafe_url
 from scrapy_dripper.page.hidden import hidden_nodes
-from scrapy_dripper.page.page import Flag, Page, Tree, block_behind, by_owner, is_gap
+from scrapy_dripper.page.page import Flag, Page, Styles, Tree, block_behind, by_owner, is_gap
 from scrapy_dripper.page.recognise import has_code_class
-from scrapy_dripper.page.styles import Styles
 from scrapy_dripper.page.tags import KINDS, LOOSE, MEDIA, PLAYERS, SILENT, TAGS, UNSEEN, Kind, tag_mask
 from scrapy_dripper.page.vocabulary import BESIDE, either
+
+if TYPE_CHECKING:
+    from lxml import etree
+
+
+_bold = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)\b", re.I).search
+_regular = re.compile(r"font-weight\s*:\s*(?:normal|[1-4]00)\b", re.I).search
+_italic = re.compile(r"font-style\s*:\s*(?:italic|oblique)\b", re.I).search
+_TITLES = {"title": "h1", "MsoTitle": "h1", "subtitle": "h2", "MsoSubtitle": "h2"}
+"""The classes of titles in Google Docs, beside numbered classes, and in Microsoft Word."""
+_made_up = re.compile(r"c\d{1,4}|Mso\w{1,40}").fullmatch
+_numerals = re.compile(r"list-style(?:-type)?\s*:[^;]{0,99}\b(lower|upper)-(alpha|latin|roman)\b", re.I).search
+
+
+def tag_of(element: etree._Element, tag: str, known: Styles) -> str:
+    """Return the tag that an inline element is to be written with: ``b`` or ``i`` for what its style shows so.
+
+    A ``<b>`` of normal weight, as Google Docs copies it around a whole text, is a ``span``.
+    """
+    style = element.get("style") or ""
+    if known:
+        style += ";" + ";".join(known.get(name, "") for name in (element.get("class") or "")[:512].split())
+    if tag in ("b", "strong"):
+        return "span" if _regular(style) else tag
+    if _bold(style):
+        return "b"
+    return "i" if _italic(style) else tag
+
+
+def heading_of(element: etree._Element) -> str | None:
+    """Return ``h1`` or ``h2`` for a paragraph that a word processor has marked as the title or subtitle."""
+    names = (element.get("class") or "")[:512].split()
+    if not any(_made_up(name) for name in names):
+        return None
+    return next((_TITLES[name] for name in names if name in _TITLES), None)
+
+
+def numerals_of(element: etree._Element) -> str | None:
+    """Return the ``type`` of an ordered list whose style names letters or Roman numerals."""
+    match = _numerals(element.get("style") or "")
+    if match is None:
+        return None
+    letter = "i" if match[2].lower() == "roman" else "a"
+    return letter.upper() if match[1].lower() == "upper" else letter
+
 
 ATTRIBUTES = frozenset(
     "abbr accent align alt alttext aria-controls aria-hidden aria-label aria-labelledby "
@@ -416,3 +464,27 @@ def _keeps(tag: str, name: str, value: str) -> bool:
     if name == "name":
         return tag == "a"
     return name != "id" or tag not in _hides_by_id
+
+
+_ATTRIBUTES = URL_ATTRIBUTES | {"data-src"}
+_candidates = re.compile(r"(?:^|(?<=,))(\s*)(\S+)").sub
+"""Matches the URLs of a ``srcset`` (HTML standard, 4.8.4.2.1). A URL ends at white space, or at commas before it."""
+
+
+def make_absolute(tree: etree._Element, base_url: str, growth: int = sys.maxsize) -> None:
+    """Make the URLs of a tree absolute, in place. Links within the page (``#...``) stay unchanged.
+
+    ``growth`` limits the characters that this adds in total. Once it is used up, URLs are not changed.
+    """
+    resolve = resolver(base_url, growth)
+    for element in tree.iter(etree.Element):
+        for name, value in cast("list[tuple[str, str]]", element.items()):
+            if name in _ATTRIBUTES and value[:1] != "#":
+                element.set(name, resolve(value))
+            elif name == "srcset":
+                element.set(name, _candidates(lambda one: one[1] + _resolved(one[2], resolve), value))
+
+
+def _resolved(url: str, resolve: Callable[[str], str]) -> str:
+    bare = url.rstrip(",")
+    return resolve(bare) + url[len(bare) :]

@@ -23,7 +23,7 @@ from scrapy_dripper.output.images import (
     player,
     same_image,
 )
-from scrapy_dripper.output.items import Audio, Cell, Image, Items, Paragraph, Runs, Table, Text, Video
+from scrapy_dripper.output.items import Audio, Image, Items, Paragraph, Runs, Table, Text, Video
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.page.recognise import caption_of, is_figure
@@ -259,7 +259,6 @@ def test_player(html: str, expected: Video | Audio | None) -> None:
 
 
 CAPTION: Runs = (Text("c"),)
-TABLE = Table(((Cell(()),),), simple=False)
 
 
 @pytest.mark.parametrize(
@@ -304,10 +303,3 @@ def test_captioned(items: Items, expected: Items) -> None:
     """A caption belongs to the only item that it can describe, and is never lost."""
     assert captioned(items, CAPTION) == expected
     assert captioned(items, ()) == items
-
-
-def test_caption_of_a_complex_table_is_in_its_html() -> None:
-    """The HTML of a table is complete."""
-    (table,) = captioned((TABLE,), CAPTION)
-    assert isinstance(table, Table)
-    assert "<caption>c</caption>" in table.html

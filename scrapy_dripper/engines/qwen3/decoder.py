@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,9 +20,6 @@ logger = logging.getLogger(__name__)
 
 LOST_AFTER = 3
 """Number of failures in a row after which the model is tested on a page that it must be able to process."""
-RETRY_SECONDS = 30.0
-"""Seconds after which a lost model is tested again, because another program may have used the memory of the device. A
-worker process that has a lost model is ended instead."""
 
 
 class Decoder:
@@ -47,9 +43,11 @@ class Decoder:
             )
         self.passes: Passes | None = Passes(session, prepared, self.prompt.shared, self.limit)
         self.lost = ""
-        """Why the model no longer runs, so that prompts get :exc:`EngineLostError`; empty while it runs."""
-        self.again = 0.0
-        """When a lost model is tested again, as :func:`time.monotonic` counts."""
+        """Why the model no longer runs, so that prompts get :exc:`EngineLostError`; empty while it runs.
+
+        The process of a lost model is ended. A model in the program's own process is tested again with each prompt,
+        because another program may have used the memory of the device.
+        """
         self._failures = 0
         try:
             self._smoke()
@@ -71,7 +69,7 @@ class Decoder:
 
     def _decode(self, task: Task) -> Decoded | EngineError:
         """Decode a task. If that fails, mostly for lack of memory, retry it once."""
-        if self.lost and (time.monotonic() < self.again or not self._runs()):
+        if self.lost and not self._runs():
             return EngineLostError(self.lost)
         found = self._tried(task)
         if isinstance(found, EngineError) and not isinstance(found, PrecisionError):  # which a retry would repeat
@@ -109,7 +107,6 @@ class Decoder:
             self._smoke()
         except Exception as error:
             self.lost = f"the model no longer runs ({type(error).__name__}: {error})"
-            self.again = time.monotonic() + RETRY_SECONDS
             return False
         self._failures, self.lost = 0, ""
         return True

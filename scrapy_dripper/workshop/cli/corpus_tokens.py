@@ -15,6 +15,7 @@ from scrapy_dripper.characters import printable
 from scrapy_dripper.cli.console import UsageError, say, to_json
 from scrapy_dripper.cli.options import add_options, configured
 from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.tokens import counter
 from scrapy_dripper.page import PageError, read
