@@ -100,10 +100,10 @@ class Pages:
     def load(self) -> None:
         """Load the engine. Raise ModelError or ConfigError if that fails."""
         try:
-            extractor = Extractor(replace(self._config, processes=0), _engine(self._config, self._port))
+            config, engine = replace(self._config, processes=0), _engine(self._config, self._port)
+            extractor = Extractor(config, engine, watch=self._watch)
         finally:
             self._again = time.monotonic() + RETRY_SECONDS
-        extractor.watch = self._watch
         self._extractor, self.missing = extractor, None
         self._ready = _memory("VmSize")
 

@@ -64,8 +64,7 @@ def test_templates_go_on_where_they_were(tmp_path: Path, before: list[int], afte
     reader = Reader()
     reader.outcomes((article(number), url(number)) for number in before)
     write_templates(reader.templates, path)
-    again = Reader()
-    again.extractor.templates = again.templates = read_templates(path)
+    again = Reader(templates=read_templates(path))
 
     assert again.templates.known(url(0)) == reader.templates.known(url(0))
     pages = [(article(number), url(number)) for number in after]
