@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -11,7 +12,7 @@ from lxml import etree
 from scrapy_dripper.output import inline_tags
 from scrapy_dripper.output.code.blocks import code_block
 from scrapy_dripper.output.footnotes import without_label
-from scrapy_dripper.output.images import PLAYERS, captioned, player
+from scrapy_dripper.output.images import PLAYERS, player
 from scrapy_dripper.output.inline_tags import add_formula
 from scrapy_dripper.output.items import (
     Audio,
@@ -264,8 +265,9 @@ def _holds_blocks(caption: etree._Element) -> bool:
 
 def _with_caption(items: Items, caption: Runs, place: int) -> Items:
     """Attach the caption of a figure to its only item. Otherwise, insert it as a paragraph at its place."""
-    if len(items) == 1 and isinstance(items[0], (Image, Video, Audio, Table)):
-        return captioned(items, caption)
+    only = items[0] if len(items) == 1 else None
+    if isinstance(only, (Image, Video, Audio, Table)) and not only.caption:
+        return (replace(only, caption=caption),)
     return (*items[:place], Paragraph(caption), *items[place:]) if place >= 0 else (*items, Paragraph(caption))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -204,7 +204,7 @@ def _at_edges(page: Page, main: npt.NDArray[np.bool_], left: list[int]) -> Itera
     icons, advertisements and the like are skipped.
     """
     tree, blocks = page.tree, page.blocks
-    total = _running(main)
+    total: list[int] = np.concatenate([[0], np.cumsum(main)]).tolist()  # how many blocks before each one are main
     start, end, parent, owner = (
         column.tolist() for column in (tree.block_start, tree.block_end, tree.parent, tree.self_owner)
     )
@@ -265,12 +265,6 @@ def _is_beside(names: str) -> bool:
     return _beside(names[:512].lower()) is not None
 
 
-def _running(main: npt.NDArray[np.bool_]) -> list[int]:
-    """Return for each block how many of the blocks before it are main."""
-    totals: list[int] = np.concatenate([[0], np.cumsum(main)]).tolist()
-    return totals
-
-
 def _kept_nodes(
     tree: Tree,
     main: npt.NDArray[np.bool_],
@@ -328,7 +322,10 @@ def _keep_whole(tree: Tree, nodes: npt.NDArray[np.bool_], main: npt.NDArray[np.b
     """Keep all nodes of kept code and formulas, because empty nodes there are blank lines, spaces or marks."""
     unseen = np.zeros(len(nodes), dtype=np.bool_)  # scripts, styles and fields, which trees of the profile v1.0 keep
     for i in np.flatnonzero((tree.tag == 0) & ~nodes).tolist():
-        if not unseen[i] and tree.nodes[i].tag in UNSEEN and not _is_drawn(tree.nodes[i]):
+        node = tree.nodes[i]
+        if unseen[i] or node.tag not in UNSEEN:
+            continue
+        if node.tag != "svg" or next(node.iterancestors("mjx-container"), None) is None:  # that MathJax drew
             unseen[i : tree.end[i]] = True
     others = np.concatenate([[0], np.cumsum(~main)])
     candidates = np.flatnonzero(nodes & (others[tree.block_start] == others[tree.block_end]))
@@ -337,11 +334,6 @@ def _keep_whole(tree: Tree, nodes: npt.NDArray[np.bool_], main: npt.NDArray[np.b
         if i >= done and (tree.nodes[i].tag in _WHOLE or (tree.names[i] and has_code_class(tree.names[i]))):
             done = int(tree.end[i])
             nodes[i:done] |= ~unseen[i:done]
-
-
-def _is_drawn(element: etree._Element) -> bool:
-    """Return True for the drawing of a formula by MathJax."""
-    return element.tag == "svg" and next(element.iterancestors("mjx-container"), None) is not None
 
 
 def _build(
@@ -366,7 +358,7 @@ def _build(
         after = source.tail if up >= 0 else None
         if up in loose:
             dropped = loose.pop(up) or not is_kept
-            if dropped and _stands_in_text(source, int(tree.flags[i])):
+            if dropped and KINDS.get(tag, Kind.INLINE) is Kind.INLINE and not tree.flags[i] & Flag.CODE:
                 pieces[up].append(" ")
         if not after and tag in LOOSE and (up in last or pieces.get(up)):
             loose[up] = not is_kept
@@ -407,10 +399,6 @@ def _keep_apart(
         pieces[up].append(" ")
 
 
-def _stands_in_text(element: etree._Element, flags: int) -> bool:
-    return KINDS.get(element.tag, Kind.INLINE) is Kind.INLINE and not flags & Flag.CODE
-
-
 def _write(parent: etree._Element, before: etree._Element | None, pieces: list[str]) -> None:
     """Add text after a child of the parent, or at its beginning."""
     text = without_controls("".join(pieces))
@@ -423,7 +411,10 @@ def _write(parent: etree._Element, before: etree._Element | None, pieces: list[s
 
 
 def _element(source: etree._Element, parent: etree._Element | None, known: Styles = _NONE) -> etree._Element:
-    tag = _written.get(source.tag) or _written_tag(str(source.tag))
+    tag = _written.get(source.tag)
+    if tag is None:
+        tag = str(source.tag)
+        tag = tag if tag in MATHML or tag in SILENT or _custom(tag) else "span"
     attributes: dict[str, str] = {}
     if tag in _STYLED:
         tag = tag_of(source, tag, known)
@@ -446,10 +437,6 @@ def _element(source: etree._Element, parent: etree._Element | None, known: Style
     for name, value in attributes.items():
         element.set(name, value)
     return element
-
-
-def _written_tag(tag: str) -> str:
-    return tag if tag in MATHML or tag in SILENT or _custom(tag) else "span"
 
 
 def _keeps(tag: str, name: str, value: str) -> bool:
@@ -477,14 +464,14 @@ def make_absolute(tree: etree._Element, base_url: str, growth: int = sys.maxsize
     ``growth`` limits the characters that this adds in total. Once it is used up, URLs are not changed.
     """
     resolve = resolver(base_url, growth)
+
+    def resolved(candidate: re.Match[str]) -> str:
+        url = candidate[2].rstrip(",")
+        return candidate[1] + resolve(url) + candidate[2][len(url) :]
+
     for element in tree.iter(etree.Element):
         for name, value in cast("list[tuple[str, str]]", element.items()):
             if name in _ATTRIBUTES and value[:1] != "#":
                 element.set(name, resolve(value))
             elif name == "srcset":
-                element.set(name, _candidates(lambda one: one[1] + _resolved(one[2], resolve), value))
-
-
-def _resolved(url: str, resolve: Callable[[str], str]) -> str:
-    bare = url.rstrip(",")
-    return resolve(bare) + url[len(bare) :]
+                element.set(name, _candidates(resolved, value))

@@ -24,7 +24,6 @@ from scrapy_dripper.output.math.delimiters import (
     join_formulas,
     looks_like_formula,
     notation,
-    split_delimiters,
 )
 from scrapy_dripper.output.math.mathjax_tree import drawn_math
 from scrapy_dripper.output.math.tex import balanced, clean, undelimited
@@ -56,14 +55,14 @@ def from_math(element: _Element, display: bool, origin: str = "") -> Formula:
     if written:
         return from_source(written, display, origin or "annotation")
     alternative = element.get("alttext") or ""
-    if alternative and balanced(alternative) and (_is_latexml(element) or looks_like_formula(alternative)):
+    if (
+        alternative
+        and balanced(alternative)
+        and ("ltx_" in (element.get("class") or "") or looks_like_formula(alternative))
+    ):
         return from_source(alternative, display, origin or "alttext")
     made_by = origin if origin in ("katex", "mathjax2", "mathjax3") else "mathml"
     return Formula(mathml.latex(element), made_by, display)
-
-
-def _is_latexml(element: _Element) -> bool:
-    return "ltx_" in (element.get("class") or "")
 
 
 def from_source(source: str, display: bool, origin: str) -> Formula:
@@ -142,7 +141,7 @@ def formula_of_image(element: _Element) -> Formula | None:
     tex, displayed = undelimited(_settings("", clean(written)).strip())
     if not tex or (displayed is None and query is None and not looks_like_formula(tex) and len(tex) > 1 and " " in tex):
         return None
-    is_wide = element.get("eeimg") == "2" or (_is_zhihu(source) and alternative.endswith("\\\\"))
+    is_wide = element.get("eeimg") == "2" or ("zhihu.com/equation" in source and alternative.endswith("\\\\"))
     wide = is_wide or not _DISPLAYED_IMAGES.isdisjoint(tokens) or _in_block(element)
     display = wide if displayed is None else displayed
     if "mwe-math" in " ".join(tokens):
@@ -167,10 +166,6 @@ def _from_url(query: re.Match[str]) -> str:
     return tex.replace("&space;", " ").replace("&plus;", "+").replace("&hash;", "#")
 
 
-def _is_zhihu(source: str) -> bool:
-    return "zhihu.com/equation" in source
-
-
 def _in_block(element: _Element) -> bool:
     """Return True for an image in a ``<div class="math">`` of Sphinx."""
     parent = element.getparent()
@@ -186,7 +181,6 @@ __all__ = [
     "formula",
     "join_formulas",
     "notation",
-    "split_delimiters",
 ]
 
 MATH_TAGS = frozenset(
@@ -347,7 +341,11 @@ def _preview(element: _Element, tokens: frozenset[str]) -> Formula | None:
     if "katex-html" in tokens:
         before = element.getprevious()
         return TWIN if before is not None and "katex-mathml" in (before.get("class") or "") else None
-    if _script_behind(element) is not None or _rendered_behind(element) or not inner_text(element).strip():
+    if (
+        _script_behind(element) is not None
+        or any(_has(node, _MATHJAX_2) for node in _siblings_behind(element))
+        or not inner_text(element).strip()
+    ):
         return TWIN
     text = element.text or ""
     return from_source(text, False, "mathjax2") if not len(element) and looks_like_formula(text) else None
@@ -366,15 +364,10 @@ def _siblings_behind(element: _Element) -> list[_Element]:
 
 
 def _script_behind(element: _Element) -> _Element | None:
-    return next((node for node in _siblings_behind(element) if _is_math_script(node)), None)
-
-
-def _rendered_behind(element: _Element) -> bool:
-    return any(_has(node, _MATHJAX_2) for node in _siblings_behind(element))
-
-
-def _is_math_script(element: _Element) -> bool:
-    return (element.get("type") or "").strip().lower().startswith("math/")
+    return next(
+        (node for node in _siblings_behind(element) if (node.get("type") or "").strip().lower().startswith("math/")),
+        None,
+    )
 
 
 def _script(element: _Element) -> Formula | None:

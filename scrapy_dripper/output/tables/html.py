@@ -37,7 +37,7 @@ from scrapy_dripper.output.items import (
     Title,
     Video,
 )
-from scrapy_dripper.output.text import plain_text
+from scrapy_dripper.output.tables.table import as_line
 
 _TAGS: dict[type, str] = {Emphasis: "em", Strong: "strong", Deleted: "del", Sub: "sub", Sup: "sup"}
 _marks = re.compile(r"\](?=[(\[:])|```|~~~").sub
@@ -209,7 +209,7 @@ def linear(table: Table) -> Table:
                 cells.append(spanning)
             if cell is None:
                 break
-            line = Cell((Paragraph(_one_line(cell.items)),) if cell.items else (), header=cell.header)
+            line = Cell((Paragraph(as_line(cell.items, Text(" "))),) if cell.items else (), header=cell.header)
             repeated = cell.rowspan * cell.colspan
             if repeated > 1:
                 left -= repeated * len(repr(line))
@@ -220,24 +220,3 @@ def linear(table: Table) -> Table:
                 cells.append(line)
         rows.append(tuple(cells))
     return replace(table, rows=tuple(rows), header_rows=min(table.header_rows, 1), simple=True)
-
-
-def _one_line(items: Items) -> Runs:
-    """Write items as one line."""
-    runs: list[Run] = []
-    for item in items:
-        part: Runs
-        if isinstance(item, (Paragraph, Title)):
-            part = item.runs
-        elif isinstance(item, Formula):
-            part = (replace(item, display=False),)
-        elif isinstance(item, Image):
-            part = (replace(item, caption=()), *((Text(" "), *item.caption) if item.caption else ()))
-        elif isinstance(item, (Video, Audio)):
-            part = (Link(item.src, item.caption or (Text(item.title or item.src),)),)
-        else:
-            text = " ".join(plain_text((item,)).split())
-            part = (Text(text),) if text else ()
-        if part:
-            runs += (Text(" "), *part) if runs else part
-    return tuple(runs)

@@ -215,6 +215,7 @@ MAX_CHARS, MAX_CHARS_UNMARKED = 3_000, 600
 """Maximum length of a cell in a data table with a header or caption, and in one without. A table with a longer cell is
 layout."""
 
+_BREAK = LineBreak()
 _digit = re.compile(r"\d").search
 _list_mark = re.compile(
     r"[•·●○◦▪■□–—*-]|\(?(?:\d{1,3}|[a-zA-Z]|[ivxlc]{1,6})[.)]|\[\d{1,3}\]|\d{1,3}(?:\.\d{1,3})+"
@@ -229,9 +230,9 @@ def table(element: etree._Element, read: Reader) -> Items:
     row with one cell across all columns, above at least two rows, becomes the caption.
     """
     found = read_grid(element, read)
-    grid, sections, caption = found.rows, found.sections, _line(found.caption)
+    grid, sections, caption = found.rows, found.sections, as_line(found.caption)
     if not caption and _begins_with_caption(grid):
-        grid, sections, caption = grid[1:], sections[1:], _line(grid[0][0].items)
+        grid, sections, caption = grid[1:], sections[1:], as_line(grid[0][0].items)
     header_rows = _header_rows(grid, sections)
     if grid and not _is_layout(element, grid, header_rows, caption):
         return (*found.strays, _table(grid, header_rows, caption))
@@ -401,7 +402,7 @@ def _table(grid: Sequence[Sequence[Placed]], header_rows: int, caption: Runs) ->
     for r, row in enumerate(grid):
         cells = []
         for cell in row:
-            items = (Paragraph(_line(cell.items)),) if simple and cell.items else cell.items
+            items = (Paragraph(as_line(cell.items)),) if simple and cell.items else cell.items
             cells.append(Cell(items, cell.rowspan, cell.colspan, cell.header or r < header_rows))
         if simple:
             cells += [Cell((), header=r < header_rows)] * (width - len(cells))
@@ -415,8 +416,8 @@ def _fits_a_line(item: Item) -> bool:
     return isinstance(item, (Paragraph, Title, Formula, Image))
 
 
-def _line(items: Sequence[Item]) -> Runs:
-    """Return items as the runs of one paragraph, with a line for each item."""
+def as_line(items: Sequence[Item], between: Run = _BREAK) -> Runs:
+    """Return items as the runs of one paragraph, with a run between them: a line for each item by default."""
     runs: list[Run] = []
     open_items = list(reversed(items))
     while open_items:
@@ -427,7 +428,7 @@ def _line(items: Sequence[Item]) -> Runs:
         elif isinstance(item, Image):
             image = replace(item, caption=(), href="")
             line = (Link(item.href, (image,)) if item.href else image,)
-            line += (LineBreak(), *item.caption) if item.caption else ()
+            line += (between, *item.caption) if item.caption else ()
         elif isinstance(item, Formula):
             line = (replace(item, display=False),)
         elif isinstance(item, CodeBlock):
@@ -437,5 +438,5 @@ def _line(items: Sequence[Item]) -> Runs:
         else:
             open_items += reversed(inside(item))
         if line:
-            runs += (LineBreak(), *line) if runs else line
+            runs += (between, *line) if runs else line
     return tuple(runs)
