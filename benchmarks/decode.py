@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from scrapy_dripper.engines.qwen3.folder import load_prepared
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, Grammar, fitting
-from scrapy_dripper.engines.qwen3.loop import Chunk, Decoded, Task, decode
+from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, TokenChunk, decode
 from scrapy_dripper.engines.qwen3.passes import Passes
 from scrapy_dripper.engines.qwen3.prompt import Prompt
 from scrapy_dripper.engines.qwen3.session import open_session
@@ -48,21 +48,23 @@ class Bench:
         self.vocabulary = prepared.vocab_size
         self.chance = np.random.default_rng(0)
 
-    def task(self, n: int, tokens: int) -> Task:
+    def task(self, n: int, tokens: int) -> DecodeTask:
         """Return a random prompt with a number of tokens and n blocks to label."""
         page = self.chance.integers(3, self.vocabulary, size=tokens - len(self.prompt.shared))
         prompt = np.concatenate([self.prompt.shared, page])
-        return Task(prompt, self.grammar.answer(n), np.zeros(n, dtype=np.bool_), self.grammar.main, self.grammar.other)
+        return DecodeTask(
+            prompt, self.grammar.answer(n), np.zeros(n, dtype=np.bool_), self.grammar.main, self.grammar.other
+        )
 
-    def begin(self, task: Task, *, shared: bool = True) -> int:
+    def begin(self, task: DecodeTask, *, shared: bool = True) -> int:
         """Allocate a cache for a prompt and its whole answer."""
         return self.passes.begin(len(task) + 1, shared=shared)
 
-    def drafted(self, task: Task, labels: np.ndarray, accuracy: float) -> Task:
+    def drafted(self, task: DecodeTask, labels: np.ndarray, accuracy: float) -> DecodeTask:
         """Return the task with a draft in which a share ``accuracy`` of the labels (rounded) is right."""
         wrong = np.zeros(len(labels), dtype=np.bool_)
         wrong[self.chance.permutation(len(labels))[: round(len(labels) * (1 - accuracy))]] = True
-        return Task(task.prompt, task.answer, labels ^ wrong, task.main, task.other)
+        return DecodeTask(task.prompt, task.answer, labels ^ wrong, task.main, task.other)
 
 
 # ---------------------------------------------------------------------- passes
@@ -162,9 +164,9 @@ def timing(arguments: argparse.Namespace) -> str:
 
     def prefill() -> None:
         bench.begin(task, shared=False)
-        bench.passes.forward(Chunk(0, task.prompt, np.array([len(task.prompt) - 1])))
+        bench.passes.forward(TokenChunk(0, task.prompt, np.array([len(task.prompt) - 1])))
 
-    def run(drafted: Task, lookahead: int | None = None) -> Decoded:
+    def run(drafted: DecodeTask, lookahead: int | None = None) -> Decoded:
         return decode(bench.passes, drafted, bench.begin(task, shared=False), lookahead)
 
     prefill()
