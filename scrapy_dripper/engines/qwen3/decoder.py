@@ -10,7 +10,7 @@ import numpy as np
 from scrapy_dripper.engines.base import EngineError, EngineLostError, ModelError, PrecisionError
 from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.grammar import Grammar
-from scrapy_dripper.engines.qwen3.loop import Decoded, NotFiniteError, Task, decode
+from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, NotFiniteError, decode
 from scrapy_dripper.engines.qwen3.passes import Passes
 from scrapy_dripper.engines.qwen3.prompt import Prompt
 from scrapy_dripper.engines.qwen3.session import is_no_memory, no_room, open_session, tokens_that_fit
@@ -59,7 +59,7 @@ class Decoder:
                 "export --check' says, and export it again"
             ) from None
 
-    def decode(self, tasks: Sequence[Task]) -> list[Decoded | EngineError]:
+    def decode(self, tasks: Sequence[DecodeTask]) -> list[Decoded | EngineError]:
         """Return the labels or the error of each task, in order."""
         return [self._decode(task) for task in tasks]
 
@@ -67,7 +67,7 @@ class Decoder:
         """Release the session and its memory. Further calls have no effect."""
         self.passes = None
 
-    def _decode(self, task: Task) -> Decoded | EngineError:
+    def _decode(self, task: DecodeTask) -> Decoded | EngineError:
         """Decode a task. If that fails, mostly for lack of memory, retry it once."""
         if self.lost and not self._runs():
             return EngineLostError(self.lost)
@@ -81,7 +81,7 @@ class Decoder:
             self._failures = 0
         return found
 
-    def _tried(self, task: Task) -> Decoded | EngineError:
+    def _tried(self, task: DecodeTask) -> Decoded | EngineError:
         try:
             return self._passes_over(task)
         except NotFiniteError as error:
@@ -90,7 +90,7 @@ class Decoder:
             logger.debug("passes over a prompt failed", exc_info=True)
             return EngineError(f"{type(error).__name__}: {error}")
 
-    def _passes_over(self, task: Task, lookahead: int | None = None) -> Decoded:
+    def _passes_over(self, task: DecodeTask, lookahead: int | None = None) -> Decoded:
         passes = self.passes
         if passes is None:
             raise RuntimeError("the model was closed")
@@ -115,7 +115,7 @@ class Decoder:
         """Decode two blocks, in two passes. Raise any exception if that fails."""
         (prompt,) = self.prompt.encode(['<p _item_id="1">a</p><p _item_id="2">b</p>'])
         draft = np.zeros(2, dtype=np.bool_)
-        self._passes_over(Task(prompt, self.grammar.answer(2), draft, self.grammar.main, self.grammar.other), 0)
+        self._passes_over(DecodeTask(prompt, self.grammar.answer(2), draft, self.grammar.main, self.grammar.other), 0)
 
     def _explained(self, error: Exception) -> str:
         """Return the message of an error, with advice if the data type of the model caused it."""
