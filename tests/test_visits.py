@@ -43,6 +43,7 @@ WRITTEN = 4
 """How often :func:`run` writes each page. Chunks are written twice: to measure them, and as they are."""
 DEPTH, SEEDS = 200, 3
 NOT_HERE = {
+    "metadata/tree.py:_text": "the links in a heading, of at most 60 elements each, whose text is read whole",
     "output/list_tags.py:_nested": "the levels of a list of Google Docs, at most ten",
     "output/content_list.py:_without_image": "the option DRIPPER_CONTENT_TYPES, which copies each item once",
     "output/content_list.py:_without_images": "the same option",

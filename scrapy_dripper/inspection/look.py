@@ -176,9 +176,7 @@ def _named(rules: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(["", *rules]))
 
 
-def _blocks(
-    page: Page, extraction: Extraction, influences: dict[str, Any], rules: Sequence[str]
-) -> list[BlockView]:
+def _blocks(page: Page, extraction: Extraction, influences: dict[str, Any], rules: Sequence[str]) -> list[BlockView]:
     n = len(page.blocks)
     labelled = len(extraction.labels) == n
     flags = page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]
