@@ -43,8 +43,7 @@ WRITTEN = 4
 """How often :func:`run` writes each page. Chunks are written twice: to measure them, and as they are."""
 DEPTH, SEEDS = 200, 3
 NOT_HERE = {
-    "metadata/tree.py:_is_link_to_heading": "reads the first 200 characters of a link in a heading once more",
-    "metadata/tree.py:_text": "the same",
+    "metadata/tree.py:_text": "the links in a heading, of at most 60 elements each, whose text is read whole",
     "output/list_tags.py:_nested": "the levels of a list of Google Docs, at most ten",
     "output/items.py:_without_images": 'the option DRIPPER_MARKDOWN["types"], which copies each item once',
     "output/content_json.py:_schema_of": "the types of the content list",

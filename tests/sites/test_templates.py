@@ -10,10 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_dripper import Document, Extraction
-from scrapy_dripper.sites import Outcome, Templates, is_audited, read_lesson, say, templates, unpack_rules
-from scrapy_dripper.sites.places import alike, layout
+from scrapy_dripper.sites import Outcome, Templates, is_audited, read_lesson, templates, unpack_rules
 from scrapy_dripper.sites.template import Lesson
-from scrapy_dripper.testing import page
 from tests.sites.site import FOOT, Reader, article, listing, truth, url
 
 FREE = [number for number in range(1_000, 3_000) if not is_audited(url(number))]
@@ -238,19 +236,6 @@ def test_data_that_are_none_are_refused(data: bytes) -> None:
         assert unpack_rules(data) == []
 
 
-@given(st.lists(st.integers(1, 12), min_size=2, max_size=2))
-@settings(max_examples=30, deadline=None)
-def test_pages_of_a_template_are_alike_whatever_their_length(sizes: list[int]) -> None:
-    """They are unlike pages of another template. The cosine is symmetric, and 1 for the same page."""
-    one, other = (layout(page(article(n, "<p>MAIN text.</p>" * n))).vector for n in sizes)
-    far = layout(page(listing(1))).vector
-
-    assert alike(one, one) == pytest.approx(1)
-    assert alike(one, other) == pytest.approx(alike(other, one))
-    assert alike(one, other) > 0.8
-    assert alike(one, far) < 0.7
-
-
 @given(st.permutations(range(12)))
 @settings(max_examples=15, deadline=None)
 def test_a_template_that_answers_says_what_the_model_would(order: list[int]) -> None:
@@ -260,21 +245,3 @@ def test_a_template_that_answers_says_what_the_model_would(order: list[int]) -> 
         found = reader.read(article(number, "<p>MAIN sentence of an article.</p>" * (number % 5 + 1)), url(number))
         assert (found.text or "").count("MAIN sentence") == number % 5 + 1
         assert "newsletter" not in (found.text or "")
-
-
-def test_paths_are_those_of_tags_and_classes() -> None:
-    """Numbers in class names make no difference; other classes do."""
-    first, same, other = (
-        page(f"<body><div class='{name}'><p>Some text.</p></div></body>") for name in ("post-1 x", "post-2 x", "y")
-    )
-    paths = [set(layout(one).paths.tolist()) for one in (first, same, other)]
-
-    assert paths[0] == paths[1]
-    assert paths[0] != paths[2]
-
-
-def test_a_page_without_templates_is_new() -> None:
-    said = say(page(article(1)), [], audit=False)
-
-    assert said.outcome is Outcome.NEW
-    assert said.main is None
