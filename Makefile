@@ -6,7 +6,6 @@ VENV_TEST ?= .venv-test
 VENV_DOCS ?= .venv-docs
 VENV_CORPUS ?= .venv-corpus
 VENV_EXPORT ?= .venv-export
-VENV_OPTIMUM ?= .venv-export-optimum
 URLS ?=
 MINUTES ?= 10
 DATA ?= .cache/wcxb-dev
@@ -63,10 +62,9 @@ test: $(VENV_TEST)/.installed-dev  ## Run the tests in their own virtualenv; ARG
 test-corpus: $(VENV_CORPUS)/.installed-corpus  ## Run the tests of archives, with datatrove and Parquet
 	@'$(VENV_CORPUS)/bin/python' -m $(PYTEST) tests/corpus $(ARGS)
 
-# The exporters need different releases of transformers. A file makes its models once, so its tests stay together.
-test-export: $(VENV_EXPORT)/.installed-export $(VENV_OPTIMUM)/.installed-export-optimum  ## Run the tests of export and training, with torch
+# A file makes its models once, so its tests stay together.
+test-export: $(VENV_EXPORT)/.installed-export  ## Run the tests of export and training, with torch
 	@OMP_NUM_THREADS=1 '$(VENV_EXPORT)/bin/python' -m $(PYTEST) $(if $(JOBS),-n 2 --dist loadfile) tests/workshop/export tests/workshop/training/test_network.py tests/workshop/training/qwen3 $(ARGS)
-	@'$(VENV_OPTIMUM)/bin/python' -m $(PYTEST) tests/workshop/export/test_export.py $(ARGS)
 
 # Code that needs torch or datatrove is tested in separate virtualenvs. Only lines that no run reaches count as missing.
 coverage: $(VENV_TEST)/.installed-dev  ## Run all tests, including those with torch, and list the lines that none reaches
@@ -99,14 +97,14 @@ train: $(VENV)/.installed-train  ## Train the tagger on the pages in DATA, SETS 
 
 evaluate: $(VENV)/.installed-evaluate  ## Measure the bundled model on DATA and SETS, beside PEERS; see docs/guides/evaluation.md
 	@'$(VENV)/bin/python' -m scrapy_dripper evaluate '$(DATA)' $(foreach set,$(SETS),'$(set)') \
-	  $(if $(PEERS),--peers '$(PEERS)') --cache .cache/evaluation.jsonl $(ARGS)
+	  $(if $(PEERS),--peers '$(PEERS)') $(ARGS)
 
 benchmark: $(VENV)/.installed-cpu  ## Measure speed beside Trafilatura on the development data
 	@'$(VENV)/bin/python' benchmarks/extract.py
 	@'$(VENV)/bin/python' benchmarks/crawl.py
 
 clean:  ## Remove the virtualenvs and everything that was built; keep the data in .cache
-	rm -rf '$(VENV)' '$(VENV_TEST)' '$(VENV_DOCS)' '$(VENV_CORPUS)' '$(VENV_EXPORT)' '$(VENV_OPTIMUM)' build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
+	rm -rf '$(VENV)' '$(VENV_TEST)' '$(VENV_DOCS)' '$(VENV_CORPUS)' '$(VENV_EXPORT)' build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 	find scrapy_dripper models tests benchmarks example_project docs -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/.installed-cpu: pyproject.toml setup.cfg
@@ -136,5 +134,3 @@ $(VENV_DOCS)/.installed-docs: pyproject.toml setup.cfg constraints.txt
 $(VENV_EXPORT)/.installed-export: pyproject.toml setup.cfg
 	$(call install,$(VENV_EXPORT),export$(comma)train,pytest pytest-xdist hypothesis 'coverage[toml]>=7.10')
 
-$(VENV_OPTIMUM)/.installed-export-optimum: pyproject.toml setup.cfg
-	$(call install,$(VENV_OPTIMUM),export-optimum,pytest hypothesis 'coverage[toml]>=7.10')

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from multiprocessing import get_context
@@ -24,17 +24,17 @@ from unittest.mock import patch
 import lightgbm
 import numpy as np
 import numpy.typing as npt
-from report import heading, publish, table
+from common import heading, publish, table
 from tqdm import tqdm
 
+from scrapy_dripper.choose import steps
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.stages import Stage, Step, apply
 from scrapy_dripper.engines.tagger import engine
-from scrapy_dripper.engines.tagger.decision import DecisionRule, decide
+from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.workshop.dataset.bootstrap import paired_interval
-from scrapy_dripper.workshop.dataset.neutral import neutral_prf
+from scrapy_dripper.workshop.dataset.metrics import neutral_prf
 from scrapy_dripper.workshop.dataset.pages import Sample
 from scrapy_dripper.workshop.dataset.sets import SetChoice, load_sets
 from scrapy_dripper.workshop.training import fit, stack
@@ -48,16 +48,17 @@ DATA = Path(__file__).parents[1] / ".cache"
 NETWORKS = 2
 RULES = {
     "holes": "holes between main blocks filled",
-    "little": "little pages",
+    "short_page": "short pages",
     "structures": "structures whole",
     "alike": "blocks alike",
     "continued": "runs of paragraphs to their end",
     "headings": "headings with their text",
-    "one_article": "one article",
-    "notes": "footnotes with their marks",
-    "twins": "twins dropped",
+    "parts": "parts of lists",
+    "titles": "titles of panels",
+    "footnotes": "footnotes with their marks",
+    "duplicates": "duplicates dropped",
 }
-"""The names of the steps of :func:`scrapy_dripper.engines.tagger.engine.stages`, and what they are for."""
+"""The names of the tagger's steps in :data:`scrapy_dripper.choose.steps.STEPS`, and what they are for."""
 Probabilities = Mapping[str, npt.NDArray[np.float32]]
 Scores = Mapping[str, float]
 """Word F1 by the page's id."""
@@ -201,10 +202,6 @@ def _f1(sample: Sample, texts: Sequence[str], main: npt.NDArray[np.bool_]) -> fl
     return neutral_prf(text, sample.truth, [sample.title]).f1
 
 
-def _apply_without(name: str, steps: Iterable[Step], *rest: Any) -> Iterator[Stage]:
-    return apply([step for step in steps if step.name != name], *rest)
-
-
 def _without_each(task: tuple[Sample, npt.NDArray[np.float32], npt.NDArray[np.float32]]) -> dict[str, float]:
     sample, p, types = task
     try:
@@ -214,8 +211,8 @@ def _without_each(task: tuple[Sample, npt.NDArray[np.float32], npt.NDArray[np.fl
     size = engine.features([page]).size
     found = {}
     for what in ("", *RULES):
-        with patch.object(engine, "apply", partial(_apply_without, what)):
-            *_, last = engine.stages(page, p, size, DecisionRule(), types)
+        with patch.object(steps, "STEPS", [step for step in steps.STEPS if step.name != what]):
+            *_, last = engine.chosen(page, p, size, types, DecisionRule())
         found[what] = _f1(sample, page.blocks.text, last.main)
     return found
 

@@ -26,10 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from attack_engine import BURN
-from corpus import DEFAULT, sample
+from common import DEFAULT, heading, publish, sample, serve_pages, table
 from crawl import SAMPLING, SETTINGS
-from report import heading, publish, table
-from server import serve_pages
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config

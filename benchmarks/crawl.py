@@ -26,10 +26,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from corpus import DEFAULT, sample
-from processes import children_cpu, memory
-from report import heading, publish, table
-from server import serve_pages
+from common import DEFAULT, children_cpu, heading, memory, publish, sample, serve_pages, table
 from tqdm import tqdm
 
 NOTHING, THREAD, ONE, TWO = "no extraction", "scrapy-dripper, a thread", "1 worker", "2 workers"

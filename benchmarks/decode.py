@@ -4,7 +4,7 @@
     python benchmarks/decode.py --prove             labels compared with decoding one token at a time
     python benchmarks/decode.py --time FOLDER       CPU time of each way to decode, beside a bare prefill
 
-The first two use the small random models of the tests, the last one a prepared model that you name.
+The first two use the small random model of the tests, the last one a prepared model that you name.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from common import heading, publish, table
 from equality import MOST_BLOCKS, Prover, naive
-from report import heading, publish, table
 from tqdm import tqdm
 
+from scrapy_dripper.engines.qwen3.folder import load_prepared
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, Grammar, fitting
 from scrapy_dripper.engines.qwen3.loop import Chunk, Decoded, Task, decode
-from scrapy_dripper.engines.qwen3.passes import open_passes
-from scrapy_dripper.engines.qwen3.prepared import load_prepared
+from scrapy_dripper.engines.qwen3.passes import Passes
 from scrapy_dripper.engines.qwen3.prompt import Prompt
 from scrapy_dripper.engines.qwen3.session import open_session
 
@@ -40,11 +40,11 @@ ACCURACIES = (0.5, 0.8, 0.9, 0.95, 0.98, 1.0)
 class Bench:
     """A prepared model with random prompts."""
 
-    def __init__(self, folder: Path, answer: str | None = None, threads: int = 1) -> None:
+    def __init__(self, folder: Path, answer: str | None = None) -> None:
         prepared = load_prepared(folder)
         tokenizer = prepared.tokenizer()
         self.grammar, self.prompt = Grammar(tokenizer, answer or prepared.answer), Prompt(tokenizer, prepared.prompt)
-        self.passes = open_passes(open_session(prepared, "auto", threads), prepared, self.prompt.shared)
+        self.passes = Passes(open_session(prepared, "auto"), prepared, self.prompt.shared)
         self.vocabulary = prepared.vocab_size
         self.chance = np.random.default_rng(0)
 
@@ -56,7 +56,7 @@ class Bench:
 
     def begin(self, task: Task, *, shared: bool = True) -> int:
         """Allocate a cache for a prompt and its whole answer."""
-        return self.passes.begin([len(task) + 1], shared=shared)
+        return self.passes.begin(len(task) + 1, shared=shared)
 
     def drafted(self, task: Task, labels: np.ndarray, accuracy: float) -> Task:
         """Return the task with a draft in which a share ``accuracy`` of the labels (rounded) is right."""
@@ -83,10 +83,10 @@ def measure(bench: Bench, n: int, repeats: int) -> tuple[Cost, Cost, dict[float,
         size = len(task.prompt)
         one = naive(bench.passes, task, bench.begin(task, shared=False))
         found.setdefault("naive", []).append(one)
-        found.setdefault("chunked", []).extend(decode(bench.passes, [task], bench.begin(task, shared=False), 0))
+        found.setdefault("chunked", []).append(decode(bench.passes, task, bench.begin(task, shared=False), 0))
         for accuracy in ACCURACIES:
             drafted = bench.drafted(task, one.main, accuracy)
-            (two,) = decode(bench.passes, [drafted], bench.begin(task, shared=False))
+            two = decode(bench.passes, drafted, bench.begin(task, shared=False))
             if not np.array_equal(one.main, two.main):
                 raise SystemExit("the labels differ: see --prove")
             found.setdefault(accuracy, []).append(two)
@@ -120,15 +120,15 @@ def drafts(arguments: argparse.Namespace) -> str:
 def prove(arguments: argparse.Namespace) -> str:
     """Return how many pages had the same labels with all ways to decode."""
     rows = []
-    for folder in arguments.folders or sorted(PREPARED.iterdir()):
+    for folder in arguments.folders or [PREPARED]:
         for answer in arguments.answers or fitting(load_prepared(folder).tokenizer()):
             prover = Prover(folder, answer, arguments.seed)
-            with tqdm(total=arguments.cases, desc=f"{prover.attention} {answer}", unit="page") as bar:
+            with tqdm(total=arguments.cases, desc=answer, unit="page") as bar:
                 for proof in prover.prove(arguments.cases, arguments.most_blocks):
                     bar.update(min(proof.pages, arguments.cases) - bar.n)
             rows.append(
                 [
-                    prover.attention,
+                    folder.name,
                     answer,
                     f"{proof.pages:,}",
                     f"{proof.choices:,}",
@@ -139,9 +139,9 @@ def prove(arguments: argparse.Namespace) -> str:
                     f"{proof.smallest:.1e}",
                 ]
             )
-    head = ["graph", "answer", "pages", "labels", "main", "(b) differs", "(c) differs", "(c) passes", "least margin"]
+    head = ["model", "answer", "pages", "labels", "main", "(b) differs", "(c) differs", "(c) passes", "least margin"]
     about = (
-        f"Labels against (a), one token at a time: batches of 1 to 5 pages, 1 to {arguments.most_blocks} blocks, "
+        f"Labels against (a), one token at a time: pages of 1 to {arguments.most_blocks} blocks, "
         "drafts from all wrong to all right"
     )
     return f"{about}\n\n{table(head, rows)}"
@@ -157,15 +157,15 @@ def timed(call: Callable[[], Decoded | None]) -> tuple[float, float, Decoded | N
 
 def timing(arguments: argparse.Namespace) -> str:
     """Return the CPU time of each way to decode one page, as a ratio to reading its prompt alone."""
-    bench = Bench(arguments.time, threads=arguments.threads)
+    bench = Bench(arguments.time)
     task = bench.task(arguments.blocks, arguments.tokens)
 
     def prefill() -> None:
         bench.begin(task, shared=False)
-        bench.passes.forward([Chunk(0, 0, task.prompt, np.array([len(task.prompt) - 1]))])
+        bench.passes.forward(Chunk(0, task.prompt, np.array([len(task.prompt) - 1])))
 
     def run(drafted: Task, lookahead: int | None = None) -> Decoded:
-        return decode(bench.passes, [drafted], bench.begin(task, shared=False), lookahead)[0]
+        return decode(bench.passes, drafted, bench.begin(task, shared=False), lookahead)
 
     prefill()
     labels = run(task).main
@@ -190,7 +190,7 @@ def timing(arguments: argparse.Namespace) -> str:
         rows.append([name, str(passes), f"{positions:,}", f"{cpu:.2f}", f"{wall:.2f}", f"{cpu / bare:.2f}"])
     prepared = load_prepared(arguments.time)
     about = (
-        f"{prepared.name}, {prepared.attention}, {prepared.dtype}: a prompt of {len(task.prompt):,} tokens, "
+        f"{prepared.name}, {prepared.dtype}: a prompt of {len(task.prompt):,} tokens, "
         f"{arguments.blocks} blocks, {bench.grammar.length(arguments.blocks):,} tokens of answer; medians of "
         f"{arguments.repeats} rounds, (a) once"
     )
@@ -202,7 +202,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--prove", action="store_true", help="compare labels")
     parser.add_argument("--time", type=Path, metavar="FOLDER", help="measure CPU time with a prepared model")
-    parser.add_argument("--model", type=Path, default=PREPARED / "gqa", help="prepared model for the first table")
+    parser.add_argument("--model", type=Path, default=PREPARED, help="prepared model for the first table")
     parser.add_argument("--folders", type=Path, nargs="+", metavar="FOLDER", help="prepared models to prove with")
     parser.add_argument("--cases", type=int, default=500, help="pages, for --prove")
     parser.add_argument(
@@ -211,7 +211,6 @@ def main() -> None:
     parser.add_argument("--most-blocks", type=int, default=MOST_BLOCKS, help="blocks of a page, for --prove")
     parser.add_argument("--tokens", type=int, default=3000, help="tokens of a prompt, for --time")
     parser.add_argument("--blocks", type=int, default=40, help="blocks of a page, for --time")
-    parser.add_argument("--threads", type=int, default=1, help="for --time")
     parser.add_argument("--repeats", type=int, default=5, help="pages of a kind, or rounds of --time")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, help="where the report goes; by default results/decode*.txt")

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.engines.qwen3.folder import load_prepared
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
 from scrapy_dripper.engines.qwen3.loop import Chunk, Decoded, Model, Task, decode
-from scrapy_dripper.engines.qwen3.passes import Passes, open_passes
-from scrapy_dripper.engines.qwen3.prepared import load_prepared
+from scrapy_dripper.engines.qwen3.passes import Passes
 from scrapy_dripper.engines.qwen3.prompt import Prompt
 from scrapy_dripper.engines.qwen3.session import open_session
 
@@ -29,7 +29,7 @@ def naive(model: Model, task: Task, start: int = 0) -> Decoded:
     labels, margins = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.float32)
     chunk, position, passes, k = task.prompt[start:], start, 0, 0
     for place in range(len(answer.ids)):
-        (logits,) = model.forward([Chunk(0, position, chunk, np.array([len(chunk) - 1]))])
+        logits = model.forward(Chunk(position, chunk, np.array([len(chunk) - 1])))
         position += len(chunk)
         passes += 1
         token = answer.ids[place]
@@ -71,37 +71,33 @@ class Prover:
             # Qwen3's tokenizer has them; the small random models have rows to spare.
             tokenizer.add_special_tokens(["</think>"])
             tokenizer.add_tokens(["\n\n"])
-        self.attention = prepared.attention
         self.grammar, self.prompt = Grammar(tokenizer, answer), Prompt(tokenizer, prepared.prompt)
-        self.passes: Passes = open_passes(open_session(prepared, "auto", 1), prepared, self.prompt.shared)
+        self.passes = Passes(open_session(prepared, "auto"), prepared, self.prompt.shared)
         self.vocabulary, self.context = prepared.vocab_size, prepared.context
         self.chance = np.random.default_rng(seed)
 
     def prove(self, pages: int, most_blocks: int = MOST_BLOCKS) -> Iterator[Proof]:
-        """Compare at least ``pages`` pages, in batches of one to five. Yield the same object of totals after each."""
+        """Compare a number of pages. Yield the same object of totals after each."""
         proof = Proof()
-        size = 0
         while proof.pages < pages:
-            size = size % 5 + 1
             shared = bool(self.chance.random() < 0.5)
-            tasks = [self._task(most_blocks, shared) for _ in range(size)]
-            expected = [naive(self.passes, task, self._begin([task], shared)) for task in tasks]
-            drafted = [self._drafted(task, one.main) for task, one in zip(tasks, expected, strict=True)]
-            chunked, verified = (
-                decode(self.passes, drafted, self._begin(tasks, shared), lookahead) for lookahead in (0, None)
+            task = self._task(most_blocks, shared)
+            expected = naive(self.passes, task, self._begin(task, shared))
+            drafted = self._drafted(task, expected.main)
+            by_chunks, by_draft = (
+                decode(self.passes, drafted, self._begin(task, shared), lookahead) for lookahead in (0, None)
             )
-            for one, by_chunks, by_draft in zip(expected, chunked, verified, strict=True):
-                proof.pages += 1
-                proof.choices += len(one.main)
-                proof.chunked += not np.array_equal(one.main, by_chunks.main)
-                proof.drafted += not np.array_equal(one.main, by_draft.main)
-                proof.passes += by_draft.passes
-                proof.main += int(one.main.sum())
-                proof.smallest = min(proof.smallest, float(np.abs(one.margins).min()))
+            proof.pages += 1
+            proof.choices += len(expected.main)
+            proof.chunked += not np.array_equal(expected.main, by_chunks.main)
+            proof.drafted += not np.array_equal(expected.main, by_draft.main)
+            proof.passes += by_draft.passes
+            proof.main += int(expected.main.sum())
+            proof.smallest = min(proof.smallest, float(np.abs(expected.margins).min()))
             yield proof
 
-    def _begin(self, tasks: list[Task], shared: bool) -> int:
-        return self.passes.begin([len(task) + 1 for task in tasks], shared=shared)
+    def _begin(self, task: Task, shared: bool) -> int:
+        return self.passes.begin(len(task) + 1, shared=shared)
 
     def _task(self, most_blocks: int, shared: bool) -> Task:
         n = int(np.exp(self.chance.uniform(0, np.log(most_blocks + 1))))

@@ -18,13 +18,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import trafilatura
-from corpus import DEFAULT, sample
-from report import heading, publish, table
+from common import DEFAULT, heading, publish, sample, table
 from tqdm import tqdm
 
+from scrapy_dripper.choose import Given, choose
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.headline import with_headline
-from scrapy_dripper.engines.tagger.engine import stages
+from scrapy_dripper.engines.tagger.engine import chosen
 from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.engines.tagger.model import Model, bundled
 from scrapy_dripper.extraction import Document, Extraction
@@ -77,12 +76,13 @@ class Steps:
         batch = self._took("features", features([page]))
         answer = self._took("model", self.model(batch))
         p, rule = answer.probabilities, self.model.manifest.decoding
-        *_, (_, chosen, _) = stages(page, p, batch.size, rule, answer.types[0])
-        self.model.quality(batch, answer, chosen)
-        labels = self._took("labels", with_headline(page, p, chosen, "keep"))
+        *_, last = chosen(page, p, batch.size, answer.types[0], rule)
+        self.model.quality(batch, answer, last.main)
+        choice = self._took("labels", choose(Given(page, p), last.main))
+        labels = choice.main
         if not labels.any():
             return
-        tree = self._took("main_html", main_tree(page, labels))
+        tree = self._took("main_html", main_tree(page, labels, choice.hidden))
         self._took("main_html", to_html(tree))
         content = self._took("content_list", content_list(tree, page.base_url, page.scripts))
         self._took("markdown", markdown(content))
@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> str:
     """Measure and return the report."""
     pages, rest = sample(arguments.data, arguments.pages, arguments.seed)
     batch_size = Config().batch_size
-    extractor, steps = Extractor(Config(threads=1)), Steps()
+    extractor, steps = Extractor(), Steps()
     times: dict[str, list[float]] = defaultdict(list)
     outcomes: Counter[str] = Counter()
     sizes: list[int] = []

@@ -12,8 +12,7 @@ import json
 from pathlib import Path
 
 from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
-from scrapy_dripper.workshop.dataset.text_table import aligned
-from scrapy_dripper.workshop.training.measure import fact_rows
+from scrapy_dripper.workshop.training.measure import fact_table
 
 
 def main() -> None:
@@ -35,11 +34,7 @@ def main() -> None:
     for path in [*arguments.files, *([arguments.write] if arguments.write else [])]:
         lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
         texts[path.stem] = {line["id"]: line["text"] for line in lines}
-    rows = [
-        (row.name, row.system, f"{row.pages}", f"{row.kept:.3f}", f"{row.under_half:.1%}", f"{row.words:.0f}")
-        for row in fact_rows(samples, texts)
-    ]
-    print(aligned(("facts", "", "pages", "kept", "pages < 0.5", "words"), rows))
+    print(fact_table(samples, texts).text())
 
 
 if __name__ == "__main__":

@@ -25,16 +25,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import heading, publish, table
 from equality import Proof, Prover, naive
 from random_model import SIZES, write_checkpoint
-from report import heading, publish, table
 from tqdm import tqdm
 
-from scrapy_dripper.engines.cuda import free_memory
-from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
+from scrapy_dripper.engines.qwen3.decoder import Decoder
+from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.loop import Chunk, Decoded, Task, decode
-from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
-from scrapy_dripper.engines.tagger import Tagger
+from scrapy_dripper.engines.qwen3.passes import Passes
+from scrapy_dripper.engines.qwen3.session import free_cuda_memory
 
 HERE = Path(__file__).parent
 LENGTHS = HERE / "lengths.json"
@@ -84,10 +84,12 @@ def one_by_one(call: Callable[[Task], int]) -> Callable[[Sequence[Task]], int]:
 class Bench:
     """The engine, and random pages for it."""
 
-    def __init__(self, prepared: Prepared, pages: int, scale: float, threads: int) -> None:
+    def __init__(self, prepared: Prepared, pages: int, scale: float) -> None:
         self.prepared = prepared
-        self.engine = Qwen3Engine(prepared, _NoTagger(), threads=threads)
-        self.passes, self.prefix = self.engine.decoder.passes, self.engine.decoder.prompt.shared
+        self.decoder = Decoder(prepared)
+        assert self.decoder.passes is not None
+        self.passes: Passes = self.decoder.passes
+        self.prefix = self.decoder.prompt.shared
         self.chance = np.random.default_rng(0)
         lengths = json.loads(LENGTHS.read_text(encoding="utf-8"))
         every = [lengths[i * len(lengths) // pages] for i in range(pages)]
@@ -97,7 +99,7 @@ class Bench:
         self.chance.shuffle(self.tasks)  # type: ignore[arg-type]
 
     def _task(self, tokens: float, n: int) -> Task:
-        grammar = self.engine.decoder.grammar
+        grammar = self.decoder.grammar
         while grammar.length(n) > self.prepared.context // 4:
             n = n * 3 // 4
         most = self.prepared.context - grammar.length(n) - 1
@@ -108,13 +110,13 @@ class Bench:
 
     def begin(self, task: Task) -> int:
         """Allocate a cache for a page that is decoded alone, without the shared prefix."""
-        return self.passes.begin([len(task) + 1], shared=False)
+        return self.passes.begin(len(task) + 1, shared=False)
 
     # ------------------------------------------------------------------ the ways
     def prefill(self, task: Task) -> int:
         """Read a prompt, and nothing else."""
         self.begin(task)
-        self.passes.forward([Chunk(0, 0, task.prompt, np.array([len(task.prompt) - 1]))])
+        self.passes.forward(Chunk(0, task.prompt, np.array([len(task.prompt) - 1])))
         return 1
 
     def one_at_a_time(self, task: Task) -> int:
@@ -123,16 +125,16 @@ class Bench:
 
     def chunked(self, task: Task) -> int:
         """(b)"""
-        return decode(self.passes, [task], self.begin(task), 0)[0].passes
+        return decode(self.passes, task, self.begin(task), 0).passes
 
     def drafted(self, task: Task) -> int:
         """(c)"""
-        return decode(self.passes, [task], self.begin(task))[0].passes
+        return decode(self.passes, task, self.begin(task)).passes
 
     def whole(self, tasks: Sequence[Task]) -> int:
-        """Run the engine itself: several pages at once, packed, after the shared prefix."""
+        """Run the engine's decoder: pages after the shared prefix."""
         passes = 0
-        for answer in self.engine.decoder.decode(tasks):
+        for answer in self.decoder.decode(tasks):
             if not isinstance(answer, Decoded):
                 raise SystemExit(f"a page could not be decoded: {answer}")
             passes += answer.passes
@@ -157,21 +159,9 @@ class Bench:
             self.tasks[i] = self._drafted(task, wrong)
 
     def _drafted(self, task: Task, wrong: float) -> Task:
-        (right,) = decode(self.passes, [task], self.begin(task))
+        right = decode(self.passes, task, self.begin(task))
         flip = self.chance.random(len(task.answer)) < wrong
         return Task(task.prompt, task.answer, right.main ^ flip, task.main, task.other)
-
-
-class _NoTagger:
-    """Replaces the tagger, which is not used, because the drafts are made here with a share of wrong labels."""
-
-    name, profile, limits = "tagger", "native", Tagger.limits
-
-    def label(self, pages: Any) -> Any:
-        raise NotImplementedError
-
-    def close(self) -> None:
-        pass
 
 
 def generated(checkpoint: Path, tasks: Sequence[Task], device: str) -> Run:
@@ -238,8 +228,8 @@ def measure(arguments: argparse.Namespace) -> str:
     """Build, run and return the report."""
     size, device = ("tiny", "cpu") if arguments.toy else ("qwen3-0.6b", "cuda")
     checkpoint, folder = build(arguments.folder, size, device)
-    free = free_memory() if device == "cuda" else None
-    bench = Bench(load_prepared(folder), arguments.pages, 0.1 if arguments.toy else 1.0, arguments.threads)
+    free = free_cuda_memory() if device == "cuda" else None
+    bench = Bench(load_prepared(folder), arguments.pages, 0.1 if arguments.toy else 1.0)
     bench.draft(arguments.wrong)
     tasks = bench.tasks
     few = sorted(tasks, key=len)[:: max(1, len(tasks) // arguments.few)][: arguments.few]
@@ -255,9 +245,9 @@ def measure(arguments: argparse.Namespace) -> str:
         Way("(a) one token at a time", one_by_one(bench.one_at_a_time), few),
     ]
     runs = bench.run(ways)
-    used = None if free is None else free - (free_memory() or 0)
+    used = None if free is None else free - (free_cuda_memory() or 0)
     bench.passes.release()
-    bench.engine.close()
+    bench.decoder.close()
     if not arguments.no_transformers:
         runs["transformers generate"] = generated(checkpoint, few, device)
 
@@ -342,7 +332,6 @@ def main() -> None:
     parser.add_argument("--few", type=int, default=12, help="prompts for the slow ways")
     parser.add_argument("--batch", type=int, default=32, help="pages of a call of the engine")
     parser.add_argument("--wrong", type=float, default=0.1, help="share of the draft's labels that are wrong")
-    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--peak", type=float, default=790.0, help="the device's TFLOP/s in half precision (H200: 790)")
     parser.add_argument("--no-transformers", action="store_true", help="leave transformers out")
     parser.add_argument("--output", type=Path, help="where the report goes; by default results/gpu.txt")

@@ -16,8 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from corpus import DEFAULT
-from report import heading, publish, table
+from common import DEFAULT, heading, publish, table
 
 MEGABYTES = 10_000_000
 MOST_SECONDS = 60
@@ -58,10 +57,10 @@ PAGES: dict[str, Callable[[], str | bytes]] = {
     "10 MB of tags with 4,000 attributes each": lambda: filled(tag(4_000)),
     "10 MB of text in one paragraph": lambda: "<p>" + filled("word "),
     "10 MB of bytes in no encoding": lambda: filled("<p>x ").encode().replace(b"x", b"\xff\x81"),
-    "2,400 paragraphs in 1,000 nested tags, over DRIPPER_MAX_BLOCKS": lambda: "<div>" * 1_000 + "<p>x y</p>" * 2_400,
+    "2,400 paragraphs in 1,000 nested tags, over a limit of blocks": lambda: "<div>" * 1_000 + "<p>x y</p>" * 2_400,
 }
 OPTIONS: dict[str, dict[str, Any]] = {
-    "2,400 paragraphs in 1,000 nested tags, over DRIPPER_MAX_BLOCKS": {"max_blocks": 1_000}
+    "2,400 paragraphs in 1,000 nested tags, over a limit of blocks": {"limits": {"blocks": 1_000}}
 }
 
 
@@ -168,8 +167,8 @@ def limits(folder: Path) -> str:
         for name, number in zip(names, found, strict=True):
             most[name] = max(most[name], (number, path.name))
     config = Config()
-    defaults = [config.max_bytes, config.max_nodes, config.max_attributes, config.max_text, 1_000]
-    defaults += [config.max_depth, config.max_blocks]
+    defaults = [config.limits.bytes, config.limits.nodes, config.limits.attributes, config.limits.text, 1_000]
+    defaults += [config.limits.depth, config.limits.blocks]
     rows = [
         [name, f"{most[name][0]:,}", most[name][1], f"{default:,}"]
         for name, default in zip(names, defaults, strict=True)

@@ -22,9 +22,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from corpus import DEFAULT, Sample, sample
+from common import DEFAULT, Sample, heading, publish, sample, table
 from lxml.html import HtmlElement, HTMLParser, document_fromstring
-from report import heading, publish, table
 from tqdm import tqdm
 from trafilatura.metadata import extract_metadata
 from trafilatura.utils import load_html
@@ -127,7 +126,7 @@ def measure(pages: list[Sample], seed: int) -> tuple[dict[str, Score], Counter[s
 
 def languages(folder: Path) -> str:
     """Return how many pages of a set declare no language, and how often the detected one is that of the annotation."""
-    extractor, found = Extractor(Config(metadata=True)), Counter[str]()
+    extractor, found = Extractor(Config(metadata_field="metadata")), Counter[str]()
     for page in load_set(SetChoice(folder)).samples:
         html = page.path.read_bytes()
         if page.language and metadata_of(parse(decode_html(html, None)), page.url).language is None:

@@ -1,27 +1,23 @@
 """Make random models of the Qwen3 architecture, in any size, with their own tokenizers, for tests and benchmarks.
 
     python benchmarks/random_model.py FOLDER [--size tiny|base|qwen3-0.6b] [--seed 0]
-    scrapy-dripper export FOLDER PREPARED [--exporter genai|optimum]
+    scrapy-dripper export FOLDER PREPARED
 
-The first writes a checkpoint for transformers, with its recipe. It needs torch and transformers, from the extra
-[export] or, for Qwen3, [export-optimum]. The prepared folders of the tests have the size tiny and seed 1, by both
-exporters. Random weights have learnt nothing, but labels still depend on the page and on
-the labels before.
+The first writes a checkpoint for transformers, with its recipe. It needs the extra [export]. The prepared folder of the
+tests has the size tiny and seed 1. Random weights have learnt nothing, but labels still depend on the page and on the
+labels before.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from scrapy_dripper.engines.qwen3.cost import Shape
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, MAIN, OTHER
 from scrapy_dripper.workshop.export.recipe import Recipe
 
@@ -32,8 +28,7 @@ PROMPT = "Here is a web page in numbered blocks. Say which blocks are main and w
 _SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
-ENCODER_SPECIAL = ("<|begin_of_text|>", "<|end_of_text|>", "<|mask|>", "<|sep|>")
+SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 ROPE_THETA = 1_000_000.0
 _TEXT = """The harbour was quiet in the morning, and the boats came back with the tide before the market opened.
 A recipe for bread needs flour, water, salt and time; the oven has to be hot when the loaf goes in.
@@ -44,11 +39,23 @@ Home About Contact Privacy Terms Subscribe to our newsletter Share this article 
 
 
 @dataclass(frozen=True, slots=True)
-class Size(Shape):
+class Size:
     """Dimensions of a model, with its vocabulary and its context."""
 
+    layers: int
+    hidden: int
+    inner: int
+    heads: int
+    kv_heads: int
+    head_dim: int
     vocabulary: int
     context: int
+
+    def flops(self, tokens: float) -> float:
+        """Return the floating-point operations of a pass over tokens: matrix products and causal attention."""
+        projections = 2 * self.hidden * (self.heads + self.kv_heads) * self.head_dim
+        weights = self.layers * (projections + 3 * self.hidden * self.inner)
+        return 2.0 * weights * tokens + 2.0 * self.layers * self.heads * self.head_dim * tokens**2
 
 
 SIZES = {
@@ -59,7 +66,7 @@ SIZES = {
 """Sizes by name: for tests, about 45 million weights, and those of the published model."""
 
 
-def train_tokenizer(vocabulary: int, special: Sequence[str] = SPECIAL) -> Tokenizer:
+def train_tokenizer(vocabulary: int) -> Tokenizer:
     """Return a byte-level BPE tokenizer of at most ``vocabulary`` tokens that splits text like Qwen's."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -71,7 +78,7 @@ def train_tokenizer(vocabulary: int, special: Sequence[str] = SPECIAL) -> Tokeni
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary,
-        special_tokens=[*special],
+        special_tokens=SPECIAL,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
@@ -112,9 +119,6 @@ def write_checkpoint(folder: Path, size: Size, seed: int) -> None:
             layer.self_attn.q_norm.weight.fill_(3.0)  # makes attention prefer some tokens to others
     _balance(model, tokenizer)
     model.save_pretrained(folder)
-    # transformers 5 stores the base of the rotary embedding in a place that transformers 4 ignores.
-    stored = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    (folder / "config.json").write_text(json.dumps({**stored, "rope_theta": ROPE_THETA}, indent=2), encoding="utf-8")
     Recipe("native", None, PROMPT, "json").write(folder)
 
 

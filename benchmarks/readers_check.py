@@ -18,14 +18,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from report import table
+from common import table
 
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.dataset.alignment import align
-from scrapy_dripper.workshop.dataset.neutral import neutral_prf, page_title
+from scrapy_dripper.workshop.dataset.metrics import neutral_prf, page_title
 from scrapy_dripper.workshop.dataset.pages import DataError, Sample
 from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
 

@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import heading, publish, table
 from parts import KINDS, Parts, Shown, address, line_key, loose_tex, norm, of_markdown, of_page, squash
 from rapidfuzz import fuzz, process
-from report import heading, publish, table
 from tqdm import tqdm
 from writers import PEERS, main_content, writers
 
+from scrapy_dripper.choose import Given, choose
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import Labels
-from scrapy_dripper.engines.headline import with_headline
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.output import write
 from scrapy_dripper.output.code.language import normalised
@@ -280,7 +280,7 @@ class Benchmark:
     def _labels(self, page: Page) -> Bools:
         (answer,) = self.engine.label([page])
         assert isinstance(answer, Labels)
-        return with_headline(page, answer.probabilities, answer.main, self.config.title)
+        return choose(Given(page, answer.probabilities, title=self.config.title), answer.main).main
 
     def _count(self, labels: str, name: str, tallies: dict[str, Tally]) -> None:
         for kind, tally in tallies.items():

@@ -28,15 +28,12 @@ from pathlib import Path
 from typing import Any
 
 import scrapy
-from corpus import DEFAULT, sample
+from common import DEFAULT, children_cpu, family, publish, sample, serve_pages
 from crawl import SETTINGS
-from processes import children_cpu, family
-from report import publish
 from scrapy import Request, signals
 from scrapy.crawler import AsyncCrawlerProcess, Crawler
 from scrapy.exceptions import DontCloseSpider
-from server import serve_pages
-from soak_report import TENTHS, Crawl, Fresh, Tenth, draw, passed, report
+from soak_report import TENTHS, Crawl, Fresh, Tenth, passed, report
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config
@@ -427,7 +424,6 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a Scrapy setting")
     parser.add_argument("--alone", action="store_true", help="no control crawl")
     parser.add_argument("--steady", action="store_true", help="no crawls that have just begun: speed is not judged")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw memory and speed as SVG")
     parser.add_argument("--seed", type=int, default=20261121)
     parser.add_argument(
         "--output", type=Path, default=Path(__file__).parent / "results" / "soak.txt", help="where the report goes"
@@ -450,8 +446,6 @@ def main() -> None:
     else:
         site, crawls = run(arguments)
         publish(report(site, crawls[PLUGIN], crawls.get(CONTROL)), arguments.output)
-        if arguments.plot is not None:
-            draw(crawls, arguments.plot)
         sys.exit(not passed(crawls[PLUGIN], crawls.get(CONTROL)))
 
 

@@ -1,18 +1,14 @@
-"""The report of a long crawl: tables, checks, a plot."""
+"""The report of a long crawl: tables and checks."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from report import heading, publish_svg, table
-
-from scrapy_dripper.workshop.evaluation.report.charts import colour
-from scrapy_dripper.workshop.evaluation.report.svg import Markup, label, tag
+from common import heading, table
 
 TENTHS = 10
 WARM_UP = 3
@@ -273,50 +269,3 @@ def _table(crawl: Crawl) -> str:
         for i, tenth in enumerate(crawl.tenths)
     ]
     return table([*columns.split(","), *COUNTS], rows)
-
-
-STYLE = """
-text { font: 14px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill: #1d2329; }
-text.small { font-size: 12px; fill: #5b6770; } .grid { stroke: #e6eaed; } .axis { stroke: #6b7680; }
-"""
-LEFT, WIDTH, TOP, HEIGHT, GAP = 66.0, 380.0, 56.0, 260.0, 100.0
-
-
-def draw(crawls: Mapping[str, Crawl], path: Path) -> None:
-    """Write the plot: memory on the left, pages/s on the right, over the pages of the crawl."""
-    most = max(crawl.tenths[-1].items for crawl in crawls.values())
-    memory = {name: [(n, rss / 1e6) for n, rss in crawl.rss] for name, crawl in crawls.items()}
-    speed = {name: [(t.items, t.pages_per_second) for t in crawl.tenths] for name, crawl in crawls.items()}
-    for crawl in crawls.values():
-        if crawl.fresh:
-            places = [0, *(tenth.items for tenth in crawl.tenths)]
-            begun = zip(places, crawl.fresh, strict=True)
-            speed["a crawl that has just begun"] = [(n, one.pages_per_second) for n, one in begun]
-    panels = (("RSS, MB", memory), ("pages/s", speed))
-    parts: list[Markup] = []
-    for i, (title, lines) in enumerate(panels):
-        parts += _panel(LEFT + i * (WIDTH + GAP), title, lines, most)
-    for i, name in enumerate(speed):
-        parts.append(tag("circle", cx=LEFT + 8 + 170 * i, cy=22.0, r=5.0, fill=colour(i)))
-        parts.append(label(LEFT + 20 + 170 * i, 27, name))
-    width, height = LEFT + 2 * WIDTH + GAP + 34, TOP + HEIGHT + 60
-    publish_svg(path, width, height, STYLE, parts)
-
-
-def _panel(x0: float, title: str, lines: Mapping[str, Sequence[tuple[int, float]]], most: int) -> list[Markup]:
-    top = max(value for line in lines.values() for _, value in line)
-    step = next(step for scale in range(6) for step in (10**scale, 2 * 10**scale, 5 * 10**scale) if top / step <= 6)
-    high = step * (int(top / step) + 1)
-    parts = [label(x0, TOP - 12, title, class_="small")]
-    for value in range(0, high + 1, step):
-        y = TOP + HEIGHT * (1 - value / high)
-        parts.append(tag("line", x1=x0, y1=y, x2=x0 + WIDTH, y2=y, class_="axis" if not value else "grid"))
-        parts.append(label(x0 - 8, y + 4, str(value), "end", "small"))
-    for k in range(0, TENTHS + 1, 2):
-        x = x0 + WIDTH * k / TENTHS
-        parts.append(label(x, TOP + HEIGHT + 18, f"{most * k // TENTHS:,}", "middle", "small"))
-    parts.append(label(x0 + WIDTH / 2, TOP + HEIGHT + 42, "pages", "middle", "small"))
-    for i, line in enumerate(lines.values()):
-        route = " ".join(f"{x0 + WIDTH * n / most:.1f},{TOP + HEIGHT * (1 - value / high):.1f}" for n, value in line)
-        parts.append(tag("polyline", points=route, fill="none", stroke=colour(i), stroke_width=2.0))
-    return parts

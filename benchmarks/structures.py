@@ -14,7 +14,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from articles import articles, within
 from tqdm import tqdm
 from writers import PEERS, writers
 
@@ -29,6 +28,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # the pages and the measures are part of the tests
 
 try:
+    from tests.structured.articles import articles, within
     from tests.structured.features.checks import BASE_URL, FEATURES
     from tests.structured.measures import Scores, compare, mean
 except ImportError as error:
@@ -124,7 +124,7 @@ write something counts.
 
 scrapy-dripper has two columns. The first is its writer alone, with all blocks main. The second is what users get: the
 structure is between two paragraphs of an article, and the tagger labels the blocks. Its verdict is the worst of three
-pages: a blog, a documentation page, and a page without telling class names (`benchmarks/articles.py`).
+pages: a blog, a documentation page, and a page without telling class names (`tests/structured/articles.py`).
 
 {_table(("structure", ours, f"{ours} in an article", *others), [*verdicts, totals])}
 

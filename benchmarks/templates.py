@@ -9,29 +9,32 @@ hash of their names: thresholds were chosen on the first, and the second was loo
 from __future__ import annotations
 
 import argparse
+import json
 import random
-import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 
-from hosts import SEED, Once, hosts, loaded, models
-from report import heading, publish, table
+from common import heading, publish, table
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.base import EngineError, Labels
+from scrapy_dripper.engines.base import EngineError, Labels, Limits
+from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.model import bundled
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.page import Page
 from scrapy_dripper.sites import Outcome, Templates
 from scrapy_dripper.workshop.dataset.bootstrap import paired_interval
-from scrapy_dripper.workshop.dataset.pages import DataError, Sample
+from scrapy_dripper.workshop.dataset.pages import DataError, Sample, related_hosts
+from scrapy_dripper.workshop.dataset.sets import PAGES, SetChoice, load_sets
 from scrapy_dripper.workshop.evaluation.measure import scored
 
 SETS = [str(Path(__file__).parents[1] / ".cache" / "sites")]
+SEED = 20261123
 OUTPUT = Path(__file__).parent / "results" / "templates.txt"
 LEAST = 20
 """Minimum number of pages with ground truth of a site that counts as large."""
@@ -58,13 +61,33 @@ def half(host: str) -> str:
     return ("first", "second")[blake2b(host.encode(), digest_size=1).digest()[0] & 1]
 
 
+class Once:
+    """Labels a page with a tagger, and keeps the answer."""
+
+    name, profile, limits = Tagger.name, Tagger.profile, Limits()
+
+    def __init__(self, model: Path) -> None:
+        self._tagger = Tagger.load(Config(model=str(model), threads=1))
+        self.answer: Labels | EngineError | None = None
+
+    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        """Return the labels of the only page of a call."""
+        if self.answer is None:
+            (self.answer,) = self._tagger.label(pages)
+        return [self.answer]
+
+    def close(self) -> None:
+        """Release the model."""
+        self._tagger.close()
+
+
 class Crawl:
     """Reads the pages of hosts one after the other, by a model alone and with templates. Labels each page once."""
 
     def __init__(self, model: Path) -> None:
         self._engine = Once(model)
         self._alone = Extractor(Config(processes=0), self._engine)
-        self._both = Extractor(Config(templates="on", processes=0), self._engine)
+        self._both = Extractor(Config(sites="templates", processes=0), self._engine)
         self._known: dict[str, tuple[Labels | EngineError | None, float]] = {}
 
     def measured(self, pages: Sequence[Sample]) -> Iterator[Row]:
@@ -79,12 +102,12 @@ class Crawl:
                 self._known[sample.id] = self._engine.answer, before
             (found,) = self._both.extract([document])
             if sample.measure and found.template is not None:
-                after = scored(sample, found.text or "", html).neutral.f1
+                after = scored(sample, found.text or "", html).word.f1
                 yield Row(sample.part, sample.host, number, found.template, before, after)
 
     def _score(self, sample: Sample, html: bytes, extractor: Extractor) -> float:
         (found,) = extractor.extract([Document(html, sample.url)])
-        return scored(sample, found.text or "", html).neutral.f1 if sample.measure else 0.0
+        return scored(sample, found.text or "", html).word.f1 if sample.measure else 0.0
 
 
 def report(rows: Sequence[Row]) -> str:
@@ -126,26 +149,47 @@ def report(rows: Sequence[Row]) -> str:
     return f"{table(head, lines)}\n\nall pages by outcome: {said}"
 
 
-def cost(pages: Sequence[Sample], model: Path) -> str:
-    """Return the CPU time of pages that a template answers, measured in this process, with and without templates in
-    turn.
-    """
-    names = ("off", "on")
-    extractors = {name: Extractor(Config(model=str(model), templates=name, processes=0)) for name in names}
-    taken, count = dict.fromkeys(names, 0.0), 0
-    for i, sample in enumerate(tqdm(pages, desc="CPU time", unit="page", disable=None)):
-        document = Document(sample.path.read_bytes(), sample.url)
-        own, answered = {}, False
-        for name in names if i % 2 else reversed(names):
-            start = time.process_time()
-            (found,) = extractors[name].extract([document])
-            own[name] = time.process_time() - start
-            answered |= found.template == Outcome.ANSWERED.value
-        if answered:
-            count += 1
-            taken = {name: taken[name] + own[name] for name in names}
-    off, on = (1_000 * taken[name] / count for name in names)
-    return f"CPU ms a page, means over {count} pages that a template answered: off {off:.1f}, on {on:.1f}"
+def hosts(samples: Sequence[Sample]) -> Iterator[list[Sample]]:
+    """Yield the pages of each host that has more than one, in a fixed random order."""
+    groups: dict[tuple[str, str], list[Sample]] = defaultdict(list)
+    for sample in samples:
+        if sample.host:
+            groups[sample.part, sample.host].append(sample)
+    for (_, name), pages in sorted(groups.items()):
+        if len(pages) > 1:
+            pages.sort(key=lambda sample: sample.id)
+            random.Random(f"{SEED} {name}").shuffle(pages)
+            yield pages
+
+
+def loaded(choices: Sequence[str]) -> list[Sample]:
+    """Return the pages of sets, including those without ground truth, which are only seen."""
+    samples = []
+    for one in load_sets(map(SetChoice.parse, choices)):
+        samples += [replace(sample, part=one.name) for sample in one.samples if sample.measure]
+        listed = one.folder / PAGES
+        if listed.is_file():
+            with listed.open(encoding="utf-8") as lines:
+                records = [json.loads(line) for line in lines if line.strip()]
+            of_id = {record["id"]: record for record in records if "site" in record}
+            samples = [replace(s, host=of_id[s.id]["site"]) if s.id in of_id else s for s in samples]
+            sites = {s.host: s for s in samples if s.part == one.name}
+            for record in records:
+                if record.get("kind") == "other" and record.get("site") in sites:
+                    path = one.folder / "html" / f"{record['id']}.html"
+                    like = sites[record["site"]]
+                    samples.append(replace(like, id=record["id"], url=record["url"], path=path, measure=False))
+    return samples
+
+
+def models(folds: Path | None, model: Path, samples: Sequence[Sample]) -> Mapping[str, Path]:
+    """Return the model for each page, by its id: one that was not trained on its host."""
+    if folds is None:
+        return dict.fromkeys((sample.id for sample in samples), model)
+    of_page: dict[str, int] = json.loads((folds / "folds.json").read_text(encoding="utf-8"))
+    names = dict(zip((s.id for s in samples), related_hosts([s.host for s in samples]), strict=True))
+    of_host = {names[sample.id]: of_page[sample.id] for sample in samples if sample.id in of_page}
+    return {name: folds / str(of_page.get(name, of_host.get(host, 0))) for name, host in names.items()}
 
 
 def main() -> None:
@@ -156,9 +200,6 @@ def main() -> None:
     parser.add_argument(
         "--folds", type=Path, metavar="FOLDER", help='models of folds (`make train ARGS="--fold-models FOLDER"`)'
     )
-    parser.add_argument("--orders", type=int, default=1, metavar="N", help="random orders of pages (%(default)s)")
-    parser.add_argument("--hosts", type=int, default=0, metavar="N", help="the first hosts only, 0 for all")
-    parser.add_argument("--cost", action="store_true", help="measure the CPU time instead")
     parser.add_argument("--output", type=Path, default=OUTPUT, help="the report (%(default)s)")
     options = parser.parse_args()
     try:
@@ -167,24 +208,14 @@ def main() -> None:
     except (DataError, OSError, ValueError) as error:
         parser.error(str(error))
     head = heading("templates.py", ["scrapy-dripper", "lxml", "numpy", "onnxruntime"])
-    groups = list(hosts(samples))
-    groups = sorted(groups[: options.hosts or len(groups)], key=lambda pages: str(model_of[pages[0].id]))
-    if options.cost:
-        publish(f"{head}\n\n{cost([page for pages in groups for page in pages], options.model)}", options.output)
-        return
+    groups = sorted(hosts(samples), key=lambda pages: str(model_of[pages[0].id]))
     rows: list[Row] = []
     crawl, last = None, None
-    bar = tqdm(total=sum(map(len, groups)) * options.orders, unit="page", disable=None)
-    for pages in groups:
+    for pages in tqdm(groups, unit="host", disable=None):
         if crawl is None or model_of[pages[0].id] != last:
             last = model_of[pages[0].id]
             crawl = Crawl(last)
-        for order in range(options.orders):
-            if order:
-                random.Random(f"{SEED} {order}").shuffle(pages)
-            rows += crawl.measured(pages)
-            bar.update(len(pages))
-    bar.close()
+        rows += crawl.measured(pages)
     note = (
         "answered: share of the pages with ground truth that a template labelled. What is to its right is of these:\n"
         "difference: word F1 with templates less that of the model alone. "

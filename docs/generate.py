@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import textwrap
 from collections.abc import Iterable
 from dataclasses import Field, fields
 from enum import Enum
@@ -25,24 +26,69 @@ from scrapy_dripper.crawl.stats import STATS
 REFERENCE = Path(__file__).parent / "reference"
 
 
+GROUPS = {
+    "The engine and its processes": "enabled engine model cascade device batch_size batch_wait timeout processes "
+    "worker_memory",
+    "Which blocks are main": "favor comments title rules sites min_quality",
+    "Pages that the model cannot process": "fallback limits oversize retry_shells",
+    "The output": "markdown chunks absolute_urls",
+    "Items and their fields": "items html_field markdown_field text_field title_field content_field chunks_field "
+    "links_field metadata_field meta_field",
+    "Archives and reports": "warc replay report",
+}
+"""The headings of settings.md, each with the names of its options."""
+MORE = {
+    "engine": "[GPU](../guides/gpu.md), [an engine of your own](../guides/library.md#an-engine-of-your-own)",
+    "cascade": "[only where the tagger is not sure](../guides/gpu.md#only-where-the-tagger-is-not-sure)",
+    "batch_size": "[batches](../guides/addon.md#batches-and-memory)",
+    "timeout": "[worker processes](../guides/workers.md#when-it-does-not-answer)",
+    "processes": "[worker processes](../guides/workers.md), [without workers](../guides/workers.md#without-workers)",
+    "favor": "[precision and recall](page-types.md#precision-and-recall)",
+    "comments": "[below](#readers-comments)",
+    "title": "[the headline](../internals/design.md#the-headline)",
+    "rules": "[rules](../guides/rules.md)",
+    "sites": "[what a site repeats](../guides/site-memory.md), [templates](../guides/templates.md)",
+    "min_quality": "[quality](page-types.md#quality)",
+    "fallback": "[fallbacks](fallback.md)",
+    "limits": "[the largest pages](../internals/pages.md#limits)",
+    "retry_shells": "[JavaScript pages](../guides/javascript.md#which-pages-need-it)",
+    "markdown": "[Markdown](markdown.md), [front matter](../guides/rag.md#front-matter), [the types](content-list.md)",
+    "chunks": "[how the content is cut](../guides/rag.md#how-the-content-is-cut)",
+    "items": "[feeds](../guides/feeds.md)",
+    "content_field": "[the content list](content-list.md)",
+    "chunks_field": "[chunks](../guides/rag.md#chunks)",
+    "metadata_field": "[below](#the-metadata-of-a-page)",
+    "meta_field": "[below](#the-dict-about-an-extraction)",
+    "warc": "[archives](../guides/corpus.md)",
+    "replay": "[archives](../guides/corpus.md)",
+    "report": "[the pages of a crawl](../guides/inspect.md#the-pages-of-a-crawl)",
+}
+"""Where to read more about an option."""
+
+
 def settings(page: str) -> str:
-    """Return settings.md with its table, and with the line of facts below the heading of each setting."""
-    options = {PREFIX + option.name.upper(): option for option in fields(Config)}
-    rows = [
-        f"| [`{name}`](#{name.lower()}) | `{default(option)}` | {'•' if option.metadata['per_request'] else ''} "
-        f"| {in_code(option.metadata['doc'])} |"
-        for name, option in options.items()
-    ]
-    page = replaced(page, "settings", ["| setting | default | request | |", "|---|---|:-:|---|", *rows])
-    for name, option in options.items():
-        per_request = "yes" if option.metadata["per_request"] else "no"
-        facts = f"*{expected(option)} · default `{default(option)}` · request: {per_request}*"
-        # All lines to the next empty one: an editor may have wrapped the old facts.
-        before, heading, section = page.partition(f"\n## {name}\n")
-        if not heading:
-            raise ValueError(f"settings.md has no section for {name}")
-        page = before + heading + facts + "\n" + re.sub(r"\A(?:.+\n)*", "", section)
-    return page
+    """Return settings.md with its groups of settings."""
+    options = {option.name: option for option in fields(Config)}
+    lines: list[str] = []
+    for heading, names in GROUPS.items():
+        lines += [f"## {heading}", ""]
+        for name in names.split():
+            lines += section(options[name])
+    return replaced(page, "settings", lines[:-1])
+
+
+def section(option: Field[Any]) -> list[str]:
+    """Return the part of settings.md about an option: its facts, what it does, and its keys if it is a dict."""
+    check = option.metadata["check"]
+    keys = fields(check) if isinstance(check, type) else ()
+    facts = "a dict" if keys else f"{expected(option)} · default `{default(option)}`"
+    more = f" More: {MORE[option.name]}." if option.name in MORE else ""
+    lines = [f"### {PREFIX}{option.name.upper()}", f"*{facts}{' · •' if option.metadata['per_request'] else ''}*", ""]
+    lines += textwrap.wrap(in_code(option.metadata["doc"]) + more, 120, break_long_words=False, break_on_hyphens=False)
+    if keys:
+        lines += ["", "| key | default | |", "|---|---|---|"]
+        lines += [f'| `"{key.name}"` | `{default(key)}` | {in_code(key.metadata["doc"])} |' for key in keys]
+    return [*lines, ""]
 
 
 def stats(page: str) -> str:
@@ -79,7 +125,8 @@ def expected(option: Field[Any]) -> str:
 
 def in_code(text: str) -> str:
     """Return a line of documentation as Markdown, with quoted values and settings as code."""
-    return re.sub(rf"'(\w+)'|\b({PREFIX}\w+)", lambda match: f'`"{match[1]}"`' if match[1] else f"`{match[2]}`", text)
+    code = rf"'(\w+)'|\b({PREFIX}\w+|scrapy_dripper\.\w+)"
+    return re.sub(code, lambda match: f'`"{match[1]}"`' if match[1] else f"`{match[2]}`", text)
 
 
 def meanings(kind: type[Enum]) -> dict[str, str]:

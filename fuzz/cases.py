@@ -21,12 +21,12 @@ _ENGINES = ("random",) * 24 + ("tagger",) * 3 + ("v1.0",) * 4 + ("failing",)
 _FALLBACKS = ("html",) * 20 + ("empty",) * 8 + ("none",) * 2 + ("trafilatura",) * 2
 _LIMITS: tuple[dict[str, Any], ...] = (
     *({},) * 9,
-    {"max_blocks": 3},
-    {"max_blocks": 3, "oversize": "truncate"},
-    {"max_blocks": 1, "oversize": "truncate"},
-    {"max_bytes": 200},
-    {"max_bytes": 200, "oversize": "truncate"},
-    {"max_bytes": 1_001, "oversize": "truncate"},
+    {"limits": {"blocks": 3}},
+    {"limits": {"blocks": 3}, "oversize": "truncate"},
+    {"limits": {"blocks": 1}, "oversize": "truncate"},
+    {"limits": {"bytes": 200}},
+    {"limits": {"bytes": 200}, "oversize": "truncate"},
+    {"limits": {"bytes": 1_001}, "oversize": "truncate"},
     {"oversize": "window"},
 )
 _TYPES = (*(None,) * 10, ("paragraph",), ("title", "list", "quote"), ("table", "code"), CONTENT_TYPES[:6],
@@ -69,12 +69,13 @@ def decode(data: bytes) -> Case:
     options = dict(_LIMITS[limits % len(_LIMITS)])
     options |= {
         "fallback": _FALLBACKS[fallback % len(_FALLBACKS)],
-        "markdown": "html2text" if output & 3 == 3 else "dripper",
-        "links": ("keep", "keep", "drop", "citations")[output >> 2 & 3],
-        "complex_tables": "linear" if output >> 4 & 1 else "html",
-        "callouts": "quotes" if output & 1 else "alerts",
+        "markdown": {
+            "links": ("keep", "keep", "drop", "citations")[output >> 2 & 3],
+            "tables": "linear" if output >> 4 & 1 else "html",
+            "callouts": "quotes" if output & 1 else "alerts",
+            "types": _TYPES[types % len(_TYPES)],
+        },
         "metadata_field": "about" if output >> 5 == 7 else None,
-        "content_types": _TYPES[types % len(_TYPES)],
     }
     return Case(
         html=html,

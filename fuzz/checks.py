@@ -10,7 +10,6 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -21,15 +20,16 @@ from lxml import etree, html
 from fuzz.cases import Case
 from fuzz.engines import Drawn, Failing, Tagger
 from fuzz.safety import unsafe_html, unsafe_urls
+from scrapy_dripper.engines.qwen3.draft import carry, native_copy
+from scrapy_dripper.engines.qwen3.profile import PROFILES
+from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.output.content_json import from_json, to_json
-from scrapy_dripper.output.hidden import hidden_nodes
+from scrapy_dripper.output.content_json import from_json, schema, to_json
 from scrapy_dripper.page import Page, PageError
 from scrapy_dripper.page.charset import decode_html
+from scrapy_dripper.page.hidden import hidden_nodes
 from scrapy_dripper.page.parse import parse
-from scrapy_dripper.page.profiles import PROFILES, carry, native_copy
-from scrapy_dripper.page.simplify import simplify
 from scrapy_dripper.page.streamed import has_parts
 
 EXPECTED = {
@@ -201,10 +201,9 @@ def _content(found: Extraction) -> None:
 
 @cache
 def _schema() -> Any:
-    schema = json.loads(files("scrapy_dripper.output").joinpath("content_list.schema.json").read_text("utf-8"))
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped, unused-ignore]
 
-    return Draft202012Validator(schema)
+    return Draft202012Validator(schema())
 
 
 def _safe(found: Extraction) -> None:
@@ -279,7 +278,7 @@ class _Text:
 
 
 def _as_text(case: Case) -> str:
-    html = case.html[: case.config.max_bytes]
+    html = case.html[: case.config.limits.bytes]
     return html if isinstance(html, str) else decode_html(html, case.charset)
 
 
@@ -331,7 +330,7 @@ def _profiles(case: Case) -> None:
             raise BrokenError("profile", f"{profile.name}: {where(error)}") from error
         try:
             found = simplify(page)
-            native, nodes = native_copy(page) if not page_is_native(page) else (page, None)
+            native, nodes = native_copy(page) if not page_is_native(page) else (page, np.arange(len(page.tree.nodes)))
             values = carry(np.ones(len(native.blocks), np.float32), native, page, nodes)
         except Exception as error:
             raise BrokenError("profile", f"{profile.name}: {where(error)}") from error

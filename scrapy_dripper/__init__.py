@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from scrapy_dripper.extractor import Extractor
     from scrapy_dripper.items import PageItem
     from scrapy_dripper.page.page import Page
+    from scrapy_dripper.retrieval import markdown
     from scrapy_dripper.shared import extract
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Page",
     "PageItem",
     "extract",
+    "markdown",
 ]
 
 _MODULES = {
@@ -45,6 +47,7 @@ _MODULES = {
     "Page": "page.page",
     "PageItem": "items",
     "extract": "shared",
+    "markdown": "retrieval",
 }
 
 

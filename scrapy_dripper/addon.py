@@ -8,7 +8,7 @@ from scrapy.settings import BaseSettings, get_settings_priority
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.batcher import most_waiting
-from scrapy_dripper.crawl.log import DripperLogFormatter, say_errors_in_one_sentence
+from scrapy_dripper.crawl.log import DripperLogFormatter
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware, DripperShellMiddleware, has_browser
 from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
 
@@ -33,7 +33,6 @@ class Addon:
         for each response. The log shortens long values of items. Raise :exc:`~scrapy_dripper.config.ConfigError` for an
         invalid setting.
         """
-        say_errors_in_one_sentence()
         config = Config.from_settings(settings)
         settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", DripperSpiderMiddleware, 25)
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", DripperBackpressureMiddleware, 20)

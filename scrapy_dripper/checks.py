@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import Any
@@ -61,6 +63,16 @@ def came(value: object, error: object) -> str:
     return f"(got {short(value)}{did_you_mean(value, names)})"
 
 
+def is_none(value: Any) -> bool:
+    """Return True for None and for what stands for it on a command line: ``None``, ``none`` and an empty string."""
+    return value is None or (isinstance(value, str) and value in ("", "None", "none"))
+
+
+def optional(check: Check) -> Check:
+    """Return a check that also accepts None, in any of its forms."""
+    return lambda value: None if is_none(value) else check(value)
+
+
 def boolean(value: Any) -> bool:
     """Accept True, False, 1, 0 and their usual names."""
     if isinstance(value, str) and len(value) <= LONGEST:
@@ -78,71 +90,58 @@ def one_of(*names: str) -> Check:
     def check(value: Any) -> str:
         if isinstance(value, str) and value in names:
             return str(value)
-        raise ValueError("one of " + ", ".join(map(repr, names)))
+        raise ValueError(_one_of(names))
 
     return check
 
 
-def with_extra(check: Check, value: str, module: str, extra: str) -> Check:
-    """Return a check that refuses one of the values unless the module that it needs is installed."""
+def _one_of(names: Iterable[str]) -> str:
+    return "one of " + ", ".join(map(repr, names))
 
-    def checked(given: Any) -> Any:
-        found = check(given)
-        if found == value and find_spec(module) is None:
-            raise ValueError(f"another value, unless {module} is installed: pip install 'scrapy-dripper[{extra}]'")
-        return found
 
-    return checked
+def engine(value: Any) -> str:
+    """Accept the name of an engine, or a dotted path."""
+    if isinstance(value, str) and (value in ENGINES or _is_dotted(value)):
+        return str(value)
+    raise ValueError(f"{_one_of(ENGINES)} or a dotted path to a callable")
+
+
+def fallback(value: Any) -> str | Callable[..., Any]:
+    """Accept the name of a fallback, a dotted path to a function, or a function."""
+    named = isinstance(value, str) and (value in FALLBACKS or _is_dotted(value))
+    if named or (callable(value) and not isinstance(value, type)):
+        return value  # type: ignore[no-any-return]
+    raise ValueError(f"{_one_of(FALLBACKS)}, a dotted path to a callable or a callable")
+
+
+def _is_dotted(path: str) -> bool:
+    return "." in path and all(part.isidentifier() for part in path.split("."))
+
+
+def markdown_writer(value: Any) -> str:
+    """Accept the name of a writer of Markdown, unless the module that it needs is not installed."""
+    name: str = one_of("dripper", "html2text")(value)
+    if name == "html2text" and find_spec(name) is None:
+        raise ValueError("another value, unless html2text is installed: pip install 'scrapy-dripper[html2text]'")
+    return name
 
 
 def whole(least: int) -> Check:
     """Return a check for a whole number with a minimum."""
 
     def check(value: Any) -> int:
-        try:
-            _bound(value)
-            number = int(value)
-            if number >= least and number == float(value) and not isinstance(value, bool):
-                return number
-        except (TypeError, ValueError, OverflowError):
-            pass
+        number = _number(value)
+        if number >= least and number.is_integer():
+            return int(number)
         raise ValueError(f"a whole number of at least {least}")
 
     return check
 
 
-def or_auto(check: Check) -> Check:
-    """Return a check that also accepts 'auto'."""
-
-    def either(value: Any) -> Any:
-        if isinstance(value, str) and value == "auto":
-            return "auto"
-        try:
-            return check(value)
-        except ValueError as error:
-            raise ValueError(f"'auto' or {error}") from None
-
-    return either
-
-
-def _number(value: Any) -> float:
-    """Return a number, or NaN for anything else."""
-    try:
-        return math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
-
-
-def _bound(value: Any) -> None:
-    """Raise ValueError for a string that is too long to be a number."""
-    if isinstance(value, (str, bytes, bytearray)) and len(value) > LONGEST:
-        raise ValueError
-
-
 def seconds(value: Any) -> float:
     """Accept a finite number above 0."""
     number = _number(value)
-    if math.isfinite(number) and number > 0:
+    if 0 < number < math.inf:
         return number
     raise ValueError("a number of seconds above 0")
 
@@ -150,15 +149,25 @@ def seconds(value: Any) -> float:
 def share(value: Any) -> float:
     """Accept a number from 0 to 1."""
     number = _number(value)
-    if 0 <= number <= 1:  # False for NaN
+    if 0 <= number <= 1:
         return number
     raise ValueError("a number from 0 to 1")
 
 
-def text(value: Any) -> str:
-    """Accept a string that is not empty."""
-    if isinstance(value, str) and 0 < len(value) <= LONGEST:
-        return value
+def _number(value: Any) -> float:
+    """Return a number, or NaN for anything else. No comparison with NaN is true."""
+    is_text = isinstance(value, str) and len(value) <= LONGEST
+    try:
+        return float(value) if is_text or (hasattr(value, "__float__") and not isinstance(value, bool)) else math.nan
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def path(value: Any) -> str:
+    """Accept a path, as a string or an object."""
+    text = str(value) if hasattr(value, "__fspath__") else value
+    if isinstance(text, str) and 0 < len(text) <= LONGEST:
+        return text
     raise ValueError(f"a non-empty string of at most {LONGEST:,} characters")
 
 
@@ -170,57 +179,19 @@ def field_name(value: Any) -> str:
     raise ValueError(f"the name of a field: at most {LONGEST_FIELD} letters, digits and '_-.', a letter or '_' first")
 
 
-def path(value: Any) -> str:
-    """Accept a path, as a string or an object."""
-    return text(str(value) if hasattr(value, "__fspath__") else value)
-
-
-def fallback(value: Any) -> str | Callable[..., Any]:
-    """Accept the name of a fallback, a dotted path to a function, or a function."""
-    named = isinstance(value, str) and (value in FALLBACKS or _is_dotted(value))
-    if named or (callable(value) and not isinstance(value, type)):
-        return value  # type: ignore[no-any-return]
-    raise ValueError("one of " + ", ".join(map(repr, FALLBACKS)) + ", a dotted path to a callable or a callable")
-
-
-def engine(value: Any) -> str:
-    """Accept the name of an engine, or a dotted path."""
-    if isinstance(value, str) and (value in ENGINES or _is_dotted(value)):
-        return str(value)
-    raise ValueError("one of " + ", ".join(map(repr, ENGINES)) + " or a dotted path to a callable")
-
-
-def _is_dotted(path: str) -> bool:
-    return "." in path and all(part.isidentifier() for part in path.split("."))
-
-
 def content_types(value: Any) -> tuple[str, ...]:
     """Accept some of :data:`CONTENT_TYPES`, as a list or as a string with commas."""
-    names = value
-    if isinstance(value, str) and len(value) <= LONGEST:
-        names = [name.strip() for name in value.split(",")]
-    if (
-        isinstance(names, (list, tuple, set, frozenset))
-        and 0 < len(names) <= LONGEST
-        and all(name in CONTENT_TYPES for name in names)
-    ):
+    names = _listed(value)
+    if names and all(isinstance(name, str) and name in CONTENT_TYPES for name in names):
         return tuple(name for name in CONTENT_TYPES if name in names)
     raise ValueError("a list of some of " + ", ".join(map(repr, CONTENT_TYPES)))
 
 
 def item_names(value: Any) -> tuple[str, ...]:
     """Accept item classes or their names, as a list or as a string with commas."""
-    names = value
-    if isinstance(value, str) and len(value) <= LONGEST:
-        names = value.split(",")
-    if isinstance(names, (list, tuple, set, frozenset)) and len(names) <= LONGEST:
-        found = [
-            f"{name.__module__}.{name.__qualname__}" if isinstance(name, type) else str(name).strip()
-            for name in names
-            if isinstance(name, (str, type))
-        ]
-        if len(found) == len(names) and all(map(_is_name, found)):
-            return tuple(found)
+    names = [f"{one.__module__}.{one.__qualname__}" if isinstance(one, type) else one for one in _listed(value) or ()]
+    if _listed(value) is not None and all(isinstance(name, str) and _is_name(name) for name in names):
+        return tuple(names)
     raise ValueError("a list of item classes, or of their names")
 
 
@@ -228,11 +199,20 @@ def _is_name(name: str) -> bool:
     return len(name) <= LONGEST and all(part.isidentifier() or part == "<locals>" for part in name.split("."))
 
 
-def is_none(value: Any) -> bool:
-    """Return True for None and for what stands for it on a command line: ``None``, ``none`` and an empty string."""
-    return value is None or (isinstance(value, str) and value in ("", "None", "none"))
+def _listed(value: Any) -> list[Any] | None:
+    """Return the members of a list, or the parts of a string between commas; None for anything else."""
+    if isinstance(value, str) and len(value) <= LONGEST:
+        return [name.strip() for name in value.split(",")]
+    if isinstance(value, (list, tuple, set, frozenset)) and len(value) <= LONGEST:
+        return list(value)
+    return None
 
 
-def optional(check: Check) -> Check:
-    """Return a check that also accepts None, in any of its forms."""
-    return lambda value: None if is_none(value) else check(value)
+def as_dict(value: Any, short_for: str | None) -> Mapping[Any, Any] | None:
+    """Return a dict, also from JSON; None for anything else. Any other text is the value of the key ``short_for``."""
+    if isinstance(value, str) and len(value) <= LONGEST:
+        if short_for is not None and not value.lstrip().startswith("{"):
+            return {short_for: value}
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
+    return value if isinstance(value, Mapping) else None

@@ -1,17 +1,19 @@
-"""All options, each with its name, type, default, check and a line of documentation.
+"""All settings: the name, type, default, check and documentation of each.
 
 A :class:`Config` is read from Scrapy settings (``DRIPPER_BATCH_SIZE``), from command-line flags (``--batch-size``) and,
-for the options of a single page, from a request's ``meta["dripper"]`` (``{"favor": "recall"}``).
+for the options of a single page, from a request's ``meta["dripper"]`` (``{"favor": "recall"}``). A setting that is a
+dict has a class of its own, with an option for each key: ``DRIPPER_LIMITS["bytes"]`` is ``config.limits.bytes``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_dripper import checks
-from scrapy_dripper.checks import CONTENT_TYPES, ENGINES, FALLBACKS, OUT_OF_PROCESS, Check, came, did_you_mean, short
+from scrapy_dripper.checks import CONTENT_TYPES, ENGINES, FALLBACKS, OUT_OF_PROCESS, came, did_you_mean, short
 from scrapy_dripper.rules import WANTED, RuleError, Rules, read_rules
 
 if TYPE_CHECKING:
@@ -31,379 +33,305 @@ class ModelError(RuntimeError):
     """The engine cannot be loaded. The message says what to do."""
 
 
-def _option(default: Any, check: Check, doc: str, *, per_request: bool = False) -> Any:
+def _crawl(default: Any, check: Callable[[Any], Any], doc: str, *, per_request: bool = False) -> Any:
+    """Declare an option of the crawl. Its check is one of :mod:`~scrapy_dripper.checks`, or the class of a dict."""
     return field(default=default, metadata={"check": check, "doc": doc, "per_request": per_request})
+
+
+_page = partial(_crawl, per_request=True)
+"""Declare an option that a request can set as well."""
+
+
+def _field(default: str | None, what: str) -> Any:
+    """Declare an option that names a field of items."""
+    return _page(default, checks.optional(checks.field_name), f"Item field that receives {what}; None for no field.")
+
+
+@dataclass(frozen=True, slots=True)
+class PageLimits:
+    """The limits of one page (``DRIPPER_LIMITS``)."""
+
+    bytes: int = _page(
+        10_000_000,
+        checks.whole(1),
+        "Bytes of a page to parse, or characters if it is given as text. A larger page is not even decoded.",
+    )
+    nodes: int = _page(100_000, checks.whole(1), "Elements of a page, with those of its head; never more than 200,000.")
+    attributes: int = _page(500_000, checks.whole(1), "Attributes of all elements of a page.")
+    depth: int = _page(500, checks.whole(256), "Depth of elements; a deeper page is flattened, without losing text.")
+    text: int = _page(5_000_000, checks.whole(1), "Characters of text of a page, without scripts and the like.")
+    blocks: int = _page(
+        10_000, checks.whole(1), "Blocks of a page that are labelled. A long article has a few hundred."
+    )
+    output: int = _page(
+        20,
+        checks.whole(1),
+        "Length of each form of the output (Main-HTML, Markdown, text, the content list as JSON), as a multiple of the "
+        "size of the page. A page of less than 1,000 characters counts as 1,000.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MarkdownOptions:
+    """How Markdown is written (``DRIPPER_MARKDOWN``): the writer, and the arguments of
+    :func:`scrapy_dripper.markdown`."""
+
+    writer: str = _page(
+        "dripper",
+        checks.markdown_writer,
+        "'dripper', or 'html2text', which supports only links = 'drop' and front_matter (extra [html2text], under the "
+        "GPL-3).",
+    )
+    links: Literal["keep", "drop", "citations"] = _page(
+        "keep",
+        checks.one_of("keep", "drop", "citations"),
+        "Links as links ('keep'), as their text ('drop'), or numbered, with the URLs at the end ('citations').",
+    )
+    tables: Literal["html", "linear"] = _page(
+        "html",
+        checks.one_of("html", "linear"),
+        "Tables with spans, or with blocks in their cells, as HTML ('html'), or as simple tables in which spanning "
+        "cells are repeated ('linear').",
+    )
+    callouts: Literal["alerts", "quotes"] = _page(
+        "alerts",
+        checks.one_of("alerts", "quotes"),
+        "Notes, tips and warnings in boxes as GitHub alerts ('alerts'), or as block quotations that begin with their "
+        "title ('quotes').",
+    )
+    front_matter: bool = _page(
+        False,
+        checks.boolean,
+        "Begin with YAML front matter: title, url, date, author and language, if they are known.",
+    )
+    types: tuple[str, ...] | None = _page(
+        None,
+        checks.optional(checks.content_types),
+        "Types of content to keep, in the content list and in text as well; None for all.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkOptions:
+    """How the main content is cut into chunks (``DRIPPER_CHUNKS``)."""
+
+    size: int = _page(2_000, checks.whole(50), "Largest length of a chunk, in characters, or in tokens of 'tokenizer'.")
+    overlap: int = _page(
+        0,
+        checks.whole(0),
+        "How much of the end of a chunk may be repeated in the next one if a section goes on there, in the same unit; "
+        "at most half of 'size'.",
+    )
+    tokenizer: str | None = _crawl(
+        None,
+        checks.optional(checks.path),
+        "Path of a tokenizer.json, or of a folder with one, whose tokens are counted (extra [tokenizers]).",
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
     """The options of one crawl, or of one page. Construction checks every value and raises :exc:`ConfigError`."""
 
-    enabled: bool = _option(True, checks.boolean, "Switch the plugin off without uninstalling it.")
-    engine: str = _option(
+    # The engine, and the processes in which it runs
+    enabled: bool = _crawl(True, checks.boolean, "Switch the plugin off without uninstalling it.")
+    engine: str = _crawl(
         "tagger",
         checks.engine,
-        "What labels the blocks: 'tagger', 'qwen3' or a dotted path to a callable that takes the "
-        "configuration and returns an engine.",
+        "What labels the blocks: 'tagger', the small bundled model; 'qwen3', a language model on a GPU; or a dotted "
+        "path to a callable that takes the configuration and returns an engine.",
     )
-    model: str | None = _option(
+    model: str | None = _crawl(
         None, checks.optional(checks.path), "Folder of the model; by default the model that is bundled with the engine."
     )
-    cascade: float | None = _option(
+    cascade: float | None = _crawl(
         None,
         checks.optional(checks.share),
-        "Minimum confidence of the tagger, 0 to 1, at which a page keeps the tagger's labels and skips the engine.",
+        "Smallest confidence of the tagger, 0 to 1, at which a page keeps the tagger's labels and skips the engine. By "
+        "default, the engine labels every page.",
     )
-    device: str = _option("auto", checks.one_of("auto", "cpu", "cuda"), "Where the model runs.")
-    threads: int = _option(
-        1, checks.whole(1), "Threads of the session of a large model on a CPU. The tagger always has one."
+    device: str = _crawl("auto", checks.one_of("auto", "cpu", "cuda"), "Where the model runs.")
+    batch_size: int = _crawl(
+        8,
+        checks.whole(1),
+        "Largest number of pages that are labelled together. They are in memory at the same time. Larger batches are "
+        "hardly faster with the tagger.",
     )
-    sdpa_kernel: int | None = _option(
-        None,
-        checks.optional(checks.whole(0)),
-        "Attention kernels that a Qwen3 model may use on a GPU, as onnxruntime numbers them; by default the fastest.",
-    )
-    batch_size: int = _option(8, checks.whole(1), "Largest number of pages that are labelled together.")
-    batch_wait: float = _option(0.2, checks.seconds, "Longest time, in seconds, to wait for a batch to fill.")
-    timeout: float = _option(
+    batch_wait: float = _crawl(0.2, checks.seconds, "Longest time, in seconds, to wait for a batch to fill.")
+    timeout: float = _crawl(
         30.0,
         checks.seconds,
-        "Time limit, in seconds, of one step of a page (reading it, labelling its batch, writing it); a page that "
-        "takes longer falls back. Time in the queue does not count.",
+        "Time limit, in seconds, of one step of a page (reading it, labelling its batch, writing it, its fallback). A "
+        "page that takes longer falls back. Time in the queue does not count.",
     )
-    fallback: str | Callable[..., Any] = _option(
+    processes: int | None = _crawl(
+        None,
+        checks.optional(checks.whole(0)),
+        "Largest number of worker processes that extract pages; by default the number of cores minus one (but both of "
+        "two), or plus one with 'qwen3'. With 0, a thread of the crawl extracts them, without time limits. Outside of "
+        "a crawl, there is at most one, for large pages.",
+    )
+    worker_memory: int = _crawl(
+        1_024,
+        checks.whole(256),
+        "Memory limit of a worker process, in MiB of address space, on Linux. A page that needs more falls back.",
+    )
+
+    # Which blocks are main
+    favor: str = _page(
+        "balanced",
+        checks.one_of("balanced", "precision", "recall"),
+        "What matters more where the tagger, or Trafilatura, is not sure: an output without boilerplate ('precision'), "
+        "a complete output ('recall'), or both equally ('balanced').",
+    )
+    comments: str = _page(
+        "auto",
+        checks.one_of("auto", "keep", "drop"),
+        "How to treat readers' comments: the model decides ('auto'), they are kept ('keep') or left out ('drop'), "
+        "unless they are the main content, as in a forum.",
+    )
+    title: str = _page(
+        "keep",
+        checks.one_of("keep", "drop"),
+        "Whether the headline, the heading that names the main content, comes first in the output ('keep') or is left "
+        "out ('drop').",
+    )
+    rules: Rules | None = _page(
+        None,
+        checks.optional(read_rules),
+        "Rules for the pages of hosts: CSS or XPath of the elements to keep, to drop, or to use as the whole main "
+        "content. A dict, or a TOML or JSON file. A request can bring at most 20 rules, as a dict, in CSS.",
+    )
+    sites: str = _crawl(
+        "off",
+        checks.one_of("off", "memory", "templates", "all"),
+        "What is learnt from the earlier pages of a host: to leave out text that stands in the same place on many of "
+        "them ('memory'), to label pages that share a template by rules, without the model ('templates'), or both "
+        "('all'). The results then depend on the order of the pages.",
+    )
+    min_quality: float | None = _page(
+        None,
+        checks.optional(checks.share),
+        "Expected word F1, 0 to 1, below which a page goes to the fallback, or to the engine with DRIPPER_CASCADE. By "
+        "default, no page does.",
+    )
+
+    # Pages that the model cannot process
+    fallback: str | Callable[..., Any] = _page(
         "trafilatura",
         checks.fallback,
         "What extracts a page that the model cannot process: 'trafilatura', 'html' (the whole cleaned page), 'r4' (by "
         "ratios of elements), 'readability', 'justext', 'title_paragraphs', 'empty', 'none' (the fields stay empty) "
         "or a dotted path to a callable.",
-        per_request=True,
     )
-    favor: str = _option(
-        "balanced",
-        checks.one_of("balanced", "precision", "recall"),
-        "What matters more where the tagger, or Trafilatura, is not sure: an output without boilerplate ('precision'), "
-        "a complete output ('recall'), or both equally ('balanced').",
-        per_request=True,
+    limits: PageLimits = _page(
+        PageLimits(), PageLimits, "Limits of one page. DRIPPER_OVERSIZE says what happens to a page over one of them."
     )
-    comments: str = _option(
-        "auto",
-        checks.one_of("auto", "keep", "drop"),
-        "How to treat readers' comments: the model decides ('auto'), they are kept ('keep') or left out ('drop').",
-        per_request=True,
-    )
-    captions: str = _option(
-        "auto",
-        checks.one_of("auto", "keep", "drop"),
-        "How to treat the captions of images: the model decides ('auto'), those in the main content are kept ('keep') "
-        "or left out ('drop').",
-        per_request=True,
-    )
-    min_quality: float | None = _option(
-        None,
-        checks.optional(checks.share),
-        "Expected word F1, 0 to 1, below which a page goes to the fallback, or to the engine with DRIPPER_CASCADE. By "
-        "default, no page does.",
-        per_request=True,
-    )
-    retry_shells: bool = _option(
-        False,
-        checks.boolean,
-        "Whether a page that shows nothing until a script fills it is downloaded once more, in a browser, by "
-        "scrapy-playwright.",
-        per_request=True,
-    )
-    rules: Rules | None = _option(
-        None,
-        checks.optional(read_rules),
-        "Rules for the pages of hosts: CSS or XPath of the elements to keep, to drop, or to use as the whole main "
-        "content. A dict, or a TOML or JSON file.",
-        per_request=True,
-    )
-    site_memory: str = _option(
-        "off",
-        checks.one_of("off", "on"),
-        "Whether the pages of a host are compared ('on'). Text that stands in the same place on many of them is then "
-        "left out.",
-    )
-    templates: str = _option(
-        "off",
-        checks.one_of("off", "on"),
-        "Whether pages that share a template are labelled by rules ('on'). The rules are learnt from the model's "
-        "labels on the first of these pages, and audited on later ones.",
-    )
-    oversize: str = _option(
+    oversize: str = _page(
         "fallback",
         checks.one_of("fallback", "truncate", "window"),
         "What happens to a page over a limit: the fallback extracts it ('fallback'), its first part is labelled "
         "('truncate'), or, if it has too many tokens, it is labelled in overlapping windows ('window').",
-        per_request=True,
     )
-    max_tokens: int | None = _option(
-        None,
-        checks.optional(checks.whole(1)),
-        "Largest number of tokens of a prompt; by default the model's context minus the longest possible answer.",
-    )
-    window_tokens: int | str | None = _option(
-        "auto",
-        checks.optional(checks.or_auto(checks.whole(256))),
-        "Number of tokens of a prompt above which 'qwen3' reads a page in overlapping windows of at most that size, if "
-        "they save operations; 'auto' for 6,000 tokens, if they save more than a quarter, None for never.",
-        per_request=True,
-    )
-    truncate_chars: int | None = _option(
-        None,
-        checks.optional(checks.whole(0)),
-        "Number of characters after which a text within a block is cut in prompts; 0 for never, by default as the "
-        "model was trained.",
-    )
-    max_blocks: int = _option(
-        10_000, checks.whole(1), "Largest number of blocks of a page that the engine labels.", per_request=True
-    )
-    max_bytes: int = _option(
-        10_000_000,
-        checks.whole(1),
-        "Largest number of bytes of a page that are parsed, or of characters if the page is given as text.",
-        per_request=True,
-    )
-    max_nodes: int = _option(100_000, checks.whole(1), "Largest number of elements of a page.", per_request=True)
-    max_attributes: int = _option(
-        500_000, checks.whole(1), "Largest number of attributes of all elements of a page.", per_request=True
-    )
-    max_depth: int = _option(
-        500,
-        checks.whole(256),
-        "Largest depth of elements; a deeper page is flattened, without losing text.",
-        per_request=True,
-    )
-    max_text: int = _option(
-        5_000_000,
-        checks.whole(1),
-        "Largest number of characters of text of a page, without scripts and the like.",
-        per_request=True,
-    )
-    max_output: int = _option(
-        20,
-        checks.whole(1),
-        "Largest length of each form of the output, as a multiple of the size of the page. The forms are Main-HTML, "
-        "Markdown, text, and the content list as JSON.",
-        per_request=True,
-    )
-    processes: int | None = _option(
-        None,
-        checks.optional(checks.whole(0)),
-        "Largest number of worker processes that extract pages; by default the number of cores minus one (but both of "
-        "two), or plus one with 'qwen3'. 0 extracts them in a thread of the crawl, without "
-        "time limits. Outside of a crawl, there is at most one, for large pages.",
-    )
-    worker_memory: int = _option(1_024, checks.whole(256), "Memory limit of a worker process, in MiB of address space.")
-    title: str = _option(
-        "keep",
-        checks.one_of("keep", "drop"),
-        "Whether the headline, the heading that names the main content, comes first in the output ('keep') or is left "
-        "out ('drop').",
-        per_request=True,
-    )
-    markdown: str = _option(
-        "dripper",
-        checks.with_extra(checks.one_of("dripper", "html2text"), "html2text", "html2text", "html2text"),
-        "What writes Markdown: 'dripper' from the content list, or 'html2text' from the Main-HTML (extra [html2text], "
-        "under the GPL-3).",
-        per_request=True,
-    )
-    links: str = _option(
-        "keep",
-        checks.one_of("keep", "drop", "citations"),
-        "How Markdown shows links: as links ('keep'), as their text ('drop'), or numbered, with the URLs at the end "
-        "('citations').",
-        per_request=True,
-    )
-    complex_tables: str = _option(
-        "html",
-        checks.one_of("html", "linear"),
-        "How Markdown shows tables with spans or blocks in their cells: as HTML ('html'), or as simple tables in which "
-        "spanning cells are repeated ('linear').",
-        per_request=True,
-    )
-    callouts: str = _option(
-        "alerts",
-        checks.one_of("alerts", "quotes"),
-        "How Markdown shows notes, tips and warnings in boxes: as GitHub alerts ('alerts'), or as block quotations "
-        "that begin with their title ('quotes').",
-        per_request=True,
-    )
-    front_matter: bool = _option(
+    retry_shells: bool = _page(
         False,
         checks.boolean,
-        "Begin Markdown with YAML front matter: title, url, date, author and language, if they are known.",
-        per_request=True,
+        "Whether a page that shows nothing until a script fills it is downloaded once more, in a browser, by "
+        "scrapy-playwright.",
     )
-    guess_language: bool = _option(
-        False,
-        checks.boolean,
-        "Guess the language of code if the page does not name it; needs the extra [guess].",
+
+    # The output
+    markdown: MarkdownOptions = _page(
+        MarkdownOptions(),
+        MarkdownOptions,
+        "How Markdown is written: the arguments of scrapy_dripper.markdown, or 'html2text', the name of another "
+        "writer.",
     )
-    content_types: tuple[str, ...] | None = _option(
-        None,
-        checks.optional(checks.content_types),
-        "Types of content to keep in the content list, Markdown and text; by default all.",
-        per_request=True,
+    chunks: ChunkOptions = _page(
+        ChunkOptions(),
+        ChunkOptions,
+        "How DRIPPER_CHUNKS_FIELD cuts the main content.",
     )
-    chunk_size: int = _option(
-        2_000,
-        checks.whole(50),
-        "Largest number of characters of a chunk, or of tokens with DRIPPER_CHUNK_TOKENIZER.",
-        per_request=True,
-    )
-    chunk_overlap: int = _option(
-        0,
-        checks.whole(0),
-        "How much of a chunk, in characters or tokens, the next chunk of the same section may repeat; at most half of "
-        "DRIPPER_CHUNK_SIZE.",
-        per_request=True,
-    )
-    chunk_tokenizer: str | None = _option(
-        None,
-        checks.optional(checks.path),
-        "Path of a tokenizer.json, or of a folder with one, whose tokens DRIPPER_CHUNK_SIZE counts; by default it "
-        "counts characters.",
-    )
-    absolute_urls: bool = _option(
+    absolute_urls: bool = _page(
         False,
         checks.boolean,
         "Make the URLs in Main-HTML absolute, like those in Markdown; by default they stay as they are on the page.",
-        per_request=True,
     )
-    items: tuple[str, ...] | None = _option(
+
+    # Items
+    items: tuple[str, ...] | None = _page(
         None,
         checks.optional(checks.item_names),
         "Item classes, or their names, whose fields are filled, including subclasses ('dict' for dicts). By default "
         "all classes that have such a field, and a dict if it is the only one of its response.",
-        per_request=True,
     )
-    html_field: str | None = _option(
-        "main_html",
-        checks.optional(checks.field_name),
-        "Item field that receives the Main-HTML; None for no field.",
-        per_request=True,
+    html_field: str | None = _field("main_html", "the Main-HTML")
+    markdown_field: str | None = _field("markdown", "the Markdown")
+    text_field: str | None = _field(None, "the main content as plain text")
+    title_field: str | None = _field(None, "the page's title")
+    content_field: str | None = _field(None, "the content list, as plain JSON values")
+    chunks_field: str | None = _field(
+        None, "the main content in chunks along its headings, as plain JSON values (DRIPPER_CHUNKS)"
     )
-    markdown_field: str | None = _option(
-        "markdown",
-        checks.optional(checks.field_name),
-        "Item field that receives the Markdown; None for no field.",
-        per_request=True,
-    )
-    text_field: str | None = _option(
+    links_field: str | None = _field(None, "the links of the main content, each with url and text")
+    metadata_field: str | None = _field(
         None,
-        checks.optional(checks.field_name),
-        "Item field that receives the main content as plain text; None for no field.",
-        per_request=True,
+        "what the page says about itself: title, authors, dates, language, site name, canonical URL, description, "
+        "image, breadcrumbs",
     )
-    title_field: str | None = _option(
+    meta_field: str | None = _field(
         None,
-        checks.optional(checks.field_name),
-        "Item field that receives the page's title; None for no field.",
-        per_request=True,
+        "a small dict about the extraction: source, fallback reason, error, limit, confidence, page type, quality, "
+        "block counts, fingerprints, milliseconds",
     )
-    content_field: str | None = _option(
-        None,
-        checks.optional(checks.field_name),
-        "Item field that receives the content list, as plain JSON values; None for no field.",
-        per_request=True,
-    )
-    chunks_field: str | None = _option(
-        None,
-        checks.optional(checks.field_name),
-        "Item field that receives the main content in chunks along its headings, as plain JSON values; None for no "
-        "field.",
-        per_request=True,
-    )
-    links_field: str | None = _option(
-        None,
-        checks.optional(checks.field_name),
-        "Item field that receives the links of the main content, each with url and text; None for no field.",
-        per_request=True,
-    )
-    metadata: bool = _option(
-        False,
-        checks.boolean,
-        "Read what the page says about itself: title, authors, dates, language, site name, canonical URL, description, "
-        "image, breadcrumbs.",
-        per_request=True,
-    )
-    metadata_field: str | None = _option(
-        None,
-        checks.optional(checks.field_name),
-        "Item field that receives what the page says about itself, even if DRIPPER_METADATA is False; None for no "
-        "field.",
-        per_request=True,
-    )
-    meta_field: str | None = _option(
-        None,
-        checks.optional(checks.field_name),
-        "Item field that receives a small dict: source, fallback reason, error, limit, confidence, page type, quality, "
-        "block counts, fingerprints, milliseconds.",
-        per_request=True,
-    )
-    warc: str | None = _option(
+
+    # Archives and reports
+    warc: str | None = _crawl(
         None,
         checks.optional(checks.path),
         "WARC file to which the crawl's responses are written, compressed if its name ends in .gz.",
     )
-    replay: str | None = _option(
+    replay: str | None = _crawl(
         None,
         checks.optional(checks.path),
         "WARC file, or a glob for several, from which requests are answered; nothing is downloaded.",
     )
-
-    report: str | None = _option(
+    report: str | None = _crawl(
         None,
         checks.optional(checks.path),
         "HTML file that is written when the crawl ends, with a summary and a table of its pages.",
     )
 
-    def __new__(cls, *_: Any, **values: Any) -> Config:
-        """Raise TypeError for a name that is not an option. It names the option that is meant."""
-        known = [option.name for option in fields(cls)]
-        for name in values:
-            if name not in known:
-                meant = did_you_mean(name, known) or f"; the options are {', '.join(known)}"
-                raise TypeError(f"{name} is not an option of Config{meant}")
-        return object.__new__(cls)
-
     def __post_init__(self) -> None:
         for option in fields(self):
-            object.__setattr__(self, option.name, _checked(option, getattr(self, option.name)))
+            value = _checked(option, getattr(self, option.name), PREFIX + option.name.upper(), option.default)
+            object.__setattr__(self, option.name, value)
 
     @property
     def reads_metadata(self) -> bool:
-        """True if metadata is needed on the extraction, on an item, or in front matter."""
-        return self.metadata or self.metadata_field is not None or self.front_matter
+        """True if metadata is needed for the extraction or for front matter."""
+        return self.metadata_field is not None or self.markdown.front_matter
+
+    @property
+    def site_memory(self) -> bool:
+        """True if what the pages of a host repeat is left out."""
+        return self.sites in ("memory", "all")
+
+    @property
+    def templates(self) -> bool:
+        """True if pages that share a template are labelled by rules."""
+        return self.sites in ("templates", "all")
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:
         """Read the ``DRIPPER_*`` settings of a crawl. Raise :exc:`ConfigError` for an unknown name or a wrong value."""
-        values: dict[str, Any] = {}
         known = {PREFIX + option.name.upper(): option.name for option in fields(cls)}
-        for name in settings:
-            if not isinstance(name, str) or not name.startswith(PREFIX):
-                continue
+        names = [name for name in settings if isinstance(name, str) and name.startswith(PREFIX)]
+        for name in names:
             if name not in known:
                 meant = did_you_mean(name, known) or f"; the settings are {', '.join(known)}"
                 raise ConfigError(f"{name} is not a setting of scrapy-dripper{meant}")
-            values[known[name]] = settings[name]
-        return cls(**values)
-
-    def override(self, values: Mapping[str, Any]) -> Config:
-        """Return this configuration with a request's ``meta["dripper"]`` applied.
-
-        Raise :exc:`ConfigError` for a name that is not an option of a single request, or a wrong value. A request may
-        only name a fallback of :data:`FALLBACKS`: its meta can come from outside, and must not choose code to run.
-        """
-        config, wrong, problems = self.overridden(values)
-        if wrong:
-            raise ConfigError(problems[0])
-        return config
+        return cls(**{known[name]: settings[name] for name in names})
 
     def overridden(self, values: Mapping[Any, Any]) -> tuple[Config, int, list[str]]:
         """Return this configuration with the valid options of a request's ``meta["dripper"]`` applied.
@@ -416,23 +344,25 @@ class Config:
         right = {name: answer for name, answer in answers.items() if not isinstance(answer, ConfigError)}
         problems = [str(answer) for answer in answers.values() if isinstance(answer, ConfigError)]
         if len(values) > len(answers):
-            unknown = next((name for name in values if name not in allowed), None)
-            meant = did_you_mean(unknown, allowed)
-            problems.insert(0, f'meta["dripper"] takes the keys {", ".join(allowed)} (got {short(unknown)}{meant})')
+            problems.insert(0, _unknown_key('meta["dripper"]', values, allowed))
         return replace(self, **right), len(values) - len(right), problems
 
     def _requested(self, option: Field[Any], value: Any) -> Any:
-        """Return the value to which a request sets an option, or an error. Never raises, whatever the value does."""
-        key = f'meta["dripper"]["{option.name}"]'
+        """Return the value to which a request sets an option, or an error. Never raises, whatever the value does.
+
+        A request may only name a fallback of :data:`FALLBACKS`, or that of the settings: its meta can come from
+        outside, and must not choose code to run.
+        """
+        key, now = f'meta["dripper"]["{option.name}"]', getattr(self, option.name)
         try:
-            if option.name == "fallback" and value is not None and value not in (*FALLBACKS, self.fallback):
+            if option.name == "fallback" and value is not None and value not in (*FALLBACKS, now):
                 return ConfigError(
                     f"{key} must be one of {', '.join(map(repr, FALLBACKS))} "
                     f"(got {short(value)}); a callable is named in the settings"
                 )
-            if option.name == "rules" and not checks.is_none(value) and value is not self.rules:
+            if option.name == "rules" and not checks.is_none(value) and value is not now:
                 value = read_rules(value, outside=True)
-            return _checked(option, value, key)
+            return _checked(option, value, key, now, outside=True)
         except ConfigError as error:
             return error
         except RuleError as error:
@@ -441,11 +371,41 @@ class Config:
             return ConfigError(f"{key} cannot be {short(value)} ({type(error).__name__})")
 
 
-def _checked(option: Field[Any], value: Any, name: str | None = None) -> Any:
-    """Return a value as the option's type. Raise :exc:`ConfigError` if it is invalid. ``name`` is what was typed."""
+def _checked(option: Field[Any], value: Any, name: str, now: Any, *, outside: bool = False) -> Any:
+    """Return a value as the option's type. Raise :exc:`ConfigError` for the typed ``name`` if it is invalid.
+
+    ``now`` is the value that a dict changes, and ``outside`` excludes the keys that a request may not set.
+    """
+    check = option.metadata["check"]
+    if isinstance(check, type):
+        return _with_keys(check, value, name, now, outside)
     try:
-        return option.metadata["check"](value)
+        return check(value)
     except ValueError as error:
         of_a_rule = isinstance(error, RuleError) and str(error) != WANTED  # its message says what came
         end = "" if of_a_rule else f" {came(value, error)}"
-        raise ConfigError(f"{name or PREFIX + option.name.upper()} must be {error}{end}") from None
+        raise ConfigError(f"{name} must be {error}{end}") from None
+
+
+def _with_keys(kind: type, value: Any, name: str, now: Any, outside: bool) -> Any:
+    """Return the value of an option that is a dict. Keys that are not given stay as they are ``now``."""
+    if isinstance(value, kind) and not outside:
+        return value
+    known = {option.name: option for option in fields(kind) if option.metadata["per_request"] or not outside}
+    if checks.is_none(value):
+        return replace(now, **{key: option.default for key, option in known.items()})
+    values = checks.as_dict(value, short_for="writer" if "writer" in known else None)
+    if values is None:
+        raise ConfigError(f"{name} must be a dict with some of the keys {', '.join(known)} (got {short(value)})")
+    right = {
+        key: _checked(option, values[key], f'{name}["{key}"]', None) for key, option in known.items() if key in values
+    }
+    if len(values) > len(right):
+        raise ConfigError(_unknown_key(name, values, known))
+    return replace(now, **right)
+
+
+def _unknown_key(name: str, values: Mapping[Any, Any], known: Mapping[str, Any]) -> str:
+    """Return a message about the first key of a dict that is not known."""
+    wrong = next((key for key in values if key not in known), None)
+    return f"{name} takes the keys {', '.join(known)} (got {short(wrong)}{did_you_mean(wrong, known)})"

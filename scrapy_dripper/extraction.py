@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
@@ -10,8 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_dripper.characters import has_controls, without_controls
-from scrapy_dripper.checks import LONGEST
-from scrapy_dripper.config import PREFIX, Config
+from scrapy_dripper.config import Config
 
 if TYPE_CHECKING:
     from scrapy_dripper.output.chunks import Chunk
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 
 STRIP = 48
 """Digits of :attr:`Extraction.strip`."""
-_setting = re.compile(rf"\b{PREFIX}[A-Z_]+").search
 
 
 class FallbackReason(str, Enum):
@@ -221,14 +218,15 @@ class Extraction:
     """Probability that each block is main content, 0 to 1."""
     blocks: int = 0
     """Number of blocks on the page, labelled or not."""
+    exceeded: str | None = None
+    """The limit of the page or of its output that it exceeds, such as ``DRIPPER_LIMITS["blocks"]``."""
     truncated: bool = False
     """True if only the first part of the page was processed: an oversize page with ``DRIPPER_OVERSIZE = "truncate"``,
     or a page that is too large for its fallback."""
     content: Items | None = None
     """The content list that Markdown and text are written from."""
     metadata: Metadata | None = None
-    """None unless ``DRIPPER_METADATA`` or ``DRIPPER_FRONT_MATTER`` is True, or ``DRIPPER_METADATA_FIELD`` names a
-    field."""
+    """None unless ``DRIPPER_METADATA_FIELD`` names a field, or Markdown has front matter."""
     chunks: tuple[Chunk, ...] | None = None
     """The main content split at its headings; None unless ``DRIPPER_CHUNKS_FIELD`` names a field."""
     links: tuple[Outlink, ...] | None = None
@@ -251,18 +249,17 @@ class Extraction:
     """The engine's own counters for this page; see ``docs/reference/stats.md``."""
     overruled: tuple[str, ...] = ()
     """Names of the steps after the model that changed nothing on this page, because they would have removed text of
-    which the model was sure: ``little``, ``structures``, ``one_article``, ``notes``,
-    ``twins`` or ``hidden``."""
+    which the model was sure, such as ``short_page``, ``structures``, ``footnotes``, ``duplicates`` or ``hidden``."""
     missing: tuple[str, ...] = ()
     """The kinds of facts that the page declares and shows, and of which more than half are not in the text:
     ``ingredient``, ``step``, ``question``, ``answer`` or ``body``. It is checked whatever labelled the page."""
     repeated: int = 0
-    """Number of main blocks that were left out because other pages of the site have them (``DRIPPER_SITE_MEMORY``)."""
+    """Number of main blocks that were left out because other pages of the site have them (``DRIPPER_SITES``)."""
     digest: bytes = field(default=b"", repr=False)
     """What a site memory learns from the page (:meth:`~scrapy_dripper.sites.SiteMemory.learn`); empty without one."""
     template: str | None = None
     """``answered`` if a template has labelled the page, or why the model was asked: a value of
-    :class:`~scrapy_dripper.sites.Outcome`. None without ``DRIPPER_TEMPLATES``."""
+    :class:`~scrapy_dripper.sites.Outcome`. None without templates."""
     lesson: bytes = field(default=b"", repr=False)
     """What templates learn from the page (:meth:`~scrapy_dripper.sites.Templates.learn`); empty without them."""
     milliseconds: float = 0.0
@@ -294,11 +291,8 @@ class Extraction:
 
     @property
     def limit(self) -> str | None:
-        """Name of the setting whose limit the page exceeds, such as ``DRIPPER_MAX_BLOCKS``; None if it exceeds none."""
-        reasons = (FallbackReason.OVERSIZE, FallbackReason.TIMEOUT, FallbackReason.LOW_QUALITY)
-        limited = self.truncated or self.fallback_reason in reasons
-        named = _setting(self.error[:LONGEST]) if limited and self.error else None
-        return None if named is None else named[0]
+        """The setting whose limit the page exceeds, as it is written in settings; None if it exceeds none."""
+        return self.exceeded or ("DRIPPER_TIMEOUT" if self.fallback_reason is FallbackReason.TIMEOUT else None)
 
     @property
     def strip(self) -> str | None:

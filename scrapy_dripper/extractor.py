@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
@@ -14,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.checks import short
-from scrapy_dripper.config import FALLBACKS, Config, ConfigError
-from scrapy_dripper.engines import load_engine
-from scrapy_dripper.engines.base import Engine, EngineError, Labels
-from scrapy_dripper.engines.checked import checked
-from scrapy_dripper.engines.rules import marks
-from scrapy_dripper.engines.stages import after_engine, apply, overruled, takes_too_much
+from scrapy_dripper.choose import Choice, Given, choose
+from scrapy_dripper.choose.steps import TEMPLATE, overruled, stages
+from scrapy_dripper.choose.user_rules import marks
+from scrapy_dripper.config import FALLBACKS, Config
+from scrapy_dripper.engines import load_engine, profile_of
+from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata, revised
 from scrapy_dripper.fallback import NOT_A_PAGE, fall_back, fill_shell, metadata
 from scrapy_dripper.fallback_names import NOTHING_MEANT, check_fallback
@@ -27,10 +26,9 @@ from scrapy_dripper.garbage import paused
 from scrapy_dripper.metadata import detected_language
 from scrapy_dripper.metadata.facts import missing
 from scrapy_dripper.output import NOTHING, write
-from scrapy_dripper.output.hidden import hidden_blocks, hidden_nodes
 from scrapy_dripper.page import Page, PageError, read
-from scrapy_dripper.page.page import Wishes
-from scrapy_dripper.retrieval import check_tokenizer, with_front_matter, with_retrieval
+from scrapy_dripper.page.page import Over, Wishes
+from scrapy_dripper.retrieval import measure, with_front_matter, with_retrieval
 from scrapy_dripper.sites import Said, SiteMemory, Templates, digest, furniture, hashes, is_audited, places, say, unpack
 from scrapy_dripper.workers.one_worker import OneWorker
 
@@ -38,8 +36,6 @@ logger = logging.getLogger(__name__)
 
 NODES_TOGETHER = 60_000
 """How many elements to hold in memory as trees before their pages are finished: about 50 ordinary pages."""
-HIDDEN = "hidden"
-"""The name of the removal of hidden text in :attr:`Extraction.overruled`."""
 DOCUMENTS_TOGETHER = 256
 """How many documents to hold before they are finished. Those that cannot be read have no elements."""
 
@@ -91,14 +87,12 @@ class Extractor:
         if isinstance(engine, str):
             self.config, engine = replace(self.config, engine=engine), None
         check_fallback(self.config)
-        if self.config.guess_language:
-            _check_guess()
-        check_tokenizer(self.config)
+        measure(self.config)  # its tokenizer may be missing
         self._wishes = Wishes.of(self.config)
-        self.memory = SiteMemory() if self.config.site_memory == "on" else None
-        """The site memory, which learns from each document; None with ``DRIPPER_SITE_MEMORY = "off"``."""
-        self.templates = Templates() if self.config.templates == "on" else None
-        """The templates, which are learnt from earlier documents; None with ``DRIPPER_TEMPLATES = "off"``."""
+        self.memory = SiteMemory() if self.config.site_memory else None
+        """The site memory, which learns from each document; None unless ``DRIPPER_SITES`` asks for it."""
+        self.templates = Templates() if self.config.templates else None
+        """The templates, which are learnt from earlier documents; None unless ``DRIPPER_SITES`` asks for them."""
         self._worker = OneWorker(self.config, local_engine=engine is not None)
         try:
             self.engine = engine or load_engine(self.config)
@@ -213,6 +207,7 @@ class Extractor:
             made = self._filled(document, config, made)
         if isinstance(made, PageError):
             found = self._fall_back(document, config, made.reason, str(made))
+            found = revised(found, exceeded=made.limit)
             nothing = found.is_empty and config.fallback not in NOTHING_MEANT
             if made.reason is FallbackReason.LOW_QUALITY and nothing:  # a poor text is better than none
                 return self._from_labels(replace(one, config=replace(config, min_quality=None)), labels, n)
@@ -258,7 +253,7 @@ class Extractor:
         if found.language is None:
             found = replace(found, language=detected_language(extraction.text or ""))
         extraction = revised(extraction, metadata=found)
-        return with_front_matter(extraction, found) if config.front_matter else extraction
+        return with_front_matter(extraction, found) if config.markdown.front_matter else extraction
 
     def fall_back(self, document: Document, reason: FallbackReason, error: str | None = None) -> Extraction:
         """Run the configured fallback on a document and return its extraction. Never raises."""
@@ -310,11 +305,11 @@ class Extractor:
         if from_worker is not None:
             return self._with_custom_fallback(document, config, from_worker)
         try:
-            return read(document, config, self.engine.profile, self.engine.limits.max_blocks)
+            return read(document, config, profile_of(self.engine), self.engine.limits.max_blocks)
         except PageError as error:
             return error
         except MemoryError:
-            return PageError(FallbackReason.OVERSIZE, _NO_MEMORY)
+            return PageError(FallbackReason.OVERSIZE, *_NO_MEMORY)
         except Exception as error:  # A bad page must not stop the crawl.
             logger.debug("cannot parse %(url)s", {"url": document.url}, exc_info=True)
             return PageError(FallbackReason.PARSE_ERROR, f"{type(error).__name__}: {error}")
@@ -327,7 +322,7 @@ class Extractor:
         if found.fallback_reason is FallbackReason.LOW_QUALITY and answer.is_empty:
             return self._worker.extract(document, replace(config, min_quality=None)) or answer
         answer = replace(answer, metadata=found.metadata)
-        return with_front_matter(answer, found.metadata) if config.front_matter and found.metadata else answer
+        return with_front_matter(answer, found.metadata) if config.markdown.front_matter and found.metadata else answer
 
     def _label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
         """Label pages together. If that raises, halve the batch until the failing page is alone."""
@@ -357,43 +352,37 @@ class Extractor:
             quality, least = answer.quality, config.min_quality
             if quality is not None and least is not None and quality < least and not ruled.whole:
                 error = f"expected word F1 of {quality:.3f}, under DRIPPER_MIN_QUALITY = {least:g}"
-                return PageError(FallbackReason.LOW_QUALITY, error)
-            known = self._known(document) if config.site_memory == "on" else None
+                return PageError(FallbackReason.LOW_QUALITY, error, "DRIPPER_MIN_QUALITY")
+            known = self._known(document) if config.site_memory else None
             taken, learnt = _compared(page, answer.main, known)
-            steps = list(after_engine(page, replace(answer, main=answer.main & ~taken), ruled, config))
-            main, hidden = steps[-1].main, hidden_nodes(page.tree)
-            unsure = answer.overruled + overruled(steps)
-            if hidden.any() and _is_the_page(page, answer, main, hidden):
-                hidden, unsure = np.zeros_like(hidden), (*unsure, HIDDEN)
-            extraction = self._compose(document, config, page, answer, main, hidden)
-            repeated = int((taken & ~main).sum())
-            extraction = revised(extraction, rules=ruled.blocks, repeated=repeated, digest=learnt, overruled=unsure)
+            given = Given.of(page, answer.probabilities, answer.page_type, config, ruled, taken)
+            chosen = choose(given, answer.main)
+            extraction = self._compose(document, config, page, answer, chosen)
+            extraction = revised(
+                extraction,
+                rules=ruled.blocks,
+                repeated=int((taken & ~chosen.main).sum()),
+                digest=learnt,
+                overruled=answer.overruled + chosen.overruled,
+            )
             return with_retrieval(extraction, document, config)
         except PageError as error:
-            return PageError(error.reason, str(error))  # the caught one keeps the tree in memory
+            return PageError(error.reason, str(error), error.limit)  # the caught one keeps the tree in memory
         except MemoryError:
-            return PageError(FallbackReason.OVERSIZE, _NO_MEMORY)
+            return PageError(FallbackReason.OVERSIZE, *_NO_MEMORY)
         except Exception as error:
             logger.debug("cannot write %(url)s", {"url": document.url}, exc_info=True)
             return PageError(FallbackReason.OUTPUT_ERROR, f"{type(error).__name__}: {error}")
 
-    def _compose(
-        self,
-        document: Document,
-        config: Config,
-        page: Page,
-        answer: Labels,
-        main: npt.NDArray[np.bool_],
-        hidden: npt.NDArray[np.bool_],
-    ) -> Extraction:
-        """Return the extraction of a page whose main blocks and hidden nodes are known. Errors of the writers
-        propagate.
-        """
+    def _compose(self, document: Document, config: Config, page: Page, answer: Labels, chosen: Choice) -> Extraction:
+        """Return the extraction of a page, given what is written of it. Errors of the writers propagate."""
+        main = chosen.main
         # "Nothing is main" is a valid answer, and a better one than a fallback's (docs/reference/fallback.md).
         nothing = not main.any() and len(page.blocks) > 0
-        written = NOTHING if nothing else write(page, main, config, len(document.html), hidden)
+        written = NOTHING if nothing else write(page, main, config, len(document.html), chosen.hidden)
         if not len(page.blocks) and not (written.text or written.markdown):
             raise PageError(FallbackReason.NO_BLOCKS, "no visible text, and formulas that cannot be read")
+        over = _exceeded(page, answer, written.truncated, config)
         return Extraction(
             url=document.url,
             title=page.title,
@@ -403,7 +392,8 @@ class Extractor:
             content=written.content,
             source=answer.source or self.engine.name,
             fallback_reason=FallbackReason.NO_MAIN if nothing else None,
-            error=_limit(page, answer, written.truncated, config),
+            error=over and over.problem,
+            exceeded=over and over.setting,
             labels=tuple(main.tolist()),
             probabilities=tuple(answer.probabilities.tolist()),
             blocks=len(main),
@@ -427,13 +417,14 @@ def _reason(made: Extraction | PageError) -> FallbackReason | None:
     return made.reason if isinstance(made, PageError) else made.fallback_reason
 
 
-def _limit(page: Page, answer: Labels, cut: bool, config: Config) -> str | None:
-    """Return a message about the limit because of which an extraction has only the first part of its page."""
+def _exceeded(page: Page, answer: Labels, cut: bool, config: Config) -> Over | None:
+    """Return the limit because of which an extraction has only the first part of its page, if it has."""
     if page.truncated or not (answer.truncated or cut):
-        return page.limit
+        return page.over
     if answer.truncated:
-        return "too many tokens for the model, over DRIPPER_MAX_TOKENS"
-    return f"an output over DRIPPER_MAX_OUTPUT = {config.max_output} times the size of the page"
+        return Over("too many tokens for the model")
+    setting = 'DRIPPER_LIMITS["output"]'
+    return Over(f"an output over {setting} = {config.limits.output} times the size of the page", setting)
 
 
 def _compared(page: Page, main: npt.NDArray[np.bool_], known: bytes | None) -> tuple[npt.NDArray[np.bool_], bytes]:
@@ -444,25 +435,12 @@ def _compared(page: Page, main: npt.NDArray[np.bool_], known: bytes | None) -> t
     return furniture(page, main, found, hashes(known)), digest(found, main)
 
 
-def _is_the_page(page: Page, answer: Labels, main: npt.NDArray[np.bool_], hidden: npt.NDArray[np.bool_]) -> bool:
-    """Return True if what counts as hidden is too much of a page's main text to be hidden from readers.
-
-    However sure a model is of a block, it may be hidden: instructions for language models are prose.
-    """
-    after = main & ~hidden_blocks(page, hidden)
-    return takes_too_much(page, answer.probabilities, main, after, sure=math.inf)
-
-
 def _of_template(said: Said) -> Labels:
     """Return the labels of a page that a template has labelled."""
-    # The process of a crawl with workers does not need it.
-    from scrapy_dripper.engines.tagger.whole import structures_whole
-
     assert said.main is not None
     assert said.probabilities is not None
-    p = said.probabilities
-    steps = list(apply([structures_whole(said.page, p)], said.page, p, said.main))
-    return Labels(p, steps[-1].main, source="template", overruled=overruled(steps))
+    steps = list(stages(Given(said.page, said.probabilities), said.main, TEMPLATE))
+    return Labels(said.probabilities, steps[-1].main, source=TEMPLATE, overruled=overruled(steps))
 
 
 def _with_lesson(extraction: Extraction, said: Said | None, labels: Labels | EngineError) -> Extraction:
@@ -477,14 +455,4 @@ _NO_BLOCKS = Labels(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
 asked about it. They also stand in for those of a document that is not a page, and are not read there."""
 
 
-_NO_MEMORY = "out of memory; in a worker process, DRIPPER_WORKER_MEMORY sets the limit"
-
-
-def _check_guess() -> None:
-    """Raise :exc:`ConfigError` if the library that guesses the language of code is not installed."""
-    from scrapy_dripper.output.code.guess import magika_guess
-
-    try:
-        magika_guess()
-    except ImportError as error:
-        raise ConfigError(f"DRIPPER_GUESS_LANGUAGE: {error}") from None
+_NO_MEMORY = Over("out of memory; in a worker process, DRIPPER_WORKER_MEMORY sets the limit", "DRIPPER_WORKER_MEMORY")

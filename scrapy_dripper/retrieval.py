@@ -1,22 +1,50 @@
-"""Chunks, links, fingerprints and front matter, which are added to an extraction if they are configured."""
+"""What is made of an extraction: Markdown with other options, chunks, links, fingerprints and front matter."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction, Metadata, revised
-from scrapy_dripper.output.bounds import TooLongError, most_chars
+from scrapy_dripper.output.bounds import most_chars
 from scrapy_dripper.output.chunks import Chunk, chunks
-from scrapy_dripper.output.front_matter import front_matter
+from scrapy_dripper.output.content_json import from_json
+from scrapy_dripper.output.front_matter import front_matter as yaml
 from scrapy_dripper.output.items import Items
+from scrapy_dripper.output.markdown import Callouts, Tables
+from scrapy_dripper.output.markdown import markdown as of_items
+from scrapy_dripper.output.markdown_inline import Links
 from scrapy_dripper.output.outlinks import outlinks
 
 _LARGER = (1, 8, 64, 512)
+
+
+def markdown(
+    content: Extraction | Items | Sequence[Mapping[str, Any]],
+    links: Links = "keep",
+    tables: Tables = "html",
+    callouts: Callouts = "alerts",
+    front_matter: bool = False,
+    types: Collection[str] | None = None,
+) -> str:
+    """Return the Markdown of an extraction, of its content list, or of that list as JSON values, as items hold it.
+
+    The arguments are those of ``DRIPPER_MARKDOWN``. Front matter needs an extraction; what it has beside title and URL
+    is from the page's metadata, if that was read. Raise ValueError if it is asked for without an extraction.
+    """
+    extraction = content if isinstance(content, Extraction) else None
+    found = content if extraction is None else extraction.content or ()
+    items = from_json(found) if isinstance(found, list) else cast("Items", found)
+    written = of_items(items, links=links, tables=tables, callouts=callouts, types=types)
+    if not front_matter:
+        return written
+    if extraction is None:
+        raise ValueError("front_matter needs an extraction, because a content list has no title and no URL")
+    known = _front_matter(extraction, extraction.metadata or Metadata())
+    return f"{known}\n\n{written}" if known and written else written
 
 
 def wants_content(config: Config) -> bool:
@@ -36,26 +64,21 @@ def with_retrieval(extraction: Extraction, document: Document, config: Config) -
     if config.links_field is not None:
         extraction = revised(extraction, links=outlinks(content))
     if config.chunks_field is not None:
-        most = most_chars(len(document.html), config.max_output)
+        most = most_chars(len(document.html), config.limits.output)
         extraction = revised(extraction, chunks=_chunks(content, document.url, config, most))
     return extraction
 
 
-def check_tokenizer(config: Config) -> None:
-    """Raise :exc:`~scrapy_dripper.config.ConfigError` if the tokenizer of chunks cannot be loaded."""
-    measure(config)
-
-
 def measure(config: Config) -> Callable[[str], int]:
-    """Return the function that measures a text in the unit of ``DRIPPER_CHUNK_SIZE``: characters or tokens.
+    """Return the function that measures the size of a chunk: in characters, or in tokens of the configured tokenizer.
 
     Raise :exc:`~scrapy_dripper.config.ConfigError` if the tokenizer cannot be loaded.
     """
-    if config.chunk_tokenizer is None:
+    if config.chunks.tokenizer is None:
         return len
     from scrapy_dripper.output.tokens import counter
 
-    return counter(config.chunk_tokenizer)
+    return counter(config.chunks.tokenizer)
 
 
 def plain_chunks(some: Sequence[Chunk]) -> list[dict[str, Any]]:
@@ -67,7 +90,12 @@ def with_front_matter(extraction: Extraction, metadata: Metadata) -> Extraction:
     """Put front matter before the Markdown of an extraction, if it has any."""
     if not extraction.markdown:
         return extraction
-    known = front_matter(
+    known = _front_matter(extraction, metadata)
+    return replace(extraction, markdown=f"{known}\n\n{extraction.markdown}") if known else extraction
+
+
+def _front_matter(extraction: Extraction, metadata: Metadata) -> str:
+    return yaml(
         [
             ("title", metadata.title or extraction.title),
             ("url", extraction.url or metadata.url),
@@ -76,23 +104,21 @@ def with_front_matter(extraction: Extraction, metadata: Metadata) -> Extraction:
             ("language", metadata.language),
         ]
     )
-    return replace(extraction, markdown=f"{known}\n\n{extraction.markdown}") if known else extraction
 
 
 def _chunks(content: Items, url: str, config: Config, most: int) -> tuple[Chunk, ...]:
     """Return the chunks of a content list, with a larger chunk size if the output would otherwise be too long."""
-    write = partial(
-        chunks,
-        content,
-        url,
-        overlap=config.chunk_overlap,
-        measure=measure(config),
-        links=config.links,  # type: ignore[arg-type]
-        complex_tables=config.complex_tables,  # type: ignore[arg-type]
-        callouts=config.callouts,  # type: ignore[arg-type]
-        most=most,
-    )
+    form = config.markdown
+    write = partial(of_items, links=form.links, tables=form.tables, callouts=form.callouts)
     for larger in _LARGER:
-        with suppress(TooLongError):
-            return write(size=config.chunk_size * larger)
+        made = chunks(
+            content,
+            url,
+            size=config.chunks.size * larger,
+            overlap=config.chunks.overlap,
+            measure=measure(config),
+            write=write,
+        )
+        if sum(len(one.markdown) + len(one.url) + sum(map(len, one.headings)) for one in made) <= most:
+            return made
     return ()

@@ -25,7 +25,7 @@ def extract(html: str | bytes, url: str = "") -> Extraction:
         raise TypeError(f"extract takes the HTML of one page, as text or bytes (got {type(html).__name__})")
     with _lock:
         if _extractor is None:
-            _extractor = Extractor(Config(metadata=True))
+            _extractor = Extractor(Config(metadata_field="metadata"))
         return _extractor.extract([Document(html, url)])[0]
 
 

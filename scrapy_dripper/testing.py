@@ -84,12 +84,12 @@ class FakeEngine:
         self.closed = True
 
 
-def page(html: str | bytes, url: str = "", *, config: Config | None = None, profile: str = "native") -> Page:
+def page(html: str | bytes, url: str = "", *, config: Config | None = None) -> Page:
     """Return the page of a document, parsed and cut into blocks, as an engine gets it.
 
-    Raise :exc:`~scrapy_dripper.page.errors.PageError` for a document that would go to the fallback.
+    Raise :exc:`~scrapy_dripper.page.page.PageError` for a document that would go to the fallback.
     """
-    return read(Document(html, url), config or Config(), profile)
+    return read(Document(html, url), config or Config())
 
 
 def response(html: str | bytes | Path, url: str = "https://example.org/", **values: Any) -> HtmlResponse:

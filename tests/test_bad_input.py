@@ -193,7 +193,7 @@ def long_script() -> str:
 )
 def test_absurd_shapes(make: Callable[[], str]) -> None:
     """No text is lost to a parser's limit, within the absurd part or after it."""
-    result = extract_or_kill(make, max_text=10_000_000)
+    result = extract_or_kill(make, limits={"text": 10_000_000})
     assert result.fallback_reason is None
     assert result.text is not None
     lines = result.text.split("\n")
@@ -206,7 +206,7 @@ def many_blocks() -> str:
 
 def test_many_blocks() -> None:
     """A page of 20,000 blocks is labelled if the settings allow it."""
-    result = extract_or_kill(many_blocks, max_blocks=20_000)
+    result = extract_or_kill(many_blocks, limits={"blocks": 20_000})
     assert (result.fallback_reason, result.blocks, result.truncated) == (None, 20_000, False)
     assert result.text is not None
     assert result.text.endswith("Paragraph number 19999 of the page.")
@@ -220,7 +220,7 @@ def test_too_many_blocks_fall_back() -> None:
 
 
 def test_too_many_blocks_truncated() -> None:
-    result = extract_or_kill(many_blocks, oversize="truncate", max_blocks=500)
+    result = extract_or_kill(many_blocks, oversize="truncate", limits={"blocks": 500})
     assert (result.fallback_reason, result.truncated, len(result.labels)) == (None, True, 500)
     assert result.text is not None
     assert result.text.endswith("Paragraph number 499 of the page.")
@@ -233,7 +233,7 @@ def huge() -> bytes:
 
 
 def test_20_megabytes() -> None:
-    """A page over ``DRIPPER_MAX_BYTES`` goes to the fallback, which gets its beginning; the result says so."""
+    """A page over ``DRIPPER_LIMITS["bytes"]`` goes to the fallback, which gets its beginning; the result says so."""
     assert len(huge()) > 18_000_000
     result = extract_or_kill(huge)
     assert (result.fallback_reason, result.source) == (FallbackReason.OVERSIZE, "fallback:trafilatura")
@@ -245,7 +245,7 @@ def test_20_megabytes() -> None:
 
 def test_20_megabytes_truncated() -> None:
     """With truncation, the model labels the first blocks of such a page."""
-    result = extract_or_kill(huge, oversize="truncate", max_bytes=1_000_000, max_blocks=1_000)
+    result = extract_or_kill(huge, oversize="truncate", limits={"bytes": 1_000_000, "blocks": 1_000})
     assert (result.fallback_reason, result.truncated, len(result.labels)) == (None, True, 1_000)
     assert result.text is not None
     assert result.text.endswith("Paragraph number 999 of a very long page.")
@@ -259,7 +259,7 @@ def test_too_many_elements() -> None:
     """A page over the limit of elements goes to the fallback, which gets the first of them."""
     result = extract_or_kill(many_elements, fallback="html")
     assert (result.fallback_reason, result.source) == (FallbackReason.OVERSIZE, "fallback:html")
-    assert "150,003 elements, over DRIPPER_MAX_NODES = 100,000" in (result.error or "")
+    assert '150,003 elements, over DRIPPER_LIMITS["nodes"] = 100,000' in (result.error or "")
     assert (result.text, result.truncated) == ("first", True)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from argparse import ArgumentParser
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy.settings import Settings
+from scrapy.settings import BaseSettings, Settings
 
 from scrapy_dripper.cli.options import OPTIONS, add_options, configured
 from scrapy_dripper.config import Config, ConfigError
@@ -28,15 +27,6 @@ def test_defaults() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"),
-    [("fallbak", "; did you mean fallback?"), ("colour", "; the options are enabled, engine, model,")],
-)
-def test_an_unknown_option_is_refused_with_the_one_that_is_meant(name: str, meant: str) -> None:
-    with pytest.raises(TypeError, match=re.escape(f"{name} is not an option of Config{meant}")):
-        Config(**{name: "empty"})
-
-
-@pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
         ("enabled", "False", False),
@@ -51,10 +41,6 @@ def test_an_unknown_option_is_refused_with_the_one_that_is_meant(name: str, mean
         ("cascade", "0.9", 0.9),
         ("min_quality", "0.5", 0.5),
         ("min_quality", "", None),
-        ("max_tokens", "", None),
-        ("window_tokens", "auto", "auto"),
-        ("window_tokens", "6000", 6000),
-        ("window_tokens", "", None),
         ("processes", "2", 2),
         ("processes", "0", 0),
         ("processes", "", None),
@@ -82,7 +68,6 @@ def test_values_as_they_come_from_settings_and_command_lines(name: str, value: A
         ("batch_size", 0, "DRIPPER_BATCH_SIZE must be a whole number of at least 1 (got 0)"),
         ("batch_size", 2.5, "DRIPPER_BATCH_SIZE must be a whole number of at least 1 (got 2.5)"),
         ("batch_size", True, "DRIPPER_BATCH_SIZE must be a whole number of at least 1 (got True)"),
-        ("max_blocks", "many", "DRIPPER_MAX_BLOCKS must be a whole number of at least 1 (got 'many')"),
         ("batch_wait", -1, "DRIPPER_BATCH_WAIT must be a number of seconds above 0 (got -1)"),
         ("timeout", float("nan"), "DRIPPER_TIMEOUT must be a number of seconds above 0 (got nan)"),
         ("timeout", 10**400, "DRIPPER_TIMEOUT must be a number of seconds above 0"),
@@ -92,17 +77,8 @@ def test_values_as_they_come_from_settings_and_command_lines(name: str, value: A
         ("cascade", 1.5, "DRIPPER_CASCADE must be a number from 0 to 1 (got 1.5)"),
         ("favor", "both", "DRIPPER_FAVOR must be one of 'balanced', 'precision', 'recall' (got 'both')"),
         ("comments", False, "DRIPPER_COMMENTS must be one of 'auto', 'keep', 'drop' (got False)"),
-        ("captions", "all", "DRIPPER_CAPTIONS must be one of 'auto', 'keep', 'drop' (got 'all')"),
         ("min_quality", 60, "DRIPPER_MIN_QUALITY must be a number from 0 to 1 (got 60)"),
         ("cascade", "often", "DRIPPER_CASCADE must be a number from 0 to 1 (got 'often')"),
-        ("max_tokens", 0, "DRIPPER_MAX_TOKENS must be a whole number of at least 1 (got 0)"),
-        ("window_tokens", 255, "DRIPPER_WINDOW_TOKENS must be 'auto' or a whole number of at least 256 (got 255)"),
-        ("window_tokens", "0", "DRIPPER_WINDOW_TOKENS must be 'auto' or a whole number of at least 256 (got '0')"),
-        ("window_tokens", "off", "DRIPPER_WINDOW_TOKENS must be 'auto' or a whole number of at least 256 (got 'off')"),
-        ("max_nodes", 0, "DRIPPER_MAX_NODES must be a whole number of at least 1 (got 0)"),
-        ("max_attributes", "x", "DRIPPER_MAX_ATTRIBUTES must be a whole number of at least 1 (got 'x')"),
-        ("max_text", -1, "DRIPPER_MAX_TEXT must be a whole number of at least 1 (got -1)"),
-        ("max_depth", 100, "DRIPPER_MAX_DEPTH must be a whole number of at least 256 (got 100)"),
         ("worker_memory", 100, "DRIPPER_WORKER_MEMORY must be a whole number of at least 256 (got 100)"),
         ("processes", -1, "DRIPPER_PROCESSES must be a whole number of at least 0 (got -1)"),
         ("processes", "many", "DRIPPER_PROCESSES must be a whole number of at least 0 (got 'many')"),
@@ -129,36 +105,92 @@ def test_a_setting_that_does_not_exist() -> None:
         Config.from_settings(Settings({"DRIPPER_BATCHSIZE": 8}))
 
 
-def test_a_request_overrides_some_options() -> None:
-    config = Config().override({"fallback": "empty", "max_blocks": 10, "html_field": None, "max_nodes": 20})
-    assert Config().window_tokens == "auto"
-    assert Config().override({"window_tokens": None}).window_tokens is None
+LIMITS = "bytes, nodes, attributes, depth, text, blocks, output"
 
-    assert (config.fallback, config.max_blocks, config.html_field, config.max_nodes) == ("empty", 10, None, 20)
-    assert config.batch_size == Config().batch_size
+
+@pytest.mark.parametrize(
+    "value", [{"blocks": 500}, {"blocks": "500"}, '{"blocks": 500}', BaseSettings({"blocks": 500})]
+)
+def test_a_dict_may_be_json(value: Any) -> None:
+    """A command line can only write it as text: -s DRIPPER_LIMITS='{"blocks": 500}'. Other keys keep their defaults."""
+    config = Config.from_settings(Settings({"DRIPPER_LIMITS": value}))
+
+    assert config.limits.blocks == 500
+    assert replace(config.limits, blocks=10_000) == Config().limits
+
+
+def test_the_name_of_a_writer_stands_for_its_dict() -> None:
+    assert Config(markdown="html2text").markdown == Config(markdown={"writer": "html2text"}).markdown
+    assert Config(markdown="html2text").markdown.writer == "html2text"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("limits", 3, f"DRIPPER_LIMITS must be a dict with some of the keys {LIMITS} (got 3)"),
+        (
+            "limits",
+            '{"blocks": 5',
+            "DRIPPER_LIMITS must be a dict with some of the keys bytes, nodes,",
+        ),
+        ("limits", "[" * 4_000, "DRIPPER_LIMITS must be a dict"),
+        ("limits", {"block": 5}, f"DRIPPER_LIMITS takes the keys {LIMITS} (got 'block'; did you mean blocks?)"),
+        ("limits", {"blocks": 0}, 'DRIPPER_LIMITS["blocks"] must be a whole number of at least 1 (got 0)'),
+        ("limits", {"depth": 100}, 'DRIPPER_LIMITS["depth"] must be a whole number of at least 256 (got 100)'),
+        ("limits", {"text": "x"}, "DRIPPER_LIMITS[\"text\"] must be a whole number of at least 1 (got 'x')"),
+        ("markdown", {"links": "dropp"}, "DRIPPER_MARKDOWN[\"links\"] must be one of 'keep', 'drop', 'citations' (got"),
+        ("markdown", "html2txt", "must be one of 'dripper', 'html2text' (got 'html2txt'; did you mean html2text?)"),
+        ("chunks", {"size": 10}, 'DRIPPER_CHUNKS["size"] must be a whole number of at least 50 (got 10)'),
+    ],
+)
+def test_a_wrong_key_or_value_of_a_dict(name: str, value: Any, message: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        Config.from_settings(Settings({f"DRIPPER_{name.upper()}": value}))
+
+    assert message in str(raised.value)
+
+
+def test_a_request_overrides_some_options() -> None:
+    config, wrong, problems = Config().overridden({"fallback": "empty", "html_field": None})
+    assert Config().window_tokens == "auto"
+    assert Config().overridden({"window_tokens": None})[0].window_tokens is None
+
+    assert (config.fallback, config.html_field, config.batch_size) == ("empty", None, Config().batch_size)
+    assert (wrong, problems) == (0, [])
+
+
+def test_a_request_changes_some_keys_of_a_dict() -> None:
+    """The others stay as the settings have them, and None is the default of all that a request can change."""
+    crawl = Config(markdown={"links": "drop"}, limits={"blocks": 7}, chunks={"size": 50, "tokenizer": "mine"})
+    values = {"markdown": {"tables": "linear"}, "limits": '{"nodes": 20}', "chunks": None}
+    config, wrong, _ = crawl.overridden(values)
+
+    assert wrong == 0
+    assert (config.markdown.links, config.markdown.tables) == ("drop", "linear")
+    assert (config.limits.blocks, config.limits.nodes) == (7, 20)
+    assert (config.chunks.size, config.chunks.tokenizer) == (2_000, "mine")
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (
-            {"batch_size": 3},
-            "takes the keys fallback, favor, comments, captions, min_quality, retry_shells, rules, oversize",
-        ),
+        ({"batch_size": 3}, "takes the keys"),
         ({"model": "x"}, "takes the keys"),
         ({"timeout": 9}, "takes the keys"),
-        ({"worker_memory": 100_000}, "takes the keys"),
         ({"processes": 100}, "takes the keys"),
         ({"engine": "os.system"}, "takes the keys"),
         ({"fallback": "os.system"}, "a callable is named in the settings"),
         ({"fallback": callable_fallback}, "a callable is named in the settings"),
-        ({"max_bytes": 0}, "at least 1"),
+        ({"limits": {"bytes": 0}}, 'meta["dripper"]["limits"]["bytes"] must be a whole number of at least 1'),
+        ({"chunks": {"tokenizer": "/etc/passwd"}}, 'meta["dripper"]["chunks"] takes the keys size, overlap'),
     ],
 )
 def test_what_a_request_cannot_override(values: dict[str, Any], message: str) -> None:
     """Options of the crawl cannot change by page, and a request's meta cannot choose code to run."""
-    with pytest.raises(ConfigError, match=message):
-        Config().override(values)
+    config, wrong, problems = Config().overridden(values)
+
+    assert (config, wrong) == (Config(), 1)
+    assert message in problems[0]
 
 
 def test_every_option_has_a_line_of_documentation() -> None:
@@ -178,7 +210,7 @@ def test_none_is_none_at_every_door(option: Any, none: str | None) -> None:
     assert getattr(Config.from_settings(settings), option.name) is None
 
     if option.metadata["per_request"]:
-        assert getattr(Config().override({option.name: none}), option.name) is None
+        assert getattr(Config().overridden({option.name: none})[0], option.name) is None
     if option.name in OPTIONS and none is not None:
         parser = ArgumentParser()
         add_options(parser)
@@ -190,7 +222,7 @@ def test_no_option_that_may_be_none_is_missing_above() -> None:
     def accepts_none(option: Any) -> bool:
         try:
             return option.metadata["check"](None) is None
-        except ValueError:
+        except (TypeError, ValueError):  # the class of a dict takes no argument
             return False
 
     assert [option.name for option in fields(Config) if accepts_none(option)] == [option.name for option in OPTIONAL]

@@ -147,15 +147,15 @@ def test_order_and_number_of_documents() -> None:
 
 
 def test_oversize_falls_back_by_default() -> None:
-    found = Extractor(Config(max_blocks=3, fallback="empty"), Engine()).extract(["<p>word</p>" * 4])[0]
+    found = Extractor(Config(limits={"blocks": 3}, fallback="empty"), Engine()).extract(["<p>word</p>" * 4])[0]
 
     assert found.fallback_reason is FallbackReason.OVERSIZE
-    assert "4 blocks, over DRIPPER_MAX_BLOCKS = 3" in (found.error or "")
+    assert '4 blocks, over DRIPPER_LIMITS["blocks"] = 3' in (found.error or "")
 
 
 def test_oversize_truncated() -> None:
     """The first blocks are labelled, the rest is left out, and the result says so."""
-    config = Config(max_blocks=3, oversize="truncate")
+    config = Config(limits={"blocks": 3}, oversize="truncate")
     found = Extractor(config, Engine()).extract(["".join(f"<p>word {i}</p>" for i in range(5))])[0]
 
     assert (found.source, found.truncated, found.blocks) == ("fake", True, 3)
@@ -172,20 +172,20 @@ def test_an_engine_knows_its_own_limit() -> None:
 
 
 def test_the_lower_limit_counts_and_is_named() -> None:
-    config, engine = Config(fallback="empty", max_blocks=3), Engine(limits=Limits(max_blocks=4))
+    config, engine = Config(fallback="empty", limits={"blocks": 3}), Engine(limits=Limits(max_blocks=4))
     (found,) = Extractor(config, engine).extract(["<p>word</p>" * 5])
     (kept,) = Extractor(replace(config, oversize="truncate"), Engine(limits=Limits(max_blocks=2))).extract(
         ["<p>word</p>" * 3]
     )
 
-    assert (found.error, found.limit) == ("5 blocks, over DRIPPER_MAX_BLOCKS = 3", "DRIPPER_MAX_BLOCKS")
+    assert (found.error, found.limit) == ('5 blocks, over DRIPPER_LIMITS["blocks"] = 3', 'DRIPPER_LIMITS["blocks"]')
     assert (kept.blocks, kept.truncated) == (2, True)
 
 
 def test_too_many_bytes() -> None:
     html = "<p>first words</p>" + "<p>more</p>" * 100
     cut_off, kept = (
-        Extractor(Config(max_bytes=40, oversize=oversize, fallback="empty"), Engine()).extract([html])[0]
+        Extractor(Config(limits={"bytes": 40}, oversize=oversize, fallback="empty"), Engine()).extract([html])[0]
         for oversize in ("fallback", "truncate")
     )
 
@@ -203,14 +203,12 @@ def test_too_many_elements() -> None:
     )
 
     assert cut_off.fallback_reason is FallbackReason.OVERSIZE
-    assert "250,004 elements, over DRIPPER_MAX_NODES = 100,000" in (cut_off.error or "")
+    assert '250,004 elements, over DRIPPER_LIMITS["nodes"] = 100,000' in (cut_off.error or "")
     assert (kept.text, kept.truncated) == ("first words", True)
 
 
 def test_a_revised_extraction_is_one_that_was_replaced() -> None:
-    extraction = Extractor(Config(threads=1)).extract(
-        [Document("<h1>Tea</h1><p>" + "Pour water over the leaves. " * 9)]
-    )[0]
+    extraction = Extractor().extract([Document("<h1>Tea</h1><p>" + "Pour water over the leaves. " * 9)])[0]
     changes: dict[str, Any] = {"milliseconds": 1.5, "error": "\x1b[31mred", "text": "a\x00b", "rules": {"x.org": 2}}
     assert revised(extraction, **changes) == replace(extraction, **changes)
     assert revised(extraction, text="a\x00b").text == "ab"
@@ -219,7 +217,7 @@ def test_a_revised_extraction_is_one_that_was_replaced() -> None:
 
 def test_options_of_one_document() -> None:
     """A document can bring its own options; the others keep the extractor's."""
-    own = Config(max_blocks=1, fallback="empty")
+    own = Config(limits={"blocks": 1}, fallback="empty")
     found = Extractor(Config(), Engine()).extract([Document(GOOD[0], config=own), GOOD[1]])
 
     assert [x.source for x in found] == ["fallback:empty", "fake"]
@@ -273,7 +271,7 @@ def test_what_the_engine_says_of_the_page_comes_out() -> None:
     assert (bad.page_type, bad.page_type_probability, bad.quality) == ("forum", 0.75, 0.5)
     assert type(bad.quality) is type(bad.page_type_probability) is float
     assert {"page_type": "forum", "page_type_probability": 0.75, "quality": 0.5}.items() <= bad.meta().items()
-    fallen = Extractor(Config(fallback="html", max_blocks=1), engine).extract([BAD])[0]
+    fallen = Extractor(Config(fallback="html", limits={"blocks": 1}), engine).extract([BAD])[0]
     assert (fallen.page_type, fallen.page_type_probability, fallen.quality) == (None, None, None)
 
 
@@ -437,10 +435,10 @@ def test_a_configuration_that_is_none_is_refused_with_the_right_call(given: Any,
 @pytest.mark.parametrize(
     ("limits", "setting"),
     [
-        ({"max_bytes": 600}, "DRIPPER_MAX_BYTES"),
-        ({"max_blocks": 10}, "DRIPPER_MAX_BLOCKS"),
-        ({"max_nodes": 20}, "DRIPPER_MAX_NODES"),
-        ({"max_text": 300}, "DRIPPER_MAX_TEXT"),
+        ({"limits": {"bytes": 600}}, 'DRIPPER_LIMITS["bytes"]'),
+        ({"limits": {"blocks": 10}}, 'DRIPPER_LIMITS["blocks"]'),
+        ({"limits": {"nodes": 20}}, 'DRIPPER_LIMITS["nodes"]'),
+        ({"limits": {"text": 300}}, 'DRIPPER_LIMITS["text"]'),
     ],
 )
 def test_a_truncated_page_names_its_limit(limits: dict[str, Any], setting: str) -> None:

@@ -142,8 +142,6 @@ def test_what_is_imported_is_required() -> None:
         for module, files in imported(ROOT / "scrapy_dripper", lazily=True).items()
         if not asked & {normal(name) for name in distributions.get(module, [module])}
     }
-    # Who has NeMo Curator imports the module that is for it; it brings an engine of its own, and torch.
-    assert missing.pop("nemo_curator") == {"scrapy_dripper/corpus/adapters/curator.py"}
     # Ray is a choice of who has a cluster of it, with its version.
     assert missing.pop("ray") == {"scrapy_dripper/workshop/cli/corpus_run.py"}
     assert missing == {}
@@ -172,9 +170,9 @@ def test_the_core_imports_nothing_of_an_extra() -> None:
     } <= {
         "scrapy_dripper/providers.py",
         "scrapy_dripper/crawl/article.py",
-        "scrapy_dripper/fallback/readability_output.py",
+        "scrapy_dripper/fallback/methods.py",
         "scrapy_dripper/output/html2text_output.py",
-        *(f"scrapy_dripper/engines/qwen3/{name}.py" for name in ("grammar", "prompt", "seam")),
+        *(f"scrapy_dripper/engines/qwen3/{name}.py" for name in ("folder", "grammar", "prompt")),
     }
 
 

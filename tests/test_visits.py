@@ -44,8 +44,8 @@ WRITTEN = 4
 DEPTH, SEEDS = 200, 3
 NOT_HERE = {
     "output/list_tags.py:_nested": "the levels of a list of Google Docs, at most ten",
-    "output/content_list.py:_without_image": "the option DRIPPER_CONTENT_TYPES, which copies each item once",
-    "output/content_list.py:_without_images": "the same option",
+    "output/items.py:_without_images": 'the option DRIPPER_MARKDOWN["types"], which copies each item once',
+    "output/content_json.py:_schema_of": "the types of the content list",
     "output/cuts.py:_cut_runs": "a long line: three levels, which are sentences, words and characters",
     "output/cuts.py:_fragments": "the runs of a long line, each once",
     "output/cuts.py:_merged": "the same",
@@ -54,7 +54,6 @@ NOT_HERE = {
     "output/outlinks.py:_alts": "the images in a link, each once",
     "output/content_json.py:_part": "follows the types of the content list, and is cached",
     "page/parse.py:_tree": "parses again at most once",
-    "page/simplify.py:_make": "calls itself once, with a valid name",
     "output/reader.py:Reader.add": "for the parts of a line, which hold no display formula",
     "output/markdown_inline.py:InlineWriter._first": "ruby and dropped links: each level once",
 }
@@ -215,7 +214,7 @@ def run(html: str) -> tuple[dict[str, int], int]:
     with counted() as calls:
         written = write(page, np.ones(len(page.blocks), dtype=np.bool_), config)
         for tables in ("html", "linear"):
-            write(page, np.ones(len(page.blocks), dtype=np.bool_), Config(complex_tables=tables))
+            write(page, np.ones(len(page.blocks), dtype=np.bool_), Config(markdown={"tables": tables}))
         clean(from_json(to_json(written.content)))
         outlinks(written.content)
         chunks(written.content, size=2_000)

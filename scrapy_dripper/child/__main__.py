@@ -44,7 +44,7 @@ def _end_with_the_crawl(life: int | None) -> None:
         signal.signal(signal.SIGIO, signal.SIG_DFL)  # ends the process
         if select.select([life], [], [], 0)[0]:  # the crawl has already ended
             os._exit(1)
-    except (ImportError, AttributeError, OSError, ValueError):  # unsupported here; see _second_line in server.py
+    except (ImportError, AttributeError, OSError, ValueError):  # unsupported here: it ends at its next request
         return
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +21,6 @@ from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fallback import fall_back, first_part
 from scrapy_dripper.fallback_names import PARSING
 from scrapy_dripper.workers import process
-from scrapy_dripper.workers.clock import STARVED
 from scrapy_dripper.workers.messages import Message, receive, send
 from scrapy_dripper.workers.wire import Task, pack_extraction, unpack_tasks
 
@@ -40,8 +38,6 @@ SCRIPT = (
     "again: move it to a module of its own"
 )
 _MOST_WORDS = 10_000
-_GRACE = 2.0
-"""Seconds after the latest end of a step at which the worker ends itself, in case the crawl does not end it."""
 
 
 class Server(Protocol):
@@ -96,8 +92,8 @@ class Pages:
         self._extractor: Extractor | None = None
         self.missing: str | None = None
         self._again = 0.0
-        self._tasks: dict[int, tuple[int, float]] = {}
-        self._together = config.timeout
+        self._tasks: dict[int, int] = {}
+        """The number of each task by the identity of its document."""
         self._ready = 0
         """The size of the address space, in bytes, when the engine was loaded."""
 
@@ -122,13 +118,12 @@ class Pages:
             else:
                 answers[number] = self._rescue(number, task, task.reason)
         answers.update(zip(new, self._extract(tasks, new), strict=True))
-        self._step(None, max(task.seconds for task in tasks))
+        self._step(None)
         rows, parts = [], []
         for number, task in enumerate(tasks):
             row, own = _packed(answers[number], task)
             rows.append(row)
             parts += own
-        _second_line(0)
         self._port.say({"say": "done", "extractions": rows, "tired": self._is_tired(), "peak": _memory("VmHWM")}, parts)
 
     def _is_tired(self) -> bool:
@@ -138,7 +133,7 @@ class Pages:
 
     def _extract(self, tasks: Sequence[Task], numbers: Sequence[int]) -> list[Extraction]:
         if self._extractor is None and numbers and time.monotonic() >= self._again:
-            self._step(None, max(task.seconds for task in tasks))
+            self._step(None)
             try:
                 self.load()
             except (ModelError, ConfigError) as error:
@@ -146,8 +141,7 @@ class Pages:
         if self._extractor is None:
             return [self._rescue(i, tasks[i], FallbackReason.ENGINE_LOST, self.missing) for i in numbers]
         documents = [tasks[number].document for number in numbers]
-        self._tasks = {id(tasks[number].document): (number, tasks[number].seconds) for number in numbers}
-        self._together = max(task.seconds for task in tasks)
+        self._tasks = {id(tasks[number].document): number for number in numbers}
         try:
             return self._extractor.extract(documents)
         finally:
@@ -155,17 +149,15 @@ class Pages:
 
     def _rescue(self, number: int, task: Task, reason: FallbackReason, error: str | None = None) -> Extraction:
         """Return the fallback's extraction of a document, or of its first part if the page stopped a worker before."""
-        self._step(number, task.seconds)
+        self._step(number)
         part = first_part(task.document) if reason in SUSPECT and task.config.fallback in PARSING else None
         found = fall_back(part or task.document, task.config, reason, error or task.error)
         return found if part is None else replace(found, truncated=True)
 
     def _watch(self, document: Document | None) -> None:
-        number, limit = (None, self._together) if document is None else self._tasks[id(document)]
-        self._step(number, limit)
+        self._step(None if document is None else self._tasks[id(document)])
 
-    def _step(self, number: int | None, limit: float) -> None:
-        _second_line((1 + STARVED) * limit + _GRACE)
+    def _step(self, number: int | None) -> None:
         self._port.say({"say": "step", "task": number})
 
 
@@ -236,16 +228,6 @@ def _forward_logs(port: Port, level: int) -> None:
     root.setLevel(max(level, logging.DEBUG))
     for name in ("trafilatura", "htmldate", "charset_normalizer"):
         logging.getLogger(name).setLevel(max(level, logging.ERROR))
-
-
-def _second_line(seconds: float) -> None:
-    """Make the system end this process after a number of seconds, in case the crawl cannot. 0 disables the timer.
-
-    If crawl and worker are suspended for longer, this ends a worker that is not stuck; the crawl retries its pages.
-    """
-    if hasattr(signal, "setitimer"):
-        with contextlib.suppress(ValueError):  # not the main thread
-            signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _memory(name: str) -> int:

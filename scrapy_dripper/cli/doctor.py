@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import fields, replace
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from importlib.metadata import PackageNotFoundError, requires, version
 from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.characters import on_one_line
@@ -33,34 +31,6 @@ The command changes nothing and needs no network. It loads the model that DRIPPE
 exit codes: 0 ready, 1 something is wrong (each line that begins with "wrong" says what to do), 2 wrong usage,
 130 Ctrl-C
 """
-PACKAGES = (
-    "scrapy",
-    "lxml",
-    "numpy",
-    "trafilatura",
-    "resiliparse",
-    "html2text",
-    "itemadapter",
-    "cssselect",
-    "tokenizers",
-)
-EXTRAS = {
-    "poet": ("scrapy-poet",),
-    "zyte": ("zyte-common-items",),
-    "playwright": ("scrapy-playwright",),
-    "corpus": ("datatrove", "fastwarc", "pyarrow"),
-    "clean": ("spacy", "fasteners", "fasttext-numpy2-wheel", "pyahocorasick"),
-    "fallbacks": ("jusText", "readability-lxml"),
-    "evaluate": ("jieba", "apted", "beautifulsoup4", "rapidfuzz"),
-    "sample": ("scikit-learn", "py3langid"),
-    "guess": ("magika",),
-    "html2text": ("html2text",),
-    "tokenizers": ("tokenizers",),
-    "inspect": ("markdown-it-py",),
-    "completion": ("argcomplete",),
-    "train": ("lightgbm", "onnx", "onnxmltools", "torch"),
-}
-"""The packages that show whether an extra is installed."""
 ADDON = ("scrapy_dripper.Addon", "scrapy_dripper.addon.Addon")
 REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 SAMPLE = """<!doctype html><html lang="en"><head><title>The tide</title></head><body>
@@ -120,13 +90,16 @@ def _versions(report: _Report) -> None:
     memory = "" if free is None else f", {_gib(free)} of memory free"
     print(f"{cores()} {'core' if cores() == 1 else 'cores'}{memory}, {sys.executable}")
     report.part("packages")
-    report.say(", ".join(f"{name} {_version(name) or 'missing'}" for name in PACKAGES))
-    for extra, names in EXTRAS.items():
-        found = {name: _version(name) for name in names}
-        if all(found.values()):
-            report.say(f"[{extra}] " + ", ".join(f"{name} {number}" for name, number in found.items()))
-        else:
-            report.say(f"[{extra}] is not installed: pip install '{PROGRAM}[{extra}]'")
+    found, missing = [], []
+    for line in requires(PROGRAM) or ():  # those of all extras
+        name = re.split(r"[^\w.-]", line, maxsplit=1)[0]
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing += [name] * ("extra ==" not in line)
+    report.say(", ".join(sorted(set(found) - {f"{PROGRAM} {version(PROGRAM)}"})))
+    for name in missing:
+        report.complain(f"{name} is missing: pip install {name}")
     _runtime(report)
 
 
@@ -146,12 +119,6 @@ def _runtime(report: _Report) -> None:
 
     providers = ", ".join(name.removesuffix("ExecutionProvider") for name in onnxruntime.get_available_providers())
     report.say(f"onnxruntime {onnxruntime.__version__}: {providers}")
-
-
-def _version(name: str) -> str | None:
-    with suppress(PackageNotFoundError):
-        return version(name)
-    return None
 
 
 # A project
@@ -179,7 +146,7 @@ def _project(report: _Report) -> Config | None:
     for problem in [*_mistyped(settings), *_problems(own)]:
         report.complain(problem)
     for name, value in own.items():
-        report.say(f"{name} = {short(value)} ({_origin(settings, name)})")
+        report.say(f"{name} = {short(value)}")
     if not own:
         report.say("all settings have their defaults")
     broken = report.wrong > wrong
@@ -219,13 +186,6 @@ def _problem(settings: BaseSettings) -> str:
     except ConfigError as error:
         return str(error)
     return ""
-
-
-def _origin(settings: BaseSettings, name: str) -> str:
-    from scrapy.settings import SETTINGS_PRIORITIES
-
-    priorities = {value: key for key, value in SETTINGS_PRIORITIES.items()}
-    return priorities.get(settings.getpriority(name) or 0, "set")
 
 
 def _components(report: _Report, settings: BaseSettings) -> None:
@@ -269,10 +229,7 @@ def _engine(report: _Report, config: Config) -> None:
     from scrapy_dripper.extractor import Extractor
 
     report.part("engine")
-    if config.engine == "tagger":
-        _figures(report, config)
-    else:
-        report.say(config.engine)
+    report.say(f"{config.engine}, {config.model or 'its default model'}")
     document = Document(SAMPLE, "https://example.org/tide")
     try:
         extractor = Extractor(config)
@@ -295,45 +252,9 @@ def _engine(report: _Report, config: Config) -> None:
     _workers(report, config, document)
 
 
-def _figures(report: _Report, config: Config) -> None:
-    """Report which model is used, and the figures in its manifest."""
-    from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
-
-    folder = Path(config.model) if config.model else bundled()
-    which = "bundled with the package" if config.model is None else str(folder)
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # loading the model reports what is wrong
-        manifest = {}
-    report.say(f"tagger, {which}")
-    f1 = manifest.get("set_f1") if isinstance(manifest.get("set_f1"), dict) else {}
-    # The figure in "set_f1" is measured in the same way as those of the other sets, and is the one in the README.
-    wcxb = f1.get("wcxb-dev", manifest.get("word_f1"))
-    rows = {"WCXB development pages": wcxb, "mean of sets": f1.get("mean of sets")}
-    figures = [f"{value:.3f} ({name})" for name, value in rows.items() if isinstance(value, float)]
-    if figures:
-        report.say(f"word F1 on pages of unseen sites: {', '.join(figures)}")
-    if isinstance(manifest.get("pages"), int):
-        report.say(f"trained on {manifest['pages']:,} pages")
-    if isinstance(learnt := manifest.get("learnt"), dict):
-        report.say(_corrections(learnt))
-
-
-def _corrections(learnt: Mapping[str, Any]) -> str:
-    """Return what a manifest says about learnt corrections. Its values have not been validated."""
-    sites, held = learnt.get("sites"), learnt.get("held_word_f1")
-    count = len(sites) if isinstance(sites, list) else 0
-    line = (
-        f"and from corrections of {'1 site' if count == 1 else f'{count} sites'}, pages of other sites are not affected"
-    )
-    if isinstance(held, list) and len(held) == 2 and all(isinstance(value, float) for value in held):
-        line += f"; word F1 on corrected pages held out: {held[0]:.3f} before, {held[1]:.3f} after"
-    return line
-
-
 def _workers(report: _Report, config: Config, document: Any) -> None:
     """Start one worker process, as a crawl does, and let it extract a page."""
-    from scrapy_dripper.workers import StartError, Task, WorkerError, processes, shared_pool
+    from scrapy_dripper.workers import StartError, Task, WorkerError, Workers, processes
 
     if not processes(config):
         report.say("a crawl extracts in a thread (DRIPPER_PROCESSES = 0): a single page can block it", "note")
@@ -346,11 +267,11 @@ def _workers(report: _Report, config: Config, document: Any) -> None:
             "note",
         )
     try:
-        shared = shared_pool(replace(config, processes=1))
+        workers = Workers(replace(config, processes=1))
         try:
-            (page,) = shared.pool.extract([Task(document, config)])
+            (page,) = workers.pool.extract([Task(document, config)])
         finally:
-            shared.close()
+            workers.close()
     except StartError as error:
         line = f"no worker process can be started: {error}"
         if config.processes is not None:

@@ -10,7 +10,7 @@ import math
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from http.client import HTTPException
@@ -233,12 +233,13 @@ def _output(arguments: argparse.Namespace, sources: Sequence[Source], stack: Exi
 # The command
 
 Batch = tuple[list[Source], list[Document]]
-Answered = tuple[list[Source], list[Extraction]]
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Extract the main content of all inputs and return the exit code."""
-    from scrapy_dripper.fallback_names import check_fallback  # Slow to import, and not needed for --help.
+    # Slow to import, and not needed for --help.
+    from scrapy_dripper.fallback_names import check_fallback
+    from scrapy_dripper.workers import StartError
 
     failures = Failures()
     config = configured(arguments)
@@ -252,9 +253,21 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     # Trafilatura reports on documents that this command reports on itself.
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    try:
+        _extract(arguments, config, sources, failures)
+    except StartError as error:
+        raise UsageError(f"no worker process can be started ({error}); leave --jobs out to work without one") from None
+    if failures.count and max(len(sources), len(arguments.inputs)) > 1:
+        say(f"{failures.count} inputs gave no result" if failures.count > 1 else "1 input gave no result")
+    return 1 if failures.count else 0
+
+
+def _extract(arguments: argparse.Namespace, config: Config, sources: Sequence[Source], failures: Failures) -> None:
+    from scrapy_dripper.corpus.processes import extracting
+
     with ExitStack() as stack:
         jobs = min(arguments.jobs, len(sources)) if arguments.jobs else None
-        extract = _extracting(config, jobs, stack)
+        extract = stack.enter_context(extracting(config, jobs or 0))
         output = _output(arguments, sources, stack)
         on_screen = arguments.output is None and sys.stdout.isatty()
         silent = len(sources) == 1 or on_screen or not sys.stderr.isatty()
@@ -272,9 +285,6 @@ def run(arguments: argparse.Namespace) -> int:
             raise
         finally:
             output.close()
-    if failures.count and max(len(sources), len(arguments.inputs)) > 1:
-        say(f"{failures.count} inputs gave no result" if failures.count > 1 else "1 input gave no result")
-    return 1 if failures.count else 0
 
 
 class Failures:
@@ -286,39 +296,6 @@ class Failures:
         """Report why an input gives no result, and count it."""
         self.count += 1
         say(f"{name}: {reason}")
-
-
-def _extracting(config: Config, jobs: int | None, stack: ExitStack) -> Callable[[Iterator[Batch]], Iterator[Answered]]:
-    """Return a function that extracts batches, in order: in ``jobs`` worker processes, or in this process if None.
-
-    The stack releases its resources. Raise ConfigError or ModelError for a wrong configuration, and UsageError if no
-    worker process can be started.
-    """
-    if jobs is None:
-        from scrapy_dripper.extractor import Extractor
-
-        extractor = Extractor(config)
-        stack.callback(extractor.close)
-        return lambda batches: ((sources, extractor.extract(documents)) for sources, documents in batches)
-
-    from scrapy_dripper.corpus.processes import Processes
-    from scrapy_dripper.workers import StartError
-
-    def extract(batches: Iterator[Batch]) -> Iterator[Answered]:
-        try:
-            yield from processes.extract(batches)
-        except StartError as error:
-            raise no_worker(error) from None
-
-    def no_worker(error: StartError) -> UsageError:
-        return UsageError(f"no worker process can be started ({error}); leave --jobs out to work without one")
-
-    try:
-        processes = Processes(config, jobs)
-    except StartError as error:
-        raise no_worker(error) from None
-    stack.callback(processes.close)
-    return extract
 
 
 def _batches(
@@ -335,7 +312,7 @@ def _batches(
         batch: Batch = [], []
         for source in sources[start : start + size]:
             try:
-                document = read_source(source, READ_FACTOR * config.max_bytes, timeout)
+                document = read_source(source, READ_FACTOR * config.limits.bytes, timeout)
             except (OSError, ValueError, HTTPException) as error:
                 more = "; --timeout gives it more" if isinstance(error, TimeoutError) else ""
                 fail(source.name, why(error) + more)

@@ -15,13 +15,13 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.rules import RuleError
 
 OPTIONS = (
-    *("engine", "model", "cascade", "device", "threads", "batch_size", "fallback", "favor", "comments", "captions"),
-    *("min_quality", "rules", "site_memory", "templates", "oversize", "max_tokens", "window_tokens", "max_blocks"),
-    *("max_bytes", "max_nodes", "max_attributes", "max_depth", "max_text", "max_output", "title", "absolute_urls"),
-    *("markdown", "links", "complex_tables", "callouts", "front_matter", "guess_language", "content_types"),
-    *("chunk_size", "chunk_overlap", "chunk_tokenizer"),
+    *("engine", "model", "cascade", "device", "batch_size", "fallback", "favor", "comments"),
+    *("min_quality", "rules", "sites", "oversize", "limits", "title", "absolute_urls"),
+    *("markdown", "chunks"),
 )
-"""The options of :class:`~scrapy_dripper.config.Config` that have a flag."""
+"""The options of :class:`~scrapy_dripper.config.Config` that have flags."""
+PREFIXES = {"limits": "max-", "markdown": "", "chunks": "chunk-"}
+"""The options that are dicts. Each key has a flag, with this at its beginning."""
 
 
 def add_options(parser: argparse.ArgumentParser, names: Sequence[str] = OPTIONS) -> None:
@@ -29,15 +29,26 @@ def add_options(parser: argparse.ArgumentParser, names: Sequence[str] = OPTIONS)
     group = parser.add_argument_group("options, as the settings DRIPPER_*")
     for option in fields(Config):
         if option.name in names:
-            _add_option(group, option)
+            if option.name not in PREFIXES:
+                _add_option(group, option, option.name, option.name)
+                continue
+            for key in fields(option.metadata["check"]):
+                _add_option(group, key, PREFIXES[option.name] + key.name, f"{option.name}.{key.name}")
 
 
 def configured(arguments: argparse.Namespace) -> Config:
     """Return the configuration from the flags of :func:`add_options`."""
-    return Config(**{name: getattr(arguments, name) for name in OPTIONS if hasattr(arguments, name)})
+    values: dict[str, Any] = {}
+    for dest, value in vars(arguments).items():
+        name, _, key = dest.partition(".")
+        if key:
+            values.setdefault(name, {})[key] = value
+        elif name in OPTIONS and name not in PREFIXES:
+            values[name] = value
+    return Config(**values)
 
 
-def _add_option(group: argparse._ArgumentGroup, option: Field[Any]) -> None:
+def _add_option(group: argparse._ArgumentGroup, option: Field[Any], name: str, dest: str) -> None:
     """Add the flag of one option, with its own check and documentation."""
     check = option.metadata["check"]
     expected = ""
@@ -57,15 +68,15 @@ def _add_option(group: argparse._ArgumentGroup, option: Field[Any]) -> None:
     doc = option.metadata["doc"]
     if "'" not in doc and expected.startswith("one of"):
         doc = f"{doc} {expected.capitalize()}."
-    flag = "--" + option.name.replace("_", "-")
+    flag = "--" + name.replace("_", "-")
     if option.default is False:
-        group.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=doc.replace("%", "%%"))
+        group.add_argument(flag, dest=dest, action="store_true", default=argparse.SUPPRESS, help=doc.replace("%", "%%"))
         return
     if option.default not in (None, MISSING):
         doc = f"{doc} Default: {option.default}."
     group.add_argument(
         flag,
-        dest=option.name,
+        dest=dest,
         type=checked,
         metavar="N" if isinstance(option.default, int) else option.name.upper(),
         default=argparse.SUPPRESS,

@@ -81,10 +81,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _lines(source: Source, url: str | None, config: Config) -> Iterator[tuple[str, Rule, bool]]:
     """Yield a line for each rule of a page, the rule, and whether it selects something. Reading errors propagate."""
-    from scrapy_dripper.engines.rules import found  # Slow to import, and not needed for --help.
+    from scrapy_dripper.choose.user_rules import found  # Slow to import, and not needed for --help.
     from scrapy_dripper.page import PageError, read
 
-    document = read_source(source, READ_FACTOR * config.max_bytes)
+    document = read_source(source, READ_FACTOR * config.limits.bytes)
     try:
         page = read(replace(document, url=url) if url else document, config)
     except PageError as error:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 from protego import Protego
-from scrapy import Request, signals
-from scrapy.crawler import Crawler
+from scrapy import Request
 from scrapy.exceptions import CloseSpider
 from scrapy.http import HtmlResponse, Response
 from scrapy.linkextractors import LinkExtractor
@@ -33,8 +31,6 @@ from scrapy_dripper.replace import replace_file
 INDEX = "index.jsonl"
 JOB = ".crawl"
 """The folder, inside that of the pages, which an interrupted crawl leaves to the command that goes on with it."""
-SAID_EVERY = 30
-"""Seconds between two lines about the progress, where there is no terminal to draw it on."""
 MAX_PAGES = "max_pages"
 """The reason for the end of a crawl that has as many pages as were asked for."""
 RECORD = ("title", "source", "fallback_reason", "error", "page_type", "quality")
@@ -138,7 +134,7 @@ class SiteSpider(SitemapSpider):
 
     name = "dripper-site"
     custom_settings = {  # noqa: RUF012
-        "DRIPPER_FRONT_MATTER": True,
+        "DRIPPER_MARKDOWN": {"front_matter": True},
         "ITEM_PIPELINES": {},
         "FEEDS": {},
         # Pages near the first one come first.
@@ -160,7 +156,7 @@ class SiteSpider(SitemapSpider):
         self._begun = folder.pages
         self._taken: set[str] = set(folder.done)
         self._delay = 0.0
-        self._progress = Progress(folder)
+        self._bar = tqdm(initial=folder.pages, unit="page", disable=None, dynamic_ncols=True)  # None: on a terminal
 
     @property
     def _hosts(self) -> list[str]:
@@ -170,7 +166,6 @@ class SiteSpider(SitemapSpider):
 
     async def start(self) -> AsyncIterator[Any]:
         """Yield the requests for the first page and for the sitemaps."""
-        self._progress.found = self.state.get("found", 0)
         yield Request(self.url, self.parse, errback=self.no_page, meta={"first": True})
         # Not only at the first start, because of its delay.
         yield Request(urljoin(self.url, "/robots.txt"), self.parse_robots, errback=self.no_robots, dont_filter=True)
@@ -235,7 +230,7 @@ class SiteSpider(SitemapSpider):
                 assert response.request is not None
                 yield response.request.replace(dont_filter=True)
                 raise CloseSpider("cannot_write") from None
-        self._progress.show()
+        self._bar.update(self.folder.pages - self._bar.n)
         if self.folder.pages >= self.max_pages:
             raise CloseSpider(MAX_PAGES)
 
@@ -262,60 +257,9 @@ class SiteSpider(SitemapSpider):
         if slot is not None:
             slot.delay = max(slot.delay, self._delay)
 
-    def scheduled(self, request: Request) -> None:
-        """Count a page that has been found."""
-        if request.callback == self.parse:
-            self._found(1)
-
-    def dropped(self, request: Request) -> None:
-        """Take back the count of a page that had been found before."""
-        if request.callback == self.parse:
-            self._found(-1)
-
-    def _found(self, pages: int) -> None:
-        self.state["found"] = self._progress.found = self._progress.found + pages
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> SiteSpider:
-        """Return the spider of this crawl."""
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.scheduled, signals.request_scheduled)
-        crawler.signals.connect(spider.dropped, signals.request_dropped)
-        return spider
-
     def closed(self, reason: str) -> None:
         """Remember why the crawl has ended."""
         self.reason = reason
-        self._progress.close()
-
-
-class Progress:
-    """Shows how many pages of those found so far are done, and how fast: in one line of the terminal, or now and then
-    in a line of its own if standard error is no terminal."""
-
-    def __init__(self, folder: SiteFolder) -> None:
-        self.found = 0
-        self._folder, self._first = folder, folder.pages
-        self._start = self._said = time.monotonic()
-        self._bar = tqdm(
-            initial=self._first, unit="page", file=sys.stderr, disable=not sys.stderr.isatty(), dynamic_ncols=True
-        )
-
-    def show(self) -> None:
-        """Show the progress."""
-        self._bar.total = self.found
-        self._bar.update(self._folder.pages - self._bar.n)
-        if self._bar.disable and time.monotonic() - self._said >= SAID_EVERY:
-            self._said = time.monotonic()
-            print(f"{self._folder.pages:,} of {self.found:,} pages, {self.rate:.1f} pages/s", file=sys.stderr)
-
-    @property
-    def rate(self) -> float:
-        """Pages a second since the start."""
-        return (self._folder.pages - self._first) / max(0.001, time.monotonic() - self._start)
-
-    def close(self) -> None:
-        """Remove the line of the terminal."""
         self._bar.close()
 
 

@@ -1,31 +1,48 @@
-"""Extract batches of documents in worker processes, without a crawl."""
+"""Extract batches of documents without a crawl, in worker processes or in this one."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction
-from scrapy_dripper.workers import Pool, Task, WorkerError, shared_pool
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.workers import Pool, Task, WorkerError, Workers
 
 T = TypeVar("T")
+Extract = Callable[[Iterable[tuple[list[Any], list[Document]]]], Iterator[tuple[list[Any], list[Extraction]]]]
 
 AHEAD = 4
 """Batches in flight or finished for each worker. This many can queue behind a slow one, because results are ordered."""
+
+
+@contextmanager
+def extracting(config: Config, processes: int) -> Iterator[Extract]:
+    """Give a function that extracts batches, in order: in worker processes, or in this process if their number is 0.
+
+    Raises the same errors as :class:`Processes`, and :exc:`~scrapy_dripper.config.ModelError` without processes.
+    """
+    if processes:
+        with closing(Processes(config, processes)) as workers:
+            yield workers.extract
+    else:
+        with Extractor(config) as extractor:
+            yield lambda batches: ((things, extractor.extract(documents)) for things, documents in batches)
 
 
 class Processes:
     """Worker processes for one configuration. A page that stops a worker does not affect other pages."""
 
     def __init__(self, config: Config, count: int) -> None:
-        """Start the first worker. Raises the same errors as :func:`~scrapy_dripper.workers.shared_pool`."""
+        """Start the first worker. Raises the same errors as :class:`~scrapy_dripper.workers.Workers`."""
         self._config, self._count = config, count
-        self._shared = shared_pool(replace(config, processes=count))
+        self._workers = Workers(replace(config, processes=count))
         self._threads = ThreadPoolExecutor(count, "scrapy-dripper-corpus")
 
     def extract(self, batches: Iterable[tuple[list[T], list[Document]]]) -> Iterator[tuple[list[T], list[Extraction]]]:
@@ -40,7 +57,7 @@ class Processes:
             try:
                 for things, documents in islice(source, AHEAD * self._count - len(waiting)):
                     tasks = [Task(document, document.config or self._config) for document in documents]
-                    waiting.append((things, self._threads.submit(answers, self._shared.pool, tasks)))
+                    waiting.append((things, self._threads.submit(answers, self._workers.pool, tasks)))
                     if waiting[0][1].done():
                         break
             except KeyboardInterrupt:
@@ -55,7 +72,7 @@ class Processes:
 
     def close(self) -> None:
         """End the workers."""
-        self._shared.close()
+        self._workers.close()
         self._threads.shutdown(wait=True, cancel_futures=True)
 
 

@@ -12,7 +12,7 @@ from scrapy_dripper.corpus.records import Recorded, Skip, pages
 from scrapy_dripper.page.charset import decode_html
 
 MOST_BYTES = 100_000_000
-"""Size limit of a record in bytes, before and after decompression: ten times ``DRIPPER_MAX_BYTES``."""
+"""Size limit of a record in bytes, before and after decompression: ten times ``DRIPPER_LIMITS["bytes"]``."""
 
 
 class FastWarcReader(BaseDiskReader):  # type: ignore[misc]

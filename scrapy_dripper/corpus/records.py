@@ -8,13 +8,16 @@ import hashlib
 import logging
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import BinaryIO
 from urllib.parse import urlsplit
 
 from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
+from scrapy.http import Headers
+from scrapy.utils.gz import gunzip
 from w3lib.encoding import http_content_type_encoding
 
 logger = logging.getLogger(__name__)
@@ -29,13 +32,7 @@ MOST_HEAD = 1_000_000
 MOST_ENCODINGS = 5
 """Maximum number of compressions of a body, one after the other. Servers use one."""
 
-MOST_MEMBERS = 100
-"""Maximum number of gzip members of a body. The rest is ignored. Servers send one."""
-
-_head_end = re.compile(rb"\r?\n\r?\n").search
-_header_lines = re.compile(rb"\r?\n(?![ \t])").split
-_status = re.compile(rb"(?i)\s{0,8}HTTP/\S{0,8}[ \t]{1,8}(\d{3})(?!\S)").match
-_encoded = re.compile(rb"(?i)\n(?:transfer|content)-encoding:").search
+_status_line = re.compile(rb"(?i)HTTP/\S{0,8}[ \t]{1,8}(\d{3})(?!\S)").match
 _chunk_size = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\n]{0,1000})?\r?\n").match
 
 
@@ -82,7 +79,7 @@ class Recorded:
     id: str
     date: str
     status: int
-    headers: tuple[tuple[bytes, bytes], ...]
+    headers: Headers
     body: bytes
     offset: int
     """Byte offset of the record in the archive, or of its member in a compressed archive."""
@@ -92,38 +89,25 @@ class Recorded:
     digest: str
     """SHA-1 of the body: ``sha1:`` and base 32."""
     is_intact: bool
-    """False if the digest in the archive is different."""
+    """False if the digest of the record in the archive is different."""
     payload_type: str
     """The media type that the crawler has detected; empty if it is not recorded."""
     extension: Mapping[str, str]
     """The record's header fields that begin with ``Scrapy-``."""
 
-    def header(self, name: bytes) -> str:
-        """Return the last value of an HTTP header, or an empty string."""
-        values = [value for key, value in self.headers if key.lower() == name]
-        return values[-1].decode("latin-1") if values else ""
-
-    @property
-    def encodings(self) -> str:
-        """The compressions of the body, in the order in which they were applied, separated by commas."""
-        return b",".join(value for key, value in self.headers if key.lower() == b"content-encoding").decode("latin-1")
-
     @property
     def content_type(self) -> str:
-        """The media type, in lower case."""
-        return self.header(b"content-type").partition(";")[0].strip().lower()
+        """The media type of the Content-Type header, in lower case."""
+        return _text(self.headers.get(b"Content-Type")).partition(";")[0].strip().lower()
 
     @property
     def charset(self) -> str | None:
         """The charset of the Content-Type header."""
-        return http_content_type_encoding(self.header(b"content-type"))
+        return http_content_type_encoding(_text(self.headers.get(b"Content-Type")))
 
 
-def _iterator(stream: BinaryIO) -> Iterator[WarcRecord]:
-    try:
-        return iter(ArchiveIterator(stream, parse_http=False, max_header_len=MOST_HEAD))
-    except TypeError:  # older releases of FastWARC read headers of up to 32 kB
-        return iter(ArchiveIterator(stream, parse_http=False))
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode("latin-1")
 
 
 def responses(
@@ -134,11 +118,10 @@ def responses(
     ``limit`` is the size limit of a record in bytes. ``skip`` is called with the reason for each skipped record. A
     damaged archive is read up to the damage. Raise OSError if the stream cannot be read.
     """
-    records = _iterator(stream)
     last: int | None = None
     found: Recorded | Skip | None = None
     try:
-        while (record := next(records, None)) is not None:
+        for record in ArchiveIterator(stream, parse_http=False, max_header_len=MOST_HEAD):
             last = record.stream_pos
             found = _recorded(record, limit)
             if isinstance(found, Recorded):
@@ -192,15 +175,14 @@ def as_page(recorded: Recorded, limit: int) -> Recorded | Skip:
     kinds = [kind for kind in (recorded.payload_type, recorded.content_type) if kind]
     if kinds and not any(kind in HTML for kind in kinds):
         return Skip.NOT_HTML
-    body = recorded.body
-    found = inflated(body, recorded.encodings, limit)
-    if isinstance(found, Skip):
-        return found
-    if not found or found.isspace():
+    body = inflated(recorded, limit)
+    if isinstance(body, Skip):
+        return body
+    if not body or body.isspace():
         return Skip.EMPTY
-    if not kinds and not found[:1_024].lstrip().startswith(b"<"):
+    if not kinds and not body[:1_024].lstrip().startswith(b"<"):
         return Skip.NOT_HTML
-    return replace(recorded, body=found)
+    return replace(recorded, body=body)
 
 
 def _recorded(record: WarcRecord, limit: int) -> Recorded | Skip | None:
@@ -213,37 +195,45 @@ def _recorded(record: WarcRecord, limit: int) -> Recorded | Skip | None:
         # If the declared length of a record is too large, FastWARC reads the following records as part of it. Such a
         # record is reported as cut off, not as oversize.
         return Skip.OVERSIZE if record.reader.consume(record.content_length) == record.content_length else Skip.CUT_OFF
-    block = record.reader.read(record.content_length)
-    if len(block) < record.content_length:
+    declared = record.content_length
+    kind, _, digest = (record.headers.get("WARC-Block-Digest") or "").partition(":")
+    is_intact = not (digest and kind.strip().lower() in _DIGESTS) or record.verify_block_digest()
+    if record.content_length < declared:
         return Skip.CUT_OFF
-    if record.record_type == WarcRecordType.resource:  # a page without the HTTP response it came in
-        kind = (record.headers.get("Content-Type") or "").encode("latin-1", "replace")
-        status, headers, body = 200, [(b"Content-Type", kind)], block
-    else:
-        end = _head_end(block)
-        head, body = (block, b"") if end is None else (block[: end.start()], block[end.end() :])
-        first, *lines = _header_lines(head[:MOST_HEAD])
-        code = _status(first)
-        if code is None or len(head) > MOST_HEAD:
+    is_http = record.record_type == WarcRecordType.response  # a resource is a page without the response it came in
+    try:
+        if is_http:
+            record.parse_http(max_header_len=MOST_HEAD, quirks_mode=True)
+    except OSError:
+        return Skip.INVALID
+    body = record.reader.read(record.content_length)
+    if len(body) < record.content_length:
+        return Skip.CUT_OFF
+    fields: Iterable[tuple[bytes, bytes]]
+    if is_http:
+        line = _status_line(record.http_headers.status_line_bytes or b"")
+        if line is None:
             return Skip.INVALID
-        status, headers = int(code[1]), [_header(line) for line in lines if b":" in line]
-    truncated = record.headers.get("WARC-Truncated") or None
-    if record.headers.get("WARC-Segment-Number") is not None:
-        truncated = truncated or "segment"
+        status, fields = int(line[1]), record.http_headers.items_bytes()
+    else:
+        kind = record.headers.get("Content-Type") or ""
+        status, fields = 200, [(b"Content-Type", kind.encode("latin-1", "replace"))]
     sha1 = hashlib.sha1(body, usedforsecurity=False).digest()
-    is_intact = _is_intact(record, block, body, sha1)
-    if any(name.lower() == b"transfer-encoding" and b"chunked" in value.lower() for name, value in headers):
+    values = defaultdict(list)
+    for name, value in fields:
+        values[name.title()].append(value)
+    if any(b"chunked" in value.lower() for value in values.pop(b"Transfer-Encoding", ())):
         body = _unchunked(body)
-        headers = [(name, value) for name, value in headers if name.lower() != b"transfer-encoding"]
+    is_segment = record.headers.get("WARC-Segment-Number") is not None
     return Recorded(
         url=url,
         id=record.headers.get("WARC-Record-ID") or "",
         date=record.headers.get("WARC-Date") or "",
         status=status,
-        headers=tuple(headers),
+        headers=Headers(values),  # appending one by one takes quadratic time
         body=body,
         offset=record.stream_pos,
-        truncated=truncated,
+        truncated=record.headers.get("WARC-Truncated") or ("segment" if is_segment else None),
         digest="sha1:" + base64.b32encode(sha1).decode(),
         is_intact=is_intact,
         payload_type=(record.headers.get("WARC-Identified-Payload-Type") or "").strip().lower(),
@@ -265,41 +255,11 @@ def _of_other_kind(record: WarcRecord, url: str) -> Skip | None:
         return None
     if not url.lower().startswith(("http://", "https://")):
         return Skip.NOT_HTTP
-    return None if _is_usable(url) else Skip.INVALID
-
-
-def _is_usable(url: str) -> bool:
-    """Return True if a request can be made for a URL."""
     try:
         parts = urlsplit(url)
-        return bool(parts.hostname) and parts.port != 0
+        return None if parts.hostname and parts.port != 0 else Skip.INVALID
     except ValueError:  # such as "http://[" and a port of eight digits
-        return False
-
-
-def _header(line: bytes) -> tuple[bytes, bytes]:
-    """Return the name and the value of a header, which may continue on further lines (RFC 9112, 5.2)."""
-    name, _, value = line.partition(b":")
-    return name.strip(), b" ".join(part.strip() for part in value.split(b"\n")).strip()
-
-
-def _is_intact(record: WarcRecord, block: bytes, body: bytes, sha1: bytes) -> bool:
-    """Return False if a digest of a known kind shows that the bytes have changed.
-
-    The digest of the body is checked first, because its SHA-1 is known. If the body is chunked or compressed, the
-    digest of the whole record is checked instead, because archives differ in how they compute that of the body.
-    """
-    asked = [("WARC-Block-Digest", block)]
-    if not _encoded(block[: len(block) - len(body)]):
-        asked.insert(0, ("WARC-Payload-Digest", body))
-    for name, data in asked:
-        kind, _, value = (record.headers.get(name) or "").strip().partition(":")
-        if kind.lower() not in _DIGESTS:
-            continue
-        is_known = data is body and kind.lower() == "sha1"
-        digest = sha1 if is_known else hashlib.new(kind.lower(), data, usedforsecurity=False).digest()
-        return value.rstrip("=").upper() in (base64.b32encode(digest).decode().rstrip("="), digest.hex().upper())
-    return True
+        return Skip.INVALID
 
 
 def _unchunked(body: bytes) -> bytes:
@@ -315,41 +275,35 @@ def _unchunked(body: bytes) -> bytes:
     return b"".join(parts) if parts else body
 
 
-def inflated(body: bytes, encodings: str, limit: int) -> bytes | Skip:
-    """Decompress a body. An uncompressed body is no error, because archives often keep the original header."""
-    found = [name.strip().lower().removeprefix("x-") for name in encodings[:1_000].split(",")]
-    found = [name for name in found if name not in ("", "identity")]
-    if len(found) > MOST_ENCODINGS:
+def inflated(recorded: Recorded, limit: int) -> bytes | Skip:
+    """Return the decompressed body. An uncompressed body is no error, because archives often keep the header."""
+    body, names = recorded.body, _text(b",".join(recorded.headers.getlist(b"Content-Encoding")))[:1_000].split(",")
+    names = [name.strip().lower().removeprefix("x-") for name in names]
+    names = [name for name in names if name not in ("", "identity")]
+    if len(names) > MOST_ENCODINGS:
         return Skip.ENCODING
-    for name in reversed(found):
+    for name in reversed(names):
         if name == "gzip" and body[:2] != b"\x1f\x8b":
             continue
         try:
-            data = _once_inflated(body, name, limit)
-        except (OSError, zlib.error):
-            if body.lstrip()[:1] == b"<":
-                continue
-            return Skip.ENCODING
-        if len(data) > limit:
+            body = _once_inflated(body, name, limit)
+        except (OSError, EOFError, zlib.error):
+            if body.lstrip()[:1] != b"<":
+                return Skip.ENCODING
+        except ValueError:  # Scrapy's for too many bytes
             return Skip.OVERSIZE
-        body = data
+        if len(body) > limit:
+            return Skip.OVERSIZE
     return body
 
 
 def _once_inflated(body: bytes, name: str, limit: int) -> bytes:
-    """Decompress a body, up to one byte more than the limit. Raise OSError or zlib.error if that fails.
-
-    As in browsers, an end that is missing and bytes after the end are no errors with gzip and deflate.
-    """
-    if name in ("gzip", "deflate"):
-        data = b""
-        for _ in range(MOST_MEMBERS):
-            # Some servers send raw deflate, against the standard.
-            inflate = zlib.decompressobj(47 if body[:1] in (b"\x1f", b"\x78") else -zlib.MAX_WBITS)
-            data += inflate.decompress(body, limit + 1 - len(data))
-            body = inflate.unused_data
-            if len(data) > limit or body[:2] != b"\x1f\x8b":
-                break
+    """Decompress a body, up to little more than the limit. Raise OSError, EOFError, zlib.error or ValueError."""
+    if name == "gzip":
+        return gunzip(body, max_size=limit)
+    if name == "deflate":  # some servers send it raw, against the standard
+        inflate = zlib.decompressobj(zlib.MAX_WBITS if body[:1] == b"\x78" else -zlib.MAX_WBITS)
+        data = inflate.decompress(body, limit + 1)
         if not data and not inflate.eof:
             raise zlib.error("damaged")
         return data

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import glob
-import gzip
 import logging
 import os
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
 from functools import partial
-from itertools import islice
-from tempfile import TemporaryDirectory
 from typing import Any
 from weakref import WeakValueDictionary
 
 import scrapy
-from fastwarc.warc import ArchiveIterator
 from scrapy import Request, signals
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
-from scrapy.http import Headers, Response, TextResponse
+from scrapy.http import Response, TextResponse
 from scrapy.responsetypes import responsetypes
 from scrapy.settings import BaseSettings
 
 from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.corpus.archive import ENCODING, FINGERPRINT, check_reactor, response_record
+from scrapy_dripper.corpus.archive import ENCODING, FINGERPRINT, check_reactor
 from scrapy_dripper.corpus.records import HTML, UNREADABLE, Recorded, Skip, inflated, responses
 
 logger = logging.getLogger(__name__)
@@ -39,8 +34,8 @@ SKIPPED = "dripper/replay/skipped/"
 META_KEY = "dripper_record"
 """Key of a request's meta with the record that answers it."""
 
-Places = dict[str, list[tuple[str, int]]]
-"""The files and offsets of the responses to a request, by its fingerprint."""
+Places = dict[str, list[tuple[str, int, str]]]
+"""The files, offsets and record ids of the responses to a request, by its fingerprint."""
 
 
 def archives(settings: BaseSettings) -> list[str]:
@@ -75,7 +70,8 @@ class ReplayHandler(BaseDownloadHandler):
 
     Responses are found by the request's fingerprint or, in archives of other tools, by the URL. If a request is made
     several times, it gets its responses in order, and then the last one again. A request without a response is ignored
-    and counted. Raise :exc:`~scrapy_dripper.config.ConfigError` if there is no archive.
+    and counted, and so is one whose response is in a file that is compressed as a whole: such a file has no offsets.
+    Raise :exc:`~scrapy_dripper.config.ConfigError` if there is no archive.
     """
 
     lazy = False
@@ -84,8 +80,8 @@ class ReplayHandler(BaseDownloadHandler):
         super().__init__(crawler)
         check_reactor(crawler, "DRIPPER_REPLAY")
         self._paths = archives(crawler.settings)
-        self._copies = TemporaryDirectory(prefix="scrapy-dripper-replay-")
         self._places: asyncio.Future[Places] | None = None
+        self._without_places: set[str] = set()
         crawler.signals.connect(self._report, signals.spider_closed)
 
     @classmethod
@@ -120,35 +116,30 @@ class ReplayHandler(BaseDownloadHandler):
     def _index(self) -> Places:
         places: Places = defaultdict(list)
         is_counted = isinstance(self.crawler.spider, ReplaySpider)
-        for number, path in enumerate(self._paths):
-            skip = (lambda _: None) if is_counted else partial(_count, self.crawler, path)
-            copy = None if _is_compressed_by_record(path) else os.path.join(self._copies.name, f"{number}.warc.gz")
-            for one in recorded(path, skip):
-                place = (path, one.offset)
-                if copy is not None:
-                    with open(copy, "ab") as stream:
-                        place = (copy, stream.tell())
-                        stream.write(gzip.compress(response_record(self._response(one), one.extension), 1))
-                places[one.extension.get(FINGERPRINT) or self._fingerprint(Request(one.url))].append(place)
+        for path in self._paths:
+            for one in recorded(path, (lambda _: None) if is_counted else partial(_count, self.crawler, path)):
+                fingerprint = one.extension.get(FINGERPRINT) or self._fingerprint(Request(one.url))
+                places[fingerprint].append((path, one.offset, one.id))
         return places
 
-    def _read(self, path: str, offset: int) -> Response:
+    def _read(self, path: str, offset: int, id_: str) -> Response:
         with open(path, "rb") as stream:
             stream.seek(offset)
             found = next(responses(stream, MOST_BYTES, lambda _: None, path), None)
-        if found is None:
-            raise IgnoreRequest(f"{path} has no response at byte {offset:,}")
+        if found is None or found.id != id_:
+            problem = "%s is not compressed record by record, so its records cannot be found: use `fastwarc recompress`"
+            if path not in self._without_places:
+                self._without_places.add(path)
+                logger.error(problem, path)
+            raise IgnoreRequest(problem % path)
         return self._response(found)
 
     def _response(self, one: Recorded) -> Response:
         """Return a response as the downloader would. Scrapy decompresses those that it has downloaded itself."""
-        values, body = defaultdict(list), one.body
-        for name, value in one.headers:
-            values[name.title()].append(value)
-        headers = Headers(values)  # appending one by one takes quadratic time
+        headers, body = one.headers.copy(), one.body
         if FINGERPRINT not in one.extension:  # other tools may store a body decompressed, and keep its header
-            headers.pop("Content-Encoding", None)
-            data = inflated(body, one.encodings, MOST_BYTES)
+            headers.pop(b"Content-Encoding", None)
+            data = inflated(one, MOST_BYTES)
             if isinstance(data, bytes):
                 body = data
             else:
@@ -195,13 +186,3 @@ class ReplaySpider(scrapy.Spider):
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:  # noqa: ARG002
         """Yield the item of a page."""
         yield {"url": response.url}
-
-
-def _is_compressed_by_record(path: str) -> bool:
-    """Return False if an archive is compressed as a whole, so that its records cannot be read by their offsets."""
-    with suppress(OSError, ValueError), open(path, "rb") as stream, open(path, "rb") as again:
-        _, second = islice(ArchiveIterator(stream, parse_http=False), 2)
-        again.seek(second.stream_pos)
-        found = next(ArchiveIterator(again, parse_http=False), None)
-        return found is not None and list(found.headers) == list(second.headers)
-    return True  # a single record, or none that can be read

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, closing
+from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any
 
 from datatrove.data import Document as Row
 from datatrove.pipeline.base import PipelineStep
 
 from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.corpus.processes import Processes
+from scrapy_dripper.corpus.processes import extracting
 from scrapy_dripper.extraction import Document, Extraction
-from scrapy_dripper.extractor import Extractor
 
 OUTPUTS = ("markdown", "text", "main_html")
 """Forms of the main content for the text of a document."""
@@ -67,9 +64,8 @@ class DripperExtractor(PipelineStep):  # type: ignore[misc]
         """Yield the documents in order, with their main content."""
         # Silences Trafilatura, because the metadata hold the reasons.
         logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
-        door = Processes(self.config, self.processes) if self.processes else _Here(self.config, self.track_time)
-        with closing(door):
-            for rows, extractions in door.extract(self._batches(data)):
+        with extracting(self.config, self.processes) as extract:
+            for rows, extractions in extract(self._batches(data)):
                 yield from (row for row, one in zip(rows, extractions, strict=True) if self._fill(row, one))
 
     def _batches(self, data: Iterable[Row]) -> Iterator[Batch]:
@@ -106,24 +102,6 @@ class DripperExtractor(PipelineStep):  # type: ignore[misc]
             row.metadata["page"] = json.dumps(extraction.metadata.as_dict(), ensure_ascii=False)
         self.update_doc_stats(row)
         return bool(text) or self.on_error == "keep"
-
-
-class _Here:
-    """An extractor of this process."""
-
-    def __init__(self, config: Config, timed: Callable[[str], AbstractContextManager[Any]]) -> None:
-        self._extractor, self._timed = Extractor(config), timed
-
-    def extract(self, batches: Iterable[Batch]) -> Iterator[tuple[list[Row], list[Extraction]]]:
-        """Yield each batch with its extractions."""
-        for rows, documents in batches:
-            with self._timed("batch"):
-                extractions = self._extractor.extract(documents)
-            yield rows, extractions
-
-    def close(self) -> None:
-        """Close the extractor."""
-        self._extractor.close()
 
 
 def _json(extraction: Extraction) -> str:

@@ -7,17 +7,17 @@ import logging
 import threading
 import time
 import weakref
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
 from urllib.parse import urlsplit
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.in_process import InProcess
+from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.extraction import SUSPECT, Document, Extraction, FallbackReason, nothing
-from scrapy_dripper.workers import Shared, StartError, Task, WorkerError, processes, shared_pool
+from scrapy_dripper.workers import StartError, Task, WorkerError, Workers, processes
 from scrapy_dripper.workers.errors import ClosedError
 from scrapy_dripper.workers.pool import RESTART_SECONDS, RESTARTS
 
@@ -29,40 +29,8 @@ BACKLOG = 2
 Each further worker process adds one."""
 CHECK_SECONDS = 0.5
 """Seconds between two looks at whether the crawl stops."""
-LEAST_SECONDS = 3.0
-"""Lower bound of a page's time limit in seconds: a hundred times what an ordinary page takes on a busy machine."""
-LEAST_SHARE = 1 / 32
-"""Lower bound of a page's time limit, as a share of the configured one."""
 HOSTS_NAMED = 10
 """Hosts whose first page that stops a worker is logged as a warning. Pages of further hosts are logged at DEBUG."""
-
-
-class Observer(Protocol):
-    """Receives the events of a batcher, on the event loop."""
-
-    def waiting(self, pages: int) -> None:
-        """A page has been submitted. ``pages`` is the number of pages that are now queued or being processed."""
-
-    def held_back(self) -> None:
-        """A response is waiting because of backpressure."""
-
-    def batch(self, pages: int) -> None:
-        """A batch of pages has been extracted."""
-
-    def page(self, extraction: Extraction) -> None:
-        """A page has been extracted."""
-
-    def workers(self, processes: int, memory: int) -> None:
-        """Report the number of worker processes, and the peak memory of the largest one in bytes."""
-
-    def killed(self, reason: FallbackReason) -> None:
-        """A worker process died, or was killed because it was stuck."""
-
-    def cancelled(self, pages: int) -> None:
-        """The crawl ended before these pages were extracted."""
-
-    def stopping(self) -> bool:
-        """Return True if the crawl no longer accepts requests."""
 
 
 @dataclass(eq=False, slots=True)
@@ -90,8 +58,6 @@ class Batch:
     sent: list[Job]
     alone: bool = False
     """True for a page that may have stopped a worker. It is tried alone."""
-    starts: int = 0
-    """Failed attempts to start a thread for this batch."""
     aside: bool = False
     """True if the batch does not count against the number of workers, so that other pages do not wait for it."""
     jobs: list[Job] = field(default_factory=list)
@@ -117,8 +83,8 @@ class Batcher:
     not known, each page of the batch is tried alone.
     """
 
-    def __init__(self, config: Config, observer: Observer) -> None:
-        self._config, self._observer = config, observer
+    def __init__(self, config: Config, stats: CrawlStats) -> None:
+        self._config, self._stats = config, stats
         self._workers = _workers(config)
         self._give_back = weakref.finalize(self, self._workers.close)  # a crawl that fails to start never calls stop()
         self._pool = self._workers.pool
@@ -133,8 +99,6 @@ class Batcher:
         self._has_capacity.set()
         self._held_back = 0
         self._stopping = self._stopped = False
-        self._strikes: Counter[str] = Counter()
-        self._row = 0
         self._hosts: set[str] = set()
 
     def submit(self, source: Document) -> asyncio.Future[Extraction]:
@@ -145,7 +109,7 @@ class Batcher:
             self._cancel([job])
             return job.future
         self._pending.add(job)
-        self._observer.waiting(len(self._pending))
+        self._stats.waiting(len(self._pending))
         self._waiting.append(job)
         self._dispatch()
         if self._checking is None:
@@ -155,7 +119,7 @@ class Batcher:
     async def wait_for_capacity(self) -> None:
         """Apply backpressure: wait until fewer than :func:`most_waiting` pages are in flight."""
         if not self._has_capacity.is_set():
-            self._observer.held_back()
+            self._stats.held_back()
             self._held_back += 1
             try:
                 await self._has_capacity.wait()
@@ -178,7 +142,7 @@ class Batcher:
         for job in jobs:
             job.future.cancel()
         if jobs:
-            self._observer.cancelled(len(jobs))
+            self._stats.cancelled(len(jobs))
 
     def _update_capacity(self) -> None:
         # Slow pages do not count. At most one batch for each stand-in, because they take memory.
@@ -194,7 +158,7 @@ class Batcher:
         self._checking = None
         if not self._pending:
             return
-        if self._observer.stopping() and not self._stopping:
+        if self._stats.stopping() and not self._stopping:
             self._stopping = True
             logger.info(
                 "The crawl is stopping; %(pages)d pages are still waiting to be extracted. Press Ctrl-C again to drop "
@@ -223,21 +187,17 @@ class Batcher:
         wait for it."""
         assert self._loop is not None
         self._batches.add(batch)
-        tasks = [Task(job.source, job.config, limit=self._seconds(job)) for job in batch.sent]
+        tasks = [Task(job.source, job.config) for job in batch.sent]
         thread = threading.Thread(target=self._run, args=(batch, tasks, error), name="scrapy-dripper", daemon=True)
         try:
             thread.start()
-        except (RuntimeError, MemoryError) as problem:  # Out of threads; there may be one later.
-            batch.starts += 1
-            if batch.starts < RESTARTS:
-                self._loop.call_later(RESTART_SECONDS, self._send, batch, error)
-            else:
-                self._loop.call_soon(self._failed, batch, StartError(str(problem)))
+        except (RuntimeError, MemoryError):  # Out of threads; there will be one when a batch has been answered.
+            self._loop.call_later(RESTART_SECONDS, self._send, batch, error)
 
     def _run(self, batch: Batch, tasks: Sequence[Task], error: WorkerError | None) -> None:
         try:
             if batch.alone:
-                killed = partial(self._post, self._observer.killed)
+                killed = partial(self._post, self._stats.killed)
                 answers = [self._pool.extract_alone(tasks[0], error, killed=killed, starts=RESTARTS)]
             else:
                 answers = self._pool.extract(tasks, on_slow=partial(self._post, self._slow, batch), starts=RESTARTS)
@@ -268,9 +228,9 @@ class Batcher:
         self._batches.remove(batch)
         if self._stopped:
             return
-        self._observer.batch(len(batch.jobs))
+        self._stats.batch(len(batch.jobs))
         if self._pool.pids:
-            self._observer.workers(len(self._pool.pids), self._pool.peak)
+            self._stats.workers(len(self._pool.pids), self._pool.peak)
         for job, extraction in zip(batch.sent, answers, strict=True):
             if job in batch.jobs:
                 self._settle(job, extraction)
@@ -282,7 +242,7 @@ class Batcher:
         if self._stopped or isinstance(error, ClosedError):
             return
         if isinstance(error, WorkerError):
-            self._observer.killed(error.reason)
+            self._stats.killed(error.reason)
             at = 0 if len(batch.sent) == 1 else error.task
             page = None if at is None else batch.sent[at]
             if page in batch.jobs:
@@ -310,47 +270,32 @@ class Batcher:
         if job not in self._pending:
             return
         self._pending.remove(job)
-        self._note(job, extraction)
+        if extraction.fallback_reason in SUSPECT:
+            self._warn_of(job, extraction)
         self._update_capacity()
         if not job.future.done():
             job.future.set_result(extraction)
-        self._observer.page(extraction)
+        self._stats.page(extraction)
 
-    def _seconds(self, job: Job) -> float:
-        """Return the time limit of a page. It is halved for each page of its host, after the first, that stopped
-        workers, or for each page of a row in which all did: then the engine itself is likely stuck.
-        """
-        seconds, strikes = self._config.timeout, max(self._strikes[job.host], self._row)
-        return min(seconds, max(LEAST_SECONDS, seconds * max(LEAST_SHARE, 0.5 ** max(0, strikes - 1))))
-
-    def _note(self, job: Job, extraction: Extraction) -> None:
-        """Adapt the time limits of a host, and warn of its first page that stopped workers."""
-        host = job.host
-        if extraction.fallback_reason not in SUSPECT:
-            self._row = 0
-            self._strikes[host] -= 1
-            if self._strikes[host] <= 0:
-                del self._strikes[host]
-            return
-        self._row += 1
-        self._strikes[host] += 1
-        is_news = host not in self._hosts and len(self._hosts) < HOSTS_NAMED
+    def _warn_of(self, job: Job, extraction: Extraction) -> None:
+        """Warn of the first page of a host that stopped workers."""
+        is_news = job.host not in self._hosts and len(self._hosts) < HOSTS_NAMED
         if is_news:
-            self._hosts.add(host)
+            self._hosts.add(job.host)
         logger.log(
             logging.WARNING if is_news else logging.DEBUG,
-            "A page stopped a worker process and fell back: %(url)s (%(error)s). Further such pages of this host get "
-            "less and less time, and are logged at DEBUG.",
+            "A page stopped a worker process and fell back: %(url)s (%(error)s). Further such pages of this host are "
+            "logged at DEBUG.",
             {"url": job.source.url or "a page without URL", "error": extraction.error},
         )
 
 
-def _workers(config: Config) -> Shared | InProcess:
+def _workers(config: Config) -> Workers | InProcess:
     """Return the workers of a crawl, or what takes their place in this process. Raise ConfigError or ModelError."""
     if config.processes == 0:
         return InProcess(config)
     try:
-        return shared_pool(config)
+        return Workers(config)
     except StartError as error:
         if config.processes is not None:
             raise ConfigError(

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
@@ -18,7 +18,6 @@ from scrapy_dripper.binary import looks_binary
 from scrapy_dripper.checks import short
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.batcher import Batcher
-from scrapy_dripper.crawl.log import say_errors_in_one_sentence
 from scrapy_dripper.crawl.report import Report
 from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.extraction import Document, Extraction
@@ -40,20 +39,17 @@ class Dripper:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        say_errors_in_one_sentence()
         self.config = Config.from_settings(crawler.settings)
         self._off = replace(self.config, enabled=False)
         self._report = Report(self.config)
-        self.stats = CrawlStats(
-            crawler,
-            self.config.cascade if self.config.engine != "tagger" else None,
-            self._report,
-        )
+        self.stats = CrawlStats(crawler, self._report)
         self._configs: WeakKeyDictionary[Response, Config] = WeakKeyDictionary()
         self._futures: WeakKeyDictionary[Response, asyncio.Future[Extraction] | None] = WeakKeyDictionary()
+        self._described: WeakSet[Response] = WeakSet()
+        """Responses that are extracted with metadata, whatever the options say."""
         self._batcher: Batcher | None = None
         self._sites: list[Knowledge[Any]] = []
-        if self.config.enabled and "on" in (self.config.site_memory, self.config.templates):
+        if self.config.enabled and self.config.sites != "off":
             from scrapy_dripper.crawl.sites import knowledge  # not needed by other crawls
 
             self._sites = knowledge(self.config, crawler.settings, self.stats)
@@ -103,8 +99,10 @@ class Dripper:
         """
         config = self.config_for(response, request)
         if metadata and not config.reads_metadata:
-            config = self._configs[response] = replace(config, metadata=True)
-            self._futures.pop(response, None)
+            config = replace(config, metadata_field="metadata")  # only here: items do not get such a field
+            if response not in self._described:
+                self._described.add(response)
+                self._futures.pop(response, None)
         if response not in self._futures:
             takes = self._takes(response.body, config, isinstance(response, HtmlResponse))
             self._futures[response] = self._submit(response, config) if takes else None

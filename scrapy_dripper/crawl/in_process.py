@@ -29,7 +29,7 @@ class InProcess:
 
     @property
     def pool(self) -> InProcess:
-        """This object, as :attr:`Shared.pool <scrapy_dripper.workers.Shared.pool>`."""
+        """This object, as :attr:`Workers.pool <scrapy_dripper.workers.Workers.pool>`."""
         return self
 
     def extract(self, tasks: Sequence[Task], **_: object) -> list[Extraction]:

@@ -1,15 +1,12 @@
-"""Keep the log of a crawl short: an error at its start takes one line, and items appear without their long values."""
+"""Keep the log of a crawl short: items appear without their long values."""
 
 from __future__ import annotations
 
-import logging
 from reprlib import Repr
 from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
 from scrapy.logformatter import LogFormatter
-
-from scrapy_dripper.config import ConfigError, ModelError
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -19,32 +16,6 @@ if TYPE_CHECKING:
 
 MOST = 200
 """Maximum length of an item's value in the log, in characters."""
-_LOGGERS = ("asyncio", "twisted")
-"""Loggers of the exception that stopped a crawl of CrawlerProcess or AsyncCrawlerProcess at its start."""
-
-
-class OneSentence(logging.Filter):
-    """Replaces the traceback of an error that the user can fix by its message."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Change the record of such an error. Keep all records."""
-        error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
-        if isinstance(error, (ConfigError, ModelError)):
-            record.msg, record.args = "The crawl cannot start: %s: %s", (type(error).__name__, error)
-            record.exc_info = record.exc_text = None
-        return True
-
-
-_one_sentence = OneSentence()
-
-
-def say_errors_in_one_sentence() -> None:
-    """Make Scrapy's processes log an invalid setting, or a model that cannot be loaded, without a traceback.
-
-    For crawls of CrawlerProcess, Twisted also writes to standard error without logging. This does not change that.
-    """
-    for name in _LOGGERS:
-        logging.getLogger(name).addFilter(_one_sentence)  # has no effect the second time
 
 
 class DripperLogFormatter(LogFormatter):

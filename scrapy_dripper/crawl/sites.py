@@ -121,8 +121,8 @@ class CrawlTemplates(Knowledge[Templates]):
 def knowledge(config: Config, settings: BaseSettings, stats: CrawlStats) -> list[Knowledge[Any]]:
     """Return the site memory and the templates of a crawl, if they are on."""
     found: list[Knowledge[Any]] = []
-    if config.site_memory == "on":
+    if config.site_memory:
         found.append(CrawlMemory(settings, stats))
-    if config.templates == "on":
+    if config.templates:
         found.append(CrawlTemplates(settings, stats))
     return found

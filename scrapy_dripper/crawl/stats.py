@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
-from collections import Counter
 from collections.abc import Sequence
 from weakref import ref
 
@@ -16,7 +14,6 @@ from scrapy_dripper.crawl.report import Report
 from scrapy_dripper.extraction import Extraction, FallbackReason
 
 logger = logging.getLogger(__name__)
-_is_short_name = re.compile(r"[a-z][a-z0-9_-]{0,31}").fullmatch
 
 RENDER = (
     f"let a browser download such pages, for example with scrapy-playwright: {JAVASCRIPT}. The stat "
@@ -27,14 +24,8 @@ LOST = (
     "dripper/fallback/engine_lost counts them"
 )
 PREFIX = "dripper/"
-CASCADE = "tagger"
-"""The engine of the cascade that labels pages itself."""
-TEMPLATE = "template"
-"""The source of pages that ``DRIPPER_TEMPLATES`` has labelled."""
 MOST_MISTAKES = 10
 """Mistakes in ``meta["dripper"]`` to warn about, because each request can have a different one."""
-MOST_TYPES = 40
-"""Page types that get a stat of their own. A custom engine might return a different one for each page."""
 MOST_FIELDS = 40
 """Fields that get a stat of their own if they cannot be filled. Each request can name another one."""
 EARLY = 20
@@ -45,8 +36,7 @@ STATS = {
     "pages": "pages extracted by the model or a fallback; each response counts once",
     "pages/{source}": "pages by source: `tagger`, `template`, `fallback:trafilatura`, ...",
     "fallback/{reason}": "pages without main content from the model, by reason",
-    "page_type/{name}": "pages by type: `article`, `forum`, ...; types of a custom engine count as `other` after the "
-    f"first {MOST_TYPES}, and so do types whose names are long or not in lower case",
+    "page_type/{name}": "pages by type: `article`, `forum`, ...",
     "quality/pages": "pages that have a quality",
     "quality/mean": "mean quality of those pages; to combine several crawls, weight it by `dripper/quality/pages`",
     "skipped/{reason}": "responses that were not extracted although an item or a caller asked for it",
@@ -54,21 +44,19 @@ STATS = {
     "rules/pages": "pages on which rules of `DRIPPER_RULES` applied to at least one block",
     "rules/missed": "pages for which there are rules but none applied; the site may have changed",
     "rules/{kind}": "blocks that rules applied to, by kind of rule: `whole`, `keep`, `drop`",
-    "overruled/{step}": "pages on which a step after the model (`structures`, `one_article`, `twins`, `hidden`, ...) "
+    "overruled/{step}": "pages on which a step after the model (`structures`, `duplicates`, `hidden`, ...) "
     "changed nothing, because it would have removed text of which the model was sure",
     "missing/{kind}": "pages that declare and show facts (`ingredient`, `step`, `question`, `answer`, `body`) "
     "whose text has lost more than half of them",
-    "site_memory/pages": "pages that `DRIPPER_SITE_MEMORY` has learnt from",
+    "site_memory/pages": "pages that the site memory has learnt from (`DRIPPER_SITES`)",
     "site_memory/copies": "pages that it did not learn from, because it had seen them at this or another URL",
     "site_memory/changed": "pages from which main blocks were removed because other pages of the site repeat them",
     "site_memory/blocks": "main blocks that were removed from these pages",
     "site_memory/hosts": "hosts in the memory",
-    "templates/{outcome}": "pages by what `DRIPPER_TEMPLATES` did: `answered`, or why the model was asked",
+    "templates/{outcome}": "pages by what templates did (`DRIPPER_SITES`): `answered`, or why the model was asked",
     "templates/dropped": "templates that were forgotten: the model disagreed, no page fitted, or they were too old",
     "templates/hosts": "hosts that have templates",
     "cancelled": "pages that were not extracted because the crawl ended",
-    "cascade/threshold": "the value of `DRIPPER_CASCADE`, if it is set",
-    "cascade/share": "share of the labelled pages, 0 to 1, that kept the tagger's labels in the cascade",
     "{source}/{name}": "an engine's own counters, summed over its pages",
     "batches": "batches that the model has processed",
     "batch_size/mean": "mean number of pages in a batch",
@@ -93,24 +81,18 @@ STATS = {
 class CrawlStats:
     """Writes the ``dripper/...`` stats of a crawl. Call all methods on the event loop."""
 
-    def __init__(self, crawler: Crawler, cascade: float | None = None, report: Report | None = None) -> None:
-        """``cascade`` is the threshold of ``DRIPPER_CASCADE``, or None without a cascade.
-
-        ``report`` also receives batches and pages.
-        """
+    def __init__(self, crawler: Crawler, report: Report) -> None:
+        """``report`` also receives batches and pages."""
         self._report = report
         self._crawler = ref(crawler)  # a weak reference, to keep the crawler collectable
         self._warned: set[str] = set()
         self._batches = self._batched = 0
-        self._decided: Counter[str] = Counter()
-        self._types: set[str] = set()
         self._bad_fields: set[str] = set()
         self._matches = False
         self._unmatched: dict[str, Sequence[str]] = {}
         self._unmatched_items = 0
         self._judged = 0
         self._quality = 0.0
-        self._cascade = cascade
         self._mistakes: set[str] = set()
         self._no_content = NoContent()
 
@@ -130,8 +112,7 @@ class CrawlStats:
         """Count a batch and its pages."""
         self._batches += 1
         self._batched += pages
-        if self._report is not None:
-            self._report.summary.batch(pages)
+        self._report.summary.batch(pages)
         self._count("batches")
         self._write("set_value", "batch_size/mean", round(self._batched / self._batches, 2))
 
@@ -146,8 +127,7 @@ class CrawlStats:
 
     def page(self, extraction: Extraction) -> None:
         """Count a page by source, fallback reason, page type and quality."""
-        if self._report is not None:
-            self._report.page(extraction)
+        self._report.page(extraction)
         self._count("pages")
         self._count(f"pages/{extraction.source}")
         self._no_content.add(extraction)
@@ -157,7 +137,7 @@ class CrawlStats:
         if extraction.truncated:
             self._count("truncated")
         if extraction.page_type is not None:
-            self._count(f"page_type/{self._type_name(extraction.page_type)}")
+            self._count(f"page_type/{extraction.page_type}")
         if extraction.quality is not None:
             self._judged += 1
             self._quality += extraction.quality
@@ -171,12 +151,10 @@ class CrawlStats:
                 self._count(f"rules/{kind}", blocks)
         for name, value in extraction.work.items():
             self._count(f"{extraction.source}/{name}", value)
-        self._names(extraction)
-        if self._cascade is not None and extraction.labels and extraction.source != TEMPLATE:
-            self._decided[extraction.source] += 1
-            share = self._decided[CASCADE] / self._decided.total()
-            self._write("set_value", "cascade/threshold", self._cascade)
-            self._write("set_value", "cascade/share", round(share, 4))
+        for step in extraction.overruled:
+            self._count(f"overruled/{step}")
+        for kind in extraction.missing:
+            self._count(f"missing/{kind}")
 
     def _warn_of(self, extraction: Extraction) -> None:
         """Warn of a lost engine, or of a page that needs a browser. Each comes once."""
@@ -184,12 +162,6 @@ class CrawlStats:
             self._warn("engine_lost", LOST, extraction.error, level=logging.ERROR)
         if extraction.fallback_reason is FallbackReason.JS_SHELL and extraction.is_empty:
             self._warn("js_shell", "%s is empty until a script fills it: %s", extraction.url, RENDER)
-
-    def _names(self, extraction: Extraction) -> None:
-        for step in extraction.overruled:
-            self._count(f"overruled/{step}")
-        for kind in extraction.missing:
-            self._count(f"missing/{kind}")
 
     def remembered(self, *, learnt: bool, hosts: int, blocks: int) -> None:
         """Count a page that the site memory has processed, and the blocks that it removed from the page."""
@@ -212,8 +184,7 @@ class CrawlStats:
 
     def cancelled(self, pages: int) -> None:
         """Count pages that were not extracted because the crawl ended."""
-        if self._report is not None:
-            self._report.summary.cancelled += pages
+        self._report.summary.cancelled += pages
         self._count("cancelled", pages)
 
     def skipped(self, reason: str) -> None:
@@ -326,15 +297,6 @@ class CrawlStats:
         """Return True if the crawl no longer accepts requests."""
         crawler = self._crawler()
         return crawler is None or not crawler.crawling
-
-    def _type_name(self, page_type: str) -> str:
-        """Return the stat name of a page type: its own if it is short and among the first types, else ``other``."""
-        if page_type in self._types:
-            return page_type
-        if len(self._types) >= MOST_TYPES or not _is_short_name(page_type):
-            return OTHER
-        self._types.add(page_type)
-        return page_type
 
     def _count(self, name: str, value: int = 1) -> None:
         self._write("inc_value", name, value)

@@ -7,8 +7,9 @@ from importlib.util import find_spec
 
 from scrapy_dripper.config import ENGINES, Config
 from scrapy_dripper.engines.base import Engine, ModelError
+from scrapy_dripper.page import NATIVE, Profile
 
-__all__ = ["load_engine"]
+__all__ = ["load_engine", "profile_of"]
 
 
 def load_engine(config: Config) -> Engine:
@@ -27,6 +28,15 @@ def load_engine(config: Config) -> Engine:
             return Qwen3Engine.load(config)
         case _:
             return _custom_engine(config)
+
+
+def profile_of(engine: Engine) -> Profile:
+    """Return the profile by which pages are cut for an engine."""
+    if engine.profile == NATIVE.name:
+        return NATIVE
+    from scrapy_dripper.engines.qwen3.profile import PROFILES  # only large models need it
+
+    return PROFILES[engine.profile]
 
 
 def _custom_engine(config: Config) -> Engine:

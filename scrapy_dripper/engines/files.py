@@ -1,17 +1,25 @@
-"""Verify the files of a model folder against its manifest."""
+"""Verify the files of a model folder against its manifest, and refuse graphs that name other files.
+
+onnxruntime opens any file from which a graph loads weights; which locations it refuses depends on the release. So the
+names are read from the graph first. This only requires the wire format of protocol buffers
+(https://protobuf.dev/programming-guides/encoding/) and the numbers of some fields of ``onnx.proto``.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import mmap
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from reprlib import repr as short
-from typing import Any
+from typing import Any, TypeAlias
 
 from scrapy_dripper.engines.base import ModelError
 
 MANIFEST = "manifest.json"
+QWEN3_FORMAT = "scrapy-dripper-qwen3"
+"""The format that the manifests of Qwen3 models name."""
 MOST_JSON = 64 << 20
 """Size limit of a JSON file in bytes. The largest one, the tokenizer of Qwen3, has 11 million."""
 _NOTES = (".md", ".txt")  # a model card, a licence
@@ -91,3 +99,95 @@ def finite(value: Any) -> float:
 
 def _no_number(name: str) -> float:
     raise ValueError(f"expected a finite number (got {name})")
+
+
+# ---------------------------------------------------------------------- external data
+_Message: TypeAlias = "dict[int, _Message]"
+
+# The numbers of the fields that lead to the external data of a tensor. They are recursive: graphs hold nodes, whose
+# attributes hold graphs.
+_entry: _Message = {}
+_tensor: _Message = {13: _entry}
+_sparse: _Message = {1: _tensor, 2: _tensor}
+_attribute: _Message = {5: _tensor, 10: _tensor, 22: _sparse, 23: _sparse}
+_node: _Message = {5: _attribute}
+_graph: _Message = {1: _node, 5: _tensor, 15: _sparse}
+_attribute |= {6: _graph, 11: _graph}
+_model: _Message = {7: _graph, 20: {1: _graph, 2: _graph}, 25: {7: _node, 11: _attribute}}
+
+_KEY, _VALUE = 1, 2
+_LOCATION = b"location"
+
+
+def check_external_data(path: Path, allowed: Mapping[str, str], advice: str) -> None:
+    """Raise ModelError, with ``advice`` at the end, if a graph takes weights from a file that is not allowed."""
+    for name in sorted(external_data(path, advice)):
+        if name not in allowed:
+            raise ModelError(
+                f"{path} takes weights from {short(name)}, which is not in the manifest of its folder: {advice}"
+            )
+
+
+def external_data(path: Path, advice: str) -> set[str]:
+    """Return the names of the files that a graph takes weights from. Raise ModelError for an invalid graph."""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            # External tensors have an entry with this key. Without it, there is no need to read a million fields.
+            if data.find(_LOCATION) < 0:
+                return set()
+            with memoryview(data) as view:
+                return {str(name, "utf-8", "backslashreplace") for name in _locations(view)}
+    except (ValueError, IndexError) as error:  # also for an empty file
+        raise ModelError(f"{path} is not an ONNX graph ({error}): {advice}") from None
+    except OSError as error:
+        raise ModelError(f"Cannot read {path} ({error.strerror}): {advice}") from None
+
+
+def _locations(view: memoryview) -> Iterator[bytes]:
+    waiting = [(0, len(view), _model)]
+    while waiting:
+        start, end, kind = waiting.pop()
+        if kind is _entry:
+            # For a repeated field, the last value counts. Checking all of them is on the safe side.
+            fields = [(number, bytes(view[a:b])) for number, a, b in _fields(view, start, end)]
+            if (_KEY, _LOCATION) in fields:
+                yield from (value for number, value in fields if number == _VALUE)
+            continue
+        waiting += [(a, b, kind[number]) for number, a, b in _fields(view, start, end) if number in kind]
+
+
+def _fields(view: memoryview, here: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the number of each length-delimited field of a message, with the start and end of its content."""
+    while here < end:
+        tag, here = _varint(view, here)
+        number, wire = (tag & 0xFFFFFFFF) >> 3, tag & 7
+        if wire == 0:
+            _, here = _varint(view, here)
+        elif wire == 1:
+            here += 8
+        elif wire == 5:
+            here += 4
+        elif wire == 2:
+            length, here = _varint(view, here)
+            if here + length <= end:
+                yield number, here, here + length
+            here += length
+        else:
+            raise ValueError(f"expected a wire type of 0, 1, 2 or 5 (got {wire})")
+        if not number or here > end:
+            raise ValueError("a field is cut off")
+
+
+def _varint(view: memoryview, here: int) -> tuple[int, int]:
+    value = view[here]
+    here += 1
+    if value < 128:
+        return value, here
+    value &= 127
+    for shift in range(7, 70, 7):
+        byte = view[here]
+        here += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, here
+    raise ValueError("a number is too long")

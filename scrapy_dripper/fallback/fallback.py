@@ -9,15 +9,14 @@ from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason, nothing
-from scrapy_dripper.fallback.r4 import by_r4
-from scrapy_dripper.fallback.title_paragraphs import by_title_and_paragraphs
-from scrapy_dripper.fallback.trees import first_part
-from scrapy_dripper.fallback.whole_page import whole_page
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata, nothing
+from scrapy_dripper.fallback.methods import by_justext, by_r4, by_readability, by_title_and_paragraphs, whole_page
+from scrapy_dripper.fallback.trees import first_part, limited_tree
 from scrapy_dripper.fallback_names import PARSING, Fallback, load
 from scrapy_dripper.machine import is_out_of_memory
 from scrapy_dripper.output import write_html
 from scrapy_dripper.output.content_json import clean
+from scrapy_dripper.page import PageError, metadata_of
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.retrieval import wants_content, with_retrieval
 
@@ -35,24 +34,12 @@ def _trafilatura(text: str, url: str, config: Config, size: int) -> Extraction:
     return by_trafilatura(text, url, config, size)
 
 
-def _readability(text: str, url: str, config: Config, size: int) -> Extraction:
-    from scrapy_dripper.fallback.readability_output import by_readability  # of an extra
-
-    return by_readability(text, url, config, size)
-
-
-def _justext(text: str, url: str, config: Config, size: int) -> Extraction:
-    from scrapy_dripper.fallback.justext_output import by_justext  # of an extra
-
-    return by_justext(text, url, config, size)
-
-
 BUILT_IN: dict[str, BuiltIn] = {
     "trafilatura": _trafilatura,
     "html": whole_page,
     "r4": by_r4,
-    "readability": _readability,
-    "justext": _justext,
+    "readability": by_readability,
+    "justext": by_justext,
     "title_paragraphs": by_title_and_paragraphs,
 }
 """The built-in fallbacks by name: those of :data:`~scrapy_dripper.fallback_names.PARSING`."""
@@ -127,11 +114,11 @@ def _run_within_memory(document: Document, config: Config) -> Extraction:
 
 def _run(document: Document, config: Config) -> Extraction:
     size = len(document.html)
-    html = document.html[: config.max_bytes]
+    html = document.html[: config.limits.bytes]
     text = html if isinstance(html, str) else decode_html(html, document.charset)
     built_in = BUILT_IN.get(config.fallback) if isinstance(config.fallback, str) else None
     found = built_in(text, document.url, config, size) if built_in else _custom(text, document.url, config)
-    return replace(found, truncated=found.truncated or size > config.max_bytes)
+    return replace(found, truncated=found.truncated or size > config.limits.bytes)
 
 
 def _custom(text: str, url: str, config: Config) -> Extraction:
@@ -150,3 +137,16 @@ def _custom(text: str, url: str, config: Config) -> Extraction:
     if answer is None or not answer.strip():
         return nothing(url, None, None, "empty")
     return replace(whole_page(answer, url, config, len(answer)), main_html=answer)
+
+
+def metadata(document: Document, config: Config) -> Metadata:
+    """Return the metadata of a document that has no page, because it exceeds a limit or cannot be parsed as a whole.
+
+    Values that cannot be read are None.
+    """
+    html = document.html[: config.limits.bytes]
+    try:
+        root, _ = limited_tree(html if isinstance(html, str) else decode_html(html, document.charset))
+    except (PageError, MemoryError):
+        return Metadata()
+    return metadata_of(root, document.url)

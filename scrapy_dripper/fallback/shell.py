@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lxml import etree
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason, nothing
-from scrapy_dripper.fallback.budget import Budget
-from scrapy_dripper.fallback.flight import flight
+from scrapy_dripper.fallback.methods import whole_page
 from scrapy_dripper.fallback.trees import limited_tree, title_of
-from scrapy_dripper.fallback.whole_page import whole_page
 from scrapy_dripper.page.charset import decode_html
 
 if TYPE_CHECKING:
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
 
 SOURCE = "fallback:embedded"
 """The source of an extraction that comes from a page's data."""
+HINT = "a script would fill the page: let a browser download it, for example with scrapy-playwright"
 WORDS = 40
 """Minimum length of an article, in words. A character of Chinese or Japanese is a word."""
 SHARE = 0.6
@@ -38,10 +37,10 @@ LONGEST_TITLE = 500
 MOST_PLACES = 20
 """Maximum number of elements of a page that are checked for whether a script would fill them."""
 START = 1_000
-"""Maximum number of characters, and of elements, that are read of each such element."""
+"""Number of characters that are read of each such element."""
 LOADING = 3
 """Maximum number of words of an element that counts as empty, such as "Loading, please wait"."""
-HINT = "a script would fill the page: let a browser download it, for example with scrapy-playwright"
+MOST_VALUES, MOST_CHARACTERS, MOST_ROWS = 200_000, 3_000_000, 20_000
 
 _MOUNT_IDS = frozenset("root app __next __nuxt __layout ___gatsby react-root app-root main-app q-app svelte".split())
 _MOUNT_TAGS = ("app-root", "app-main", "router-outlet")
@@ -63,6 +62,41 @@ _words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 _is_html = re.compile(r"</(?:p|div|h[1-6]|li|section|blockquote)>|<br ?/?>|<p>", re.I).search
 _without_tags = partial(re.compile(r"<[^<>]*>").sub, " ")
 _state = re.compile(rf"(?:window|self|globalThis)\.({'|'.join(_STATES)})\s{{0,9}}=\s{{0,9}}").search
+_push = re.compile(r"\s{0,99}(?:self|window)\.__next_f\.push\(").match
+_row = re.compile(rb"([0-9a-f]{1,8}):(?:T([0-9a-f]{1,8}),)?").match
+_visible = etree.XPath(
+    "descendant-or-self::*[not(self::script or self::style or self::template)]/text()", smart_strings=False
+)
+
+
+@dataclass(slots=True)
+class Budget:
+    """The values and the characters that may still be read from the data of a page.
+
+    Data refer to themselves: a text can be the value of a thousand keys, and a nested value is read again with each
+    value around it. So everything that is read draws on the same budget, before it is copied.
+    """
+
+    values: int = MOST_VALUES
+    characters: int = MOST_CHARACTERS
+    texts: dict[str, str] = field(default_factory=dict)
+    """Texts by the names that stand for them in other values."""
+
+    @property
+    def is_spent(self) -> bool:
+        """True if nothing more may be read."""
+        return self.values <= 0 or self.characters <= 0
+
+    def visit(self, value: object) -> None:
+        """Count a value and its direct children."""
+        self.values -= 1 + (len(value) if isinstance(value, (list, dict)) else 0)
+
+    def read(self, text: str) -> str:
+        """Return as much of a text, or of the text that it names, as may still be read."""
+        text = self.texts.get(text, text)
+        kept = text[: max(0, self.characters)]
+        self.characters -= len(text)
+        return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +114,7 @@ def fill_shell(document: Document, config: Config) -> Extraction | None:
 
     Its reason is ``js_shell``. Its source is :data:`SOURCE` if the page's data hold the article. Otherwise it is empty.
     """
-    html = document.html[: config.max_bytes]
+    html = document.html[: config.limits.bytes]
     text = html if isinstance(html, str) else decode_html(html, document.charset)
     root, truncated = limited_tree(text)
     scripts = list(root.iter("script"))
@@ -91,8 +125,10 @@ def fill_shell(document: Document, config: Config) -> Extraction | None:
             return None
         return replace(nothing(document.url, FallbackReason.JS_SHELL, HINT, "empty"), title=title)
     heading = f"<h1>{escape(article.title)}</h1>" if article.title and config.title == "keep" else ""
-    content = f"<article>{heading}{_as_html(article.text)}</article>"
-    found = whole_page(content, document.url, config, len(document.html))
+    body = article.text
+    if not _is_html(body[:20_000]):
+        body = "".join(f"<p>{escape(line)}</p>" for line in body.split("\n") if line.strip())
+    found = whole_page(f"<article>{heading}{body}</article>", document.url, config, len(document.html))
     return replace(
         found,
         title=title or article.title or None,
@@ -122,17 +158,8 @@ def _waits(root: HtmlElement) -> bool:
 
 
 def _shown(element: HtmlElement) -> str:
-    """Return about the first :data:`START` characters of the text in an element, without scripts and styles."""
-    pieces: list[str] = []
-    length = 0
-    for node in islice(element.iter(etree.Element), START):
-        own = "" if node.tag in ("script", "style", "template") else node.text or ""
-        for piece in (own, node.tail or "" if node is not element else ""):
-            pieces.append(piece[:START])
-            length += len(piece)
-        if length > START:
-            break
-    return " ".join(" ".join(pieces).split())
+    """Return the first :data:`START` characters of the text in an element, without scripts and styles."""
+    return " ".join(" ".join(cast("list[str]", _visible(element)))[:START].split())
 
 
 # ---------------------------------------------------------------------- the article in the data
@@ -155,24 +182,30 @@ def _article(scripts: list[HtmlElement], page_title: str) -> _Text | None:
 
 def _data(scripts: list[HtmlElement], budget: Budget) -> list[Any]:
     """Return the JSON values of a page: JSON-LD first, then the state of its framework."""
-    linked, states = [], []
+    linked, states, pushed = [], [], []
     for script in scripts:
         text = script.text or ""
         if "ld+json" in (script.get("type") or "").lower():
-            linked += _loaded(text)
+            linked += _loaded(text.lstrip())
         elif script.get("id") == "__NEXT_DATA__":
-            states += _loaded(text)
+            states += _loaded(text.lstrip())
         elif script.get("id") == "__NUXT_DATA__":
-            states += map(_unflattened, _loaded(text))
+            states += map(_unflattened, _loaded(text.lstrip()))
         elif (found := _state(text[:START])) is not None:
-            states += _loaded(text[found.end() :])
-    return linked + states + flight((script.text or "" for script in scripts), budget)
+            states += _loaded(text, found.end())
+        elif (found := _push(text)) is not None:
+            pushed += [
+                value[1]
+                for value in _loaded(text, found.end())
+                if isinstance(value, list) and value[:1] == [1] and value[1:]
+            ]
+    return linked + states + _streamed((text for text in pushed if isinstance(text, str)), budget)
 
 
-def _loaded(text: str) -> list[Any]:
-    """Return the JSON value at the start of a text, or None if there is none."""
+def _loaded(text: str, start: int = 0) -> list[Any]:
+    """Return the JSON value at a position of a text as a list, which is empty if there is none."""
     try:
-        return [json.JSONDecoder(strict=False).raw_decode(text.lstrip())[0]]
+        return [json.JSONDecoder(strict=False).raw_decode(text, start)[0]]
     except (ValueError, RecursionError):
         return []
 
@@ -186,6 +219,33 @@ def _unflattened(payload: Any) -> Any:
         return payload[number] if type(number) is int and 0 <= number < len(payload) else None
 
     return [{key: at(number) for key, number in one.items()} for one in payload if isinstance(one, dict)]
+
+
+def _streamed(pieces: Iterable[str], budget: Budget) -> list[Any]:
+    """Return the plain values in the state of Next.js's app router: React's "Flight" stream of rows, of which scripts
+    push pieces.
+
+    A row is ``ID:JSON`` and a line feed. A capital letter before the JSON marks rows that are not plain data. A long
+    text has its own row, ``ID:TLENGTH,TEXT``, with its length in bytes. Other rows refer to it as ``"$ID"``. Source:
+    React's ``ReactFlightClient``, Next.js's ``app-render``.
+    """
+    data = "".join(pieces).encode("utf-8", "replace")
+    values: list[Any] = []
+    at = 0
+    for _ in range(MOST_ROWS):
+        row = _row(data, at)
+        if row is None:
+            break
+        if row[2] is not None:
+            at = row.end() + int(row[2], 16)
+            budget.texts[f"${row[1].decode()}"] = data[row.end() : at].decode("utf-8", "replace")
+            continue
+        end = data.find(b"\n", row.end())
+        at = len(data) if end < 0 else end
+        if data[row.end() : row.end() + 1] in (b"[", b"{"):
+            values += _loaded(data[row.end() : at].decode("utf-8", "replace"))
+        at += 1
+    return values
 
 
 def _texts(data: list[Any], budget: Budget) -> Iterator[_Text]:
@@ -239,9 +299,3 @@ def _folded(title: str) -> str:
 
 def _plain(key: str) -> str:
     return key[:LONGEST_TITLE].replace("_", "").lower()
-
-
-def _as_html(text: str) -> str:
-    if _is_html(text[:20_000]):
-        return text
-    return "".join(f"<p>{escape(line)}</p>" for line in text.split("\n") if line.strip())

@@ -5,6 +5,7 @@ Importing this module imports Trafilatura.
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from copy import deepcopy
@@ -19,7 +20,6 @@ from trafilatura.xml import xmltotxt
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Extraction
-from scrapy_dripper.fallback.json_ld import drop_broken
 from scrapy_dripper.fallback.trees import limited_tree, parse_all, title_of
 from scrapy_dripper.output import write_html
 from scrapy_dripper.output.bounds import most_chars
@@ -49,6 +49,11 @@ _PARAGRAPHS = tuple(
 )
 """The elements at which jusText begins a paragraph."""
 
+MAX_SEARCHED = 100_000_000
+"""Maximum number of steps of Trafilatura's search for tags in all JSON-LD of a page. A step takes about a
+nanosecond.
+"""
+
 BETWEEN_RESETS = 20_000_000
 """Characters of documents after which Trafilatura's caches are cleared. Each cache holds a thousand lines of any
 length, and a hostile page can be a single line."""
@@ -70,13 +75,13 @@ def by_trafilatura(text: str, url: str, config: Config, size: int) -> Extraction
     """
     root, truncated = limited_tree(text, flat=True)
     title = title_of(root)
-    most = most_chars(size, config.max_output)
+    most = most_chars(size, config.limits.output)
     # Trafilatura prepends the URL to that of each image and link, which can exceed the output limit.
     short = len(url) * sum(1 for _ in root.iter("img", "a")) <= most // 2
     main_html, plain = extract(root, url if short else "", config.favor, config.comments)
     limit_caches(len(text))
     written = write_html(main_html, url, config, size)
-    if config.content_types is not None or written.truncated or len(plain) > most:
+    if config.markdown.types is not None or written.truncated or len(plain) > most:
         plain = written.text
     return Extraction(
         url=url,
@@ -98,7 +103,7 @@ def extract(root: HtmlElement, url: str, favor: str = "balanced", comments: str 
     annotators mark as main content.
     """
     drop_controls(root)
-    drop_broken(root)
+    _drop_broken(root)
     etree.strip_elements(root, *_NOT_SHOWN, with_tail=False)
     parse_all(root)
     for numbered in root.iter("ol"):
@@ -129,6 +134,27 @@ def extract(root: HtmlElement, url: str, favor: str = "balanced", comments: str 
     etree.strip_tags(plain, "ref", "hi")
     text = xmltotxt(plain, False)
     return _html(found.body), normalize("NFC", text).strip()
+
+
+def _drop_broken(root: HtmlElement) -> None:
+    """Remove JSON-LD from a tree if it is not valid JSON, or if Trafilatura's search for tags in it would take long.
+
+    Trafilatura only reads articles from valid JSON-LD. But it first searches broken JSON-LD with regular expressions
+    that take quadratic time or more. In valid JSON-LD, its pattern for tags takes time proportional to the distance
+    between two angle brackets, multiplied by the number of equals signs there.
+    """
+    left = MAX_SEARCHED
+    for script in root.iter("script"):
+        if script.get("type") not in ("application/ld+json", "application/settings+json") or not script.text:
+            continue
+        left -= sum(len(part) * part.count("=") for part in re.split("[<>]", script.text))
+        try:
+            json.loads(script.text, strict=False)
+            valid = left >= 0
+        except (ValueError, RecursionError):
+            valid = False
+        if not valid:
+            script.text = None
 
 
 def limit_caches(characters: int) -> None:

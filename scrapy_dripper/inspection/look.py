@@ -11,10 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from scrapy_dripper.choose import Given
+from scrapy_dripper.choose.steps import reasons, stages
+from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import Config
+from scrapy_dripper.engines import profile_of
 from scrapy_dripper.engines.base import Engine, EngineError, Labels
-from scrapy_dripper.engines.rules import marks
-from scrapy_dripper.engines.stages import after_engine, reasons
+from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.engines.tagger.engine import Tagger
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
@@ -23,7 +26,6 @@ from scrapy_dripper.inspection.snapshot import snapshot, style_sheets
 from scrapy_dripper.output.content_json import to_json
 from scrapy_dripper.page import Page, read
 from scrapy_dripper.page.page import Flag
-from scrapy_dripper.page.simplify import simplify
 
 MAX_BYTES = 80_000
 """Maximum size of a form of the output that is shown, in bytes of UTF-8."""
@@ -118,7 +120,8 @@ def look(document: Document, extractor: Extractor, task_of: TaskOf, name: str = 
         if isinstance(answer, Labels) and len(extraction.labels) == len(page.blocks):
             rules = _rules(page, extractor.engine, answer, config)
             clock.lap("which labels rules decided")
-    asked = replace(document, config=replace(config, fallback="trafilatura", front_matter=False))
+    plain = replace(config.markdown, front_matter=False)
+    asked = replace(document, config=replace(config, fallback="trafilatura", markdown=plain))
     # The reason is kept, because Trafilatura cannot read a document that is not a page, or that stopped a worker,
     # either.
     other = extractor.fall_back(asked, extraction.fallback_reason or FallbackReason.NO_MAIN)
@@ -164,7 +167,7 @@ def _read(document: Document, extractor: Extractor, reason: FallbackReason | Non
     if reason in (FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR):
         return None
     try:
-        page = read(document, extractor.config, extractor.engine.profile)
+        page = read(document, extractor.config, profile_of(extractor.engine))
     except Exception:  # The extraction has the error.
         return None
     return page if len(page.blocks) else None
@@ -201,7 +204,8 @@ def _facts(extraction: Extraction) -> list[tuple[str, str]]:
 def _rules(page: Page, engine: Engine, answer: Labels, config: Config) -> list[str]:
     """Return for each block the rule that decided its label; empty if the probabilities did."""
     first = engine.stages(page) if isinstance(engine, Tagger) else ()
-    return reasons([*first, *after_engine(page, answer, marks(page, config.rules), config)])
+    given = Given.of(page, answer.probabilities, answer.page_type, config, marks(page, config.rules))
+    return reasons([*first, *stages(given, answer.main)])
 
 
 def _named(rules: Sequence[str]) -> list[str]:

@@ -47,10 +47,21 @@ class Linked:
 
     main: Node
     page: Node
-    is_article: bool
+    rank: int | None
+    """The rank of ``main`` as the subject of a page (:func:`_rank`); None without one."""
     breadcrumbs: Node
     site: Node
     by_id: dict[str, Node]
+
+    @property
+    def is_article(self) -> bool:
+        """True if the page is about an article."""
+        return self.rank == 0
+
+    @property
+    def is_thing(self) -> bool:
+        """True if the page is about a product, an event, a job or a place."""
+        return self.rank == 2
 
     def values(self, *keys: str) -> Iterator[Any]:
         """Yield the values of the two nodes under the keys, in order of the keys, the main node's value first."""
@@ -96,7 +107,7 @@ class Linked:
         return next(texts(value), "")
 
 
-NOTHING = Linked({}, {}, False, {}, {}, {})
+NOTHING = Linked({}, {}, None, {}, {}, {})
 
 
 def read_json_ld(scripts: Iterable[HtmlElement]) -> Linked:
@@ -134,7 +145,7 @@ def read_json_ld(scripts: Iterable[HtmlElement]) -> Linked:
     ranks = sorted(rank for rank in best if rank < 10)
     page = best.get(3, {})
     main = best[ranks[0]] if ranks else {}
-    return Linked(main, page if page is not main else {}, bool(ranks) and ranks[0] == 0, breadcrumbs, site, by_id)
+    return Linked(main, page if page is not main else {}, ranks[0] if ranks else None, breadcrumbs, site, by_id)
 
 
 def _longer(first: Node, second: Node) -> Node:

@@ -1,36 +1,50 @@
-"""Choose the metadata of a page from all of its sources."""
+"""Choose the metadata of a page from all of its sources.
+
+If a page declares no language, that of its text is detected. ``resiliparse`` compares hashed n-grams of the text with
+those of a hundred languages. That takes 50 µs for a page, and loads no model. It is unreliable for short texts, and for
+Chinese, Japanese and Korean between much code.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
+from resiliparse.parse.lang import detect_fast
+
 from scrapy_dripper.extraction import Metadata
+from scrapy_dripper.metadata.authors import LONGEST_NAME, authors_of
 from scrapy_dripper.metadata.breadcrumbs import breadcrumbs
-from scrapy_dripper.metadata.dating import Dating
+from scrapy_dripper.metadata.dates import Dating
 from scrapy_dripper.metadata.json_ld import Linked, read_json_ld, texts
-from scrapy_dripper.metadata.names import LONGEST_NAME, authors, byline
-from scrapy_dripper.metadata.titles import best_title
-from scrapy_dripper.metadata.tree import MOST_PLACES, Described, base_url, describe, text_of
+from scrapy_dripper.metadata.tree import Described, around, base_url, describe, heading_text, without_signs
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 LONGEST_URL = 4_000
 """Maximum length of a URL, in characters."""
-NEAR = 8
-"""Number of ancestors of a name that are checked for being a comment."""
+MOST_CHARS = 500
+"""Maximum length of a title, in characters."""
+SHARED = 0.5
+"""Minimum share of words that the headline has in common with a name of the page."""
+MOST_PICTURES = 30
+"""Maximum number of pictures of the main part that are checked for being its lead picture."""
+LARGE = 300
+"""Minimum width of a lead picture, in pixels."""
+LEAST_CHARS, MOST_DETECTED = 300, 100_000
+"""Minimum length of a text whose language is detected, and length of the part of it that is compared, in characters."""
+FARTHEST = 450
+"""Maximum distance of a text from a language. Texts in that language have 150 to 450, short ones the most."""
+FEW = 0.05
+"""Maximum share of Chinese, Japanese and Korean characters in a text of another language."""
 
 # Names of meta elements, in lower case: those of news sites and publishers first, those that any page may have last.
 _TITLES = ("citation_title", "og:title", "twitter:title", "parsely-title", "sailthru.title", "dc.title", "headline")
-_AUTHORS = (
-    "citation_author", "parsely-author", "article:author", "author", "dc.creator", "dcterms.creator", "sailthru.author",
-    "byl", "og:article:author", "cxenseparse:author", "article.author", "book:author",
-)  # fmt: skip
 _DESCRIPTIONS = ("description", "og:description", "twitter:description", "dc.description", "dcterms.abstract")
 _IMAGES = (
     "og:image:secure_url",
@@ -45,6 +59,15 @@ _SITES = ("og:site_name", "citation_journal_title", "application-name", "apple-m
 
 _host = re.compile(r"(?:www\.|w\d{1,3}\.)?([^/:]{1,253})").match
 _language = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,5}").fullmatch
+_eastern = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]").findall
+_words = re.compile(r"\w+").findall
+_separator = re.compile(r"\s{1,3}(?:[|»«·•:~/\\>]|::|-{1,3}|–|—|―)\s{1,3}|\s?\|\s?|:\s{1,3}").split
+_strong = re.compile(r"\s{1,3}(?:[|»«·•~]|::|-{1,3}|–|—|―)\s{1,3}").split
+_is_ornament = re.compile(
+    r"(?:^|[-_/.\s])(?:icons?|logo|avatar|gravatar|emoji|sprite|badge|pixel|spacer|blank|placeholder|button|banner|author)"
+    r"(?:$|[-_/.\s\d])|\.svg\b|\.gif\b",
+    re.I,
+).search
 
 
 def read_metadata(root: HtmlElement, url: str) -> Metadata:
@@ -56,10 +79,12 @@ def read_metadata(root: HtmlElement, url: str) -> Metadata:
     site = _site(described, linked)
     title = _title(described, linked, site, _host_of(url))
     language = _language_of(described, linked)
-    published, modified = Dating(described, linked, title, language).dates(canonical or url)
+    headline = described.headline(title)
+    beside = [] if headline is None else around(headline)
+    published, modified = Dating(described, linked, beside, language).dates(canonical or url)
     return Metadata(
         title=title or None,
-        authors=_authors(described, linked, site),
+        authors=authors_of(described, linked, site, beside),
         date_published=published or None,
         date_modified=modified or None,
         language=language or None,
@@ -67,7 +92,7 @@ def read_metadata(root: HtmlElement, url: str) -> Metadata:
         url=canonical or url or None,
         canonical=canonical or None,
         description=_first(described, _DESCRIPTIONS) or linked.text("description") or None,
-        image=_image(described, linked, resolve) or None,
+        image=_image(described, linked, resolve) or _lead_picture(headline, beside, resolve) or None,
         breadcrumbs=breadcrumbs(described, linked, resolve),
     )
 
@@ -110,52 +135,65 @@ def _site(described: Described, linked: Linked) -> str:
 def _title(described: Described, linked: Linked, site: str, host: str) -> str:
     names = [linked.text("headline") if linked.is_article else "", linked.text("name", "headline")]
     names += [text for name in _TITLES for text in described.meta.get(name, ())[:1]]
-    headings = [text_of(heading, apart=False) for heading in described.headings]
-    below = (text_of(heading, apart=False) for heading in described.subheadings)
-    return best_title(headings, below, [*names, described.title], site, host)
+    headings, below = map(heading_text, described.headings), map(heading_text, described.subheadings)
+    return best_title(list(headings), below, [*map(without_signs, names), without_signs(described.title)], site, host)
 
 
-def _authors(described: Described, linked: Linked, site: str) -> tuple[str, ...]:
-    found = authors(linked.names("author", "creator")) if linked.is_article else ()
-    if found and not (len(found) == 1 and found[0].casefold() == site.casefold()):
-        return found
-    of_site = site.casefold()
-    for name in _AUTHORS:
-        said = authors(described.meta.get(name, ()))
-        if said and (len(said) > 1 or (said[0].casefold() != of_site and " " in said[0])):
-            return said
-    for element in described.properties.get("author", ())[:MOST_PLACES]:
-        said = () if _is_remark(element) else authors([_person(element)])
-        if said:
-            return said
-    return _bylines(described) or found or authors(linked.names("author", "creator"))
+def best_title(
+    headings: Sequence[str], subheadings: Iterable[str], names: Sequence[str], site: str, host: str = ""
+) -> str:
+    """Return the title of a page, or an empty text.
+
+    ``headings`` are of the first level, ``subheadings`` of the second. ``names`` are the names that the page gives
+    itself, the most reliable first: the headline in its data, the title of its social card, the document's title.
+    """
+    known = [name[:MOST_CHARS] for name in names if name]
+    of_site = (_squeezed(site), _squeezed(host))
+    texts = [heading for heading in headings if heading and len(heading) <= MOST_CHARS]
+    own = [text for text in texts if not _is_site(text, of_site)]
+    fitting = [(fit, -i) for i, text in enumerate(own) if (fit := _fit(text, known)) >= SHARED]
+    if fitting:
+        return own[-max(fitting)[1]]
+    parts = {_squeezed(part) for name in known for part in (name, *_separator(name))}
+    for text in subheadings:
+        if _squeezed(text) in parts and not _is_site(text, of_site):
+            return text
+    if len(own) == 1 and (len(texts) == 1 or not known):
+        return own[0]
+    return next((bare for name in known if (bare := _without_site(name, of_site))), "") or next(iter(texts), "")
 
 
-def _person(element: HtmlElement) -> str:
-    """Return the name of the person that an element with the property ``author`` describes."""
-    for node in list(element.iter())[:20]:
-        if "name" in f"{node.get('itemprop') or ''} {node.get('property') or ''}".split():
-            return node.get("content") or byline(text_of(node, LONGEST_NAME))
-    return element.get("content") or byline(text_of(element, LONGEST_NAME))
+def _without_site(name: str, of_site: tuple[str, str]) -> str:
+    """Return a name of a page without the name of its site at its end or its beginning."""
+    parts = _strong(name)
+    if len(parts) > 1 and _is_site(parts[-1], of_site):
+        name = name[: name.rindex(parts[-1])]
+    elif len(parts) > 1 and _is_site(parts[0], of_site):
+        name = name[name.index(parts[0]) + len(parts[0]) :]
+    return name.strip(" |»«·•:~-–—―")
 
 
-def _bylines(described: Described) -> tuple[str, ...]:
-    """Return the authors of the first byline that names any. Links of authors come first."""
-    first = [element for element in described.bylines if element.get("rel") == "author"]
-    for element in first + described.bylines:
-        text = text_of(element, 2 * LONGEST_NAME)
-        if 3 < len(text) < LONGEST_NAME and not _is_remark(element):
-            found = authors([byline(text)])
-            if found and len(found[0].split()) <= 6:
-                return found
-    return ()
+def _is_site(text: str, of_site: tuple[str, str]) -> bool:
+    """Return True if a text is the name of the site, or part of its host."""
+    name, host = of_site
+    said = _squeezed(text)
+    return bool(said) and (said == name or (len(said) > 3 and said in host))
 
 
-def _is_remark(element: HtmlElement) -> bool:
-    """Return True for an element of a comment or of a customer's review."""
-    around = islice(element.iterancestors(), NEAR)
-    said = (f"{one.get('itemprop') or ''} {one.get('class') or ''} {one.get('id') or ''}".lower() for one in around)
-    return any("comment" in one or "review" in one.split() for one in said)
+def _fit(heading: str, names: Sequence[str]) -> float:
+    """Return how well a heading matches the names of the page, 0 to 1. The first part of a name counts most."""
+    words = set(_words(heading.lower()))
+    best = 0.0
+    for name in names if words else ():
+        for i, part in enumerate((name, *_separator(name)[:10])):
+            said = set(_words(part.lower()))
+            if said:
+                best = max(best, 2 * len(words & said) / (len(words) + len(said)) - i / 100)
+    return best
+
+
+def _squeezed(text: str) -> str:
+    return "".join(_words(text.lower()))
 
 
 def _language_of(described: Described, linked: Linked) -> str:
@@ -178,3 +216,49 @@ def _image(described: Described, linked: Linked, resolve: Callable[[str], str]) 
     said = (one for name in _IMAGES for one in described.meta.get(name, ()))
     found = next((url for one in said if (url := resolve(one))), "")
     return found or resolve(linked.url("image", "thumbnailUrl")) or resolve(described.links.get("image_src", ""))
+
+
+def _lead_picture(headline: HtmlElement | None, beside: list[HtmlElement], resolve: Callable[[str], str]) -> str:
+    """Return the first large picture of the main part, which is the article of the headline or what follows it; an
+    empty string if there is none.
+
+    A picture is large if it says so, or if it is a figure. Icons, logos and the portraits of authors are not.
+    """
+    if headline is None:
+        return ""
+    part = next(headline.iterancestors("main", "article"), None)
+    pictures = part.iter("img") if part is not None else iter(beside[beside.index(headline) :])
+    for picture in islice((one for one in pictures if one.tag == "img"), MOST_PICTURES):
+        get = picture.get
+        around = [picture, *islice(picture.iterancestors(), 2)]
+        said = " ".join(f"{one.get('class') or ''} {one.get('id') or ''}" for one in around)
+        if _is_ornament(f"{said} {get('alt') or ''} {(get('src') or '')[:LONGEST_URL]}"):
+            continue
+        offers = [offer.split() for offer in (get("srcset") or get("data-srcset") or "")[:LONGEST_URL].split(",")]
+        sets = [(offer[0], _pixels(offer[1].removesuffix("w"))) for offer in offers if len(offer) == 2]
+        widest = max([_pixels(get("width") or ""), *(width for _, width in sets)])
+        framed = any(one.tag in ("figure", "picture") for one in around)
+        if widest < LARGE and (widest or not framed):
+            continue
+        addresses = (get("src") or "", get("data-src") or "", get("data-original") or "", sets[-1][0] if sets else "")
+        found = next((url for one in addresses if (url := resolve(one))), "")
+        if found:
+            return found
+    return ""
+
+
+def _pixels(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 6 else 0
+
+
+def detected_language(text: str) -> str | None:
+    """Return the language of a text (ISO 639-1), or None if the text is too short or similar to no language."""
+    part = text[:MOST_DETECTED].encode("utf-8", "ignore").decode("utf-8")  # without lone surrogates
+    if len(part) < LEAST_CHARS:
+        return None
+    language, distance = detect_fast(part)
+    if language == "unknown" or distance > FARTHEST:
+        return None
+    if language not in ("zh", "ja", "ko") and len(_eastern(part)) > FEW * len(part):
+        return None
+    return str(language)

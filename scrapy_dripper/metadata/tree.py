@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from lxml import etree
@@ -21,11 +22,32 @@ LONGEST = 10_000
 START = 60
 """Maximum number of descendants whose text is read."""
 
+BEFORE, BEHIND = 30, 200
+"""Number of elements before and after the headline that are around it."""
+
 _TAGS = ("base", "meta", "link", "script", "title", "h1", "h2", "time", "abbr")
 _INLINE = frozenset(
     "a abbr b bdi bdo cite code data del dfn em font i ins kbd mark q s samp small span strong sub sup u wbr".split()
 )
 UNSEEN = ("script", "style", "template", "noscript", "svg")
+_before: Any = etree.XPath(f"preceding::*[position() <= {BEFORE}]")
+_behind: Any = etree.XPath(f"following::*[position() <= {BEHIND}]")
+
+# The signs with which a heading links to itself, and the link to its editor. A paragraph sign before a text and a hash
+# before a number are part of it, as in "§ 12" and "# 1".
+_zero_width = re.compile("[\u200b\u2060\ufeff\xad]").sub
+_sign = re.compile(r"\s{0,3}[¶\U0001f517](?=\s|$)|^[¶\U0001f517]\s{0,3}|^#\s{1,3}(?!\d)|\s{1,3}[#§]$").sub
+_edit = re.compile(
+    r"\s{0,3}\[\s{0,3}(?:edit|bearbeiten|modifier|editar|modifica|bewerken|redigera|rediger|edytuj|править|編集|编辑|편집)\b"
+    r"[^][]{0,40}\]$",
+    re.I,
+).sub
+_is_sign = re.compile(
+    r"\W{0,5}|[^\w]{0,5}(?:permalink|permanent link|direct link|link to (?:this|here)|copy link|anchor)\b.{0,100}", re.I
+).fullmatch
+_sign_class = re.compile(
+    r"\b(?:editsection|headerlink|permalink|(?:header|heading|hash)-?(?:anchor|link))\b", re.I
+).search
 
 
 @dataclass(slots=True)
@@ -54,6 +76,11 @@ class Described:
     """Elements whose class names a date."""
     trails: list[HtmlElement] = field(default_factory=list)
     """Elements that are labelled as breadcrumbs."""
+
+    def headline(self, title: str) -> HtmlElement | None:
+        """Return the first heading with the title of the page, or else the first heading."""
+        headings = [*self.headings, *self.subheadings]
+        return next((one for one in headings if heading_text(one) == title), next(iter(headings), None))
 
 
 def describe(root: HtmlElement) -> Described:
@@ -149,21 +176,57 @@ def _keep(elements: list[HtmlElement], element: HtmlElement, most: int = MOST_PL
         elements.append(element)
 
 
-def text_of(element: HtmlElement, most: int = 1_000, *, apart: bool = True) -> str:
+def around(headline: HtmlElement) -> list[HtmlElement]:
+    """Return the elements around the headline and in it, in document order."""
+    return [*_before(headline), *islice(headline.iter(), BEHIND), *_behind(headline)]
+
+
+def text_of(element: HtmlElement, most: int = 1_000) -> str:
     """Return about the first ``most`` characters of the text in an element, without scripts and styles.
 
-    With ``apart``, the texts of any two elements are separated by a space, like the parts of a byline. Otherwise, only
-    elements that are not part of a sentence are separated.
+    The texts of any two elements are separated by a space, like the parts of a byline.
     """
+    return _text(element, most, apart=True)
+
+
+def heading_text(heading: HtmlElement) -> str:
+    """Return the text of a heading, in which only elements that are not part of a sentence are separated.
+
+    Signs that link to the heading or to its editor are left out, unless there is nothing else.
+    """
+    return without_signs(_text(heading, 1_000, apart=False, signs=False)) or _text(heading, 1_000, apart=False)
+
+
+def without_signs(text: str) -> str:
+    """Return a title without the signs of permalinks: ``¶``, ``#``, zero-width spaces, ``[edit]``."""
+    if text.isascii() and "#" not in text and "[" not in text:
+        return text
+    return _sign("", _edit("", _zero_width("", text).strip())).strip()
+
+
+def _text(element: HtmlElement, most: int, *, apart: bool, signs: bool = True) -> str:
     pieces: list[str] = []
     length = 0
-    for event, node in islice(etree.iterwalk(element, events=("start", "end")), 2 * START):
-        if event == "start":
-            text = "" if node.tag in UNSEEN else node.text or ""
-        else:
+    walk = etree.iterwalk(element, events=("start", "end"))
+    for event, node in islice(walk, 2 * START):
+        if event == "end":
             text = "" if node is element else node.tail or ""
+        elif node.tag in UNSEEN:
+            text = ""
+        elif not signs and node is not element and _is_link_to_heading(node):
+            walk.skip_subtree()
+            text = ""
+        else:
+            text = node.text or ""
         pieces += ["" if node.tag in _INLINE and not apart else " ", text[:most]]
         length += len(text)
         if length > most:
             break
     return " ".join("".join(pieces).split())[:most]
+
+
+def _is_link_to_heading(node: HtmlElement) -> bool:
+    """Return True for an element of a heading that is a sign: a link to the heading, or to its editor."""
+    if _sign_class(node.get("class") or ""):
+        return True
+    return node.tag in ("a", "button") and _is_sign(_text(node, 200, apart=True)) is not None

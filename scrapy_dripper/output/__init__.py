@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,20 +13,22 @@ from lxml import etree
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import FallbackReason
 from scrapy_dripper.output.absolute import make_absolute
-from scrapy_dripper.output.bounds import LEAST, UNBOUNDED, Allowance, TooLongError, most_chars
-from scrapy_dripper.output.code.guess import magika_guess
-from scrapy_dripper.output.content_list import content_list, only
-from scrapy_dripper.output.items import Items
+from scrapy_dripper.output.bounds import LEAST, TooLongError, most_chars
+from scrapy_dripper.output.content_json import length
+from scrapy_dripper.output.content_list import content_list
+from scrapy_dripper.output.items import Items, only
 from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.text import plain_text
-from scrapy_dripper.page.errors import PageError
 from scrapy_dripper.page.limits import cut_off
-from scrapy_dripper.page.page import Page
+from scrapy_dripper.page.page import Page, PageError
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.page.recover import drop_controls
 
 __all__ = ["NOTHING", "Written", "write", "write_html"]
+
+
+_LIMIT = 'DRIPPER_LIMITS["output"]'
 
 
 class Written(NamedTuple):
@@ -36,7 +39,7 @@ class Written(NamedTuple):
     markdown: str
     text: str
     truncated: bool = False
-    """True if this is only the first part, because the whole output would exceed ``DRIPPER_MAX_OUTPUT``."""
+    """True if this is only the first part, because the whole output would exceed ``DRIPPER_LIMITS["output"]``."""
 
 
 NOTHING = Written("", (), "", "")
@@ -52,9 +55,9 @@ def write(
 ) -> Written:
     """Return the main content of a page whose blocks are labelled, without hidden nodes.
 
-    ``size`` is the size of the document in characters or bytes. Each form of the output is limited to ``max_output``
-    times that size; without ``size``, there is no limit. If a form is too long, raise
-    :exc:`~scrapy_dripper.page.errors.PageError` with the reason ``oversize``. With ``oversize="truncate"``, return the
+    ``size`` is the size of the document in characters or bytes. Each form of the output is limited to a
+    multiple of that size; without ``size``, there is no limit. If a form is too long, raise
+    :exc:`~scrapy_dripper.page.page.PageError` with the reason ``oversize``. With ``oversize="truncate"``, return the
     first part of the page that fits instead.
     """
     tree = main_tree(page, main, hidden)
@@ -84,7 +87,7 @@ def _fitting(
     scripts: Sequence[str] = (),
 ) -> Written:
     """Return all forms of a tree. If one is too long and ``cut`` is set, halve the tree until all of them fit."""
-    most = UNBOUNDED if size is None else most_chars(size, config.max_output)
+    most = sys.maxsize if size is None else most_chars(size, config.limits.output)
     if config.absolute_urls:
         make_absolute(tree, base_url, most)
         main_html = None
@@ -103,24 +106,38 @@ def _fitting(
                 continue
         raise PageError(
             FallbackReason.OVERSIZE,
-            f"the {form} would have over {most:,} characters: DRIPPER_MAX_OUTPUT = {config.max_output} times the "
+            f"the {form} would have over {most:,} characters: {_LIMIT} = {config.limits.output} times the "
             f"{max(size or 0, LEAST):,} of the page",
+            _LIMIT,
         )
 
 
 def _write(
     tree: etree._Element, main_html: str | None, base_url: str, config: Config, most: int, scripts: Sequence[str]
 ) -> Written:
+    """Return all forms of a tree, each no longer than ``most``.
+
+    Nothing much longer is built on the way: Main-HTML has each text and attribute once, the content list is counted
+    before others are written from it, and Markdown and text are at most a few dozen times as long as the content list.
+    """
     if main_html is None:
-        main_html = to_html(tree)  # at most about ten times the page, because each text and attribute occurs once
-    Allowance("Main-HTML", most).check(len(main_html))
-    content = content_list(tree, base_url, scripts, magika_guess() if config.guess_language else None, most)
-    if config.content_types is not None:
-        content = only(content, config.content_types)
-    if config.markdown == "html2text":
+        main_html = to_html(tree)
+    _check("Main-HTML", len(main_html), most)
+    content = content_list(tree, base_url, scripts, most // 2)
+    _check("content list", length(content, most), most)
+    form = config.markdown
+    if form.types is not None:
+        content = only(content, form.types)
+    if form.writer == "html2text":
         from scrapy_dripper.output import html2text_output  # needs an extra
 
-        written = html2text_output.markdown(main_html, base_url, config.links != "drop", most)
+        written = html2text_output.markdown(main_html, base_url, form.links != "drop", most // 2)
     else:
-        written = markdown(content, config.links, config.complex_tables, config.callouts, most)  # type: ignore[arg-type]
+        written = markdown(content, links=form.links, tables=form.tables, callouts=form.callouts)
+    _check("Markdown", len(written), most)
     return Written(main_html, content, written, plain_text(content))
+
+
+def _check(form: str, chars: int, most: int) -> None:
+    if chars > most:
+        raise TooLongError(form)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from typing import cast
 
 from lxml import etree
 
-from scrapy_dripper.output.bounds import UNBOUNDED
 from scrapy_dripper.output.main_html import URL_ATTRIBUTES
 from scrapy_dripper.output.urls import resolver
 
@@ -17,7 +17,7 @@ _candidates = re.compile(r"(?:^|(?<=,))(\s*)(\S+)").sub
 """Matches the URLs of a ``srcset`` (HTML standard, 4.8.4.2.1). A URL ends at white space, or at commas before it."""
 
 
-def make_absolute(tree: etree._Element, base_url: str, growth: int = UNBOUNDED) -> None:
+def make_absolute(tree: etree._Element, base_url: str, growth: int = sys.maxsize) -> None:
     """Make the URLs of a tree absolute, in place. Links within the page (``#...``) stay unchanged.
 
     ``growth`` limits the characters that this adds in total. Once it is used up, URLs are not changed.

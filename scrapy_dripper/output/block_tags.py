@@ -9,10 +9,9 @@ from lxml import etree
 
 from scrapy_dripper.output import inline_tags
 from scrapy_dripper.output.anchors import anchor_of
-from scrapy_dripper.output.callouts import alert_of, has_callout_class, title_of
-from scrapy_dripper.output.code.blocks import code_block, has_code_class
+from scrapy_dripper.output.code.blocks import code_block
 from scrapy_dripper.output.footnotes import without_label
-from scrapy_dripper.output.images import FIGURE_CLASSES, PLAYERS, caption_of, captioned, is_figure, player
+from scrapy_dripper.output.images import PLAYERS, captioned, player
 from scrapy_dripper.output.inline_tags import add_formula
 from scrapy_dripper.output.items import (
     Audio,
@@ -31,10 +30,11 @@ from scrapy_dripper.output.items import (
     Title,
     Video,
 )
-from scrapy_dripper.output.math.formulas import has_math_class
 from scrapy_dripper.output.math.mathml_tree import inner_text
 from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, Reader, skip, stanzas
 from scrapy_dripper.output.tables.table import table
+from scrapy_dripper.page.callouts import alert_of, has_callout_class, title_of
+from scrapy_dripper.page.recognise import FIGURE_CLASSES, caption_of, has_code_class, has_math_class, is_figure
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, Kind
 
 MAX_TABLES = 20
@@ -149,7 +149,7 @@ def _heading(reader: Reader, element: etree._Element) -> Leave:
 
 def add_code(reader: Reader, element: etree._Element) -> bool:
     """Add an element as a code block. Return False if it is not one."""
-    found = None if reader.frame.flat and not reader.frame.title else code_block(element, reader.guess)
+    found = None if reader.frame.flat and not reader.frame.title else code_block(element)
     if found is None:
         return False
     reader.split_title()
@@ -295,7 +295,7 @@ def _table(reader: Reader, element: etree._Element) -> Leave:
         return block(reader, element)
     reader.flush()
     reader.push(reader.frame._replace(table_depth=reader.frame.table_depth + 1))
-    items = table(element, reader.read, reader.html_left)
+    items = table(element, reader.read)
     reader.pop()
     for item in items:
         if type(item) is Paragraph and not reader.frame.table_depth:  # from a layout table

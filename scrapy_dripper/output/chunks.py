@@ -12,11 +12,9 @@ from itertools import takewhile
 from typing import TypeAlias
 from urllib.parse import quote, urldefrag
 
-from scrapy_dripper.output.bounds import UNBOUNDED, Allowance
 from scrapy_dripper.output.cuts import cut, last_sentences
 from scrapy_dripper.output.items import Footnotes, Item, Items, Paragraph, Rule, Title
-from scrapy_dripper.output.markdown import Callouts, ComplexTables, markdown
-from scrapy_dripper.output.markdown_inline import Links
+from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.text import is_longer, line_text
 
 Measure: TypeAlias = "Callable[[str], int]"
@@ -65,24 +63,16 @@ def chunks(
     size: int = 2_000,
     overlap: int = 0,
     measure: Measure = len,
-    links: Links = "keep",
-    complex_tables: ComplexTables = "html",
-    callouts: Callouts = "alerts",
-    most: int = UNBOUNDED,
+    write: Callable[[Items], str] = markdown,
 ) -> tuple[Chunk, ...]:
     """Return the chunks of a content list, in order. Together they hold all of its content.
 
     ``size`` is the maximum length of a chunk, as counted by ``measure``. Only something that cannot be cut may exceed
     it: a formula, a line of code, a row of a table. ``overlap`` is how much of the end of a chunk is repeated in the
-    next one if a section continues there, in whole sentences or items. It is limited to half of ``size``. The other
-    options are those of :func:`~scrapy_dripper.output.markdown.markdown`. Raise
-    :exc:`~scrapy_dripper.output.bounds.TooLongError` if the chunks have more than ``most`` characters in total.
+    next one if a section continues there, in whole sentences or items. It is limited to half of ``size``. ``write``
+    returns the Markdown of items.
     """
-
-    def write(some: Items) -> str:
-        return markdown(some, links, complex_tables, callouts)
-
-    packer = _Packer(url, size, min(overlap, size // 2), measure, write, Allowance("chunks", most))
+    packer = _Packer(url, size, min(overlap, size // 2), measure, write)
     for section in _sections(items):
         packer.add(section)
     packer.close()
@@ -110,18 +100,10 @@ def _sections(items: Items) -> list[_Section]:
 class _Packer:
     """Fills chunks, one at a time."""
 
-    def __init__(
-        self,
-        url: str,
-        size: int,
-        overlap: int,
-        measure: Measure,
-        write: Callable[[Items], str],
-        allowance: Allowance,
-    ) -> None:
+    def __init__(self, url: str, size: int, overlap: int, measure: Measure, write: Callable[[Items], str]) -> None:
         self.chunks: list[Chunk] = []
         self._url, self._size, self._overlap = urldefrag(url).url, size, overlap
-        self._measure, self._write, self._allowance = measure, write, allowance
+        self._measure, self._write = measure, write
         self._between = measure(_BETWEEN)
         self._items: list[Item] = []
         self._length = 0
@@ -157,7 +139,6 @@ class _Packer:
             url = f"{self._url}#{quote(anchor, safe=_FRAGMENT)}" if anchor and self._url else self._url
             headings = tuple(heading.text for heading in path)
             repeated = len(self._write(self._repeated)) if self._repeated else 0
-            self._allowance.spend(len(written) + len(url) + len(anchor) + sum(map(len, headings)))
             self.chunks.append(Chunk(written, headings, anchor, url, self._measure(written), repeated))
         self._items, self._length, self._paths, self._repeated = [], 0, [], ()
 

@@ -1,17 +1,18 @@
-"""Convert the content list to plain JSON values and back. ``content_list.schema.json`` describes the values.
+"""Convert the content list to plain JSON values and back. :func:`schema` describes the values.
 
 An item or run is an object with a ``type``. Fields with their default value are left out.
 """
 
 from __future__ import annotations
 
+import sys
+from ast import literal_eval
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, fields
 from json.encoder import encode_basestring
 from typing import Any, cast, get_args
 
 from scrapy_dripper.characters import without_controls
-from scrapy_dripper.output.bounds import Allowance, TooLongError
 from scrapy_dripper.output.items import Cell, Footnote, Footnotes, Item, Items, List, ListItem, Run, Table
 
 _PARTS = (Cell, ListItem, Footnote)
@@ -53,38 +54,37 @@ def _clean(value: Any) -> Any:
     return [_clean(one) for one in value] if isinstance(value, list) else value
 
 
-def weigh(value: Any, allowance: Allowance) -> None:
-    """Spend the characters of items, or of a part of them, as JSON without white space, from an allowance.
+def length(value: Any, most: int = sys.maxsize) -> int:
+    """Return the characters of items, or of a part of them, as JSON without white space, or a few more.
 
-    A value that occurs several times counts each time. Raise :exc:`~scrapy_dripper.output.bounds.TooLongError` as soon
-    as the allowance is exceeded, so that the work is limited as well.
+    A value that occurs several times counts each time. Above ``most``, the rest is not counted, so that the work is
+    limited as well.
     """
-    left = allowance.left
-    held = [value]
-    while held:
+    chars = 0
+    held, tables = [value], []
+    while held and chars <= most:
         one = held.pop()
         kind = type(one)
         if kind is str:
-            left -= len(encode_basestring(one))
+            chars += len(encode_basestring(one))
         elif kind is tuple:
-            left -= len(one) + 2
+            chars += len(one) + 2
             held += one
-        elif kind in _WEIGHTS:
-            own, written = _WEIGHTS[kind]
-            left -= own
-            for name, default, chars in written:
+        elif kind in _LENGTHS:
+            own, written = _LENGTHS[kind]
+            chars += own
+            for name, default, around in written:
                 inner = getattr(one, name)
-                if type(inner) is str:
-                    if inner != default:
-                        left -= chars + len(encode_basestring(inner))
-                elif inner != default:
-                    left -= chars
+                if inner != default:
+                    chars += around
                     held.append(inner)
+            if kind is Table:
+                tables.append(one)
         else:
-            left -= len(str(one))
-        if left < 0:
-            raise TooLongError(allowance.form)
-    allowance.left = left
+            chars += len(str(one))
+    while tables and chars <= most:  # at last, because their HTML is a few times as long as their cells
+        chars += len(encode_basestring(tables.pop().html)) + len(',"html":')
+    return chars
 
 
 def _encode(value: Any) -> Any:
@@ -97,6 +97,8 @@ def _encode(value: Any) -> Any:
         one = getattr(value, name)
         if one != default:
             encoded[name] = one if type(one) is str else _encode(one)
+    if kind is Table and not value.simple:
+        encoded["html"] = value.html
     return encoded
 
 
@@ -104,6 +106,8 @@ def _decode(kind: Any, value: Any) -> Any:
     values = dict(value)
     if kind not in _PARTS:
         del values["type"]
+    if kind is Table:
+        values.pop("html", None)
     return kind(**{name: decode(values.pop(name)) for name, _, decode in _FIELDS[kind] if name in values}, **values)
 
 
@@ -153,7 +157,7 @@ _FIELDS: dict[Any, _Fields] = {
     kind: _fields_of(kind) for kind in {*_ITEMS.values(), *_RUNS.values(), *_PARTS, Table, Footnotes}
 }
 
-_WEIGHTS: dict[Any, tuple[int, tuple[tuple[str, Any, int], ...]]] = {
+_LENGTHS: dict[Any, tuple[int, tuple[tuple[str, Any, int], ...]]] = {
     kind: (
         2 if kind in _PARTS else len(kind.type) + 11,
         tuple((name, default, len(name) + 4) for name, default, _ in known),
@@ -161,3 +165,58 @@ _WEIGHTS: dict[Any, tuple[int, tuple[tuple[str, Any, int], ...]]] = {
     for kind, known in _FIELDS.items()
 }
 """The characters of each type of item or run as JSON: without its fields, and of the name of each field."""
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of a content list."""
+    definitions = {kind.__name__: _object(kind) for kind in _FIELDS}
+    definitions["Table"]["properties"]["html"] = {"type": "string"}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Content list",
+        "description": "The main content of a web page as a list of typed items, in document order.",
+        "$ref": "#/$defs/Items",
+        "$defs": {
+            "Items": {"type": "array", "items": {"$ref": "#/$defs/Item"}},
+            "Runs": {"type": "array", "items": {"$ref": "#/$defs/Run"}},
+            "Item": _one_of(_ITEMS),
+            "Run": _one_of(_RUNS),
+            **definitions,
+        },
+    }
+
+
+def _one_of(kinds: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of items or runs. It selects a type by name, because trying each takes exponential time."""
+    return {
+        "type": "object",
+        "properties": {"type": {"enum": list(kinds)}},
+        "required": ["type"],
+        "allOf": [
+            {"if": {"properties": {"type": {"const": name}}}, "then": {"$ref": f"#/$defs/{kind.__name__}"}}
+            for name, kind in kinds.items()
+        ],
+    }
+
+
+def _object(kind: Any) -> dict[str, Any]:
+    own = {} if kind in _PARTS else {"type": {"const": kind.type}}
+    return {
+        "type": "object",
+        "description": kind.__doc__,
+        "properties": own | {field.name: _schema_of(str(field.type)) for field in fields(kind)},
+        "required": [*own, *(field.name for field in fields(kind) if field.default is MISSING)],
+        "additionalProperties": False,
+    }
+
+
+def _schema_of(annotation: str) -> dict[str, Any]:
+    plain = {"str": "string", "int": "integer", "bool": "boolean"}
+    annotation = annotation.removesuffix(" | None")  # fields that are None are left out
+    if annotation in plain:
+        return {"type": plain[annotation]}
+    if annotation.startswith("tuple["):
+        return {"type": "array", "items": _schema_of(annotation[len("tuple[") : -len(", ...]")])}
+    if annotation.startswith("Literal"):
+        return {"enum": literal_eval(annotation.removeprefix("Literal"))}
+    return {"$ref": f"#/$defs/{annotation}"}

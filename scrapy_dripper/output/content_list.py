@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+import sys
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
 from lxml import etree
 
 from scrapy_dripper.output import block_tags, inline_tags, list_tags
-from scrapy_dripper.output.bounds import UNBOUNDED, Allowance
-from scrapy_dripper.output.code.blocks import Guess
-from scrapy_dripper.output.content_json import weigh
 from scrapy_dripper.output.footnotes import gathered
-from scrapy_dripper.output.items import Footnotes, Image, Item, Items, List, Paragraph, Quote, Run, Runs
+from scrapy_dripper.output.items import Footnotes, Items
 from scrapy_dripper.output.math.delimiters import notation
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
 from scrapy_dripper.page.sentence import in_sentence
@@ -25,23 +22,19 @@ def content_list(
     root: etree._Element,
     base_url: str = "",
     scripts: Sequence[str] = (),
-    guess: Guess | None = None,
-    most: int = UNBOUNDED,
+    growth: int = sys.maxsize,
 ) -> Items:
     """Return the content of a tree, such as that of Main-HTML, as items in document order.
 
     Relative URLs are resolved against ``base_url``; URLs that cannot be resolved are kept as they are. ``scripts`` of
-    the page, and scripts in the tree, can configure how the page writes formulas. ``guess`` guesses the language of
-    code if the page does not name it. Raise :exc:`~scrapy_dripper.output.bounds.TooLongError` if the list has more than
-    ``most`` characters as JSON. Resolving relative URLs may add at most half of that.
+    the page, and scripts in the tree, can configure how the page writes formulas. ``growth`` limits the characters
+    that resolving relative URLs adds in total.
     """
     found = (text for script in root.iter("script") for text in (script.get("src"), script.text) if text)
-    reader = Reader(root, base_url, notation(chain(scripts, found)), _ENTER, _other, most)
-    reader.guess = guess
+    reader = Reader(root, base_url, notation(chain(scripts, found)), _ENTER, _other, growth)
     items = gathered(reader.read(root))
     if reader.inline_notes:
         items = (*items, Footnotes(tuple(reader.inline_notes)))
-    weigh(items, Allowance("content list", most))
     return items
 
 
@@ -68,52 +61,3 @@ _ENTER: dict[Any, Enter] = {
     **list_tags.ENTER,
     "button": _button,
 }
-
-
-def only(items: Items, types: Collection[str]) -> Items:
-    """Return the items of some types. The content of lists, quotes, footnotes and tables is not filtered.
-
-    If ``image`` is not among the types, images in lists, quotes, footnotes and text are removed as well.
-    """
-    kept = tuple(item for item in items if item.type in types)
-    return kept if "image" in types else _without_image(kept)
-
-
-def _without_image(items: Items) -> Items:
-    """Remove the images in items, and items that hold nothing else."""
-    kept: list[Item] = []
-    for item in items:
-        if isinstance(item, Paragraph):
-            runs = _without_images(item.runs)
-            kept += [item] if runs is item.runs else [Paragraph(runs)] if runs else []
-        elif isinstance(item, Quote):
-            inner = _without_image(item.items)
-            kept += [replace(item, items=inner)] if inner else []
-        elif isinstance(item, List):
-            entries = [replace(entry, items=_without_image(entry.items)) for entry in item.items]
-            left = tuple(entry for entry in entries if entry.items or any(entry.terms))
-            kept += [replace(item, items=left)] if left else []
-        elif isinstance(item, Footnotes):
-            notes = (replace(note, items=_without_image(note.items)) for note in item.notes)
-            kept_notes = tuple(note for note in notes if note.items)
-            kept += [Footnotes(kept_notes)] if kept_notes else []
-        elif not isinstance(item, Image):
-            kept.append(item)
-    return tuple(kept)
-
-
-def _without_images(runs: Runs) -> Runs:
-    kept: list[Run] = []
-    changed = False
-    for run in runs:
-        inner: Runs | None = getattr(run, "runs", None)
-        if type(run) is Image:
-            changed = True
-        elif inner is None:
-            kept.append(run)
-        else:
-            left = _without_images(inner)
-            changed |= left is not inner
-            if left:
-                kept.append(run if left is inner else replace(run, runs=left))  # type: ignore[arg-type]
-    return tuple(kept) if changed else runs

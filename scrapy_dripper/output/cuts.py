@@ -41,7 +41,6 @@ from scrapy_dripper.output.items import (
     assert_never,
 )
 from scrapy_dripper.output.reader import trimmed
-from scrapy_dripper.output.tables.html import table_html
 
 T = TypeVar("T")
 Fits: TypeAlias = "Callable[[Items, int], bool]"
@@ -296,5 +295,4 @@ def _cut_table(table: Table, fits: Fits) -> list[Items]:
 
 
 def _with_rows(table: Table, rows: tuple[Any, ...], header_rows: int, first: bool) -> Table:
-    part = replace(table, rows=rows, header_rows=header_rows, caption=table.caption if first else (), html="")
-    return part if table.simple else replace(part, html=table_html(part))
+    return replace(table, rows=rows, header_rows=header_rows, caption=table.caption if first else ())

@@ -17,7 +17,6 @@ from lxml import etree
 
 from scrapy_dripper.output.inline import unbroken
 from scrapy_dripper.output.items import Audio, Image, Items, Paragraph, Runs, Table, Video
-from scrapy_dripper.output.tables.html import table_html
 from scrapy_dripper.page.tags import LONGEST_CLASS
 
 Resolve = Callable[[str], str]
@@ -57,10 +56,6 @@ MAX_URL = 2_000
 LARGE = 100
 """An image whose longer side has at least this many pixels is not decoration, even if the page says so."""
 
-FIGURE_CLASSES = frozenset({"wp-caption", "thumb", "thumbinner", "gallery-item", "gallerybox"})
-"""Classes of figures in WordPress and MediaWiki."""
-
-_CAPTION_CLASSES = frozenset({"wp-caption-text", "wp-caption-dd", "thumbcaption", "gallerytext", "gallery-caption"})
 _EMOJI_CLASSES = frozenset({"emoji", "twemoji", "emojione", "joypixels", "wp-smiley", "smiley", "emoticon"})
 
 _other_scheme = re.compile(r"(?!https?:|ftp:)[a-z][a-z0-9+.-]*:", re.I).match
@@ -285,35 +280,12 @@ def _site(url: str, sites: frozenset[str]) -> str | None:
     return next((name for name in names if name in sites), None)
 
 
-def is_figure(element: etree._Element) -> bool:
-    """Return True for a ``<figure>`` and its equivalents in WordPress and MediaWiki."""
-    return element.tag == "figure" or not FIGURE_CLASSES.isdisjoint(element.get("class", "").split())
-
-
-def caption_of(figure: etree._Element) -> etree._Element | None:
-    """Return the caption of a figure: a child or grandchild with the tag or a class of captions."""
-    for child in figure:
-        if _is_caption(child):
-            return child
-        for inner in child:
-            if _is_caption(inner) and not is_figure(child):
-                return inner
-    return None
-
-
-def _is_caption(element: etree._Element) -> bool:
-    return element.tag == "figcaption" or not _CAPTION_CLASSES.isdisjoint(element.get("class", "").split())
-
-
 def captioned(items: Items, caption: Runs) -> Items:
     """Attach a caption to the only image, player or table of a figure, or add it as a paragraph otherwise."""
     if not caption:
         return items
     if len(items) == 1:
         item = items[0]
-        if isinstance(item, (Image, Video, Audio)) and not item.caption:
+        if isinstance(item, (Image, Video, Audio, Table)) and not item.caption:
             return (replace(item, caption=caption),)
-        if isinstance(item, Table) and not item.caption:
-            table = replace(item, caption=caption)
-            return (table if table.simple else replace(table, html=table_html(table)),)
     return (*items, Paragraph(caption))

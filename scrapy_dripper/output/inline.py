@@ -94,11 +94,6 @@ class Line:
         self.pending = Separator.NOTHING
         """The separator that has been held back."""
 
-    @property
-    def formats(self) -> int:
-        """The number of open formats."""
-        return len(self._outer)
-
     # ------------------------------------------------------------------ content
     def text(self, text: str) -> None:
         """Add text, with white space collapsed and without characters that only mark optional line breaks.

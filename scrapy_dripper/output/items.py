@@ -7,15 +7,16 @@ A new type of item needs a case in each place that tells items by their types: :
 :mod:`~scrapy_dripper.output.text`; the writers in :mod:`~scrapy_dripper.output.markdown`;
 :func:`~scrapy_dripper.output.cuts.cut`; ``_Writer.item`` in :mod:`~scrapy_dripper.output.tables.html`; ``_line`` and
 ``_is_layout`` in :mod:`~scrapy_dripper.output.tables.table` and ``_line`` in
-:mod:`~scrapy_dripper.output.tables.linear`; ``_without_image`` in :mod:`~scrapy_dripper.output.content_list`;
-:data:`~scrapy_dripper.checks.CONTENT_TYPES`; and ``content_list.schema.json``. mypy and ``tests/output/test_items.py``
-find most of those that are forgotten.
+:mod:`~scrapy_dripper.output.tables.linear`; ``_HELD`` below;
+and :data:`~scrapy_dripper.checks.CONTENT_TYPES`. mypy and ``tests/output/test_items.py`` find most of those that are
+forgotten.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal, NoReturn, TypeAlias
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
 
 Runs: TypeAlias = "tuple[Run, ...]"
 Items: TypeAlias = "tuple[Item, ...]"
@@ -166,7 +167,7 @@ class CodeBlock:
     language: str | None = None
     """The language as named by the page, in lower case, such as ``python``."""
     by: str | None = None
-    """The source of the language: ``class``, ``attribute``, ``brush``, ``guess``."""
+    """The source of the language: ``class``, ``attribute``, ``brush``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +190,13 @@ class Table:
     caption: Runs = ()
     simple: bool = True
     """True if Markdown can express the table: no spans, at most a paragraph in each cell, and few missing cells."""
-    html: str = ""
-    """Clean HTML of the table; empty if it is simple."""
+
+    @property
+    def html(self) -> str:
+        """Clean HTML of the table; empty if it is simple."""
+        from scrapy_dripper.output.tables.html import table_html  # which writes items
+
+        return "" if self.simple else table_html(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,3 +313,33 @@ def inside(item: Item) -> list[Item]:
 def assert_never(item: NoReturn) -> NoReturn:
     """Raise AssertionError. mypy rejects a call that an item can reach (``typing.assert_never``, from Python 3.11)."""
     raise AssertionError(f"expected a type of item that is handled here (got {type(item).__name__})")
+
+
+def only(items: Items, types: Collection[str]) -> Items:
+    """Return the items of some types. The content of lists, quotes, footnotes and tables is not filtered.
+
+    If ``image`` is not among the types, images in lists, quotes, footnotes and text are removed as well.
+    """
+    kept = tuple(item for item in items if item.type in types)
+    return kept if "image" in types else _without_images(kept)
+
+
+_HELD: dict[type, str] = {
+    **dict.fromkeys((Paragraph, Link, Emphasis, Strong, Deleted, Sub, Sup, Ruby), "runs"),
+    **dict.fromkeys((Quote, List, ListItem, Footnote), "items"),
+    Footnotes: "notes",
+}
+"""Where the types hold what images are removed from."""
+
+
+def _without_images(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Remove the images in parts of a content list, and the parts that hold nothing else."""
+    kept: list[Any] = []
+    for part in parts:
+        name = _HELD.get(type(part))
+        left = _without_images(getattr(part, name)) if name else ()
+        if name and (left or any(getattr(part, "terms", ()))):
+            kept.append(replace(part, **{name: left}))
+        elif not name and type(part) is not Image:
+            kept.append(part)
+    return tuple(kept)

@@ -11,10 +11,10 @@ from lxml import etree
 from scrapy_dripper.output.block_tags import block, figure, footnotes
 from scrapy_dripper.output.footnotes import without_label
 from scrapy_dripper.output.frames import OpenList
-from scrapy_dripper.output.images import is_figure
 from scrapy_dripper.output.items import Item, List, ListItem, Paragraph, Rule, Text
 from scrapy_dripper.output.numerals import Numeral, numeral
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
+from scrapy_dripper.page.recognise import is_figure
 
 MOST_JOINED = 500
 """Maximum number of entries of a list that gets another level, because its entries are copied each time."""

@@ -11,12 +11,12 @@ import numpy.typing as npt
 from lxml import etree
 
 from scrapy_dripper.characters import without_controls
-from scrapy_dripper.output.code.blocks import has_code_class
-from scrapy_dripper.output.hidden import hidden_nodes
 from scrapy_dripper.output.images import player
 from scrapy_dripper.output.styles import heading_of, numerals_of, tag_of
 from scrapy_dripper.output.urls import script_url, unsafe_source_set, unsafe_url
+from scrapy_dripper.page.hidden import hidden_nodes
 from scrapy_dripper.page.page import Flag, Page, Tree, block_behind, by_owner, is_gap
+from scrapy_dripper.page.recognise import has_code_class
 from scrapy_dripper.page.styles import Styles
 from scrapy_dripper.page.tags import KINDS, LOOSE, MEDIA, PLAYERS, SILENT, TAGS, UNSEEN, Kind, tag_mask
 from scrapy_dripper.page.vocabulary import BESIDE, either
@@ -100,7 +100,7 @@ def main_tree(page: Page, main: npt.NDArray[np.bool_], hidden: npt.NDArray[np.bo
       elements become ``<span>``.
     * Scripts and frames are removed, except formulas in ``<script type="math/...">``, which browsers do not run, and
       players, whose URL is moved to ``data-src``.
-    * Relative URLs stay relative. Hidden text (:mod:`~scrapy_dripper.output.hidden`) is left out: that of the nodes of
+    * Relative URLs stay relative. Hidden text (:mod:`~scrapy_dripper.page.hidden`) is left out: that of the nodes of
       ``hidden``, of shape (m,) for m nodes, or all that is found without it.
     """
     tree = page.tree

@@ -7,11 +7,9 @@ spans, ``<sub>``) are written as HTML, without attributes other than those of sp
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Literal
 
-from scrapy_dripper.output.bounds import UNBOUNDED, Allowance
-from scrapy_dripper.output.callouts import says
 from scrapy_dripper.output.items import (
     Audio,
     CodeBlock,
@@ -33,14 +31,16 @@ from scrapy_dripper.output.items import (
     Text,
     Title,
     Video,
+    only,
 )
 from scrapy_dripper.output.markdown_inline import InlineWriter, Links, is_live, tex
 from scrapy_dripper.output.tables.grid import is_mostly_padding
 from scrapy_dripper.output.tables.html import code_html, table_html
 from scrapy_dripper.output.tables.linear import linear
 from scrapy_dripper.output.text import line_text
+from scrapy_dripper.page.callouts import says
 
-ComplexTables = Literal["html", "linear"]
+Tables = Literal["html", "linear"]
 Callouts = Literal["alerts", "quotes"]
 
 MAX_PREFIX = 20
@@ -58,29 +58,29 @@ _blank_lines = re.compile(r"\n\s*\n").sub
 
 
 def markdown(
-    items: Items,
+    content: Items,
+    *,
     links: Links = "keep",
-    complex_tables: ComplexTables = "html",
+    tables: Tables = "html",
     callouts: Callouts = "alerts",
-    most: int = UNBOUNDED,
+    types: Collection[str] | None = None,
 ) -> str:
-    """Return items as Markdown.
+    """Return a content list as Markdown.
 
-    ``links`` are kept, dropped (their text stays), or written as citations: numbers, with a list of URLs at the end.
-    ``complex_tables`` selects the form of tables with spans, or with more than text in a cell. ``callouts`` are written
-    as GitHub alerts, or as quotations that begin with their title. Raise
-    :exc:`~scrapy_dripper.output.bounds.TooLongError` if the Markdown has more than ``most`` characters.
+    * ``links`` are kept, dropped (their text stays), or written as citations: numbers, with a list of URLs at the end.
+    * ``tables`` with spans, or with more than text in a cell, are written as HTML, or as simple tables whose spanning
+      cells are repeated (``"linear"``).
+    * ``callouts`` are written as GitHub alerts, or as quotations that begin with their title (``"quotes"``).
+    * ``types`` are those of the items to keep, such as ``{"title", "paragraph"}``; by default all.
     """
-    return _Writer(links, complex_tables, callouts, most).document(items)
+    return _Writer(links, tables, callouts).document(content if types is None else only(content, types))
 
 
 class _Writer:
-    def __init__(self, links: Links, complex_tables: ComplexTables, callouts: Callouts, most: int) -> None:
+    def __init__(self, links: Links, tables: Tables, callouts: Callouts) -> None:
         self.inline = InlineWriter(links)
-        self.linear = complex_tables == "linear"
+        self.linear = tables == "linear"
         self.alerts = callouts == "alerts"
-        self.most = Allowance("Markdown", most)
-        """Only checked and never spent, because each part of the document is contained in the parts around it."""
         self.prefix = 0
         self.in_list = self.in_quote = 0
         self.in_definition = False
@@ -102,24 +102,19 @@ class _Writer:
     def document(self, items: Items) -> str:
         written = self.blocks(items)
         citations = [f"[{number}]: {target}" for target, number in self.inline.citations.items()]
-        document = "\n\n".join(filter(None, [written, "\n".join(citations)]))
-        self.most.check(len(document))
-        return document
+        return "\n\n".join(filter(None, [written, "\n".join(citations)]))
 
     def blocks(self, items: Sequence[Item]) -> str:
         writers = self._writers
         pieces: list[str] = []
         before: Item | None = None
         again = False
-        chars = 0
         for item in _without_loose_definitions(items):
             # Two adjacent lists of the same kind need different markers, or they would be one list.
             again = type(item) is List and type(before) is List and item.kind == before.kind and not again
             piece = self._list(item, again) if again else writers[type(item)](item)  # type: ignore[arg-type]
             if piece:
                 pieces.append(piece)
-                chars += len(piece) + 2
-                self.most.check(chars - 2)
                 before = item
         return "\n\n".join(pieces)
 
@@ -150,7 +145,8 @@ class _Writer:
         if self.inline.links == "drop":
             named = self.inline.paragraph((Text(item.title),)) if item.title else ""
             return "\n\n".join(filter(None, [named, caption]))
-        title = (Text(item.title),) if item.title else item.caption or (Text(item.src),)
+        name = item.src.partition("?")[0].rpartition("/")[2]
+        title = (Text(item.title),) if item.title else item.caption or (Text(name if "." in name else item.src),)
         written = self.inline.paragraph((Link(item.src, title),))
         return f"{written}\n\n{caption}" if item.title and caption else written
 
@@ -168,7 +164,6 @@ class _Writer:
         self.in_list, self.in_definition = saved
         self.in_quote -= 1
         self.prefix -= 2
-        self.most.check(len(inner) + 2 * inner.count("\n"))
         return "\n".join(f"> {line}" if line else ">" for line in inner.split("\n")) if inner else ""
 
     def _titled(self, callout: Quote, inner: str, as_alert: bool) -> str:
@@ -187,12 +182,7 @@ class _Writer:
         inner = self.blocks(items)
         self.prefix -= width
         self.in_definition = in_definition
-        return self._shifted(inner, width)
-
-    def _shifted(self, lines: str, width: int) -> str:
-        """Indent all lines by ``width`` spaces, except the first one and empty ones."""
-        self.most.check(len(lines) + width * lines.count("\n"))
-        return _indent("\n" + " " * width, lines)
+        return _shifted(inner, width)
 
     def _footnotes(self, footnotes: Footnotes) -> str:
         if self.prefix >= MAX_PREFIX:
@@ -253,7 +243,7 @@ class _Writer:
                 pieces.append(("\n\n" if pieces else "") + terms)
             if entry.items:
                 between = "\n\n" if "\n\n" in pieces[-1].lstrip("\n") else "\n"
-                body = self._shifted(self.blocks(entry.items), len(indent))
+                body = _shifted(self.blocks(entry.items), len(indent))
                 pieces.append(f"{between}: {body}")
         self.in_definition, self.inline.escape_dollars = saved
         return "".join(pieces)
@@ -277,19 +267,21 @@ class _Writer:
             return ""
         padded = not is_mostly_padding(table.rows)  # GFM also accepts short rows, and adds empty cells
         rows = []
-        chars = 0
         for row in table.rows:
             texts = self.inline.cells([cell.items[0].runs if cell.items else () for cell in row])  # type: ignore[union-attr]
             cells = [text.replace("|", "\\|") if "|" in text else text for text in texts]
             if padded:
                 cells += [""] * (width - len(cells))
             rows.append(f"| {' | '.join(cells)} |")
-            chars += len(rows[-1])
-            self.most.check(chars)
         if not table.header_rows:
             rows.insert(0, "|" + "  |" * width)
         rows.insert(1, "|" + " --- |" * width)
         return "\n".join(rows)
+
+
+def _shifted(lines: str, width: int) -> str:
+    """Indent all lines by ``width`` spaces, except the first one and empty ones."""
+    return _indent("\n" + " " * width, lines)
 
 
 def _without_loose_definitions(items: Sequence[Item]) -> Iterator[Item]:

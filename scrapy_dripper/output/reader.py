@@ -6,6 +6,7 @@ frame on a stack while they are open, so a tree can have any depth. Only tables 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -13,9 +14,7 @@ from typing import Any, TypeAlias
 
 from lxml import etree
 
-from scrapy_dripper.output.bounds import UNBOUNDED, Allowance
-from scrapy_dripper.output.code.blocks import Guess, code_of_lines
-from scrapy_dripper.output.footnotes import FootnoteMarks
+from scrapy_dripper.output.code.blocks import code_of_lines
 from scrapy_dripper.output.frames import Frame
 from scrapy_dripper.output.images import same_image
 from scrapy_dripper.output.inline import Line, Separator, unbroken
@@ -39,12 +38,11 @@ from scrapy_dripper.output.items import (
 from scrapy_dripper.output.math.delimiters import Notation
 from scrapy_dripper.output.tabs import tabs_of
 from scrapy_dripper.output.urls import comparable, resolver
+from scrapy_dripper.page.footnotes import FootnoteMarks
 from scrapy_dripper.page.tags import LOOSE
 
 MAX_NESTING = 10
 """Maximum nesting of lists, quotes and figures. Deeper ones are replaced by their content."""
-
-_FORMAT = len('{"type":"sub","runs":[]}')
 
 Leave: TypeAlias = "Callable[[], object] | None"
 """Called at the end of an element."""
@@ -66,19 +64,14 @@ class Reader:
         notation: Notation,
         enter: Mapping[Any, Enter],
         other: Enter,
-        most: int = UNBOUNDED,
+        growth: int = sys.maxsize,
     ) -> None:
         self._notation = notation
         self._enter, self._other = enter, other
-        self.resolve = resolver(base_url, most // 2)
+        self.resolve = resolver(base_url, growth)
         self._here = comparable(base_url)
-        self.formats = Allowance("content list", most)
-        """Limits the formats around paragraphs, because each paragraph repeats all open formats."""
-        self.html_left = Allowance("content list", most)
-        """Limits the HTML of tables, which is in the list in addition to their rows."""
         self.footnotes = FootnoteMarks(root)
         self.tabs = tabs_of(root)
-        self.guess: Guess | None = None
         self.inline_notes: list[Footnote] = []
         """Footnotes that were written in place of their marks."""
         self.captions: dict[etree._Element, int] = {}
@@ -194,7 +187,6 @@ class Reader:
         elif self.frame.flat:
             line.separate(Separator.SPACE)
         else:
-            self.formats.spend(_FORMAT * line.formats)
             self.add(line.take())
 
     def add(self, runs: Runs) -> None:

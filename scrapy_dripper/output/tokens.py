@@ -8,6 +8,8 @@ from pathlib import Path
 
 from scrapy_dripper.config import ConfigError
 
+SETTING = 'DRIPPER_CHUNKS["tokenizer"]'
+
 
 @lru_cache(maxsize=4)
 def counter(path: str) -> Callable[[str], int]:
@@ -19,9 +21,7 @@ def counter(path: str) -> Callable[[str], int]:
     try:
         from tokenizers import Tokenizer
     except ImportError:
-        raise ConfigError(
-            "DRIPPER_CHUNK_TOKENIZER needs tokenizers: pip install 'scrapy-dripper[tokenizers]'"
-        ) from None
+        raise ConfigError(f"{SETTING} needs tokenizers: pip install 'scrapy-dripper[tokenizers]'") from None
 
     file = Path(path)
     file = file / "tokenizer.json" if file.is_dir() else file
@@ -29,7 +29,7 @@ def counter(path: str) -> Callable[[str], int]:
         tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # the library raises plain Exception
         raise ConfigError(
-            f"DRIPPER_CHUNK_TOKENIZER must be the path of a tokenizer.json, or of a folder with one (got {path!r}, "
+            f"{SETTING} must be the path of a tokenizer.json, or of a folder with one (got {path!r}, "
             f"which cannot be read: {error})"
         ) from None
     tokenizer.no_truncation()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from urllib.parse import parse_qs, unquote, urljoin, urlsplit
 
 from scrapy_dripper.characters import without_controls
-from scrapy_dripper.output.bounds import UNBOUNDED
 
 MAX_BASE_URL = 4_096
 """Maximum length of a base URL that is used to resolve relative links, because each link contains a copy of it."""
@@ -56,7 +56,7 @@ def comparable(url: str) -> str:
     return unquote(url.partition("#")[0]).rstrip("/") if len(url) <= MAX_BASE_URL else ""
 
 
-def resolver(base_url: str, growth: int = UNBOUNDED) -> Callable[[str], str]:
+def resolver(base_url: str, growth: int = sys.maxsize) -> Callable[[str], str]:
     """Return a function that makes URLs absolute. It never raises. URLs that could run code become empty.
 
     ``growth`` limits the characters that it adds to all URLs in total. Once it is used up, URLs are not changed.

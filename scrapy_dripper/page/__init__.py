@@ -3,31 +3,51 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, FallbackReason, Metadata
 from scrapy_dripper.metadata import read_metadata
-from scrapy_dripper.page.blocks import MAX_NODES
+from scrapy_dripper.page.blocks import MAX_NODES, cut
 from scrapy_dripper.page.charset import decoded, in_utf8
-from scrapy_dripper.page.errors import PageError
 from scrapy_dripper.page.limits import enforce
-from scrapy_dripper.page.page import Page, Wishes
+from scrapy_dripper.page.page import Over, Page, PageError, Wishes
 from scrapy_dripper.page.parse import parse
-from scrapy_dripper.page.profiles import PROFILES
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-__all__ = ["Page", "PageError", "metadata_of", "plant", "read"]
+__all__ = ["NATIVE", "Page", "PageError", "Profile", "metadata_of", "plant", "read"]
 
 logger = logging.getLogger(__name__)
 
 
+class Parse(Protocol):
+    """Returns the tree of a text. ``data`` is the text in UTF-8, if the caller has it."""
+
+    def __call__(self, text: str, data: bytes | None = None, /) -> HtmlElement: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The rules for turning a document into a page."""
+
+    name: str
+    parse: Parse
+    """Text to tree. Raises :exc:`PageError`."""
+    cut: Callable[[HtmlElement, str], Page]
+    """Tree and URL to page."""
+
+
+NATIVE = Profile("native", parse, cut)
+"""The profile of the tagger."""
+
+
 def plant(
-    document: Document, config: Config, profile: str = "native", flat: bool = False
-) -> tuple[HtmlElement, str | None]:
+    document: Document, config: Config, profile: Profile = NATIVE, flat: bool = False
+) -> tuple[HtmlElement, Over | None]:
     """Return the tree of a document within the limits of the configuration, and the limit that cut it off, if any.
 
     With ``flat``, deeply nested elements become siblings. Raise :exc:`PageError` if the document cannot be parsed or
@@ -35,11 +55,11 @@ def plant(
     """
     html = document.html
     text, data = (html, in_utf8(html)) if isinstance(html, str) else decoded(html, document.charset)
-    root = parse(text, data, flat=True) if flat else PROFILES[profile].parse(text, data)
+    root = parse(text, data, flat=True) if flat else profile.parse(text, data)
     return root, enforce(root, text, data, config)
 
 
-def read(document: Document, config: Config, profile: str = "native", engine_limit: int | None = None) -> Page:
+def read(document: Document, config: Config, profile: Profile = NATIVE, engine_limit: int | None = None) -> Page:
     """Return the page of a document, cut by a profile. Raise :exc:`PageError` with the reason if that is not possible.
 
     ``engine_limit`` is the maximum number of blocks that the engine accepts, or None for no limit. A document without
@@ -47,38 +67,39 @@ def read(document: Document, config: Config, profile: str = "native", engine_lim
     """
     size = len(document.html)
     truncate = config.oversize == "truncate"
-    limit = f"over DRIPPER_MAX_BYTES = {config.max_bytes:,} bytes" if size > config.max_bytes else None
-    if limit and not truncate:
-        raise PageError(FallbackReason.OVERSIZE, limit)
-    if limit:
-        document = replace(document, html=document.html[: config.max_bytes])
-    cut = PROFILES[profile].cut
+    limits, over = config.limits, None
+    if size > limits.bytes:
+        over = Over(f'over DRIPPER_LIMITS["bytes"] = {limits.bytes:,} bytes', 'DRIPPER_LIMITS["bytes"]')
+        if not truncate:
+            raise PageError(FallbackReason.OVERSIZE, *over)
+        document = replace(document, html=document.html[: limits.bytes])
     root, cut_off = plant(document, config, profile, False)
     metadata = metadata_of(root, document.url) if config.reads_metadata else None  # cutting removes head and scripts
-    page = cut(root, document.url)
-    if page.tree.depth.max() >= config.max_depth:
+    page = profile.cut(root, document.url)
+    if page.tree.depth.max() >= limits.depth:
         root, cut_off = plant(document, config, profile, True)
-        page = cut(root, document.url)
-    limit = limit or cut_off
+        page = profile.cut(root, document.url)
+    over = over or cut_off
     if page.truncated:
-        limit = limit or f"more than {MAX_NODES:,} elements"
+        over = over or Over(f"more than {MAX_NODES:,} elements")
         if not truncate:
-            raise PageError(FallbackReason.OVERSIZE, limit)
+            raise PageError(FallbackReason.OVERSIZE, *over)
     n = len(page.blocks)
     if n == 0 and not _has_formula(page):
         raise PageError(FallbackReason.NO_BLOCKS, "no visible text")
-    most, whose = config.max_blocks, f"DRIPPER_MAX_BLOCKS = {config.max_blocks:,}"
+    most, setting = limits.blocks, 'DRIPPER_LIMITS["blocks"]'
+    too_many = Over(f"{n:,} blocks, over {setting} = {most:,}", setting)
     if engine_limit is not None and engine_limit < most:
-        most, whose = engine_limit, f"the engine's limit of {engine_limit:,}"
+        most, too_many = engine_limit, Over(f"{n:,} blocks, over the engine's limit of {engine_limit:,}")
     if n > most:
-        limit = limit or f"{n:,} blocks, over {whose}"
+        over = over or too_many
         if not truncate:
-            raise PageError(FallbackReason.OVERSIZE, limit)
+            raise PageError(FallbackReason.OVERSIZE, *over)
         page = page.first_blocks(most)
     return replace(
         page,
-        truncated=limit is not None,
-        limit=limit,
+        truncated=over is not None,
+        over=over,
         oversize=config.oversize,
         wishes=Wishes.of(config),
         metadata=metadata,

@@ -5,7 +5,7 @@ visible text with a word character is in exactly one block. Navigation, footers 
 dropped, because dropping them would cost a perfect model 2 to 17 points.
 
 Other structures are not joined here. That was measured and dropped (docs/internals/results.md, "Measured, and
-left out"): their blocks get the same label in :mod:`scrapy_dripper.engines.tagger.whole`.
+left out"): their blocks get the same label in :mod:`scrapy_dripper.choose.structures`.
 """
 
 from __future__ import annotations

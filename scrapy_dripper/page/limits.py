@@ -9,7 +9,7 @@ import numpy as np
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import FallbackReason
-from scrapy_dripper.page.errors import PageError
+from scrapy_dripper.page.page import Over, PageError
 from scrapy_dripper.page.recover import xml_text
 from scrapy_dripper.page.tags import UNSEEN
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _IMPLIED = 8
 """Upper bound for the elements that a parser adds without a tag, such as ``<html>``."""
 _NO_TEXT = frozenset(UNSEEN)
+_WORDS = {"nodes": "elements", "attributes": "attributes", "text": "characters of text"}
+"""What the keys of ``DRIPPER_LIMITS`` limit."""
 
 
 def count_byte(data: bytes, byte: bytes) -> int:
@@ -26,35 +28,32 @@ def count_byte(data: bytes, byte: bytes) -> int:
     return int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == byte[0]))
 
 
-def enforce(root: HtmlElement, source: str, data: bytes, config: Config) -> str | None:
+def enforce(root: HtmlElement, source: str, data: bytes, config: Config) -> Over | None:
     """Enforce the limits of the configuration on a tree that was parsed from ``source``, which is ``data`` in UTF-8.
 
     If the tree exceeds a limit, raise :exc:`PageError` with reason ``oversize``. With ``oversize="truncate"``, cut the
     tree off instead and return what it exceeds.
     """
+    limits = config.limits
     # Skip the count for short documents: almost every element needs a "<", an attribute at least two characters, and
     # parsing never makes text longer.
     if (
-        len(source) <= 2 * config.max_attributes
-        and len(source) <= config.max_text
-        and (len(data) + _IMPLIED <= config.max_nodes or count_byte(data, b"<") + _IMPLIED <= config.max_nodes)
+        len(source) <= 2 * limits.attributes
+        and len(source) <= limits.text
+        and (len(data) + _IMPLIED <= limits.nodes or count_byte(data, b"<") + _IMPLIED <= limits.nodes)
     ):
         return None
-    limits = (
-        (config.max_nodes, "elements", "DRIPPER_MAX_NODES"),
-        (config.max_attributes, "attributes", "DRIPPER_MAX_ATTRIBUTES"),
-        (config.max_text, "characters of text", "DRIPPER_MAX_TEXT"),
-    )
-    counts = count(root)
-    over = [i for i, (limit, _, _) in enumerate(limits) if counts[i] > limit]
-    if not over:
+    most = {"nodes": limits.nodes, "attributes": limits.attributes, "text": limits.text}
+    counts = dict(zip(most, count(root), strict=True))
+    key = next((key for key in most if counts[key] > most[key]), None)
+    if key is None:
         return None
-    limit, what, setting = limits[over[0]]
-    problem = f"{counts[over[0]]:,} {what}, over {setting} = {limit:,}"
+    setting = f'DRIPPER_LIMITS["{key}"]'
+    over = Over(f"{counts[key]:,} {_WORDS[key]}, over {setting} = {most[key]:,}", setting)
     if config.oversize != "truncate":
-        raise PageError(FallbackReason.OVERSIZE, problem)
-    cut_off(root, _fitting(root, *(limit for limit, _, _ in limits)))
-    return problem
+        raise PageError(FallbackReason.OVERSIZE, *over)
+    cut_off(root, _fitting(root, *most.values()))
+    return over
 
 
 def count(root: HtmlElement) -> tuple[int, int, int]:

@@ -1,4 +1,4 @@
-"""The nodes of a tree in document order, as columns for both cutters."""
+"""The nodes of a tree in document order, as columns for the cutters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from lxml import etree
 
 from scrapy_dripper.page.page import Flag, Ints, Tree
-from scrapy_dripper.page.tags import CELLS, KINDS, REFERENCES, ROLE_FLAGS, TAG_FLAGS, TAGS, Kind
+from scrapy_dripper.page.tags import KINDS, REFERENCES, ROLE_FLAGS, TAG_FLAGS, TAGS, Kind
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -118,60 +118,6 @@ class Nodes:
             tail_owner=tail_owner,
             self_owner=self_owner,
         )
-
-    def children(self, first: int, last: int) -> list[int]:
-        """Return the root nodes of a slice of whole subtrees."""
-        children = []
-        while first < last:
-            children.append(first)
-            first = self.end[first]
-        return children
-
-    def read(
-        self, around: int, lead: str | None, first: int, last: int, seen: list[bool], without: int = -1
-    ) -> tuple[str, int]:
-        """Return the text of a slice of whole subtrees, and the innermost node around its first word.
-
-        ``lead`` is the text before the slice, directly in node ``around``. Nodes that are not ``seen`` are left out,
-        but their tails are not, except that of node ``without``. White space is collapsed as in a browser, and each
-        line break becomes a newline.
-        """
-        pieces: list[str] = []
-        leaf = -1
-
-        def add(text: str | None, where: int) -> None:
-            nonlocal leaf
-            if text and seen[where]:
-                pieces.append(text)
-                if leaf < 0 and not text.isspace():
-                    leaf = where
-
-        add(lead, around)
-        open_nodes: list[int] = []
-        i = first
-        while i < last or open_nodes:
-            if open_nodes and self.end[open_nodes[-1]] <= i:
-                done = open_nodes.pop()
-                pieces += self._edge(done)
-                if done != without:
-                    add(self.tail[done], self.parent[done])
-            elif seen[i]:
-                pieces += [BREAK] if self.kind[i] == Kind.BREAK else self._edge(i)
-                add(self.text[i], i)
-                open_nodes.append(i)
-                i += 1
-            else:
-                if i != without:
-                    add(self.tail[i], self.parent[i])
-                i = self.end[i]
-        leaf = leaf if leaf >= 0 else around
-        return collapsed("".join(pieces), bool(self.flags[leaf] & Flag.PREFORMATTED)), leaf
-
-    def _edge(self, i: int) -> list[str]:
-        """Return the separator at the beginning or the end of an element."""
-        if self.kind[i] != Kind.BLOCK:
-            return []
-        return [" " if self.tag[i] in CELLS else BREAK]
 
 
 def _flags_of(attribute: str, value: str) -> int:

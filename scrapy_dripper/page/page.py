@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import IntFlag
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.extraction import Metadata
+from scrapy_dripper.extraction import FallbackReason, Metadata
 from scrapy_dripper.metadata.facts import Fact
 from scrapy_dripper.page.styles import Styles
 
@@ -19,6 +19,27 @@ if TYPE_CHECKING:
     from scrapy_dripper.config import Config
 
 Ints = npt.NDArray[np.int32]
+
+
+class Over(NamedTuple):
+    """A limit that a page exceeds."""
+
+    problem: str
+    """What the page has, and the limit, in words."""
+    setting: str | None = None
+    """The setting with the limit, as it is written in settings; None for a limit that no setting changes."""
+
+
+class PageError(Exception):
+    """The document cannot be processed by the model. ``reason`` classifies the error and the message explains it.
+
+    ``limit`` is the setting whose limit the document exceeds, if there is one.
+    """
+
+    def __init__(self, reason: FallbackReason, message: str, limit: str | None = None) -> None:
+        super().__init__(message)
+        self.reason, self.limit = reason, limit
+
 
 NOBODY = -1
 """Owner of parts of the page that are never in the output."""
@@ -169,13 +190,11 @@ class Wishes:
     """Value of ``DRIPPER_COMMENTS``."""
     min_quality: float | None = None
     """Value of ``DRIPPER_MIN_QUALITY``."""
-    window_tokens: int | str | None = "auto"
-    """Value of ``DRIPPER_WINDOW_TOKENS``."""
 
     @classmethod
     def of(cls, config: Config) -> Wishes:
         """Return the options of a configuration."""
-        return cls(config.favor, config.comments, config.min_quality, config.window_tokens)
+        return cls(config.favor, config.comments, config.min_quality)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,8 +209,8 @@ class Page:
     blocks: Blocks
     truncated: bool = False
     """True if this is only the first part of an oversize page."""
-    limit: str | None = None
-    """The limit that an oversize page exceeds, as a message; None if it is not truncated, or not by a setting."""
+    over: Over | None = None
+    """The limit that an oversize page exceeds; None if it is not truncated before it is labelled."""
     scripts: tuple[str, ...] = ()
     """The text or the URL of each script that configures how the page writes formulas."""
     about: About = About()

@@ -10,7 +10,7 @@ from lxml import etree, html
 from scrapy_dripper.binary import looks_binary
 from scrapy_dripper.extraction import FallbackReason
 from scrapy_dripper.page.charset import in_utf8
-from scrapy_dripper.page.errors import PageError
+from scrapy_dripper.page.page import PageError
 from scrapy_dripper.page.recover import MAX_DEPTH, RecoveryError, append_text, has_attribute_run, recover
 from scrapy_dripper.page.repair import repair, without_templates
 from scrapy_dripper.page.shadow import with_shadow_trees

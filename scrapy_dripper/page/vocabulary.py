@@ -93,9 +93,6 @@ APPEARING: Group = (
 CLONES: Group = ("clone", "cloned", "clones", "duplicate")
 """Whole names of the copies that a carousel makes of its first and last items."""
 
-QUOTES: Group = ("quote", "quotation", "quoting")
-"""Parts of names of quotes in forums, which repeat a text on purpose."""
-
 SCREENS: Group = (
     *("mobile", "desktop", "tablet", "tablets", "phone", "handheld", "touch", "xs", "sm", "md", "lg", "xl", "xxl"),
     *("small", "medium", "large"),

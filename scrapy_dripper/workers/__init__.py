@@ -5,8 +5,8 @@ main script. It answers in plain data that cannot execute code.
 """
 
 from scrapy_dripper.workers.errors import StartError, WorkerError
+from scrapy_dripper.workers.model import Workers
 from scrapy_dripper.workers.pool import Pool, processes
-from scrapy_dripper.workers.shared import Shared, shared_pool
 from scrapy_dripper.workers.wire import Task
 
-__all__ = ["Pool", "Shared", "StartError", "Task", "WorkerError", "processes", "shared_pool"]
+__all__ = ["Pool", "StartError", "Task", "WorkerError", "Workers", "processes"]

@@ -26,8 +26,6 @@ FIRST_STARTS, FIRST_PAUSE = 3, 0.3
 """Attempts to start the first worker of a pool, and the delay between them in seconds."""
 RESTARTS, RESTART_SECONDS = 5, 1.0
 """Attempts to find a worker for pages of a crawl, and the delay between them in seconds."""
-GROW_SECONDS = 0.5
-"""How long batches wait for workers, one after the other, before another worker is started."""
 IDLE_SECONDS = 30.0
 """Idle time after which a worker ends; the last one of a pool stays."""
 STAND_INS = 4
@@ -71,8 +69,7 @@ class Pool:
         self._all: list[Process] = []
         self._idle: list[Process] = []
         self._starting = False
-        self._waiting = 0  # batches without a worker
-        self._short_since: float | None = None  # when the first of them came after a worker had been idle
+        self._again = 0.0  # when another worker may be started after one that could not
         self._keeper: threading.Thread | None = None
 
     @property
@@ -127,7 +124,7 @@ class Pool:
         """
         process = self._found(alone, starts)
         try:
-            answers = process.extract(tasks, self._relay, time.monotonic, on_slow)
+            answers = process.extract(tasks, self._relay, on_slow)
         except BaseException as error:
             self.forget(process)
             self._start_spare()
@@ -200,7 +197,7 @@ class Pool:
                 if not self._all:
                     raise
                 logger.debug("no further worker process can be started: %(error)s", {"error": error})
-                self._short_since = time.monotonic() + PAUSE_SECONDS
+                self._again = time.monotonic() + PAUSE_SECONDS
             finally:
                 self._started()
 
@@ -212,21 +209,17 @@ class Pool:
     def _take(self, alone: bool) -> Process | None:
         """Wait for an idle worker and return it, or None if the caller is to start another one."""
         with self._changed:
-            self._waiting += 1
-            try:
-                while not self._closed:
-                    if not alone or self.aside_count < self.stand_ins - 1:
-                        process = self._pop()
-                        if process is not None:
-                            process.aside = alone
-                            return process
-                        if not self._starting and self._may_grow(alone):
-                            self._starting = True
-                            return None
-                    self._changed.wait(TICK)
-                raise ClosedError
-            finally:
-                self._waiting -= 1
+            while not self._closed:
+                if not alone or self.aside_count < self.stand_ins - 1:
+                    process = self._pop()
+                    if process is not None:
+                        process.aside = alone
+                        return process
+                    if not self._starting and self._may_grow(alone):
+                        self._starting = True
+                        return None
+                self._changed.wait(TICK)
+            raise ClosedError
 
     def _pop(self) -> Process | None:
         while self._idle:
@@ -238,18 +231,13 @@ class Pool:
         return None
 
     def _may_grow(self, alone: bool) -> bool:
-        """Return True if a batch that waits is to start another worker.
-
-        The wait of a single batch does not tell: fast workers keep each of many batches waiting for a moment only.
-        """
-        now = time.monotonic()
-        if self._short_since is None:
-            self._short_since = now
-        waited = now - self._short_since
+        """Return True if a batch that waits is to start another worker."""
+        if not self._all:
+            return True
+        if time.monotonic() < self._again:
+            return False
         quick = len(self._all) - self.aside_count
-        if not self._all or ((not quick or alone) and waited >= 0):
-            return len(self._all) < self.most + self.stand_ins
-        return quick < self.most and waited >= GROW_SECONDS
+        return quick < self.most or ((not quick or alone) and len(self._all) < self.most + self.stand_ins)
 
     def _start(self, alone: bool = False) -> Process:
         process = Process(self._config, self._role, self._memory, self._user_code, self._worked)
@@ -276,12 +264,12 @@ class Pool:
                 self.give_back(self._start())
             except (StartError, ModelError, ConfigError, ClosedError) as error:
                 logger.debug("no spare worker process can be started: %(error)s", {"error": error})
-                self._short_since = time.monotonic() + PAUSE_SECONDS
+                self._again = time.monotonic() + PAUSE_SECONDS
             finally:
                 self._started()
 
         with self._changed:
-            paused = self._short_since is not None and self._short_since > time.monotonic()
+            paused = time.monotonic() < self._again
             busy = self._closed or self._starting or self._idle or len(self._all) >= self.most + self.stand_ins
             if not self._keeps_spare or paused or busy:
                 return
@@ -313,8 +301,6 @@ class Pool:
             else:
                 process.idle_since, process.aside = time.monotonic(), False
                 self._idle.append(process)
-                if not self._waiting:
-                    self._short_since = None
             self._changed.notify_all()
 
     def forget(self, process: Process) -> None:

@@ -11,13 +11,12 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from scrapy_dripper.config import Config, ConfigError, ModelError
 from scrapy_dripper.extraction import Extraction, FallbackReason
-from scrapy_dripper.workers.clock import StepClock
 from scrapy_dripper.workers.errors import StartError, WorkerError
 from scrapy_dripper.workers.messages import Message, receive, send
 from scrapy_dripper.workers.wire import PARTS, Task, pack_config, pack_tasks, unpack_extraction
@@ -35,6 +34,8 @@ _ENVIRONMENT = frozenset(
 _PREFIXES = ("CUDA_", "CUDNN_", "CUBLAS_", "ORT_")
 """Environment variables that a worker inherits, by name and by prefix. Those of the prefixes choose and configure the
 GPU. Keys and proxies are not among them: ``NVIDIA_`` is no prefix because of ``NVIDIA_API_KEY``."""
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+"""Variables that limit the threads of numerical libraries, because each one takes address space."""
 in_worker: Callable[[], None] | None = None
 """Set in a worker process. A worker must not start another worker, so this function ends it."""
 SLOW_SECONDS = 0.5
@@ -45,11 +46,49 @@ twentieth of it."""
 # milliseconds for each of its turns. Python 3.10 only supports sessions.
 _HAS_GROUPS = sys.version_info >= (3, 11) and os.name == "posix"
 _OWN_GROUP: dict[str, Any] = {"process_group": 0} if _HAS_GROUPS else {"start_new_session": True}
+STARVED = 3.0
+"""Upper bound of the time in which a worker waits for a core and that does not count, as a multiple of the limit."""
 _END_SECONDS = 5.0
 _LAST_SECONDS = 1.0
 _ANSWER_BYTES = 64 << 20
 _ANSWER_GROWTH = 128
 """The size limit of an answer is ``_ANSWER_BYTES`` plus ``_ANSWER_GROWTH`` times the size of the documents."""
+
+
+class StepClock:
+    """Measures the time that a step of a worker takes, from the creation of the object on.
+
+    If the machine is busy, a worker has to wait for a core. Linux reports this *run delay*. It does not count, within
+    bounds: a step ends after four times its limit at the latest. On other systems, all of the time counts.
+    """
+
+    def __init__(self, pid: int, limit: float, now: float) -> None:
+        """``pid`` is the worker's process, ``limit`` the step's limit in seconds, and ``now`` the present time."""
+        self.limit = limit
+        self._pid, self._since = pid, now
+        self._first: float | None = None
+
+    def look(self, now: float, stood_still: float) -> float:
+        """Return the seconds of the step that count so far.
+
+        ``stood_still`` is the time since the last call, in seconds, for which the calling process itself was suspended.
+        """
+        self._since += stood_still
+        delay = run_delay(self._pid)
+        if self._first is None:  # read at the first look, because most steps end before it
+            self._first = delay
+        return now - self._since - min(delay - self._first, STARVED * self.limit)
+
+
+def run_delay(pid: int) -> float:
+    """Return how long the main thread of a process has waited for a core, in seconds since its start.
+
+    It is the second field of ``/proc/PID/schedstat`` (Linux, Documentation/scheduler/sched-stats.rst), or 0.0 on other
+    systems.
+    """
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(Path(f"/proc/{pid}/schedstat").read_bytes().split()[1]) / 1e9
+    return 0.0
 
 
 class Process:
@@ -95,7 +134,7 @@ class Process:
             except OSError as error:
                 raise StartError(f"{type(error).__name__}: {error}") from error
             stack.callback(os.close, life)
-            self._popen = self._start(life, environment | _threads(config.threads if role == "pages" else None))
+            self._popen = self._start(life, environment | (_ONE_THREAD if role == "pages" else {}))
         self._startup["life"] = life if os.name == "posix" else None
         self.pid = self._popen.pid
         # Kills and reaps the process if its owner does not.
@@ -117,20 +156,17 @@ class Process:
             os.close(self._life)
             raise StartError(f"{type(error).__name__}: {error}") from error
 
-    def wait_until_ready(self, seconds: float, now: Callable[[], float] = time.monotonic) -> None:
+    def wait_until_ready(self, seconds: float) -> None:
         """Wait until the worker accepts requests.
 
         Raise :exc:`StartError` if it does not within ``seconds``, and :exc:`~scrapy_dripper.config.ModelError` or
         :exc:`~scrapy_dripper.config.ConfigError` if the worker raises it.
         """
-        self._begin(now, seconds)
+        self._begin(seconds)
         try:
             self._in.write(json.dumps(self._startup).encode("ascii") + b"\n")
             self._in.flush()
-            header, _ = receive(self._out, _ANSWER_BYTES)
-            while header.get("say") == "log":  # user code may log while it is imported
-                _log(header)
-                header, _ = receive(self._out, _ANSWER_BYTES)
+            header, _ = self._next(_ANSWER_BYTES)
             failed = header.get("failed")
             if failed is None and not header.get("ready"):
                 raise ValueError("expected the message that the worker is ready (got another one)")
@@ -151,35 +187,30 @@ class Process:
         """Return True if the process has ended."""
         return self._popen.poll() is not None
 
-    def extract(
-        self, tasks: Sequence[Task], relay: Relay | None, now: Callable[[], float], on_slow: OnSlow | None = None
-    ) -> list[Extraction]:
+    def extract(self, tasks: Sequence[Task], relay: Relay | None, on_slow: OnSlow | None = None) -> list[Extraction]:
         """Return one extraction per task, in order.
 
         ``on_slow`` is called from another thread when a step takes long. Raise :exc:`WorkerError` if the worker
         ended or had to be killed; it cannot be used again.
         """
         header, bodies = pack_tasks(tasks)
-        limits = [task.seconds for task in tasks]
+        limits = [task.config.timeout for task in tasks]
         most = _ANSWER_BYTES + _ANSWER_GROWTH * sum(map(len, bodies))
-        step = self._step = None
-        self._on_slow = on_slow
-        try:
-            self._begin(now, max(limits))
+        self._step, self._on_slow = None, on_slow
+        with self._or_worker_error():
+            self._begin(max(limits))
             self._at_pages = True
             send(self._in, {"do": "extract", **header}, bodies)
             while True:
-                answer, parts = receive(self._out, most)
+                answer, parts = self._next(most)
                 kind = answer.get("say")
                 if kind == "step":
-                    step = self._step = _number(answer["task"], len(tasks))
-                    self._begin(now, max(limits) if step is None else limits[step])
-                elif kind == "log":
-                    _log(answer)
+                    self._step = _number(answer["task"], len(tasks))
+                    self._begin(max(limits) if self._step is None else limits[self._step])
                 elif kind == "label" and relay is not None:
                     self._clock = None  # the model process has its own clock
                     reply, reply_parts = relay(answer, parts)
-                    self._begin(now, max(limits))
+                    self._begin(max(limits))
                     send(self._in, reply, reply_parts)
                 else:
                     break
@@ -193,43 +224,44 @@ class Process:
                 unpack_extraction(task.document.url, row, parts[i * PARTS : (i + 1) * PARTS])
                 for i, (task, row) in enumerate(zip(tasks, rows, strict=True))
             ]
+        raise AssertionError("no exception is suppressed")
+
+    def label(self, header: dict[str, Any], parts: list[bytes], seconds: float) -> Message:
+        """Return the answer of a worker in the ``"model"`` role. Raise :exc:`WorkerError` as :meth:`extract` does."""
+        with self._or_worker_error():
+            self._begin(seconds)
+            send(self._in, header, parts)
+            return self._next(_ANSWER_BYTES + _ANSWER_GROWTH * sum(map(len, parts)))
+        raise AssertionError("no exception is suppressed")
+
+    def _next(self, most: int) -> Message:
+        """Return the next message of at most ``most`` bytes, and log those that are for the log."""
+        while True:
+            header, parts = receive(self._out, most)
+            if header.get("say") != "log":
+                return header, parts
+            _log(header)
+
+    @contextlib.contextmanager
+    def _or_worker_error(self) -> Iterator[None]:
+        """Raise :exc:`WorkerError` if the process ends, is killed or answers nonsense; it is killed in any case."""
+        try:
+            yield
         except (OSError, EOFError) as error:
             missed = self._missed
-            self._wait_for_its_end()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._popen.wait(_LAST_SECONDS)  # for the exit code of a process that has closed its pipe
             self.kill()
             if missed is not None:
                 message = f"no answer within {missed:g} seconds; DRIPPER_TIMEOUT sets the limit"
-                raise WorkerError(FallbackReason.TIMEOUT, message, step) from error
+                raise WorkerError(FallbackReason.TIMEOUT, message, self._step) from error
             message = f"the worker process gave no answer: {self._ending()}"
-            raise WorkerError(FallbackReason.WORKER_ERROR, message, step) from error
+            raise WorkerError(FallbackReason.WORKER_ERROR, message, self._step) from error
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
             self.kill()
             message = f"the worker process sent an invalid answer ({type(error).__name__}: {error})"
-            raise WorkerError(FallbackReason.WORKER_ERROR, message, step) from error
+            raise WorkerError(FallbackReason.WORKER_ERROR, message, self._step) from error
         except BaseException:  # After Ctrl-C, the rest of this answer would be read as the next one.
-            self.kill()
-            raise
-        finally:
-            self._clock = None
-
-    def label(self, header: dict[str, Any], parts: list[bytes], seconds: float, now: Callable[[], float]) -> Message:
-        """Return the answer of a worker in the ``"model"`` role. Raise :exc:`WorkerError` as :meth:`extract` does."""
-        try:
-            self._begin(now, seconds)
-            send(self._in, header, parts)
-            while True:
-                answer, answer_parts = receive(self._out, _ANSWER_BYTES + _ANSWER_GROWTH * sum(map(len, parts)))
-                if answer.get("say") != "log":
-                    return answer, answer_parts
-                _log(answer)
-        except (OSError, EOFError, ValueError, MemoryError) as error:
-            missed = self._missed
-            self.kill()
-            if missed is not None:
-                message = f"the model gave no answer within DRIPPER_TIMEOUT = {seconds:g} seconds"
-                raise WorkerError(FallbackReason.TIMEOUT, message) from error
-            raise WorkerError(FallbackReason.ENGINE_ERROR, f"the model process failed: {self._ending()}") from error
-        except BaseException:
             self.kill()
             raise
         finally:
@@ -271,13 +303,8 @@ class Process:
         self._finalizer.detach()
         _close(self._popen, self._life)
 
-    def _wait_for_its_end(self) -> None:
-        """Wait for the exit code of a process that has closed its pipe."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._popen.wait(_LAST_SECONDS)
-
-    def _begin(self, now: Callable[[], float], limit: float) -> None:
-        self._clock = StepClock(self.pid, limit, now())
+    def _begin(self, limit: float) -> None:
+        self._clock = StepClock(self.pid, limit, time.monotonic())
 
     @property
     def _in(self) -> BinaryIO:
@@ -343,13 +370,6 @@ def _close(popen: subprocess.Popen[bytes], life: int) -> None:
                 stream.close()
     with contextlib.suppress(OSError):
         os.close(life)
-
-
-def _threads(number: int | None) -> dict[str, str]:
-    """Return the variables that limit the threads of numerical libraries, because each one takes address space."""
-    if number is None:
-        return {}
-    return dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(number))
 
 
 def _number(value: object, tasks: int) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,13 +29,6 @@ class Task:
     config: Config
     reason: FallbackReason | None = None
     error: str | None = None
-    limit: float | None = None
-    """Time limit of a step for this page, in seconds; by default, the configured one."""
-
-    @property
-    def seconds(self) -> float:
-        """The time limit of a step, in seconds."""
-        return self.config.timeout if self.limit is None else self.limit
 
 
 def pack_config(config: Config) -> Values:
@@ -46,6 +39,7 @@ def pack_config(config: Config) -> Values:
     """
     values = {f.name: getattr(config, f.name) for f in fields(config) if getattr(config, f.name) != f.default}
     values.pop("rules", None)
+    values |= {name: asdict(values[name]) for name in ("limits", "markdown", "chunks") if name in values}
     if "fallback" in values:
         values["fallback"] = dotted_path(config.fallback)
     return values
@@ -65,7 +59,7 @@ def pack_tasks(tasks: Sequence[Task]) -> tuple[Values, list[bytes]]:
             configs.append(task.config)
         document = task.document
         # One more than the limit, so that the worker can tell that the document is too long.
-        html = document.html[: task.config.max_bytes + 1]
+        html = document.html[: task.config.limits.bytes + 1]
         rows.append(
             {
                 "url": document.url,
@@ -77,7 +71,6 @@ def pack_tasks(tasks: Sequence[Task]) -> tuple[Values, list[bytes]]:
                 "templates": document.templates is not None,
                 "reason": None if task.reason is None else task.reason.value,
                 "error": task.error,
-                "limit": task.limit,
             }
         )
         bodies.append(html.encode("utf-8", "surrogatepass") if isinstance(html, str) else html)
@@ -97,7 +90,7 @@ def unpack_tasks(header: Values, bodies: Sequence[bytes]) -> list[Task]:
         site = (data if row[name] else None for name, data in (("known", known), ("templates", templates)))
         document = Document(html, row["url"], row["charset"], config, *site)
         reason = None if row["reason"] is None else FallbackReason(row["reason"])
-        tasks.append(Task(document, config, reason, row["error"], row["limit"]))
+        tasks.append(Task(document, config, reason, row["error"]))
     return tasks
 
 
@@ -125,6 +118,7 @@ def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
         )
     values = {
         "reason": None if extraction.fallback_reason is None else extraction.fallback_reason.value,
+        "exceeded": None if extraction.exceeded is None else str(extraction.exceeded),
         "blocks": int(extraction.blocks),
         "truncated": bool(extraction.truncated),
         "page_type_probability": _number(extraction.page_type_probability),
@@ -175,6 +169,7 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
         fallback_reason=None if values["reason"] is None else FallbackReason(values["reason"]),
         labels=tuple(map(bool, labels)),
         probabilities=tuple(likely),
+        exceeded=values["exceeded"],
         blocks=int(values["blocks"]),
         truncated=bool(values["truncated"]),
         page_type=page_type,

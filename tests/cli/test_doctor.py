@@ -11,9 +11,6 @@ import pytest
 
 from scrapy_dripper import ModelError
 from scrapy_dripper.cli import main
-from scrapy_dripper.cli.doctor import EXTRAS
-
-ROOT = Path(__file__).parents[2]
 
 SPIDER = """
 import scrapy
@@ -42,17 +39,17 @@ def doctor(folder: Path, settings: str, spider: str = "") -> subprocess.Complete
 
 
 def test_a_project_that_is_ready(tmp_path: Path) -> None:
-    """Its settings are shown with their sources; the engine and a worker have been tried."""
-    done = doctor(tmp_path, "ADDONS = {'scrapy_dripper.Addon': 500}\nDRIPPER_LINKS = 'drop'\n")
+    """Its settings are shown; the engine and a worker have been tried."""
+    done = doctor(tmp_path, "ADDONS = {'scrapy_dripper.Addon': 500}\nDRIPPER_TITLE = 'drop'\n")
 
     assert done.stdout.splitlines()[-1] == "ready"
     assert done.returncode == 0
     for words in (
         "tidy, settings in project",
         "ok     the add-on is installed",
-        "DRIPPER_LINKS = 'drop' (project)",
-        "tagger, bundled with the package",
-        "mean of sets",
+        "DRIPPER_TITLE = 'drop'",
+        "tagger, its default model",
+        "lxml ",
         "ok     a sample page was extracted",
         "ok     a worker process was started and tested",
     ):
@@ -65,7 +62,7 @@ def test_all_that_is_wrong_is_named(tmp_path: Path) -> None:
     """All mistakes are named, also those of spiders; each line says what is expected."""
     done = doctor(
         tmp_path,
-        "DRIPPER_FALBACK = 'html'\nDRIPER_LINKS = 'drop'\nDRIPPER_TIMEOUT = 0\n"
+        "DRIPPER_FALBACK = 'html'\nDRIPER_TITLE = 'drop'\nDRIPPER_TIMEOUT = 0\n"
         "TWISTED_REACTOR = 'twisted.internet.selectreactor.SelectReactor'\n"
         "ADDONS = {'scrapy_dripper.Addon': None}\n",
         SPIDER,
@@ -75,7 +72,7 @@ def test_all_that_is_wrong_is_named(tmp_path: Path) -> None:
     assert len(wrong) == 6
     for words in (
         "DRIPPER_FALBACK is not a setting of scrapy-dripper; did you mean DRIPPER_FALLBACK?",
-        "DRIPER_LINKS is not a setting of scrapy-dripper; did you mean DRIPPER_LINKS?",
+        "DRIPER_TITLE is not a setting of scrapy-dripper; did you mean DRIPPER_TITLE?",
         "DRIPPER_TIMEOUT must be a number of seconds above 0 (got 0)",
         "TWISTED_REACTOR must be",
         "spider news: DRIPPER_FAVOR must be one of",
@@ -128,15 +125,3 @@ def test_a_runtime_that_is_missing_is_named(
 
     assert main(["doctor"]) == 1
     assert "pip install scrapy-dripper[cpu]" in capsys.readouterr().out
-
-
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib")
-def test_every_extra_that_a_command_can_ask_for_is_named() -> None:
-    """Left out are runtimes, which have lines of their own, and extras for other virtualenvs and for development."""
-    import tomllib
-
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = set(project["optional-dependencies"])
-    others = {"cpu", "gpu", "gpu-cuda12", "export", "export-optimum", "benchmark", "fuzz", "docs", "dev"}
-
-    assert set(EXTRAS) == extras - others

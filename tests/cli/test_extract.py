@@ -26,7 +26,7 @@ import pytest
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.cli import main
 from scrapy_dripper.cli.console import UsageError
-from scrapy_dripper.cli.options import OPTIONS
+from scrapy_dripper.cli.options import OPTIONS, PREFIXES
 from scrapy_dripper.config import Config
 from scrapy_dripper.corpus.processes import Processes
 from scrapy_dripper.workshop.cli.corpus import _files
@@ -797,7 +797,7 @@ class Inline:
 def test_what_is_done_is_written_before_more_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages from the web take long to read; Ctrl-C loses none that is done."""
     door = object.__new__(Processes)
-    vars(door).update(_config=Config(), _count=2, _shared=SimpleNamespace(pool=None), _threads=Inline())
+    vars(door).update(_config=Config(), _count=2, _workers=SimpleNamespace(pool=None), _threads=Inline())
     monkeypatch.setattr("scrapy_dripper.corpus.processes.answers", lambda pool, tasks: [pool] * len(tasks))
     seen: list[str] = []
 
@@ -822,7 +822,7 @@ def test_after_ctrl_c_what_is_done_is_yielded(monkeypatch: pytest.MonkeyPatch) -
 
     door = object.__new__(Processes)
     vars(door).update(
-        _config=Config(), _count=2, _shared=SimpleNamespace(pool=None), _threads=SimpleNamespace(submit=submit)
+        _config=Config(), _count=2, _workers=SimpleNamespace(pool=None), _threads=SimpleNamespace(submit=submit)
     )
 
     def batches() -> Iterator[tuple[list[int], list[Document]]]:
@@ -861,9 +861,12 @@ def test_help_teaches_by_examples_and_documents_every_option(capsys: pytest.Capt
     assert "scrapy-dripper extract page.html" in out
     assert {option.name for option in fields(Config)} >= set(OPTIONS)
     for option in fields(Config):
-        if option.name in OPTIONS:
+        if option.name in OPTIONS and option.name not in PREFIXES:
             assert f"--{option.name.replace('_', '-')} " in words
             assert " ".join(option.metadata["doc"].split()) in words
+    for name, prefix in PREFIXES.items():
+        for key in fields(getattr(Config(), name)):
+            assert f"--{prefix}{key.name.replace('_', '-')} " in words
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

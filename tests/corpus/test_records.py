@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import gzip
 import hashlib
 import io
@@ -140,7 +139,7 @@ def test_headers_are_those_of_the_server(end: bytes) -> None:
     head = end.join([b"Content-Type:  text/html ;", b"\t charset=utf-8", b"no header", b"X:", b"x: 1 ", b""])
     (page,), _ = read(record(URL, PAGE, head))
 
-    assert page.headers == ((b"Content-Type", b"text/html ; charset=utf-8"), (b"X", b""), (b"x", b"1"))
+    assert dict(page.headers) == {b"Content-Type": [b"text/html ; charset=utf-8"], b"X": [b"", b"1"]}
 
 
 def test_records_that_are_no_responses_are_not_looked_at() -> None:
@@ -159,31 +158,17 @@ def test_truncated_pages_are_kept_and_say_so() -> None:
     assert (cut.truncated, segment.truncated) == ("length", "segment")
 
 
-def test_digests_are_compared() -> None:
-    """One flipped bit is detected."""
+@pytest.mark.parametrize("kind", ["sha1", "sha256", "md5", "crc32"])
+def test_digests_are_compared(kind: str) -> None:
+    """One flipped bit is detected, whatever the kind of the digest. Unknown kinds are ignored."""
     intact = record(URL, PAGE)
+    block = b"HTTP/1.1 200 OK\r\n" + HTML + b"\r\n" + PAGE
+    digest = "ABC" if kind == "crc32" else hashlib.new(kind, block).hexdigest()
+    intact = re.sub(rb"WARC-Block-Digest: .*", b"WARC-Block-Digest: %s:%s\r" % (kind.encode(), digest.encode()), intact)
     (good, bad), _ = read(intact + intact.replace(b"Twice", b"Thice"))
 
-    assert (good.is_intact, bad.is_intact) == (True, False)
+    assert (good.is_intact, bad.is_intact) == (True, kind == "crc32")
     assert good.digest != bad.digest
-
-
-@pytest.mark.parametrize("kind", ["sha1", "sha256", "md5"])
-def test_the_digest_of_the_body_is_the_first_to_be_asked(kind: str) -> None:
-    """It may be in base 32 or hexadecimal. It is ignored for a chunked body, since some crawlers hash the chunks."""
-    right = hashlib.new(kind, PAGE).hexdigest()
-    wrong = hashlib.new(kind, b"something else").hexdigest()
-    found, _ = read(
-        record(URL, PAGE, fields={"WARC-Payload-Digest": f"{kind}:{right}"})
-        + record(URL, PAGE, fields={"WARC-Payload-Digest": f"{kind}:{base64.b32encode(bytes.fromhex(right)).decode()}"})
-        + record(URL, PAGE, fields={"WARC-Payload-Digest": f"{kind}:{wrong}"})
-        + record(
-            *(URL, chunked(PAGE, 9), HTML + b"Transfer-Encoding: chunked\r\n"),
-            fields={"WARC-Payload-Digest": f"{kind}:{wrong}"},
-        )
-    )
-
-    assert [page.is_intact for page in found] == [True, True, False, True]
 
 
 def test_what_the_crawler_took_it_for_counts() -> None:

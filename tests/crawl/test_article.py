@@ -116,19 +116,6 @@ def test_both_come_from_one_extraction(crawl: Crawls, site: Site, engine: Engine
     assert sum(map(len, engine.batches)) == 1
 
 
-def test_a_page_that_was_started_without_metadata(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """The downloader middleware did not know that an article would be requested."""
-    site.routes["/news"] = ("text/html; charset=utf-8", PAGE.encode())
-
-    def parse(self: scrapy.Spider, response: DummyResponse, article: Article) -> Any:
-        yield article
-
-    early = {"DOWNLOADER_MIDDLEWARES": {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 30}}
-    (article,) = crawl(spider([site.url("/news")], parse), {**POET, **early}).items
-
-    assert article.datePublished == "2024-05-01T10:00:00Z"
-
-
 def test_other_files_give_no_article(crawl: Crawls, site: Site) -> None:
     site.routes["/file"] = ("application/pdf", b"%PDF-1.4")
 

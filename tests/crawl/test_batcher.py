@@ -23,7 +23,7 @@ PATIENCE = 60
 
 
 class HeldPool:
-    """Stands for shared workers. Each batch is answered when the test says so."""
+    """Stands for workers. Each batch is answered when the test says so."""
 
     stand_ins, peak, pids = 4, 1, (1,)
 
@@ -99,7 +99,7 @@ class Crawl:
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeldPool]:
     workers = HeldPool()
-    monkeypatch.setattr(module, "shared_pool", lambda config: workers)
+    monkeypatch.setattr(module, "Workers", lambda config: workers)
     yield workers
     workers.free.release(100)
 
@@ -275,7 +275,7 @@ def no_workers(config: Config) -> Any:
 
 
 def test_required_workers_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "shared_pool", no_workers)
+    monkeypatch.setattr(module, "Workers", no_workers)
     with pytest.raises(ConfigError) as raised:
         Batcher(Config(processes=2), Observer())
 
@@ -300,7 +300,7 @@ def test_a_thread_of_the_crawl_replaces_the_workers(
     processes: int | None, warnings: int, pages: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It does so if it is configured, or, with a warning, if no worker can be started. The event loop lives on."""
-    monkeypatch.setattr(module, "shared_pool", no_workers)
+    monkeypatch.setattr(module, "Workers", no_workers)
     monkeypatch.setattr("scrapy_dripper.extractor.load_engine", lambda config: Closed())
     monkeypatch.setattr(Closed, "times", 0)
 

@@ -88,7 +88,7 @@ def test_a_response_of_the_users_own_is_extracted(crawl: Crawls, site: Site) -> 
 
 
 def test_all_callers_share_the_result_of_a_response(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """The downloader middleware, several tasks of a callback and the spider middleware share one extraction."""
+    """Several tasks of a callback and the spider middleware share one extraction."""
     got = []
 
     async def parse(self: scrapy.Spider, response: Any) -> Any:
@@ -96,10 +96,7 @@ def test_all_callers_share_the_result_of_a_response(crawl: Crawls, site: Site, e
         got.extend(await asyncio.gather(*(dripper.extract(response) for _ in range(5))))
         yield {"url": response.url}
 
-    result = crawl(
-        spider([site.url("/page/1")], parse),
-        {"DOWNLOADER_MIDDLEWARES": {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 25}},
-    )
+    result = crawl(spider([site.url("/page/1")], parse))
 
     assert len({id(extraction) for extraction in got}) == 1
     assert result.items[0]["markdown"].strip() == MAIN
@@ -157,8 +154,7 @@ def test_nothing_of_a_page_is_kept(crawl: Crawls, site: Site) -> None:
             gc.collect()
             alive.append(sum(one() is not None for one in responses))
 
-    early = {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 25}
-    crawl(spider([site.url("/page/0")], parse), {"DRIPPER_BATCH_SIZE": 1, "DOWNLOADER_MIDDLEWARES": early})
+    crawl(spider([site.url("/page/0")], parse), {"DRIPPER_BATCH_SIZE": 1})
 
     assert len(responses) == 31
     assert max(alive) < 15

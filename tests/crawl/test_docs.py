@@ -1,30 +1,26 @@
-"""The documentation of crawls: snippets run with the bundled model, and settings and stats match the code."""
+"""The documentation of crawls: snippets run with the bundled model, and stats match the code."""
 
 from __future__ import annotations
 
 import importlib.util
 import re
 import sys
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 import scrapy
 from itemadapter import ItemAdapter
-from scrapy.settings import Settings
 
-from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import FallbackReason
 from tests.crawl.crawling import Crawls, Reactor, Site
 
 DOCS = Path(__file__).parents[2] / "docs"
-OPTIONS = {"DRIPPER_" + option.name.upper(): option for option in fields(Config)}
 FORMS = ("markdown", "text", "articleBody")
 DOORS = [
     *("../README", "start/five-minutes", "reference/stats"),
-    *("guides/addon", "guides/pipeline", "guides/downloader-middleware", "guides/callback", "guides/scrapy-poet"),
-    *("guides/per-spider", "guides/feeds", "guides/rag", "guides/rules"),
+    *("guides/addon", "guides/pipeline", "guides/callback", "guides/scrapy-poet"),
+    *("start/ways-in", "guides/feeds", "guides/rag", "guides/rules"),
 ]
 
 
@@ -32,12 +28,6 @@ def snippets(name: str, first: str = "") -> list[str]:
     """Return the Python snippets of a page that begin with a line."""
     text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
     return [code for code in re.findall(r"```python\n(.*?)```", text, re.S) if code.startswith(first)]
-
-
-def sections() -> dict[str, str]:
-    """Return the parts of settings.md by heading."""
-    parts = re.split(r"^## (\w+)\n", (DOCS / "reference/settings.md").read_text(encoding="utf-8"), flags=re.M)
-    return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
 def spiders() -> list[Any]:
@@ -88,48 +78,6 @@ def test_the_snippets_run(
     texts = [next((text for name in FORMS if (text := item.get(name))), "") for item in adapters]
     assert sum("MAIN text of" in text for text in texts) == 1
     assert result.stats.get("log_count/ERROR", 0) == 0
-
-
-@pytest.mark.parametrize(("number", "addons"), [(0, {}), (1, {"scrapy_poet.Addon": 300})])
-def test_the_callbacks_of_the_ways_in_run(reactor: Reactor, site: Site, number: int, addons: dict[str, int]) -> None:
-    """Each one is tested as the callback of a spider."""
-    if addons:
-        pytest.importorskip("scrapy_poet")
-    code = snippets("start/ways-in")[number].replace("len(page.text) > 500", "len(page.text) > 5")
-    names: dict[str, Any] = {}
-    exec(code, names)
-    own = {"name": "news", "start_urls": [site.url("/page/1")]} | {k: v for k, v in names.items() if k == "parse"}
-    both = {"scrapy_dripper.Addon": 500} | addons
-
-    result = Crawls(reactor)(type("Spider", (scrapy.Spider,), own), {"ADDONS": both})
-
-    (item,) = result.items
-    text = item.get("markdown") or item.get("text")
-    assert text == "MAIN text of page 1, which is about nothing in particular."
-    assert result.stats.get("log_count/ERROR", 0) == 0
-
-
-def test_every_setting_is_documented() -> None:
-    """There is exactly one section for each setting, in the order of the code."""
-    assert list(sections()) == list(OPTIONS)
-
-
-@pytest.mark.parametrize("name", OPTIONS)
-def test_a_setting_is_documented_as_it_is(name: str) -> None:
-    """The section has the default, whether requests can set it, and a snippet with a valid value."""
-    text, option = sections()[name], OPTIONS[name]
-    default = re.search(r"default `(.+?)`", text)
-    request = re.search(r"request: (yes|no)", text)
-    (code,) = re.findall(r"```python\n(.*?)```", text, re.S)
-    values: dict[str, Any] = {}
-    exec(code, values)
-
-    assert default is not None
-    assert request is not None
-    assert eval(default.group(1)) == option.default
-    assert (request.group(1) == "yes") == option.metadata["per_request"]
-    assert name in values
-    Config.from_settings(Settings({key: value for key, value in values.items() if key.isupper()}))
 
 
 def test_every_reason_is_documented() -> None:

@@ -24,7 +24,7 @@ def command(*args: str) -> list[str]:
     settings = {
         "COMMANDS_MODULE": "scrapy_dripper.commands",
         "EXTENSIONS_BASE": EXTENSIONS,
-        "DRIPPER_MAX_BLOCKS": "1",
+        "DRIPPER_LIMITS": {"blocks": "1"},
         "DRIPPER_FALLBACK": "html",
     }
     # Not with -s: Scrapy looks for its commands before it reads that.
@@ -127,7 +127,7 @@ def items(folder: Path, *args: str, **settings: object) -> subprocess.CompletedP
         "COMMANDS_MODULE": "scrapy_dripper.commands",
         "EXTENSIONS_BASE": EXTENSIONS,
         "FEEDS": {"feed.jsonl": {"format": "jsonlines"}},
-        "DRIPPER_MAX_BLOCKS": 1,
+        "DRIPPER_LIMITS": {"blocks": 1},
         "DRIPPER_FALLBACK": "html",
         **settings,
     }

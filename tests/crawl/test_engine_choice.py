@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scrapy_dripper.engines.qwen3 import cost
-from scrapy_dripper.engines.qwen3.cost import Rule
 from scrapy_dripper.engines.tagger import Tagger
 from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Reactor, Site, spider
 
-PREPARED = Path(__file__).parents[1] / "engines" / "qwen3" / "prepared" / "gqa"
+PREPARED = Path(__file__).parents[1] / "engines" / "qwen3" / "prepared"
 QWEN3 = {"DRIPPER_ENGINE": "qwen3", "DRIPPER_MODEL": str(PREPARED)}
 
 
@@ -44,16 +44,13 @@ def test_each_spider_has_its_engine(crawl: Crawls, site: Site) -> None:
     assert read.stat("qwen3/windows") == 5
     assert 5 <= read.stat("qwen3/passes") <= 5 * 3
     assert read.stat("qwen3/draft") == 5 * 3 >= read.stat("qwen3/draft_kept")
-    assert not any(name.startswith("dripper/cascade") for name in read.stats)
 
 
 @pytest.mark.parametrize(("threshold", "share"), [(0.8, 1.0), (0.95, 0.0)])
 def test_a_cascade(crawl: Crawls, site: Site, threshold: float, share: float) -> None:
-    """Pages of which the tagger is sure keep its labels, and the stats have their share."""
+    """Pages of which the tagger is sure keep its labels, and the stats count them."""
     crawled = crawl(spider(site.pages(4)), {**QWEN3, "DRIPPER_CASCADE": threshold})
 
-    assert crawled.stat("cascade/threshold") == threshold
-    assert crawled.stat("cascade/share") == share
     assert crawled.stat("pages/tagger") == 4 * share
     assert crawled.stat("pages/qwen3") == 4 * (1 - share)
 
@@ -69,20 +66,19 @@ def test_a_page_over_the_models_context_falls_back(crawl: Crawls, site: Site) ->
     assert len(crawled.items) == 3
 
 
-def test_long_pages_are_read_in_windows(crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By default, those that cost less so. A spider or a request can have them read whole."""
-    monkeypatch.setattr(cost, "AUTO", Rule(600, 0.25))
+def test_long_pages_are_read_in_windows(crawl: Crawls, site: Site, tmp_path: Path) -> None:
+    """The manifest of the model says from which length on."""
+    folder = Path(shutil.copytree(PREPARED, tmp_path / "model"))
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "window_tokens": 600}), encoding="utf-8")
     text = "".join(f"<p>MAIN paragraph {n} of many.</p>" for n in range(60))
     site.routes["/long"] = ("text/html", f"<html><body>{text}</body></html>".encode())
     urls = [*site.pages(2), site.url("/long")]
-    as_by_default, whole = spider(urls), spider(urls)
-    whole.custom_settings = {"DRIPPER_WINDOW_TOKENS": None}
-    asked = spider(urls, meta={"dripper": {"window_tokens": None}})
 
-    divided, *others = crawl.together((as_by_default, QWEN3), (whole, QWEN3), (asked, QWEN3))
+    divided, whole = crawl.together((spider(urls), {**QWEN3, "DRIPPER_MODEL": str(folder)}), (spider(urls), QWEN3))
 
     assert divided.stat("qwen3/windows") > 3 + 1
-    assert [one.stat("qwen3/windows") for one in others] == [3, 3]
-    for one in (divided, *others):
+    assert whole.stat("qwen3/windows") == 3
+    for one in (divided, whole):
         assert one.stat("pages/qwen3") == 3
         assert len(one.items) == 3

@@ -58,7 +58,7 @@ def command(*args: str, **settings: object) -> list[str]:
     values = {
         "COMMANDS_MODULE": "scrapy_dripper.commands",
         "EXTENSIONS_BASE": EXTENSIONS,
-        "DRIPPER_MAX_BLOCKS": "1",
+        "DRIPPER_LIMITS": {"blocks": "1"},
         "DRIPPER_FALLBACK": "html",
         **settings,
     }

@@ -9,6 +9,7 @@ import pytest
 import scrapy
 from scrapy.statscollectors import MemoryStatsCollector
 
+from scrapy_dripper.crawl.dripper import Dripper
 from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Site, spider
 
 
@@ -59,10 +60,10 @@ def test_pages_that_are_not_done_when_the_crawl_ends_are_counted(crawl: Crawls, 
     engine.act = lambda engine, pages: engine.log.hang()
 
     def parse(self: scrapy.Spider, response: Any) -> Any:
+        Dripper.from_crawler(self.crawler).start(response)
         return ()
 
-    early = {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 25}
-    result = crawl(spider(site.pages(5), parse), {"DOWNLOADER_MIDDLEWARES": early, "DRIPPER_TIMEOUT": 3600})
+    result = crawl(spider(site.pages(5), parse), {"DRIPPER_TIMEOUT": 3600})
 
     assert result.stat("cancelled") == 5
     assert result.stat("pages") == 0

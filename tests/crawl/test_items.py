@@ -164,10 +164,10 @@ def test_urls_in_main_html_can_be_absolute(crawl: Crawls, site: Site) -> None:
 
 def test_the_meta_field_says_what_went_wrong(crawl: Crawls, site: Site) -> None:
     """It has an error for people and, for programs, the setting that was exceeded."""
-    (item,) = crawl(spider([site.url("/page/1")]), {"DRIPPER_MAX_BLOCKS": 1, "DRIPPER_META_FIELD": "by"}).items
+    (item,) = crawl(spider([site.url("/page/1")]), {"DRIPPER_LIMITS": {"blocks": 1}, "DRIPPER_META_FIELD": "by"}).items
 
-    assert item["by"]["limit"] == "DRIPPER_MAX_BLOCKS"
-    assert item["by"]["error"] == "3 blocks, over DRIPPER_MAX_BLOCKS = 1"
+    assert item["by"]["limit"] == 'DRIPPER_LIMITS["blocks"]'
+    assert item["by"]["error"] == '3 blocks, over DRIPPER_LIMITS["blocks"] = 1'
 
 
 def feed(crawl: Crawls, site: Site, path: Path, **settings: Any) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""The log of a crawl has no pages and no tracebacks for errors that a user can fix, and warns once if nothing works."""
+"""The log of a crawl has no pages, and warns once if nothing works."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import scrapy
 from scrapy.logformatter import LogFormatter
 from scrapy.settings import Settings
 
-from scrapy_dripper import Addon, ConfigError
+from scrapy_dripper import Addon
 from scrapy_dripper.crawl.advice import ADVICE
 from scrapy_dripper.crawl.log import DripperLogFormatter
 from scrapy_dripper.extraction import FallbackReason
@@ -87,28 +87,14 @@ def test_an_item_that_cannot_be_shown_is_named(site: Site) -> None:
     assert "Odd object at" in str(args["item"])
 
 
-@pytest.mark.parametrize("name", ["asyncio", "twisted"])
-def test_an_error_that_a_user_can_mend_has_no_traceback(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Other libraries log these errors. All other errors keep their tracebacks."""
-    with pytest.raises(ConfigError):
-        Addon().update_settings(Settings({"DRIPPER_FALBACK": "html"}))
-    for error in (ConfigError("wrong"), ValueError("theirs")):
-        logging.getLogger(name).error("Task exception was never retrieved", exc_info=error)
-
-    ours, theirs = caplog.records
-    assert ours.getMessage() == "The crawl cannot start: ConfigError: wrong"
-    assert caplog.handler.format(ours).endswith("ConfigError: wrong")
-    assert caplog.handler.format(theirs).endswith("ValueError: theirs")
-
-
 def test_a_crawl_without_main_content_says_so_once(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
     """The warning has the most frequent reason, an example page and advice."""
-    result = crawl(spider(site.pages(3)), {"DRIPPER_MAX_BLOCKS": 1, "DRIPPER_FALLBACK": "empty"})
+    result = crawl(spider(site.pages(3)), {"DRIPPER_LIMITS": {"blocks": 1}, "DRIPPER_FALLBACK": "empty"})
 
     (warning,) = said(caplog, "gave no main content")
     assert "3 of the 3 pages" in warning
     assert "because of oversize" in warning
-    assert "over DRIPPER_MAX_BLOCKS = 1" in warning
+    assert 'over DRIPPER_LIMITS["blocks"] = 1' in warning
     assert site.url("/page/") in warning
     assert ADVICE[FallbackReason.OVERSIZE] in warning
     assert result.stat("fallback/oversize") == 3
@@ -116,7 +102,7 @@ def test_a_crawl_without_main_content_says_so_once(crawl: Crawls, site: Site, ca
 
 def test_a_long_crawl_says_so_before_its_end(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
     """The warning comes once, after twenty pages."""
-    crawl(spider(site.pages(30)), {"DRIPPER_MAX_BLOCKS": 1, "DRIPPER_FALLBACK": "empty"})
+    crawl(spider(site.pages(30)), {"DRIPPER_LIMITS": {"blocks": 1}, "DRIPPER_FALLBACK": "empty"})
 
     (warning,) = said(caplog, "gave no main content")
     assert "20 of the 20 pages so far" in warning
@@ -130,7 +116,7 @@ def test_a_crawl_with_main_content_says_nothing(
     for number in range(odd):
         site.routes[f"/page/{number}"] = ("text/html", page(number, "<p>x</p>" * 50).encode())
 
-    crawl(spider(site.pages(2)), {"DRIPPER_MAX_BLOCKS": 20, "DRIPPER_FALLBACK": "empty"})
+    crawl(spider(site.pages(2)), {"DRIPPER_LIMITS": {"blocks": 20}, "DRIPPER_FALLBACK": "empty"})
 
     assert said(caplog, "gave no main content") == []
 

@@ -63,7 +63,7 @@ def test_p01_the_last_batch_leaves_without_being_full(crawl: Crawls, site: Site,
 
 
 def test_p02_batches_larger_than_the_concurrent_requests(crawl: Crawls, site: Site) -> None:
-    """The downloader middleware does not wait, so four download slots and a batch of 128 do not deadlock."""
+    """Nothing in the downloader waits for a result, so four download slots and a batch of 128 do not deadlock."""
     urls = site.pages(10)
 
     result = crawl(
@@ -71,7 +71,6 @@ def test_p02_batches_larger_than_the_concurrent_requests(crawl: Crawls, site: Si
         {
             "CONCURRENT_REQUESTS": 4,
             "DRIPPER_BATCH_SIZE": 128,
-            "DOWNLOADER_MIDDLEWARES": {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 25},
         },
     )
 
@@ -539,48 +538,6 @@ def test_p17_every_item_has_its_own_pages_content(crawl: Crawls, site: Site) -> 
     result = crawl(spider(urls, parse), settings)
 
     assert_all_right(result.items, urls * 2)
-
-
-def hang_for(*ends: str) -> Any:
-    """Return an engine that never answers a batch with one of these pages."""
-
-    def act(engine: FakeEngine, pages: Any) -> None:
-        if any(page.url.endswith(ends) for page in pages):
-            engine.log.hang()
-
-    return act
-
-
-def test_p19_a_slow_engine_that_goes_on_is_not_stuck(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """Pages that wait for longer than the timeout are labelled if the engine answers others meanwhile."""
-    engine.act = lambda engine, pages: engine.log.pause(0.2)
-    urls = site.pages(12)
-
-    result = crawl(spider(urls), {"DRIPPER_BATCH_SIZE": 1, "DRIPPER_TIMEOUT": 1.5})
-
-    assert_all_right(result.items, urls)
-    assert len(engine.engines) == 1
-
-
-def test_p19_a_batch_of_slow_pages_is_not_stuck(
-    crawl: Crawls, site: Site, engine: EngineLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Reading a batch may exceed the timeout, as long as no single page does."""
-    import scrapy_dripper.extractor as module
-
-    read = module.read
-
-    def slow(*args: Any) -> Any:
-        engine.pause(0.2)
-        return read(*args)
-
-    monkeypatch.setattr(module, "read", slow)
-    urls = site.pages(10)
-
-    result = crawl(spider(urls), {"DRIPPER_BATCH_SIZE": 10, "DRIPPER_BATCH_WAIT": 20, "DRIPPER_TIMEOUT": 1.5})
-
-    assert_all_right(result.items, urls)
-    assert len(engine.engines) == 1
 
 
 def test_p20_everything_that_scrapy_sees_happens_on_the_event_loop(

@@ -1,15 +1,14 @@
-"""Crawls in real processes: how they start, stop with Ctrl-C (pitfalls 3, 4 and 5), and reject settings."""
+"""Crawls in real processes: how they start, stop with Ctrl-C (pitfalls 3 and 5), and reject settings."""
 
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,14 @@ import pytest
 import scrapy
 
 from scrapy_dripper.config import FALLBACKS
-from tests.crawl.crawling import PATIENCE, Site, page
+from tests.crawl.crawling import PATIENCE, Site
 
 ROOT = Path(__file__).parents[2]
 KINDS: dict[str, dict[str, Any]] = {"CrawlerProcess": {}, "AsyncCrawlerProcess": {}}
 if scrapy.version_info >= (2, 19):  # From then on with a download handler that every installation has.
     KINDS["reactorless"] = {"TWISTED_REACTOR_ENABLED": False}
+if find_spec("uvloop"):
+    KINDS["uvloop"] = {"ASYNCIO_EVENT_LOOP": "uvloop.Loop"}
 
 
 class Process:
@@ -116,10 +117,9 @@ def test_every_kind_of_process_works(start: Start, site: Site, kind: str) -> Non
     assert not [line for line in ours if "WARNING" in line or "ERROR" in line or "Traceback" in line]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_p03_ctrl_c_while_a_batch_waits_for_more_pages(start: Start, site: Site, kind: str) -> None:
+def test_p03_ctrl_c_while_a_batch_waits_for_more_pages(start: Start, site: Site) -> None:
     """The batch is sent before it is full, and the crawl ends normally."""
-    process = start(kind, {"DRIPPER_BATCH_WAIT": 1}, urls=site.pages(3))
+    process = start("AsyncCrawlerProcess", {"DRIPPER_BATCH_WAIT": 1}, urls=site.pages(3))
     process.wait_for("parsed", 3)
 
     process.interrupt()
@@ -129,23 +129,9 @@ def test_p03_ctrl_c_while_a_batch_waits_for_more_pages(start: Start, site: Site,
     assert all(item["markdown"] for item in process.items)
 
 
-def test_p04_ctrl_c_twice_does_not_wait_for_the_engine(start: Start, site: Site) -> None:
-    """The process ends although the engine would never answer. ``tests/faults`` covers the other kinds."""
-    process = start("AsyncCrawlerProcess", {"DRIPPER_TIMEOUT": 3600}, urls=site.pages(3), engine="hung")
-    process.wait_for("labelling")
-    process.interrupt()
-    process.wait_for("shutting down gracefully")
-
-    process.interrupt()
-
-    process.end(20)
-    assert any("forcing unclean shutdown" in line for line in process.logged)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_p05_ctrl_c_once_finishes_what_waits_and_says_how_much(start: Start, site: Site, kind: str) -> None:
+def test_p05_ctrl_c_once_finishes_what_waits_and_says_how_much(start: Start, site: Site) -> None:
     """Every downloaded page is extracted, and the log explains the delay."""
-    process = start(kind, {"DRIPPER_BATCH_SIZE": 3}, urls=site.pages(6), engine="held")
+    process = start("AsyncCrawlerProcess", {"DRIPPER_BATCH_SIZE": 3}, urls=site.pages(6), engine="held")
     process.wait_for("parsed", 6)
     process.wait_for("labelling")
     process.interrupt()
@@ -215,122 +201,3 @@ def test_a_crawl_that_cannot_work_stops_at_its_start(
     # Before 2.16, Scrapy's CrawlerProcess does not tell such an end from another.
     assert process.said == ["failed" if scrapy.version_info >= (2, 16) else "finished"]
     assert any(sentence in line for line in process.logged), "\n".join(process.logged)
-
-
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"DRIPPER_BACH_SIZE": 5}, "not a setting of scrapy-dripper; did you mean DRIPPER_BATCH_SIZE?"),
-        ({"DRIPPER_MODEL": "/no/such/folder", "DRIPPER_PROCESSES": 1}, "No tagger model in /no/such/folder"),
-    ],
-)
-def test_what_a_user_can_mend_is_one_line(start: Start, site: Site, settings: dict[str, Any], sentence: str) -> None:
-    """This holds for a process like that of ``scrapy crawl``, at its start and while its components are created."""
-    process = start("AsyncCrawlerProcess", settings, urls=site.pages(1), engine="real")
-
-    process.end()
-
-    (line,) = [line for line in process.logged if sentence in line]
-    assert "The crawl cannot start: " in line
-    assert not any("Traceback" in line for line in process.logged)
-
-
-WORKER = {"DRIPPER_PROCESSES": 1, "DRIPPER_ENGINE": "tests.crawl.engines.Truth", "DRIPPER_META_FIELD": "by"}
-needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
-
-
-def children_of(pid: int) -> list[int]:
-    """Return the running child processes of a process."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, parent = stat.read_text(encoding="ascii").rpartition(")")[2].split()[:2]
-        except OSError:
-            continue
-        if int(parent) == pid and state != "Z":
-            found.append(int(stat.parent.name))
-    return found
-
-
-def all_gone(pids: list[int], seconds: float = 5) -> bool:
-    """Wait for the end of processes."""
-    end = time.monotonic() + seconds
-    while any(Path(f"/proc/{pid}").exists() and not is_zombie(pid) for pid in pids):
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
-
-
-def is_zombie(pid: int) -> bool:
-    """Return True for a process that has ended but has not been reaped."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
-
-
-def with_a_stuck_worker(start: Start, site: Site, kind: str, timeout: float) -> tuple[Process, list[int]]:
-    """Start a crawl of six pages, one of which blocks a worker's interpreter. Return the crawl and its workers."""
-    site.routes["/page/3"] = ("text/html", page(3, "<p>HANG</p>").encode())
-    settings = {**WORKER, "DRIPPER_BATCH_SIZE": 1, "DRIPPER_TIMEOUT": timeout}
-    process = start(kind, settings, urls=site.pages(6), engine="real")
-    process.wait_for("parsed", 6)
-    process.wait_for("stuck at")
-    return process, children_of(process.popen.pid)
-
-
-@needs_proc
-@pytest.mark.parametrize(
-    ("kind", "sent"), [*((kind, signal.SIGINT) for kind in KINDS), ("CrawlerProcess", signal.SIGTERM)]
-)
-def test_stopped_while_a_worker_is_stuck(start: Start, site: Site, kind: str, sent: signal.Signals) -> None:
-    """The crawl ends normally as soon as the page times out, and every page has a result."""
-    process, pids = with_a_stuck_worker(start, site, kind, 2.5)
-
-    process.popen.send_signal(sent)
-
-    assert process.end() == 0
-    by = {item["url"].rpartition("/")[2]: item["by"] for item in process.items}
-    assert {number: one["source"] for number, one in by.items()} == {
-        **dict.fromkeys("01245", "truth"),
-        "3": "fallback:trafilatura",
-    }
-    assert by["3"]["fallback_reason"] == "timeout"
-    assert pids
-    assert all_gone(pids)
-
-
-@needs_proc
-def test_ctrl_c_twice_does_not_wait_for_a_stuck_worker(start: Start, site: Site) -> None:
-    """Both processes end, although the page would take forever. ``tests/faults`` covers the other kinds."""
-    process, pids = with_a_stuck_worker(start, site, "AsyncCrawlerProcess", 3_600)
-    process.interrupt()
-    process.wait_for("shutting down gracefully")
-
-    process.interrupt()
-
-    process.end(20)
-    assert any("forcing unclean shutdown" in line for line in process.logged)
-    assert pids
-    assert all_gone(pids)
-
-
-@needs_proc
-def test_a_manager_that_stops_all_processes_at_once(start: Start, site: Site) -> None:
-    """As with systemd and containers, other workers redo the pages in progress, and nothing is lost."""
-    for number in range(12):
-        site.routes[f"/page/{number}"] = ("text/html", page(number, "<p>PAUSE</p>").encode())
-    settings = {**WORKER, "DRIPPER_BATCH_SIZE": 4}
-    process = start("AsyncCrawlerProcess", settings, urls=site.pages(12), engine="real")
-    process.wait_for("parsed", 4)
-
-    workers = children_of(process.popen.pid)
-    for pid in (process.popen.pid, *workers):
-        os.kill(pid, signal.SIGTERM)
-
-    assert process.end() == 0
-    parsed = [line for line in process.said if line.startswith("parsed")]
-    assert len(process.items) == len(parsed) >= 4
-    assert {item["by"]["source"] for item in process.items} == {"truth"}
-    assert all_gone(workers)

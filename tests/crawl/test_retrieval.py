@@ -16,13 +16,13 @@ PAGE = b"""<!doctype html><html lang="en"><head><title>Tides</title></head><body
 <h1 id="tides">MAIN heading of tides</h1><p>MAIN text with <a href="/moon">the Moon</a>.</p>
 <h2 id="spring">MAIN part of spring tides</h2><p>MAIN text of that part, which is longer than the others are.</p>
 </main></body></html>"""
-FIELDS = {"chunks_field": "chunks", "links_field": "links", "front_matter": True, "chunk_size": 100}
-TOKENIZER = Path(__file__).parents[1] / "engines/qwen3/prepared/plain/tokenizer.json"
+FIELDS = {"chunks_field": "chunks", "links_field": "links", "markdown": {"front_matter": True}, "chunks": {"size": 100}}
+TOKENIZER = Path(__file__).parents[1] / "engines/qwen3/prepared/tokenizer.json"
 
 
 def settings(processes: int, **options: Any) -> dict[str, Any]:
     """Return the settings of a crawl with a thread or with worker processes."""
-    return workers(max(1, processes), **FIELDS, **options) | {"DRIPPER_PROCESSES": processes}
+    return workers(max(1, processes), **FIELDS | options) | {"DRIPPER_PROCESSES": processes}
 
 
 @pytest.mark.parametrize("processes", [0, 1])
@@ -60,15 +60,23 @@ def test_the_fields_of_an_item(crawl: Crawls, site: Site, processes: int) -> Non
 
 
 def test_a_request_can_have_its_own(crawl: Crawls, site: Site) -> None:
-    """It can change the size and switch off front matter, but cannot name a file to read."""
+    """It can change the size and switch off front matter."""
     site.routes["/tides"] = ("text/html", PAGE)
-    own = {"chunk_size": 500, "front_matter": False, "links_field": None, "chunk_tokenizer": "/etc/passwd"}
+    own = {"chunks": {"size": 500}, "markdown": {"front_matter": False}, "links_field": None}
     result = crawl(spider([site.url("/tides")], meta={"dripper": own}), settings(1))
     (item,) = result.items
 
     assert len(item["chunks"]) == 1
     assert item["markdown"].startswith("# MAIN heading")
     assert "links" not in item
+
+
+def test_a_request_names_no_file(crawl: Crawls, site: Site) -> None:
+    site.routes["/tides"] = ("text/html", PAGE)
+    own = {"chunks": {"tokenizer": "/etc/passwd"}}
+    result = crawl(spider([site.url("/tides")], meta={"dripper": own}), settings(1))
+
+    assert len(result.items[0]["chunks"]) == 2
     assert result.stat("meta_errors") == 1
 
 
@@ -76,8 +84,10 @@ def test_a_request_can_have_its_own(crawl: Crawls, site: Site) -> None:
 def test_tokens(crawl: Crawls, site: Site, processes: int) -> None:
     """They are counted where pages are extracted. An invalid tokenizer stops the crawl at its start."""
     site.routes["/tides"] = ("text/html", PAGE)
-    (item,) = crawl(spider([site.url("/tides")]), settings(processes, chunk_tokenizer=str(TOKENIZER))).items
+    (item,) = crawl(
+        spider([site.url("/tides")]), settings(processes, chunks={"size": 100, "tokenizer": str(TOKENIZER)})
+    ).items
     assert 0 < max(chunk["size"] for chunk in item["chunks"]) <= 100
 
-    with pytest.raises(ConfigError, match="DRIPPER_CHUNK_TOKENIZER must be the path of a tokenizer"):
-        crawl(spider([site.url("/tides")]), settings(processes, chunk_tokenizer="/nowhere.json"))
+    with pytest.raises(ConfigError, match="must be the path of a tokenizer"):
+        crawl(spider([site.url("/tides")]), settings(processes, chunks={"tokenizer": "/nowhere.json"}))

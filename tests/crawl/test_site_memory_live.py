@@ -24,7 +24,7 @@ def pages(site: Site) -> list[str]:
 
 def settings(processes: int, job: Path) -> dict[str, object]:
     return {
-        "DRIPPER_SITE_MEMORY": "on",
+        "DRIPPER_SITES": "memory",
         "DRIPPER_TEXT_FIELD": "text",
         "DRIPPER_PROCESSES": processes,
         "DRIPPER_ENGINE": "tests.crawl.engines.Truth",

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,9 @@ import scrapy
 
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.workers import pool as pools
-from scrapy_dripper.workers import shared as shared_pools
-from scrapy_dripper.workers.shared import Model
+from scrapy_dripper.workers.model import Model
 from tests.crawl.crawling import PATIENCE, Crawled, Crawls, Reactor, Site, page, spider
-from tests.crawl.test_pipeline import PIPELINE, Record, items
 from tests.engines.qwen3.fakes import PREPARED
-
-EARLY = {"DOWNLOADER_MIDDLEWARES": {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 25}}
 
 
 def workers(number: int = 1, **options: Any) -> dict[str, Any]:
@@ -53,7 +48,6 @@ def nothing_left() -> Iterator[None]:
         yield
     for process in started:
         process._popen.wait(30)
-    assert shared_pools._shared == {}
 
 
 def processes_of(result: Crawled) -> set[str]:
@@ -78,57 +72,6 @@ def test_the_add_on(crawl: Crawls, site: Site, number: int) -> None:
     assert result.stats.get("log_count/ERROR", 0) == 0
 
 
-def test_the_pipeline(crawl: Crawls, site: Site) -> None:
-    """HTML can be text or bytes."""
-    them = [
-        *({"url": f"http://x/{n}", "html": page(n)} for n in range(9)),
-        *({"url": f"http://x/{n}", "html": page(n).encode()} for n in range(9, 18)),
-    ]
-    result = crawl(items(*them), {**workers(2), **PIPELINE})
-
-    assert len(result.items) == 18
-    for item in result.items:
-        assert f"MAIN text of page {item['url'].rpartition('/')[2]}," in item["markdown"]
-
-
-def test_the_pipeline_fills_items_of_classes(crawl: Crawls, site: Site) -> None:
-    result = crawl(items(Record("http://x/1", page(1))), {**workers(), **PIPELINE, "DRIPPER_META_FIELD": None})
-    (item,) = result.items
-    assert "MAIN text of page 1," in (item.markdown or "")
-
-
-def test_the_downloader_middleware_and_callbacks(crawl: Crawls, site: Site) -> None:
-    """The callback gets the result of the early extraction, with its content list."""
-
-    async def parse(self: scrapy.Spider, response: Any) -> Any:
-        main = await Dripper.from_crawler(self.crawler).extract(response)
-        again = await Dripper.from_crawler(self.crawler).extract(response)
-        assert main is again
-        yield {"url": response.url, "text": main.text, "content": main.content[0].runs[0].text}
-
-    result = crawl(spider(site.pages(12), parse), {**workers(2), **EARLY})
-    assert len(result.items) == 12
-    for item in result.items:
-        expected = f"MAIN text of page {item['url'].rpartition('/')[2]}, which is about nothing in particular."
-        assert item["text"] == item["content"] == expected
-    assert result.stat("pages") == 12
-
-
-@pytest.mark.skipif(find_spec("scrapy_poet") is None, reason="scrapy-poet is not installed")
-def test_scrapy_poet(crawl: Crawls, site: Site) -> None:
-    from scrapy_dripper.providers import MainContent
-
-    def parse(self: scrapy.Spider, response: Any, main: MainContent) -> Any:
-        yield {"url": response.url, "markdown": main.markdown}
-
-    parse.__annotations__["main"] = MainContent
-    addons = {"scrapy_poet.Addon": 300, "scrapy_dripper.Addon": 500}
-    result = crawl(spider(site.pages(10), parse), {**workers(2), "ADDONS": addons})
-    assert len(result.items) == 10
-    for item in result.items:
-        assert f"MAIN text of page {item['url'].rpartition('/')[2]}," in item["markdown"]
-
-
 def test_the_requests_options_count(crawl: Crawls, site: Site) -> None:
     """The same batch also has pages with other options."""
     site.routes["/page/1"] = ("text/html", page(1, "<p>MAIN <a href='/a'>link</a></p>").encode())
@@ -150,20 +93,6 @@ def test_the_requests_options_count(crawl: Crawls, site: Site) -> None:
     assert "/a" not in found["drop"]
     assert "MAIN link" in found["drop"]
     assert "[1]" in found["citations"]
-
-
-def test_two_crawls_share_the_workers(crawl: Crawls, site: Site) -> None:
-    """The crawls can have other settings for pages, and no page gets into the other crawl."""
-    one, two = site.pages(20), [site.url(f"/page/other-{n}") for n in range(20)]
-    results = crawl.together(
-        (spider(one), workers(batch_size=4)), (spider(two), workers(batch_size=3, html_field=None, timeout=20))
-    )
-    for urls, result in zip((one, two), results, strict=True):
-        assert sorted(item["url"] for item in result.items) == sorted(urls)
-        for item in result.items:
-            assert f"MAIN text of page {item['url'].rpartition('/')[2]}," in item["markdown"]
-    assert ["main_html" in result.items[0] for result in results] == [True, False]
-    assert processes_of(results[0]) == processes_of(results[1])
 
 
 @contextmanager
@@ -221,10 +150,7 @@ def test_pages_that_hang_hold_nothing_up(crawl: Crawls, reactor: Reactor, site: 
     assert result.stat("workers/timeout") >= 3
 
 
-@pytest.mark.parametrize("number", [1, 2])
-def test_slow_pages_wait_for_the_others_and_not_the_others_for_them(
-    crawl: Crawls, site: Site, tmp_path: Path, number: int
-) -> None:
+def test_slow_pages_wait_for_the_others_and_not_the_others_for_them(crawl: Crawls, site: Site, tmp_path: Path) -> None:
     """Four pages are slow until all others have been extracted, including those of their batches."""
     flag, good = tmp_path / "flag", site.pages(60)
     slow = [site.url(f"/slow/{number}") for number in range(4)]
@@ -234,7 +160,7 @@ def test_slow_pages_wait_for_the_others_and_not_the_others_for_them(
 
     async def start(self: scrapy.Spider) -> Any:
         for n, url in enumerate(urls):
-            options = {"max_blocks": 1} if url in slow else {}  # which lets the fallback have them
+            options = {"limits": {"blocks": 1}} if url in slow else {}  # which lets the fallback have them
             yield scrapy.Request(url, meta={"dripper": options}, priority=-n)
 
     out: list[str] = []
@@ -247,7 +173,7 @@ def test_slow_pages_wait_for_the_others_and_not_the_others_for_them(
             return item
 
     cls = type("Slow", (scrapy.Spider,), {"name": "slow", "start": start, "parse": lambda self, r: {"url": r.url}})
-    settings = workers(number, timeout=120, fallback="tests.crawl.engines.fallback")
+    settings = workers(1, timeout=120, fallback="tests.crawl.engines.fallback")
     result = crawl(cls, {**settings, "ITEM_PIPELINES": {Pipeline: 900}})
 
     assert sorted(out[: len(good)]) == sorted(good)
@@ -256,61 +182,6 @@ def test_slow_pages_wait_for_the_others_and_not_the_others_for_them(
     assert {item["by"]["source"] for item in result.items if item["url"] in slow} == {
         "fallback:tests.crawl.engines.fallback"
     }
-
-
-def test_pages_that_hang_in_their_fallback_too(crawl: Crawls, site: Site) -> None:
-    """Their items are not changed, and the crawl ends in bounded time."""
-    urls = site.pages(12)
-    for number in (3, 8):
-        site.routes[f"/page/{number}"] = ("text/html", hanging(number, "THEN HANG"))
-    result = crawl(spider(urls), workers(timeout=1.5, fallback="tests.crawl.engines.fallback"))
-
-    found = {item["url"].rpartition("/")[2]: item for item in result.items}
-    assert len(found) == 12
-    for number, item in found.items():
-        if number in ("3", "8"):
-            assert item["by"]["source"] == "fallback:none"
-            assert item["markdown"] is None
-        else:
-            assert "MAIN text" in item["markdown"]
-    assert result.stat("pages/fallback:none") == result.stat("fallback/timeout") == 2
-
-
-def test_one_hostile_host_among_others(crawl: Crawls, site: Site) -> None:
-    """The time limit only shrinks for pages of that host."""
-    port = site.url("").rpartition(":")[2]
-    bad = [f"http://127.0.0.1:{port}/hang/{number}" for number in range(4)]
-    for number in range(4):
-        site.routes[f"/hang/{number}"] = ("text/html", hanging(number))
-    good = [f"http://localhost:{port}/page/{number}" for number in range(20)]
-    for number in range(20):
-        site.routes[f"/page/{number}"] = ("text/html", page(number, "<p>PAUSE</p>").encode())
-    result = crawl(spider([*bad, *good]), workers(timeout=2, batch_size=4))
-
-    sources = {item["url"]: item["by"]["source"] for item in result.items}
-    assert sources == {**dict.fromkeys(bad, "fallback:html"), **dict.fromkeys(good, "truth")}
-
-
-def test_a_worker_that_is_killed_again_and_again(crawl: Crawls, site: Site) -> None:
-    """Another process kills it while it works. In the end, every page has its content."""
-    urls = site.pages(30)
-    for number in range(30):
-        site.routes[f"/page/{number}"] = ("text/html", page(number, "<p>PAUSE</p>").encode())
-    killed: list[int] = []
-
-    def parse(self: scrapy.Spider, response: Any) -> Any:
-        yield {"url": response.url}
-        for shared in shared_pools._shared.values():
-            for pid in shared.pool.pids:
-                if len(killed) < 3 and pid not in killed and int(response.url.rpartition("/")[2]) % 5 == 4:
-                    killed.append(pid)
-                    os.kill(pid, 9)
-
-    result = crawl(spider(urls, parse), workers(batch_size=3))
-    assert len(result.items) == 30
-    assert [item["url"] for item in result.items if "MAIN" not in item["markdown"]] == []
-    assert killed
-    assert result.stat("fallback/worker_error") == 0
 
 
 @pytest.mark.parametrize(("encoding", "number"), [("cp1251", 0), ("koi8-r", 1), ("shift_jis", 1)])
@@ -338,7 +209,7 @@ def test_pages_are_prepared_while_the_model_reads(crawl: Crawls, site: Site, mon
         return label(model, header, parts)
 
     monkeypatch.setattr(Model, "label", paired)
-    large = {"DRIPPER_ENGINE": "qwen3", "DRIPPER_MODEL": str(PREPARED / "gqa"), "DRIPPER_TIMEOUT": 2 * PATIENCE}
+    large = {"DRIPPER_ENGINE": "qwen3", "DRIPPER_MODEL": str(PREPARED), "DRIPPER_TIMEOUT": 2 * PATIENCE}
     result = crawl(spider(site.pages(6)), workers(2, batch_size=1) | large)
 
     assert result.stat("pages/qwen3") == 6

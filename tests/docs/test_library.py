@@ -42,7 +42,7 @@ def test_every_public_name_is_documented() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["one_page.py", "extract.py"])
+@pytest.mark.parametrize("name", ["one_page.py", "extract.py", "plain_words.py"])
 def test_the_first_examples_run(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     """They print the page in Markdown."""
     runpy.run_path(str(folder / name))

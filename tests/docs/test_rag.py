@@ -59,7 +59,7 @@ def feed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert urls[0] in spider
         (folder / "spider.py").write_text(spider, encoding="utf-8")
         (folder / "settings.py").write_text(
-            snippet("# settings.py") + "SPIDER_MODULES = ['spider']\nDRIPPER_CHUNK_SIZE = 500\n", encoding="utf-8"
+            snippet("# settings.py") + "SPIDER_MODULES = ['spider']\nDRIPPER_CHUNKS = {'size': 500}\n", encoding="utf-8"
         )
         (folder / "scrapy.cfg").write_text("[settings]\ndefault = settings\n", encoding="utf-8")
         inherited = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}

@@ -15,7 +15,7 @@ from scrapy_dripper.extractor import Extractor
 
 pytest.importorskip("markdown_it", reason="the checks need the extra [evaluate]")
 
-from benchmarks.articles import PARAGRAPHS, articles, within
+from tests.structured.articles import PARAGRAPHS, articles, within
 from tests.structured.features.checks import BASE_URL, FEATURES, Feature
 
 WORDS = " ".join(PARAGRAPHS).replace(".", "").replace(",", "").split()

@@ -58,16 +58,14 @@ def values(answer: object) -> tuple[bytes, bytes, str | None, float | None, floa
     )
 
 
-def test_any_batch_and_any_number_of_threads(tagger: Tagger) -> None:
+def test_any_batch(tagger: Tagger) -> None:
     known = pages()
     alone = [values(tagger.label([page])[0]) for page in known]
     assert len({one[:2] for one in alone}) > 100
-    four = Tagger.load(Config(threads=4))
     rng = random.Random(0)
     for i in range(BATCHES):
         some = rng.choices(range(len(known)), k=rng.choice((2, 3, 8, 32)))
-        engine = four if i % 10 == 0 else tagger
-        for k, answer in zip(some, engine.label([known[k] for k in some]), strict=True):
+        for k, answer in zip(some, tagger.label([known[k] for k in some]), strict=True):
             assert values(answer) == alone[k], f"batch {i}, page {k}"
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.engines.tagger.characters import count
 from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.engines.tagger.lexicon import KEYWORDS, keywords
+from scrapy_dripper.engines.tagger.text import count
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines import runtime
 from scrapy_dripper.engines.base import Labels, ModelError
-from scrapy_dripper.engines.prepared import read_manifest
-from scrapy_dripper.engines.qwen3.prepared import Prepared
+from scrapy_dripper.engines.qwen3.folder import read_manifest
 from scrapy_dripper.engines.tagger import Tagger, model
-from scrapy_dripper.engines.tagger.decision import DecisionRule, decide, without_holes
+from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
@@ -180,29 +179,6 @@ def test_favor_changes_the_number_of_main_blocks(blocks: list[tuple[float, int]]
     assert (balanced <= complete).all()
 
 
-@pytest.mark.parametrize(
-    ("probabilities", "main", "labels"),
-    [
-        ([0.9, 0.6, 0.9], [0, 2], [0, 1, 2]),
-        ([0.9, 0.45, 0.6, 0.9], [0, 3], [0, 1, 2, 3]),
-        ([0.9, 0.3, 0.9], [0, 2], [0, 2]),  # likelier not
-        ([0.9, 0.3, 0.8, 0.9], [0, 3], [0, 3]),  # one is not
-        ([0.9, *[0.6] * 7, 0.9], [0, 8], [0, 8]),  # a part of its own
-        ([0.6, 0.9, 0.6], [1], [1]),  # at the ends the cut decides
-        ([0.6, 0.6], [], []),
-    ],
-)
-def test_likely_blocks_between_main_blocks_become_main(
-    probabilities: list[float], main: list[int], labels: list[int]
-) -> None:
-    chosen = np.zeros(len(probabilities), dtype=np.bool_)
-    chosen[main] = True
-
-    found = without_holes(np.array(probabilities, dtype=np.float32), chosen)
-
-    assert np.flatnonzero(found).tolist() == labels
-
-
 def test_favor_on_real_pages() -> None:
     """From precision to recall, more and more text is extracted from the same pages."""
     folder = Path(__file__).parents[2] / "example_project" / "example" / "website" / "pages"
@@ -235,4 +211,4 @@ def test_label_answers_every_page() -> None:
 def test_a_tagger_for_another_engine_says_which_engine_it_is_for(folder: Path) -> None:
     """A missing DRIPPER_ENGINE is the usual mistake, in both directions."""
     with pytest.raises(ModelError, match="is a model for the engine 'tagger': set DRIPPER_ENGINE to 'tagger'"):
-        read_manifest(Prepared, folder)
+        read_manifest(folder)

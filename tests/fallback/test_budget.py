@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scrapy_dripper import Document
 from scrapy_dripper.config import Config
 from scrapy_dripper.fallback import fill_shell, shell
-from scrapy_dripper.fallback.budget import MOST_CHARACTERS, Budget
+from scrapy_dripper.fallback.shell import MOST_CHARACTERS, Budget
 from scrapy_dripper.metadata import read_metadata
 from scrapy_dripper.output import write_html
 from scrapy_dripper.page.parse import parse

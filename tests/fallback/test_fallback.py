@@ -255,16 +255,16 @@ def test_callable_gets_decoded_text_up_to_the_limit() -> None:
         seen.append(html)
         return "<p>x</p>"
 
-    result = run(("ж" * 100).encode("utf-8"), fallback=look, max_bytes=21)
+    result = run(("ж" * 100).encode("utf-8"), fallback=look, limits={"bytes": 21})
     assert seen == ["ж" * 10]
     assert result.truncated
-    assert not run("ж" * 20, fallback=look, max_bytes=21).truncated
+    assert not run("ж" * 20, fallback=look, limits={"bytes": 21}).truncated
 
 
 def test_an_extraction_of_a_cut_page_is_truncated() -> None:
     """Any result of a callable is marked as truncated if the page was."""
-    assert run("<p>x</p>" * 10, fallback=to_extraction, max_bytes=21).truncated
-    assert not run("<p>x</p>", fallback=to_extraction, max_bytes=21).truncated
+    assert run("<p>x</p>" * 10, fallback=to_extraction, limits={"bytes": 21}).truncated
+    assert not run("<p>x</p>", fallback=to_extraction, limits={"bytes": 21}).truncated
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import sqrt
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +16,7 @@ from lxml.html import HtmlElement
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.fallback import fall_back
-from scrapy_dripper.fallback.r4 import Elements, by_r4, chosen, main_nodes, word_ratios
-from scrapy_dripper.page import Page
-from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.fallback.methods import Elements, by_r4, main_elements, word_ratios
 from scrapy_dripper.page.parse import parse
 
 SENTENCE = "The tide comes in twice a day, and every sandcastle on this beach has to reckon with that. "
@@ -29,10 +29,6 @@ PAGE = f"""<html><head><title>Tides</title></head><body><div class="top"><ul>{ME
 
 def extracted(html: str) -> Extraction:
     return fall_back(Document(html, "http://example.com/"), Config(fallback="r4"), FallbackReason.ENGINE_ERROR)
-
-
-def page_of(html: str) -> Page:
-    return cut(parse(html))
 
 
 # ---------------------------------------------------------------------------- the paper, word by word
@@ -171,9 +167,8 @@ def test_algorithms_1_to_5(forest: list[tuple[str, str, list[tuple[str, str, lis
     number = {node: i for i, node in enumerate(nodes)}
     parent = np.array([-1, *(number[node.getparent()] for node in nodes[1:])])
     end = np.array([i + sum(1 for _ in node.iter()) for i, node in enumerate(nodes)])
-    texts = [(node.text or "", node.tail or "") for node in nodes]
 
-    main = chosen(Elements.of([str(node.tag) for node in nodes], texts, parent, end), paper=True)
+    main = main_elements(Elements(nodes, parent, end), paper=True)
 
     assert {node for node, is_main in zip(nodes, main, strict=True) if is_main} == the_paper(body)
 
@@ -226,11 +221,9 @@ def test_a_hundred_thousand_elements(shape: str) -> None:
         parent, end = np.where(i > 0, 0, -1), np.where(i > 0, i + 1, m)
     else:
         parent, end = np.where(i % 2, i - 1, np.maximum(i - 2, -1)), np.where(i % 2, i + 1, m)
-    texts = [("some words of a page", "")] * m
+    nodes: list[Any] = [SimpleNamespace(tag=tag, text="some words", tail="") for tag in ("body", *["div"] * (m - 1))]
 
-    main = chosen(Elements.of(["body", *["div"] * (m - 1)], texts, parent, end))
-
-    assert main.any()
+    assert main_elements(Elements(nodes, parent, end)).any()
 
 
 # ---------------------------------------------------------------------------- pages
@@ -298,9 +291,6 @@ def test_a_page_without_text(html: str) -> None:
 
 def test_a_page_of_headings_has_no_candidates() -> None:
     """Their elements are never the root of main content."""
-    page = page_of("<body><h1>Tides</h1><h2>Sand</h2></body>")
-
-    assert not main_nodes(page).any()
     assert extracted("<body><h1>Tides</h1><h2>Sand</h2></body>").is_empty
 
 

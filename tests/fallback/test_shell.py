@@ -211,11 +211,12 @@ def test_a_crawl_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import MemoryStatsCollector
 
+    from scrapy_dripper.crawl.report import Report
     from scrapy_dripper.crawl.stats import CrawlStats
 
     crawler = Crawler(Spider, {"TELNETCONSOLE_ENABLED": False})
     crawler.stats = MemoryStatsCollector(crawler)
-    stats = CrawlStats(crawler)
+    stats = CrawlStats(crawler, Report(Config()))
     found = Extractor().extract([Document(shell(), URL)])[0]
     with caplog.at_level(logging.WARNING):
         stats.page(found)

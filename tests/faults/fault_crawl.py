@@ -86,10 +86,7 @@ SETTINGS = {
 DOORS: dict[str, dict[str, Any]] = {
     "middleware": {},
     "pipeline": {"ADDONS": {}, "ITEM_PIPELINES": {"scrapy_dripper.pipelines.DripperPipeline": 300}},
-    "callback": {
-        "ADDONS": {},
-        "DOWNLOADER_MIDDLEWARES": {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 25},
-    },
+    "callback": {"ADDONS": {}},
 }
 
 

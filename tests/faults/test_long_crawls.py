@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 from tests.faults.fault_site import kind_of, pages_of
 from tests.faults.harness import Crawl
 
@@ -35,17 +33,15 @@ SPIDER = {
     "stop_fail": [60, 18],
 }
 ENGINE = {"raise": [60, 20], "nan": [60, 22], "die": [1000, 104]}
-EARLY = {"scrapy_dripper.downloadermiddlewares.DripperDownloaderMiddleware": 25}
 
 
-@pytest.mark.parametrize("processes", [0, 2])
-def test_everything_at_once(crawl: Crawl, pages: int, processes: int) -> None:
+def test_everything_at_once(crawl: Crawl, pages: int) -> None:
     """Redirects and their loops, retries, huge headers, silence, callbacks that raise, dropped items ..."""
     every = range(pages + pages // 5)
     books = crawl(
-        f"everything at once{f', workers: {processes}' * bool(processes)}",
+        "everything at once, workers: 2",
         process="CrawlerProcess",
-        processes=processes,
+        processes=2,
         pages=len(every),
         site=SITE,
         spider=SPIDER,
@@ -89,7 +85,7 @@ def test_pages_from_a_cache_and_one_response_for_two_requests(crawl: Crawl, page
         settings={
             "HTTPCACHE_ENABLED": True,
             "HTTPCACHE_DIR": str(tmp_path / "cache"),
-            "DOWNLOADER_MIDDLEWARES": {**EARLY, "tests.faults.fault_crawl.Twice": 890},
+            "DOWNLOADER_MIDDLEWARES": {"tests.faults.fault_crawl.Twice": 890},
         },
     )
 
@@ -98,21 +94,3 @@ def test_pages_from_a_cache_and_one_response_for_two_requests(crawl: Crawl, page
     assert books.injected("twice")
     assert books.stats["httpcache/hit"] > 0
     assert set(books.by.values()) == {("rules", None)}
-
-
-@pytest.mark.parametrize("processes", [0, 2])
-def test_pages_that_were_begun_early_and_that_nobody_asks_for(crawl: Crawl, pages: int, processes: int) -> None:
-    """Those done by the end of the crawl count as pages, the others as cancelled."""
-    books = crawl(
-        f"no items, pages begun early{f', workers: {processes}' * bool(processes)}",
-        processes=processes,
-        spider={"none": [1, 0]},
-        faults={"sleep": [10**9, pages + 35]},  # those after it fit into two batches: none is held back
-        seconds=600,
-        settings={"DOWNLOADER_MIDDLEWARES": EARLY, "DRIPPER_TIMEOUT": 3600},
-    )
-
-    assert books.stat("pages") + books.stat("cancelled") == pages + 50
-    assert books.stat("cancelled") > 0
-    books.ledger["asked"] = pages + 50
-    books.balance()

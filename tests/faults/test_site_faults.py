@@ -28,7 +28,6 @@ BROKEN = {
     ("keep", "engine", "process", "door", "processes"),
     [
         (False, "tagger", "AsyncCrawlerProcess", "middleware", 0),
-        (True, "rules", "reactorless", "pipeline", 0),
         (True, "tagger", "reactorless", "middleware", 1),
     ],
 )

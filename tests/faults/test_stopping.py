@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +19,10 @@ def workers(processes: int) -> str:
 @pytest.mark.parametrize(
     ("name", "door", "process", "processes"),
     [
-        ("ITEMCOUNT", "middleware", "AsyncCrawlerProcess", 0),
-        ("PAGECOUNT", "callback", "CrawlerProcess", 0),
-        ("TIMEOUT", "pipeline", "AsyncCrawlerProcess", 0),
         ("ERRORCOUNT", "middleware", "reactorless", 0),
         ("ITEMCOUNT", "pipeline", "reactorless", 1),
         ("PAGECOUNT", "middleware", "AsyncCrawlerProcess", 2),
         ("TIMEOUT", "callback", "CrawlerProcess", 1),
-        ("ERRORCOUNT", "middleware", "CrawlerProcess", 2),
     ],
 )
 def test_closespider_within_a_batch(
@@ -63,10 +58,8 @@ def test_closespider_within_a_batch(
 @pytest.mark.parametrize(
     ("name", "door", "process", "processes"),
     [
-        ("SIGTERM", "callback", "AsyncCrawlerProcess", 0),
         ("SIGINT", "pipeline", "reactorless", 0),
         ("SIGTERM", "middleware", "CrawlerProcess", 1),
-        ("SIGINT", "callback", "AsyncCrawlerProcess", 2),
     ],
 )
 def test_one_signal_within_a_batch(
@@ -111,7 +104,7 @@ def test_one_signal_while_workers_are_stuck(crawl: Crawl, pages: int) -> None:
     assert set(books.group("pages")) == {"rules", "fallback:html"}
 
 
-@pytest.mark.parametrize(("process", "processes"), [*product(("CrawlerProcess", "reactorless"), (0, 2))])
+@pytest.mark.parametrize(("process", "processes"), [("CrawlerProcess", 0), ("reactorless", 2)])
 def test_two_signals_while_the_engine_hangs(crawl: Crawl, pages: int, process: str, processes: int) -> None:
     """The process ends though the engine never answers; the items so far came out once and are right."""
     books = crawl(
@@ -134,33 +127,31 @@ def test_two_signals_while_the_engine_hangs(crawl: Crawl, pages: int, process: s
     assert len(books.by) <= done
 
 
-@pytest.mark.parametrize("stuck", [False, True])
-def test_a_crawl_that_is_killed(crawls: Any, pages: int, stuck: bool) -> None:
+def test_a_crawl_that_is_killed(crawls: Any, pages: int) -> None:
     """Its workers end with it, even those that hold the GIL."""
     crawls(
-        f"kill -9 of the crawl{', 2 workers hang' * stuck}",
+        "kill -9 of the crawl, 2 workers hang",
         processes=2,
         signals=["SIGKILL"],
-        stuck=stuck,
+        stuck=True,
         pages=100 * pages,
         settings={"DRIPPER_TIMEOUT": 3600},
     )
 
 
-@pytest.mark.parametrize("processes", [0, 2])
-def test_a_job_that_is_paused_and_resumed(crawl: Crawl, pages: int, tmp_path: Path, processes: int) -> None:
+def test_a_job_that_is_paused_and_resumed(crawl: Crawl, pages: int, tmp_path: Path) -> None:
     """Both runs together yield every page of the site exactly once, with its own content."""
     site = 50 * (pages // 20)
     job = {
         "process": "CrawlerProcess",
         "lists": True,
-        "processes": processes,
+        "processes": 2,
         "pages": site,
         "settings": {"JOBDIR": str(tmp_path / "job"), "DRIPPER_BATCH_SIZE": 30},
     }
 
-    paused = crawl(f"JOBDIR, paused by SIGINT{workers(processes)}", **job, signals=["SIGINT"])
-    resumed = crawl(f"JOBDIR, resumed{workers(processes)}", **job, at=1_000_000)
+    paused = crawl("JOBDIR, paused by SIGINT, workers: 2", **job, signals=["SIGINT"])
+    resumed = crawl("JOBDIR, resumed, workers: 2", **job, at=1_000_000)
 
     paused.balance(complete=False)
     resumed.balance(complete=False)

@@ -77,7 +77,6 @@ def test_an_engine_that_fails_now_and_then(
 @pytest.mark.parametrize(
     ("kind", "fallback", "reason", "every"),
     [
-        ("nan", "trafilatura", "engine_error", 1),
         ("os_exit", "html", "worker_error", 33),
         ("spin", "none", "timeout", 50),
     ],
@@ -100,13 +99,11 @@ def test_an_engine_that_always_fails(
     assert set(books.by.values()) == {(f"fallback:{fallback}", reason)}
 
 
-@pytest.mark.parametrize(("door", "processes"), [("callback", 1), ("middleware", 2)])
-def test_workers_that_are_killed(crawl: Crawl, pages: int, door: str, processes: int) -> None:
+def test_workers_that_are_killed(crawl: Crawl, pages: int) -> None:
     """The system kills one now and then: its pages are tried again, and fall back only if they are hit twice."""
     books = crawl(
-        f"a worker is killed -9 again and again, {door}, workers: {processes}",
-        door=door,
-        processes=processes,
+        "a worker is killed -9 again and again, workers: 2",
+        processes=2,
         kill_worker=max(1, pages // 20),
     )
 
@@ -224,17 +221,17 @@ def test_an_engine_that_keeps_memory(crawl: Crawl, pages: int) -> None:
 
 
 def test_three_crawls_in_one_process(crawls: Any, pages: int) -> None:
-    """Two share their workers, and one has its own, which die: the other two are not affected."""
+    """Each has its own workers, and those of one die: the other two are not affected."""
     failing = {"os_exit": [400, 50], "raise": [20, 3]}
     books = crawls(
-        "three crawls in a process, workers: 2 and 2",
+        "three crawls in a process, workers: 2 each",
         process="CrawlerProcess",
         processes=2,
         settings={"DRIPPER_TIMEOUT": 30},
         crawls=[
-            {"name": "fails", "faults": failing, "own": {"DRIPPER_MODEL": "fails"}},
-            {"name": "good", "own": {"DRIPPER_MODEL": "good"}},
-            {"name": "no_items", "spider": {"none": [1, 0]}, "own": {"DRIPPER_MODEL": "good"}},
+            {"name": "fails", "faults": failing},
+            {"name": "good"},
+            {"name": "no_items", "spider": {"none": [1, 0]}},
         ],
     )
 
@@ -244,23 +241,3 @@ def test_three_crawls_in_one_process(crawls: Any, pages: int) -> None:
     check(books["fails"], failing, pages)
     assert books["good"].group("pages") == {"rules": pages + 50}
     assert not [name for name in books["no_items"].stats if name.startswith("dripper/")]
-
-
-def test_two_crawls_that_share_workers(crawls: Any, pages: int) -> None:
-    """Pages of one crawl kill workers that the other uses too; the other's pages are not affected."""
-    failing = {"os_exit": [10**6, 100], "segfault": [10**6, 60], "sleep": [10**6, 20]}
-    books = crawls(
-        "two crawls with the same workers: 2",
-        process="CrawlerProcess",
-        processes=2,
-        faults=failing,
-        seconds=3600,
-        settings={"DRIPPER_TIMEOUT": 3},
-        crawls=[{"name": "fails"}, {"name": "good", "first": 1000}],
-    )
-
-    for one in books.values():
-        one.balance()
-        one.balance_items()
-    assert books["fails"].group("fallback") == {"worker_error": 2, "timeout": 1}
-    assert books["good"].group("pages") == {"rules": pages + 50}

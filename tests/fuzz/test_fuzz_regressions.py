@@ -15,14 +15,12 @@ PAGES = sorted(Path(__file__).with_name("regressions").glob("*.html"))
 CASES = {
     **{f"{engine}-{seed}": Case("", engine=engine, seed=seed) for engine in ("random", "v1.0") for seed in (0, 1, 3)},
     "tagger": Case("", engine="tagger"),
-    "html2text": Case("", config=config(markdown="html2text")),
-    "html2text-all": Case("", config=config(markdown="html2text", links="drop"), seed=16),
-    "citations": Case("", config=config(links="citations", complex_tables="linear"), seed=16),
-    "no-images": Case("", config=config(content_types=("title", "paragraph", "code", "table", "list", "quote"))),
+    "citations": Case("", config=config(markdown={"links": "citations", "tables": "linear"}), seed=16),
+    "no-images": Case("", config=config(markdown={"types": ("title", "paragraph", "code", "table", "list", "quote")})),
     "trafilatura": Case("", engine="failing", config=config(fallback="trafilatura")),
     "metadata": Case("", config=config(metadata_field="about")),
-    "one-block": Case("", config=config(max_blocks=1, oversize="truncate")),
-    "oversize": Case("", config=config(max_bytes=30, fallback="html")),
+    "one-block": Case("", config=config(limits={"blocks": 1}, oversize="truncate")),
+    "oversize": Case("", config=config(limits={"bytes": 30}, fallback="html")),
     "no-url": Case("", url=""),
 }
 

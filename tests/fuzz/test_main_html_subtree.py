@@ -15,11 +15,11 @@ from lxml import etree
 from fuzz.checks import is_part, source_text, visible_text
 from fuzz.mutate import ATTRIBUTES, SNIPPETS, TAGS
 from fuzz.safety import unsafe_html
-from scrapy_dripper.output.hidden import hidden_nodes
+from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.output.main_html import main_html, main_tree
 from scrapy_dripper.page import Page
+from scrapy_dripper.page.hidden import hidden_nodes
 from scrapy_dripper.page.parse import parse
-from scrapy_dripper.page.profiles import PROFILES
 
 NUMBER = "data-n"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import re
 import sys
 from pathlib import Path
@@ -15,8 +14,12 @@ import pytest
 from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import Engine, Limits
+from scrapy_dripper.extraction import Document
 from scrapy_dripper.fallback import fallback
 from scrapy_dripper.inspection import look as look_module
+from scrapy_dripper.workshop.annotation.pages import sheet
+from scrapy_dripper.workshop.annotation.prompt import prompt_hash
+from scrapy_dripper.workshop.annotation.store import task_of
 from tests.inspection.conftest import PAGE, Inspect, data_of
 
 
@@ -51,15 +54,12 @@ def test_the_file_holds_every_form_of_the_output(inspected: Inspect) -> None:
     assert [what for what, _ in data["timings"]][-1].startswith("Trafilatura")
 
 
-def test_what_can_be_exported_is_the_task_of_annotate(inspected: Inspect, tmp_path: Path) -> None:
-    """The inspector and `annotate --write-tasks` give the same task for a page."""
+def test_what_can_be_exported_is_a_task_of_annotate(inspected: Inspect) -> None:
+    """Its labels are for exactly these blocks."""
     data = data_of(inspected())
 
-    assert main(["annotate", str(tmp_path / "page.html"), "--write-tasks", str(tmp_path / "tasks")]) == 0
-    (task,) = (tmp_path / "tasks").glob("*.task.txt")
-    line = re.search(r"^task: (.*)$", task.read_text(encoding="utf-8"), re.M)
-    assert line is not None
-    assert data["task"] == json.loads(line[1])
+    page = sheet(Document(PAGE, data["task"]["url"]), "page.html", "page")
+    assert data["task"] == task_of(page, prompt_hash())
 
 
 def test_labels_of_other_blocks_than_those_of_annotate_cannot_be_exported(inspected: Inspect) -> None:

@@ -11,17 +11,18 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
+import numpy as np
 import pytest
 from lxml import etree
 
 from scrapy_dripper import Document, Extractor
+from scrapy_dripper.choose import duplicates, headline
+from scrapy_dripper.choose.class_names import Names
+from scrapy_dripper.choose.given import Given
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines import headline
-from scrapy_dripper.engines.tagger import twins
-from scrapy_dripper.engines.tagger.class_names import Names
 from scrapy_dripper.extraction import Extraction, FallbackReason
 from scrapy_dripper.fallback import shell, trafilatura_output
-from scrapy_dripper.fallback.budget import Budget
+from scrapy_dripper.fallback.shell import Budget
 from scrapy_dripper.fallback.trafilatura_output import MAX_PARAGRAPHS
 from scrapy_dripper.fallback.trees import MAX_DEPTH, limited_tree
 from scrapy_dripper.output import inline, inline_tags
@@ -69,7 +70,7 @@ def _fall_back(page: str) -> Extraction:
 
 @pytest.fixture(scope="module")
 def extractor() -> Extractor:
-    return Extractor(Config(processes=0, fallback="empty", max_output=10_000), engine=FakeEngine())
+    return Extractor(Config(processes=0, fallback="empty", limits={"output": 10_000}), engine=FakeEngine())
 
 
 @pytest.mark.parametrize("name", READ)
@@ -127,7 +128,9 @@ def test_elements_for_screens() -> None:
     def lines_of(n: int) -> int:
         page = cut(parse("<div class=mobile>" * n + "".join(f"<p>w{i}" for i in range(2 * n))))
         names = Names(page.tree.names)
-        return _lines(lambda: list(twins._other_screens(page, [0.5] * len(page.blocks), names)))
+        p = [0.5] * len(page.blocks)
+        given = Given(page, np.array(p, dtype=np.float32))
+        return _lines(lambda: list(duplicates._other_screens(given, p, names)))
 
     assert lines_of(440) <= 2.5 * lines_of(220)
 

@@ -56,7 +56,7 @@ def test_trafilatura_does_not_remember_long_lines(monkeypatch: pytest.MonkeyPatc
     """Its caches hold a thousand lines of any length. They are cleared from time to time."""
     monkeypatch.setattr(trafilatura_output, "BETWEEN_RESETS", 500_000)
     monkeypatch.setattr(trafilatura_output, "_seen", 0)  # regardless of the pages of other tests
-    extractor = Extractor(Config(max_blocks=1), engine=FakeEngine())
+    extractor = Extractor(Config(limits={"blocks": 1}), engine=FakeEngine())
 
     def extract(number: int) -> None:
         line = f"{number} " + SENTENCE * 1_500

@@ -51,7 +51,7 @@ def test_no_text_is_too_odd(text: str) -> None:
 def test_a_page_that_declares_no_language_has_that_of_its_main_content() -> None:
     html = "<title>Die Flut</title><nav><a href=/>Home</a></nav><h1>Die Flut</h1><p>{}</p><p>{}</p>"
     page = html.format(TEXTS["de"], "Ende. ".join([TEXTS["de"]] * 3))
-    extractor = Extractor(Config(metadata=True))
+    extractor = Extractor(Config(metadata_field="metadata"))
 
     found, declared = extractor.extract([page, "<html lang=nl>" + page])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from typing import Any
 
@@ -9,10 +10,13 @@ import pytest
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Breadcrumb, Document, Metadata
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.metadata.read import best_title
 from scrapy_dripper.page import metadata_of, read
 from scrapy_dripper.page.parse import parse
 
 URL = "https://example.org/news/1"
+LATER = (dt.date.today() + dt.timedelta(days=40)).isoformat()
 
 
 def about(head: str = "", body: str = "<p>Text.</p>", url: str = URL) -> Metadata:
@@ -27,7 +31,7 @@ def ld(*values: Any) -> str:
 def test_a_page_has_its_metadata_on_request() -> None:
     """It is read before the head and the scripts are removed from the tree."""
     document = Document("<title>Tides</title><script type=application/ld+json>{}</script><h1>Tides</h1><p>Text.", URL)
-    found = read(document, Config(metadata=True)).metadata
+    found = read(document, Config(metadata_field="metadata")).metadata
     assert found is not None
     assert found.title == "Tides"
     assert read(document, Config()).metadata is None
@@ -46,6 +50,66 @@ def test_plain_values_and_back() -> None:
 def test_no_control_characters() -> None:
     found = Metadata("a\x1bb", ("c\x1bd",), breadcrumbs=(Breadcrumb("e\x1bf"),))
     assert "\x1b" not in json.dumps(found.as_dict(), ensure_ascii=False).replace("\\u001b", "\x1b")
+
+
+# ---------------------------------------------------------------------- titles
+@pytest.mark.parametrize(
+    ("headings", "below", "names", "site", "expected"),
+    [
+        (["Tides"], [], ["Tides | Sand"], "Sand", "Tides"),
+        (["Sand", "Tides"], [], ["Tides | Sand"], "Sand", "Tides"),
+        (["Sand"], ["Tides", "More"], ["Tides - Sand"], "Sand", "Tides"),
+        (["Sand"], [], ["Tides - Sand"], "Sand", "Tides"),
+        (["Sand Daily"], [], ["Tides - Sand Daily"], "", "Tides"),
+        ([], [], ["Tides: a story | The Sand Daily"], "The Sand Daily", "Tides: a story"),
+        ([], [], ["Sand Daily » Tides"], "sand daily", "Tides"),
+        ([], [], ["Tides - and their moon"], "Sand", "Tides - and their moon"),
+        (["The tide comes in twice a day"], [], ["Tide comes in twice a day"], "", "The tide comes in twice a day"),
+        (["Subscribe", "Tides of the year"], [], ["Tides of the year"], "", "Tides of the year"),
+        (["Subscribe", "Follow"], [], ["Tides of the year"], "", "Tides of the year"),
+        (["Sea and sand"], [], ["Tides"], "", "Sea and sand"),
+        (["Sand"], [], [], "Sand", "Sand"),
+        (["x" * 1_000], [], ["Tides"], "", "Tides"),
+        ([], [], [], "", ""),
+    ],
+)
+def test_title(headings: list[str], below: list[str], names: list[str], site: str, expected: str) -> None:
+    assert best_title(headings, below, names, site, "www.sanddaily.example") == expected
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "Rope &amp; knots",
+        'Rope &amp; knots<a class="headerlink" href="#rope" title="Link to this heading">¶</a>',
+        'Rope &amp; knots <a class="x" href="#rope">#</a>',
+        '<a href="#rope" aria-hidden="true">#</a> Rope &amp; knots',
+        'Rope &amp; knots<a href="#rope">\u200b</a>',
+        "Rope &amp; kn\xadots\u200b",
+        'Rope &amp; knots<a href="#rope"><span>Permalink to this headline</span></a>',
+        'Rope &amp; knots<span class="mw-editsection">[<a href="/edit">edit</a>]</span>',
+        "Rope &amp; knots [ edit | edit source ]",
+        "Rope &amp; knots [Bearbeiten]",
+        "# Rope &amp; knots #",
+        '<a class="anchor" href="#rope">Rope &amp; knots</a>',
+    ],
+)
+def test_a_title_has_no_signs_of_links_to_it(heading: str) -> None:
+    assert (
+        about("<title>Rope &amp; knots \xb6 - Harbour</title>", f"<h1>{heading}</h1><p>Text.").title == "Rope & knots"
+    )
+
+
+@pytest.mark.parametrize("heading", ["Learning C#", "§ 12 The name", "# 1 in the charts", "[edit]", "Array[int]"])
+def test_a_title_keeps_what_belongs_to_it(heading: str) -> None:
+    assert about("", f"<h1>{heading}</h1><p>Text.").title == heading
+
+
+def test_no_form_of_an_extraction_has_the_sign() -> None:
+    page = f"<title>Knots\xb6</title><h1>Knots<a href='#k'>\xb6</a></h1><p>{'Tie the rope to the ring. ' * 30}</p>"
+    (found,) = Extractor(Config(metadata=True, front_matter=True)).extract([Document(page, URL)])
+    assert found.title == "Knots"
+    assert "\xb6" not in (found.markdown or "")
 
 
 # ---------------------------------------------------------------------- authors
@@ -79,6 +143,38 @@ def test_commenters_are_not_authors() -> None:
     body = '<div class="comments"><p class="comment"><b class="author">Ann Bell</b> Nice.</p></div>'
     review = '<div itemprop="review"><span itemprop="author">Bo Chan</span></div>'
     assert about("", body + review).authors == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("<p>By Ann Bell</p>", ("Ann Bell",)),
+        ("<div>Posted on October 3, 2025 by <a href=/u/reed7>reed7</a> in Tides</div>", ("reed7",)),
+        ("<p>Von Anna Maier, 3. März 2026</p>", ("Anna Maier",)),
+        ("<p>By <a href=/ann>Ann Bell</a>, Staff Writer</p>", ("Ann Bell",)),
+        ("<p><span>By</span> <a href=/ann>Ann Bell</a> and <a href=/bo>Bo Chan</a></p>", ("Ann Bell", "Bo Chan")),
+        ("<div><span>3 March 2026</span> by <b>Ann van Bell</b></div>", ("Ann van Bell",)),
+        ("<p>By the time that the tide came in, all had left.</p>", ()),
+        ("<p>By night</p>", ()),
+        ("<p>Tides are caused by The Moon And Sun of our days, and they are said to be the strongest of all.</p>",
+         ()),
+        ("<div class=comment><p>By Ann Bell</p></div>", ()),
+    ],
+    ids=range(10),
+)  # fmt: skip
+def test_a_line_beside_the_headline_names_authors(line: str, expected: tuple[str, ...]) -> None:
+    """No class says that it is a byline."""
+    assert about("", f"<article><h1>Tides</h1>{line}<p>The sea came in at noon.</p></article>").authors == expected
+
+
+def test_a_forum_says_more_of_an_author_than_the_name() -> None:
+    post = '<div class="post-author"><a href="/u/7">reed7</a><dl><dt>Posts:</dt><dd>120</dd><dt>Joined</dt></dl></div>'
+    assert about("", f"<h1>Tides</h1><article>{post}<p>When is low water?</p></article>").authors == ("reed7",)
+
+
+def test_a_thing_is_not_written_by_its_brand() -> None:
+    body = "<h1>Oak table</h1><p>by <a href=/brand>North Sea Tables</a></p>"
+    assert about(ld({"@type": "Product", "name": "Oak table"}), body).authors == ()
 
 
 def test_a_list_of_articles_has_no_author() -> None:
@@ -132,6 +228,23 @@ def test_a_page_that_was_published_again(modified: str, published: str) -> None:
 
 def test_the_last_change_is_the_date_if_no_other_is_known() -> None:
     assert about('<meta property="article:modified_time" content="2024-05-07T01:02:03Z">').date == "2024-05-07"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        f"<time datetime='{LATER}'>{LATER}</time>",
+        f"<p class=date>{LATER}</p>",
+        "<div class='event-card'><time datetime='2024-05-06'>6 May</time></div>",
+        "<div itemtype='https://schema.org/Event'><time itemprop=startDate datetime=2024-05-06>6 May</time></div>",
+    ],
+)
+def test_the_date_of_an_event_is_not_that_of_the_page(event: str) -> None:
+    assert about("", f"<h1>Regatta</h1>{event}<p>Come and see.</p>").date is None
+
+
+def test_a_date_in_the_future_is_not_a_date_of_publication() -> None:
+    assert about(ld({"@type": "Article", "datePublished": LATER}), f"<h1>Regatta</h1><p>{LATER}").date is None
 
 
 # ---------------------------------------------------------------------- breadcrumbs
@@ -213,6 +326,28 @@ def test_canonical(head: str, expected: str | None) -> None:
 )
 def test_image(head: str) -> None:
     assert about(head).image == "https://example.org/tide.png"
+
+
+@pytest.mark.parametrize(
+    ("pictures", "found"),
+    [
+        ('<img src="/tide.png" width="640" height="400">', True),
+        ('<img src="/me.png" width="64"><figure><img src="/tide.png"></figure>', True),
+        ('<img src="/logo.png" width="900"><picture><img src="/tide.png"></picture>', True),
+        ('<div class="avatar"><img src="/me.png" width="400"></div><img src="/tide.png" width="400">', True),
+        ('<img src="data:image/png;base64,x" data-src="/tide.png" width="800">', True),
+        ('<img srcset="/small.png 200w, /tide.png 1200w" sizes="100vw">', True),
+        ('<figure><img src="/icon-tide.png"></figure>', False),
+        ('<figure><img src="/tide.png" width="80"></figure>', False),
+        ('<img src="/tide.png">', False),
+    ],
+    ids=range(9),
+)
+def test_the_lead_picture_where_no_image_is_declared(pictures: str, found: bool) -> None:
+    """It is the first large picture of the article."""
+    outside = '<img src="/banner.png" width="1200"><article>'
+    image = about("", f"{outside}<h1>Tides</h1>{pictures}<p>The sea came in.</p></article>").image
+    assert image == ("https://example.org/tide.png" if found else None)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from hypothesis import given
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Extraction, FallbackReason
-from scrapy_dripper.output.bounds import LEAST, Allowance, TooLongError, most_chars
-from scrapy_dripper.output.content_json import to_json, weigh
+from scrapy_dripper.output.bounds import LEAST, most_chars
+from scrapy_dripper.output.content_json import length, to_json
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.items import Cell, Paragraph, Table, Text
 from scrapy_dripper.output.markdown import markdown
@@ -25,7 +25,7 @@ from tests.output.test_markdown_properties import pages
 from tests.security.checks import Silent
 
 URL = "https://example.org/" + "path/" * 300
-FACTOR = Config().max_output
+FACTOR = Config().limits.output
 
 _quotes = "<blockquote>" * 10
 PAGES = {
@@ -48,9 +48,8 @@ PAGES = {
 }
 WAYS: dict[str, dict[str, Any]] = {
     "all main": {},
-    "linear": {"complex_tables": "linear", "links": "citations"},
-    "html2text": {"markdown": "html2text"},
-    "truncate": {"oversize": "truncate", "complex_tables": "linear"},
+    "linear": {"markdown": {"tables": "linear", "links": "citations"}},
+    "truncate": {"oversize": "truncate", "markdown": {"tables": "linear"}},
     "html": {"fallback": "html"},
     "trafilatura": {"fallback": "trafilatura"},
 }
@@ -99,7 +98,7 @@ def test_the_error_names_the_setting_that_is_exceeded() -> None:
     assert found.fallback_reason is FallbackReason.OVERSIZE
     assert found.error == (
         f"the content list would have over {20 * len(page):,} characters: "
-        f"DRIPPER_MAX_OUTPUT = 20 times the {len(page):,} of the page"
+        f'DRIPPER_LIMITS["output"] = 20 times the {len(page):,} of the page'
     )
     assert found.truncated
     assert found.markdown
@@ -118,20 +117,20 @@ def test_oversize_output_can_be_cut() -> None:
 def test_output_that_cannot_be_cut_is_empty() -> None:
     """The extraction has the reason. A single text cannot be divided further."""
     page = f"<table><tr><th rowspan=2>a<th>b<tr><td>{'$' * 5_000}</table>"
-    (found,) = Extractor(Config(oversize="truncate", max_output=1, fallback="empty"), engine=FakeEngine()).extract(
-        [page]
-    )
+    (found,) = Extractor(
+        Config(oversize="truncate", limits={"output": 1}, fallback="empty"), engine=FakeEngine()
+    ).extract([page])
 
     assert (found.main_html, found.markdown, found.text) == ("", "", "")
     assert found.fallback_reason is FallbackReason.OVERSIZE
-    assert "DRIPPER_MAX_OUTPUT = 1" in (found.error or "")
+    assert 'DRIPPER_LIMITS["output"] = 1' in (found.error or "")
 
 
 def test_a_request_may_have_a_bound_of_its_own() -> None:
     page = PAGES["formats around paragraphs"]
     config = Config(fallback="empty")
     engine = Extractor(config, engine=FakeEngine())
-    two = engine.extract([Document(page), Document(page, config=config.override({"max_output": 1_000}))])
+    two = engine.extract([Document(page), Document(page, config=config.overridden({"limits": {"output": 1_000}})[0])])
 
     assert [one.fallback_reason for one in two] == [FallbackReason.OVERSIZE, None]
 
@@ -167,7 +166,7 @@ def test_a_table_is_filled_up_only_where_that_is_little() -> None:
     assert not table.simple
     assert markdown((table,)) == table.html
     assert [len(row) for row in table.rows] == [500, *[1] * 500, 2]
-    lines = markdown((table,), complex_tables="linear").splitlines()
+    lines = markdown((table,), tables="linear").splitlines()
     assert len(lines) == 503
     assert lines[-2:] == ["| a |", "| a | b |"]
 
@@ -180,16 +179,9 @@ def test_a_long_cell_is_not_repeated_for_ever() -> None:
 
 
 @given(pages)
-def test_what_a_content_list_weighs_is_what_it_has_as_json(html: str) -> None:
-    """The weight is at least that length and not much more. An allowance that is just enough suffices."""
+def test_the_length_of_a_content_list_is_that_of_its_json(html: str) -> None:
+    """It is at least that and not much more."""
     items = content_list(parse(html), "https://example.org/")
-    length = len(json.dumps(to_json(items), ensure_ascii=False, separators=(",", ":")))
-    allowance = Allowance("content list")
-    before = allowance.left
-    weigh(items, allowance)
-    weight = before - allowance.left
+    chars = len(json.dumps(to_json(items), ensure_ascii=False, separators=(",", ":")))
 
-    assert length <= weight <= 1.3 * length + 10
-    weigh(items, Allowance("content list", weight))
-    with pytest.raises(TooLongError):
-        weigh(items, Allowance("content list", weight - 1))
+    assert chars <= length(items) <= 1.3 * chars + 10

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from types import SimpleNamespace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html
 
-from scrapy_dripper.output.code.blocks import TWIN, code_block, code_of_lines, has_code_class
-from scrapy_dripper.output.code.guess import magika_guess
+from scrapy_dripper.output.code.blocks import TWIN, code_block, code_of_lines
 from scrapy_dripper.output.code.lines import without_numbers
 from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Text
+from scrapy_dripper.page.recognise import has_code_class
 
 
 def first(markup: str) -> CodeBlock | None:
@@ -142,6 +139,11 @@ def test_numbers_that_are_code(code: str) -> None:
             "python",
             "class",
         ),
+        (
+            "<div class='highlight-python'><div class='highlight'><pre>a</pre></div></div>",
+            "python",
+            "class",
+        ),
         ("<div class='highlight-default notranslate'><div class='highlight'><pre>a</pre></div></div>", None, None),
         ("<div class='mw-highlight mw-highlight-lang-lua'><pre>a</pre></div>", "lua", "class"),
         ("<figure class='highlight rust'><pre>a</pre></figure>", "rust", "class"),
@@ -203,48 +205,6 @@ def test_code_of_lines() -> None:
     assert code_of_lines(lines) == CodeBlock("a\nb\n\nc")
     assert code_of_lines((Code("a"), LineBreak(), Text("b"))) is None
     assert code_of_lines((Code("a"),)) is None
-
-
-def test_guess() -> None:
-    """The language is only guessed if the page does not name it."""
-    pre, named = (html.fragment_fromstring(f"<pre class='{name}'>a</pre>") for name in ("", "lang-go"))
-    assert code_block(pre, lambda code: "sql") == CodeBlock("a", "sql", "guess")
-    assert code_block(pre, lambda code: None) == CodeBlock("a")
-    assert code_block(named, lambda code: "sql") == CodeBlock("a", "go", "class")
-
-
-def test_guess_without_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the extra to install."""
-    monkeypatch.setitem(sys.modules, "magika", None)
-    with pytest.raises(ImportError, match=r"pip install scrapy-dripper\[guess\]"):
-        magika_guess()
-
-
-@pytest.mark.parametrize(
-    ("code", "score", "label", "language"),
-    [
-        ("x" * 50, 0.9, "python", "python"),
-        ("x" * 50, 0.5, "python", None),
-        ("x" * 50, 0.9, "txt", None),
-        ("x", 1, "c", None),
-    ],
-)
-def test_guess_is_careful(
-    monkeypatch: pytest.MonkeyPatch, code: str, score: float, label: str, language: str | None
-) -> None:
-    """Guesses that are unsure, or based on few characters, are rejected."""
-    result = SimpleNamespace(ok=True, score=score, output=SimpleNamespace(label=label, is_text=True))
-    model = SimpleNamespace(identify_bytes=lambda data: result)
-    monkeypatch.setitem(sys.modules, "magika", SimpleNamespace(Magika=lambda: model))
-    magika_guess.cache_clear()
-    assert magika_guess()(code) == language
-
-
-def test_magika() -> None:
-    """The real model recognises a program."""
-    pytest.importorskip("magika", reason="needs the extra [guess]")
-    magika_guess.cache_clear()
-    assert magika_guess()('#include <stdio.h>\n\nint main(void) {\n    printf("%d\\n", 1);\n    return 0;\n}\n') == "c"
 
 
 @pytest.mark.parametrize("name", ["highlight", "language-js", "brush: js", "crayon-syntax", "blob-num", "gutter"])

@@ -7,7 +7,7 @@ import re
 import pytest
 from lxml import etree
 
-from scrapy_dripper.output.content_list import content_list, only
+from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.items import (
     Audio,
     Code,
@@ -36,6 +36,7 @@ from scrapy_dripper.output.items import (
     Text,
     Title,
     Video,
+    only,
 )
 from scrapy_dripper.page.parse import parse
 

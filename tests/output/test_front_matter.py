@@ -44,7 +44,7 @@ def test_markdown_with_front_matter() -> None:
     html = """<html lang=en><head><title>T</title><meta name=author content="Ada Example">
     <meta property="article:published_time" content="2026-04-01"><meta property="og:title" content='Tides: "a" guide'>
     </head><body><article><p>The tide comes in.</p></article></body></html>"""
-    config = Config(front_matter=True, fallback="html", max_blocks=1)
+    config = Config(markdown={"front_matter": True}, fallback="html", limits={"blocks": 1})
 
     def markdown(html: str, config: Config) -> str | None:
         return Extractor(config).extract([Document(html + "<p>x</p><p>y</p>", "https://e.org/t")])[0].markdown
@@ -55,9 +55,9 @@ def test_markdown_with_front_matter() -> None:
         '---\ntitle: "Tides: \\"a\\" guide"\nurl: "https://e.org/t"\ndate: "2026-04-01"\n'
         'author: "Ada Example"\nlanguage: "en"\n---\n\nThe tide comes in.'
     )
-    assert found.endswith(markdown(html, Config(fallback="html", max_blocks=1)) or "-")
-    assert markdown(html, Config(front_matter=True, fallback="empty", max_blocks=1)) == ""
-    assert markdown(html, Config(front_matter=True, fallback="none", max_blocks=1)) is None
+    assert found.endswith(markdown(html, Config(fallback="html", limits={"blocks": 1})) or "-")
+    assert markdown(html, Config(markdown={"front_matter": True}, fallback="empty", limits={"blocks": 1})) == ""
+    assert markdown(html, Config(markdown={"front_matter": True}, fallback="none", limits={"blocks": 1})) is None
 
 
 def test_links_of_the_content() -> None:

@@ -16,11 +16,9 @@ from scrapy_dripper.output import write
 from scrapy_dripper.output.images import (
     LAZY_SOURCES,
     PLAYERS,
-    caption_of,
     captioned,
     emoji,
     image,
-    is_figure,
     largest,
     player,
     same_image,
@@ -28,6 +26,7 @@ from scrapy_dripper.output.images import (
 from scrapy_dripper.output.items import Audio, Cell, Image, Items, Paragraph, Runs, Table, Text, Video
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.page.recognise import caption_of, is_figure
 
 PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACw="
 
@@ -260,7 +259,7 @@ def test_player(html: str, expected: Video | Audio | None) -> None:
 
 
 CAPTION: Runs = (Text("c"),)
-TABLE = Table(((Cell(()),),), simple=False, html="<table>")
+TABLE = Table(((Cell(()),),), simple=False)
 
 
 @pytest.mark.parametrize(

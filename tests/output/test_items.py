@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from importlib.resources import files
 from typing import Any, get_args
 
 import pytest
 
 from scrapy_dripper.output.chunks import chunks
 from scrapy_dripper.output.content_json import from_json, to_json
-from scrapy_dripper.output.content_list import only
 from scrapy_dripper.output.cuts import cut
 from scrapy_dripper.output.items import (
     Audio,
@@ -35,6 +33,7 @@ from scrapy_dripper.output.items import (
     Title,
     Video,
     inside,
+    only,
 )
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.outlinks import outlinks
@@ -125,8 +124,3 @@ def test_inside_has_terms_and_captions() -> None:
 def test_a_type_that_nothing_handles_is_an_error() -> None:
     with pytest.raises(AssertionError, match="Strange"):
         inside(type("Strange", (), {})())
-
-
-def test_the_schema_knows_each_type() -> None:
-    schema = json.loads(files("scrapy_dripper.output").joinpath("content_list.schema.json").read_text("utf-8"))
-    assert set(schema["$defs"]["item"]["properties"]["type"]["enum"]) == {kind.type for kind in EXAMPLES}

@@ -63,7 +63,7 @@ def line(*runs: Run) -> str:
         ("<p><ruby>字<rt>じ</rt></ruby></p>", "字(じ)"),
         ("<details><summary>s</summary><p>t</p></details>", "**s**\n\nt"),
         ("<video src=/v.mp4 title=t></video>", "[t](https://example.org/v.mp4)"),
-        ("<video src=/v.mp4></video>", "<https://example.org/v.mp4>"),
+        ("<video src=/v.mp4></video>", "[v.mp4](https://example.org/v.mp4)"),
         ("<p>a<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1><p>n</p><p>m</p></li></ol>", "a[^1]\n\n[^1]: n\n\n    m"),
         ("", ""),
     ],
@@ -133,9 +133,7 @@ def test_complex_tables() -> None:
     html = "<table><tr><th>a<th colspan=2>b<tr><td rowspan=2>1<td>2<td>3<tr><td><ul><li>x<li>y</ul><td>5</table>"
     assert written(html).startswith("<table>")
     assert '<th colspan="2">b</th>' in written(html)
-    assert written(html, complex_tables="linear") == (
-        "| a | b | b |\n| --- | --- | --- |\n| 1 | 2 | 3 |\n| 1 | x y | 5 |"
-    )
+    assert written(html, tables="linear") == ("| a | b | b |\n| --- | --- | --- |\n| 1 | 2 | 3 |\n| 1 | x y | 5 |")
 
 
 def test_links() -> None:

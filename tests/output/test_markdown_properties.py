@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Any, get_args
 
 import lxml.html
@@ -18,9 +17,9 @@ from lxml import etree
 
 from scrapy_dripper.config import CONTENT_TYPES, Config
 from scrapy_dripper.output import write
-from scrapy_dripper.output.content_json import ContentError, from_json, to_json
-from scrapy_dripper.output.content_list import content_list, only
-from scrapy_dripper.output.items import Formula, Item, Items, Run
+from scrapy_dripper.output.content_json import ContentError, from_json, schema, to_json
+from scrapy_dripper.output.content_list import content_list
+from scrapy_dripper.output.items import Formula, Item, Items, Run, only
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.text import plain_text
 from scrapy_dripper.page.blocks import cut
@@ -110,17 +109,14 @@ def test_text_is_that_of_the_blocks(html: str) -> None:
 @given(pages, st.sampled_from(["keep", "drop", "citations"]), st.sampled_from(["html", "linear"]))
 def test_no_option_makes_writing_fail(html: str, links: str, tables: str) -> None:
     page, main = whole(html)
-    for writer in ("dripper", "html2text"):
-        found = write(page, main, Config(markdown=writer, links=links, complex_tables=tables))
-        assert found.main_html
+    assert write(page, main, Config(markdown={"links": links, "tables": tables})).main_html
 
 
 @cache
 def validator() -> Any:
     jsonschema = pytest.importorskip("jsonschema")
-    schema = json.loads(files("scrapy_dripper.output").joinpath("content_list.schema.json").read_text("utf-8"))
-    jsonschema.Draft202012Validator.check_schema(schema)
-    return jsonschema.Draft202012Validator(schema)
+    jsonschema.Draft202012Validator.check_schema(schema())
+    return jsonschema.Draft202012Validator(schema())
 
 
 @given(pages)

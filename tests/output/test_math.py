@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from lxml import html
 
 from scrapy_dripper.output.items import Formula
-from scrapy_dripper.output.math.formulas import MATH_TAGS, TWIN, formula, has_math_class
+from scrapy_dripper.output.math.formulas import MATH_TAGS, TWIN, formula
+from scrapy_dripper.page.recognise import has_math_class
 
 MATHML = "<math><msup><mi>x</mi><mn>2</mn></msup></math>"
 ANNOTATED = (

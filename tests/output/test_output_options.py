@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from scrapy_dripper import extract, markdown
 from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata, nothing
 from scrapy_dripper.fallback import fall_back, metadata
 from scrapy_dripper.output import Written, write
 from scrapy_dripper.output.content_json import from_json, to_json
@@ -58,24 +61,24 @@ def test_html2text_stays() -> None:
     """The papers' form of Markdown is available, with and without links."""
     assert "* The tide" in run(markdown="html2text").markdown
     assert "[more](https://example.org/more)" in run(markdown="html2text").markdown
-    assert "](" not in run(markdown="html2text", links="drop").markdown.replace("![](", "")
+    assert "](" not in run(markdown={"writer": "html2text", "links": "drop"}).markdown.replace("![](", "")
 
 
 def test_options_of_markdown() -> None:
-    assert "(https://example.org/more)" not in run(links="drop").markdown
-    assert run(links="citations").markdown.endswith("[1]: https://example.org/more")
-    assert "| a | b | b |" in run(complex_tables="linear").markdown
+    assert "(https://example.org/more)" not in run(markdown={"links": "drop"}).markdown
+    assert run(markdown={"links": "citations"}).markdown.endswith("[1]: https://example.org/more")
+    assert "| a | b | b |" in run(markdown={"tables": "linear"}).markdown
 
 
 def test_only_some_types() -> None:
     """The option applies to the content list, Markdown and text. Main-HTML is not filtered."""
-    found = run(content_types="title, list")
+    found = run(markdown={"types": "title, list"})
 
     assert [item.type for item in found.content] == ["title", "title", "list"]
     assert found.text.splitlines()[:2] == ["Tides", "High"]
     assert found.markdown.startswith("# Tides\n\n## High\n\n- ")  # what is in a list stays with it
     assert found.main_html == run().main_html
-    assert len(run(content_types=["title", "list", "paragraph"]).text.splitlines()) == 5
+    assert len(run(markdown={"types": ["title", "list", "paragraph"]}).text.splitlines()) == 5
 
 
 @pytest.mark.parametrize(
@@ -89,20 +92,22 @@ def test_only_some_types() -> None:
     ],
 )
 def test_content_types(value: Any, expected: Any) -> None:
-    assert Config(content_types=value).content_types == expected
+    assert Config(markdown={"types": value}).markdown.types == expected
 
 
 @pytest.mark.parametrize("value", ["chart", ["title", "chart"], [], 3])
 def test_invalid_content_types(value: Any) -> None:
-    with pytest.raises(ConfigError, match="DRIPPER_CONTENT_TYPES must be a list of some of 'title', 'paragraph'"):
-        Config(content_types=value)
+    with pytest.raises(ConfigError, match="must be a list of some of 'title', 'paragraph'"):
+        Config(markdown={"types": value})
 
 
 # ---------------------------------------------------------------------- fallbacks
 @pytest.mark.parametrize("fallback", ["trafilatura", "html"])
 def test_fallbacks_have_a_content_list_too(fallback: str) -> None:
     """It is read from the HTML that they return, and the same code writes the Markdown."""
-    found = fall_back(Document(PAGE, URL), Config(fallback=fallback, links="drop"), FallbackReason.NO_BLOCKS)
+    found = fall_back(
+        Document(PAGE, URL), Config(fallback=fallback, markdown={"links": "drop"}), FallbackReason.NO_BLOCKS
+    )
 
     assert found.content is not None
     assert Title(2, (Text("High"),)) in found.content
@@ -114,7 +119,7 @@ def test_fallbacks_have_a_content_list_too(fallback: str) -> None:
 
 def test_fallbacks_keep_to_types() -> None:
     for fallback in ("trafilatura", "html"):
-        config = Config(fallback=fallback, content_types=["title"])
+        config = Config(fallback=fallback, markdown={"types": ["title"]})
         found = fall_back(Document(PAGE, URL), config, FallbackReason.NO_BLOCKS)
         assert found.markdown is not None
         assert found.text is not None
@@ -203,7 +208,7 @@ def test_json_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert {"title", "paragraph"} <= {item.type for item in from_json(record["content"])}
     assert "](https://example.org/more)" not in record["markdown"]
 
-    assert main([*arguments, "--content-types", "paragraph"]) == 0
+    assert main([*arguments, "--types", "paragraph"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert "sandcastle" in record["markdown"]
     assert "High" not in record["markdown"]
@@ -216,5 +221,29 @@ def test_callouts() -> None:
     page = cut(parse(html), "https://example.org/")
     main = np.ones(len(page.blocks), dtype=np.bool_)
     assert write(page, main, Config()).markdown == "Before.\n\n> [!TIP]\n> Wax it."
-    assert write(page, main, Config(callouts="quotes")).markdown == "Before.\n\n> **Tip**\n>\n> Wax it."
+    assert write(page, main, Config(markdown={"callouts": "quotes"})).markdown == "Before.\n\n> **Tip**\n>\n> Wax it."
     assert write(page, main, Config()).text == "Before.\nTip\nWax it."
+
+
+# ---------------------------------------------------------------------- scrapy_dripper.markdown
+def test_markdown_has_the_options_of_the_setting() -> None:
+    """Its arguments are the keys of DRIPPER_MARKDOWN, with the same defaults."""
+    _, *arguments = signature(markdown).parameters.values()
+    keys = fields(Config().markdown)
+
+    assert {one.name: one.default for one in arguments} == {key.name: key.default for key in keys[1:]}
+    assert keys[0].name == "writer"
+
+
+def test_markdown_of_an_extraction_of_a_content_list_and_of_json() -> None:
+    extraction = extract(PAGE, URL)
+    assert extraction.content is not None
+    expected = run(markdown={"links": "drop", "types": ["title", "paragraph"]}).markdown
+
+    for content in (extraction, extraction.content, to_json(extraction.content)):
+        assert markdown(content, links="drop", types=["title", "paragraph"]) == expected
+    assert markdown(extraction) == extraction.markdown
+    assert markdown(extraction, front_matter=True).startswith("---\ntitle:")
+    with pytest.raises(ValueError, match="front_matter needs an extraction"):
+        markdown(extraction.content, front_matter=True)
+    assert markdown(nothing(URL, None, None)) == ""

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.output import write
+from scrapy_dripper.output.markdown import markdown as write_markdown
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
 
 NOTE = "<p>Behind it<ol><li id=fn1>note</ol>"
 
 
-def markdown(html: str, **options: str) -> str:
+def markdown(html: str, **options: Any) -> str:
     page = cut(parse(html), "https://e.org/")
-    written = write(page, np.ones(len(page.blocks), dtype=np.bool_), Config(**options)).markdown
-    assert written is not None
-    return written
+    return write_markdown(write(page, np.ones(len(page.blocks), dtype=np.bool_), Config()).content, **options)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,7 @@ def test_what_is_in_a_cell(cell: str, as_html: str, as_line: str) -> None:
     """HTML loses nothing. In a simple table, the content is one line, repeated in each row and column of the span."""
     table = f"<table><tr><th>a<th>b<th>c<tr><td rowspan=3>{cell}<td>x<td>y<tr><td>1<td>2<tr><td colspan=2>3</table>"
 
-    kept, lined = markdown(table + NOTE), markdown(table + NOTE, complex_tables="linear")
+    kept, lined = markdown(table + NOTE), markdown(table + NOTE, tables="linear")
 
     assert f'<tr><td rowspan="3">{as_html}</td><td>x</td><td>y</td></tr>' in kept
     assert '<tr><td colspan="2">3</td></tr>' in kept
@@ -59,7 +60,7 @@ def test_a_table_within_a_cell_is_text_in_a_line() -> None:
     """Its cells follow each other."""
     inner = "<table><tr><th>a<th>b<tr><td>1<td>2</table>"
     table = f"<table><tr><th>a<th>b<th>c<tr><td rowspan=2>{inner}<td>x<td>y<tr><td>1<td>2</table>"
-    assert "\n| a b 1 2 | x | y |\n" in markdown(table, complex_tables="linear")
+    assert "\n| a b 1 2 | x | y |\n" in markdown(table, tables="linear")
 
 
 @pytest.mark.parametrize(
@@ -76,14 +77,14 @@ def test_a_table_within_a_cell_is_text_in_a_line() -> None:
 def test_pictures_and_players_within_a_cell_stand_in_its_line(cell: str, expected: str) -> None:
     """Captions are separated from them, and players become links."""
     table = f"<table><tr><th>a<th>b<th>c<tr><td rowspan=2>1<td>{cell}<td>y<tr><td>1<td>2</table>"
-    assert f"\n| 1 | {expected} | y |\n" in markdown(table, complex_tables="linear")
+    assert f"\n| 1 | {expected} | y |\n" in markdown(table, tables="linear")
 
 
 def test_a_cell_that_spans_very_many_is_not_repeated_for_ever() -> None:
     """A few cells with spans of 60,000 would become 60 million cells in Markdown."""
     rows = "".join(f"<tr><td colspan=1000 rowspan=60>r{i}" for i in range(60))
 
-    written = markdown(f"<table><tr><th>a<th>b{rows}</table>", complex_tables="linear")
+    written = markdown(f"<table><tr><th>a<th>b{rows}</table>", tables="linear")
 
     assert all(f"r{i} " in written for i in range(60))
     assert written.count("|") < 50_000

@@ -22,11 +22,11 @@ def page(html: str, **options: object) -> Page:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_bytes": 1_000}, "over DRIPPER_MAX_BYTES = 1,000 bytes"),
-        ({"max_nodes": 60}, "102 elements, over DRIPPER_MAX_NODES = 60"),
-        ({"max_attributes": 100}, "200 attributes, over DRIPPER_MAX_ATTRIBUTES = 100"),
-        ({"max_text": 500}, "590 characters of text, over DRIPPER_MAX_TEXT = 500"),
-        ({"max_blocks": 50}, "100 blocks, over DRIPPER_MAX_BLOCKS = 50"),
+        ({"limits": {"bytes": 1_000}}, 'over DRIPPER_LIMITS["bytes"] = 1,000 bytes'),
+        ({"limits": {"nodes": 60}}, '102 elements, over DRIPPER_LIMITS["nodes"] = 60'),
+        ({"limits": {"attributes": 100}}, '200 attributes, over DRIPPER_LIMITS["attributes"] = 100'),
+        ({"limits": {"text": 500}}, '590 characters of text, over DRIPPER_LIMITS["text"] = 500'),
+        ({"limits": {"blocks": 50}}, '100 blocks, over DRIPPER_LIMITS["blocks"] = 50'),
     ],
 )
 def test_a_page_over_a_limit(options: dict[str, int], message: str) -> None:
@@ -40,11 +40,11 @@ def test_a_page_over_a_limit(options: dict[str, int], message: str) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"max_nodes": 60}, 58),
-        ({"max_attributes": 100}, 50),
-        ({"max_text": 500}, 85),
-        ({"max_blocks": 50}, 50),
-        ({"max_nodes": 60, "max_attributes": 100, "max_text": 500}, 50),
+        ({"limits": {"nodes": 60}}, 58),
+        ({"limits": {"attributes": 100}}, 50),
+        ({"limits": {"text": 500}}, 85),
+        ({"limits": {"blocks": 50}}, 50),
+        ({"limits": {"nodes": 60, "attributes": 100, "text": 500}}, 50),
     ],
 )
 def test_its_first_part(options: dict[str, int], words: int) -> None:
@@ -56,7 +56,13 @@ def test_its_first_part(options: dict[str, int], words: int) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"max_nodes": 102}, {"max_attributes": 200}, {"max_text": 590}, {"max_blocks": 100}, {"max_bytes": 2_096}],
+    [
+        {"limits": {"nodes": 102}},
+        {"limits": {"attributes": 200}},
+        {"limits": {"text": 590}},
+        {"limits": {"blocks": 100}},
+        {"limits": {"bytes": 2_096}},
+    ],
 )
 def test_a_page_at_a_limit(options: dict[str, int]) -> None:
     found = page(PARAGRAPHS, **options)
@@ -68,7 +74,7 @@ def test_a_page_at_a_limit(options: dict[str, int]) -> None:
 )
 def test_one_long_text_is_shortened(html: str) -> None:
     """It is not dropped, because it may be all of the content."""
-    cut = page(html, oversize="truncate", max_text=50)
+    cut = page(html, oversize="truncate", limits={"text": 50})
     assert cut.truncated
     assert 3 <= sum(len(text) for text in cut.blocks.text) <= 50
 
@@ -81,13 +87,13 @@ def test_scripts_do_not_count_as_text() -> None:
         + "p { } " * 1_000
         + "</style><textarea>z</textarea>"
     )
-    assert page(html, max_text=1).blocks.text == ["x"]
+    assert page(html, limits={"text": 1}).blocks.text == ["x"]
 
 
 def test_a_deep_page_is_flattened() -> None:
     """A page deeper than the setting loses no text and does not fall back."""
     html = "<p>before</p>" + "<div>" * 600 + "<p>inside</p>" + "</div>" * 600 + "<p>after</p>"
-    assert page(html, max_depth=700).tree.depth.max() == 602
+    assert page(html, limits={"depth": 700}).tree.depth.max() == 602
     flat = page(html)
     assert flat.blocks.text == ["before", "inside", "after"]
     assert flat.tree.depth.max() <= MAX_DEPTH + 2
@@ -107,6 +113,6 @@ def test_a_tree_without_trouble_is_left_alone() -> None:
     root = parse(PARAGRAPHS)
     before = etree.tostring(root)
     assert not enforce(root, PARAGRAPHS, PARAGRAPHS.encode(), Config())
-    tight = Config(oversize="truncate", max_nodes=102, max_text=590, max_attributes=200)
+    tight = Config(oversize="truncate", limits={"nodes": 102, "text": 590, "attributes": 200})
     assert not enforce(root, PARAGRAPHS, PARAGRAPHS.encode(), tight)
     assert etree.tostring(root) == before

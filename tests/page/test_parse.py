@@ -16,7 +16,7 @@ from scrapy_dripper.extraction import FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import recover as recover_module
 from scrapy_dripper.page.blocks import cut
-from scrapy_dripper.page.errors import PageError
+from scrapy_dripper.page.page import PageError
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.page.recover import MAX_ATTRIBUTES, MAX_DEPTH, has_attribute_run, recover
 from scrapy_dripper.page.tags import ENDS_PARAGRAPH

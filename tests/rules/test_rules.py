@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from scrapy_dripper import Config, ConfigError, Document, Extractor
-from scrapy_dripper.engines import rules as rules_module
+from scrapy_dripper.choose import user_rules as rules_module
+from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.engines.base import Labels, Limits
-from scrapy_dripper.engines.rules import marks
 from scrapy_dripper.page import Page, read
 from scrapy_dripper.rules import Rule, Rules, read_rules
 
@@ -252,6 +252,6 @@ def test_a_request_brings_few_rules_and_no_xpath_and_no_file(tmp_path: Path) -> 
     for rules in ({"*": {"drop": "//p"}}, str(tmp_path / "rules.json"), {"*": {"drop": ["p"] * 21}}, long, 5):
         with pytest.raises(ConfigError, match=r'meta\["dripper"\]\["rules"\] must be '):
             config.override({"rules": rules})
-    assert list(config.override({"rules": {"*": {"drop": ".a"}}}).rules or ()) == [Rule("*", "drop", ".a")]
-    assert config.override({"rules": None}).rules is None
-    assert config.override({"links": "drop"}).rules == config.rules
+    assert list(config.overridden({"rules": {"*": {"drop": ".a"}}})[0].rules or ()) == [Rule("*", "drop", ".a")]
+    assert config.overridden({"rules": None})[0].rules is None
+    assert config.overridden({"title": "drop"})[0].rules == config.rules

@@ -18,10 +18,7 @@ def main(folder: Path) -> None:
     from scrapy_dripper.config import Config
     from scrapy_dripper.extraction import Document
     from scrapy_dripper.extractor import Extractor
-    from scrapy_dripper.page import read
     from scrapy_dripper.testing import FakeEngine
-    from scrapy_dripper.workshop.annotation.listing import listing
-    from scrapy_dripper.workshop.annotation.web_task import web_task
     from tests.security.checks import Silent
 
     asked: list[str] = []
@@ -40,8 +37,7 @@ def main(folder: Path) -> None:
     for engine, more in (
         (None, {}),
         (FakeEngine(), {}),
-        (FakeEngine(), {"markdown": "html2text"}),
-        (FakeEngine(), {"links": "citations", "complex_tables": "linear"}),
+        (FakeEngine(), {"markdown": {"links": "citations", "tables": "linear"}}),
         (Silent(), {"fallback": "trafilatura"}),
         (Silent(), {"fallback": "html"}),
     ):
@@ -49,10 +45,6 @@ def main(folder: Path) -> None:
         written += [repr(one) for one in extractor.extract(documents)]
         written += [repr(one) for one in extractor.extract([Document(d.html.decode("utf-8", "replace"), d.url)  # type: ignore[union-attr]
                                                             for d in documents])]  # fmt: skip
-    for document in documents:
-        lines = listing(read(document, Config()))
-        task = {"id": "x", "title": lines[0].text, "url": document.url, "sha256": "0"}
-        written.append(web_task(task, lines))
     report = folder / "report.html"
     arguments = ["evaluate", str(folder), "--report", str(report), "--jobs", "1", "--resamples", "10"]
     code = command([*arguments, "--predictions", str(folder / "predictions.jsonl")])

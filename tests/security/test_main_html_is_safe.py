@@ -83,7 +83,7 @@ def test_tables_in_html_within_markdown(links: str) -> None:
     cells = re.sub("RUN|LOAD", "/x", cells)
     for table in (f"<table>{cells}</table>", "<table><tr><td rowspan=2><a href='java&#10;script:x()'>a</a><td>"
                   "&lt;img src=x onerror=x()><td>$&lt;img src=x onerror=x()>$<tr><td><p>b<p>c</table>"):  # fmt: skip
-        (found,) = Extractor(Config(links=links), engine=FakeEngine()).extract([f"<p>Words.</p>{table}"])
+        (found,) = Extractor(Config(markdown={"links": links}), engine=FakeEngine()).extract([f"<p>Words.</p>{table}"])
         assert dangers(rendered(found.markdown or "")) == []
 
 
@@ -129,7 +129,7 @@ def hostile_extraction(html: str, url: str) -> Extraction:
 @pytest.mark.parametrize("fallback", [None, *PARSING, hostile_callable, hostile_extraction])
 def test_no_control_character_reaches_a_terminal(fallback: Any) -> None:
     """ESC and CSI begin terminal commands; no form of the output has one, whatever its source."""
-    options = {} if fallback is None else {"fallback": fallback, "max_blocks": 1}
+    options = {} if fallback is None else {"fallback": fallback, "limits": {"blocks": 1}}
     config = Config(content_field="content", metadata_field="about", **options)
     text = (
         f"<title>{' ' * 1_024}T{CONTROLS}</title><base href='http://x/{CONTROLS}/'>"

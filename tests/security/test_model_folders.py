@@ -16,15 +16,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines import external_data, files
+from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
+from scrapy_dripper.engines.qwen3.folder import load_prepared
 from scrapy_dripper.engines.tagger import Tagger, model
 
 onnx = pytest.importorskip("onnx")
 helper, TensorProto = onnx.helper, onnx.TensorProto
 
-PREPARED = Path(__file__).parents[1] / "engines" / "qwen3" / "prepared" / "gqa"
+PREPARED = Path(__file__).parents[1] / "engines" / "qwen3" / "prepared"
 CANARY = b"\1\2\3\4" * 4
 
 Load = Callable[[Path], Any]
@@ -190,14 +190,14 @@ def test_weights_outside_of_a_graph_are_found_wherever_it_names_them(tmp_path: P
     path = tmp_path / "x.onnx"
     path.write_bytes(PLACES[place]("../secret.bin"))
 
-    assert external_data.external_data(path, "x") == {"../secret.bin"}
+    assert files.external_data(path, "x") == {"../secret.bin"}
 
 
 def test_a_graph_without_weights_outside_may_still_have_the_word(tmp_path: Path) -> None:
     path = tmp_path / "x.onnx"
     path.write_bytes(in_model(graph([helper.make_tensor("location", TensorProto.FLOAT, [1], [1.0])])))
 
-    assert external_data.external_data(path, "x") == set()
+    assert files.external_data(path, "x") == set()
 
 
 @given(st.binary(max_size=60), st.data())
@@ -208,7 +208,7 @@ def test_bytes_that_are_no_graph_are_refused_or_name_nothing(data: bytes, chance
         whole[chance.draw(st.integers(0, len(whole) - 1))] = chance.draw(st.integers(0, 255))
     for some in (b"location" + data, data + b"location", bytes(whole)):
         with contextlib.suppress(ValueError, IndexError):  # of which external_data() makes ModelError
-            list(external_data._locations(memoryview(some)))
+            list(files._locations(memoryview(some)))
 
 
 @pytest.mark.parametrize("location", ["/etc/passwd", "../outside.bin", "notes.txt", "sub/../../outside.bin"])
@@ -292,7 +292,7 @@ def test_any_value_in_a_manifest_is_a_model_or_a_sentence(kind: str, tmp_path: P
     assert len(said) < 1_000
 
 
-@pytest.mark.parametrize("name", [*Prepared.MOST, "vocab_size", "context"])
+@pytest.mark.parametrize("name", ["layers", "kv_heads", "head_dim", "vocab_size", "context", "threads"])
 def test_sizes_that_no_model_has(tmp_path: Path, name: str) -> None:
     """Such sizes would take memory."""
     folder = Path(shutil.copytree(PREPARED, tmp_path / "model"))

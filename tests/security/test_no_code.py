@@ -43,7 +43,7 @@ ALLOWED = {
     ("cli/entry.py", "importlib"): "the module of a command, out of a constant table",
     ("workshop/evaluation/peers.py", "importlib"): "the packages of other extractors, out of a constant table",
     ("fallback_names.py", "pkgutil"): "DRIPPER_FALLBACK, a setting",
-    ("workshop/export/exporters.py", "subprocess"): "the exporters, with arguments and no shell",
+    ("workshop/export/build.py", "subprocess"): "the exporter, with arguments and no shell",
     ("workshop/export/recipe.py", "subprocess"): "reads the prompt of a package that the user installed",
 }
 

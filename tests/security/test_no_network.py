@@ -67,7 +67,7 @@ def asked() -> Iterator[tuple[str, list[str]]]:
 
 
 def test_no_page_makes_us_ask_for_anything(tmp_path: Path, asked: tuple[str, list[str]]) -> None:
-    """Tagger, fallbacks, metadata, both Markdown writers, annotation tasks and evaluation reports."""
+    """Tagger, fallbacks, metadata, both Markdown writers and evaluation reports."""
     url, paths = asked
     secret = tmp_path / "secret.txt"
     secret.write_text(SECRET)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-SMALL, LARGE = 12, 24  # MB: over DRIPPER_MAX_BYTES, and over DOWNLOAD_MAXSIZE as well
+SMALL, LARGE = 12, 24  # MB: over DRIPPER_LIMITS["bytes"], and over DOWNLOAD_MAXSIZE as well
 MOST = 15_000_000
 LINE = b"<p>Words of the article: rivers, harbours, bridges and gardens, one and all.</p>\n"
 
@@ -58,7 +58,7 @@ def site() -> Iterator[str]:
 
 
 def test_packed_bodies_cost_no_more_than_the_settings_allow(site: str) -> None:
-    """Above ``DOWNLOAD_MAXSIZE``, there is no response. Above ``DRIPPER_MAX_BYTES``, the page falls back."""
+    """Above ``DOWNLOAD_MAXSIZE``, there is no response. Above ``DRIPPER_LIMITS["bytes"]``, the page falls back."""
     encodings = ["gzip", "deflate", "raw", *(["br"] if find_spec("brotli") else [])]
     assert all(len(body(one, size)) < MOST / 10 for one in encodings for size in (SMALL, LARGE))
     urls = [f"{site}/{one}/{size}" for one in encodings for size in (LARGE, 0, SMALL)]

@@ -6,7 +6,6 @@ CommonMark in Python and JavaScript, GitHub's dialect, mistune with its plugins,
 from __future__ import annotations
 
 import random
-from functools import cache
 from html import escape
 
 import pytest
@@ -24,10 +23,9 @@ needs_node = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 
 OPTIONS = {
     "keep": Config(fallback="empty"),
-    "drop": Config(fallback="empty", links="drop"),
-    "citations": Config(fallback="empty", links="citations"),
-    "linear": Config(fallback="empty", complex_tables="linear"),
-    "html2text": Config(fallback="empty", markdown="html2text"),
+    "drop": Config(fallback="empty", markdown={"links": "drop"}),
+    "citations": Config(fallback="empty", markdown={"links": "citations"}),
+    "linear": Config(fallback="empty", markdown={"tables": "linear"}),
 }
 BODIES = [
     *(page(i) for i in range(len(VECTORS))),
@@ -134,12 +132,6 @@ def live(rendered: dict[str, list[str]], documents: list[str]) -> list[tuple[str
     ]
 
 
-@cache
-def renderers_of(way: str) -> set[str]:
-    """Return the Python renderers in which a form of Markdown is safe: html2text has no lists of attributes."""
-    return {"markdown-it-py", "mistune", "Python-Markdown"} - ({"Python-Markdown"} if way == "html2text" else set())
-
-
 @pytest.mark.parametrize("document", LIVE)
 def test_the_renderers_let_everything_through(document: str) -> None:
     assert any(dangers(html[0]) for html in in_python([document]).values())
@@ -150,9 +142,8 @@ def test_the_renderers_let_everything_through(document: str) -> None:
 @pytest.mark.parametrize("way", OPTIONS)
 def test_vectors_in_python(way: str) -> None:
     documents = markdown(BODIES, way)
-    rendered = {name: html for name, html in in_python(documents).items() if name in renderers_of(way)}
 
-    assert live(rendered, documents) == []
+    assert live(in_python(documents), documents) == []
 
 
 @needs_node
@@ -167,9 +158,8 @@ def test_vectors_in_javascript(way: str) -> None:
 @given(bodies(), st.sampled_from(sorted(OPTIONS)))
 def test_texts_in_python(body: str, way: str) -> None:
     documents = markdown([body], way)
-    rendered = {name: html for name, html in in_python(documents).items() if name in renderers_of(way)}
 
-    assert live(rendered, documents) == []
+    assert live(in_python(documents), documents) == []
 
 
 @needs_node

@@ -28,33 +28,40 @@ FORBIDDEN = [option.name for option in fields(Config) if not option.metadata["pe
 
 def test_what_decides_about_files_code_and_the_machine_is_no_part_of_a_request() -> None:
     """A new option is not allowed in requests until it is listed here."""
-    assert {"engine", "model", "device", "threads", "timeout", "batch_size", "guess_language"} <= set(FORBIDDEN)
+    assert {"engine", "model", "timeout", "batch_size", "processes", "warc"} <= set(FORBIDDEN)
     named = [name for name in ALLOWED if not isinstance(getattr(Config(), name), (bool, int)) and "field" not in name]
     allowed = {
         "fallback",
         "favor",
         "comments",
-        "captions",
         "min_quality",
         "rules",  # a dict with CSS selectors
         "items",  # names, of which nothing is imported
         "oversize",
-        "window_tokens",  # windows that take more operations are not used
         "title",
+        "limits",
         "markdown",
-        "links",
-        "complex_tables",
-        "callouts",
-        "content_types",
+        "chunks",
     }
     assert set(named) <= allowed
+    keys = {name: fields(getattr(Config(), name)) for name in ("limits", "markdown", "chunks")}
+    forbidden = {f"{name}.{key.name}" for name in keys for key in keys[name] if not key.metadata["per_request"]}
+    assert forbidden == {"chunks.tokenizer"}
+
+
+def override(config: Config, values: Any) -> Config:
+    """Return the options of a request. Raise the first problem."""
+    found, _, problems = config.overridden(values)
+    if problems:
+        raise ConfigError(problems[0])
+    return found
 
 
 def test_no_other_key_is_taken() -> None:
-    for name in (*FORBIDDEN, "__class__", "override", "__post_init__", "DRIPPER_FALLBACK", "", 3, None):
+    for name in (*FORBIDDEN, "__class__", "overridden", "__post_init__", "DRIPPER_FALLBACK", "", 3, None):
         values: dict[Any, str] = {name: "x"}
         with pytest.raises(ConfigError, match="takes the keys"):
-            Config().override(values)
+            override(Config(), values)
 
 
 def test_a_request_names_no_callable_and_no_file() -> None:
@@ -65,14 +72,14 @@ def test_a_request_names_no_callable_and_no_file() -> None:
     ):  # fmt: skip
         for config in (Config(), Config(fallback="os.path.join"), Config(fallback=os.path.join)):
             with pytest.raises(ConfigError, match="fallback"):
-                config.override({"fallback": value})
+                override(config, {"fallback": value})
 
 
 def test_the_fallback_of_the_settings_may_be_named() -> None:
     config = Config(fallback="package.module.function")
 
-    assert config.override({"fallback": "package.module.function"}) == config
-    assert [config.override({"fallback": name}).fallback for name in FALLBACKS] == list(FALLBACKS)
+    assert override(config, {"fallback": "package.module.function"}) == config
+    assert [override(config, {"fallback": name}).fallback for name in FALLBACKS] == list(FALLBACKS)
 
 
 WEIRD = [
@@ -91,7 +98,7 @@ def test_an_error_is_short_whatever_the_value_is() -> None:
     for value in (deep, ["x" * 1_000_000], {"x" * 1_000_000: deep}):
         for name in (*ALLOWED, "model"):
             with pytest.raises(ConfigError) as raised:
-                Config().override({name: value})
+                override(Config(), {name: value})
             assert len(str(raised.value)) < 1_000, name
 
 
@@ -100,11 +107,12 @@ def test_any_value_is_taken_or_refused_with_one_error() -> None:
     for name, value in product(ALLOWED, WEIRD):
         config = None
         try:
-            config = Config().override({name: value})
+            config = override(Config(), {name: value})
         except ValueError as error:
             assert f'meta["dripper"]["{name}"]' in str(error) or "fallback" in str(error) or "ambiguous" in str(error)  # noqa: PT017
         if config is not None:
-            assert type(getattr(config, name)) in (str, int, bool, float, tuple, Rules, type(None))
+            kinds = (str, int, bool, float, tuple, Rules, type(None), type(getattr(Config(), name)))
+            assert type(getattr(config, name)) in kinds
             pickle.dumps(config)  # a page goes on with its options
 
 
@@ -130,17 +138,28 @@ class Counted(dict[Any, Any]):
 def test_the_work_does_not_grow_with_the_keys() -> None:
     """Otherwise, a queue that others fill could slow down the crawl. Valid keys still count."""
     few, many = (
-        Counted({"max_blocks": 7, "fallback": "os.system", **{f"x{i}": i for i in range(n)}, "links": "drop"})
+        Counted(
+            {
+                "limits": Counted({"blocks": 7}),
+                "fallback": "os.system",
+                **{f"x{i}": i for i in range(n)},
+                "title": "drop",
+            }
+        )
         for n in (100, 100_000)
     )
 
     for values in (few, many):
         config, wrong, problems = Config().overridden(values)
-        assert (config.max_blocks, config.fallback, config.links) == (7, "trafilatura", "drop")
+        assert (config.limits.blocks, config.fallback, config.title) == (7, "trafilatura", "drop")
         assert wrong == len(values) - 2
         assert "(got 'x0')" in problems[0]
         assert len(problems) == 2
     assert few.asked == many.asked < 100
+    for n in (100, 100_000):
+        values = Counted({f"x{i}": i for i in range(n)})
+        assert Config().overridden({"limits": values})[1] == 1
+        assert values.asked < 20
 
 
 def test_any_value_is_shown_in_few_characters() -> None:
@@ -179,8 +198,8 @@ _plain = st.recursive(
 def test_what_a_queue_on_disk_gives_back_is_checked_as_well(values: dict[str, Any]) -> None:
     """``JOBDIR`` stores meta as pickles or JSON. Any plain values give a configuration or an error."""
     try:
-        config = Config().override(values)
+        config = override(Config(), values)
     except ConfigError:
         return
-    assert (config.engine, config.model, config.device) == ("tagger", None, "auto")
+    assert (config.engine, config.model, config.chunks.tokenizer) == ("tagger", None, None)
     assert config.fallback in FALLBACKS

@@ -47,7 +47,7 @@ class Reader:
     def __init__(self, main: Callable[[str], float] = truth) -> None:
         self.engine = FakeEngine(main=lambda text: self.main(text))
         self.main = main
-        self.extractor = Extractor(Config(templates="on", processes=0), self.engine)
+        self.extractor = Extractor(Config(sites="templates", processes=0), self.engine)
         assert self.extractor.templates is not None
         self.templates = self.extractor.templates
 

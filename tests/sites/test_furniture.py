@@ -35,7 +35,7 @@ class All(FakeEngine):
 
 def extracted(documents: list[Document]) -> list[str]:
     """Return the texts of documents that are extracted one by one."""
-    extractor = Extractor(Config(site_memory="on", processes=0), All())
+    extractor = Extractor(Config(sites="memory", processes=0), All())
     return [found.text or "" for document in documents for found in extractor.extract([document])]
 
 
@@ -60,7 +60,7 @@ def test_a_box_in_several_languages() -> None:
 
 
 def test_pages_of_one_call_know_of_those_before() -> None:
-    extractor = Extractor(Config(site_memory="on", processes=0), All())
+    extractor = Extractor(Config(sites="memory", processes=0), All())
     found = extractor.extract(site(*["*" + TEAM] * 8))
 
     assert [one.repeated for one in found] == [0] * 3 + [3] * 5

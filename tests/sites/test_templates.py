@@ -167,7 +167,7 @@ def test_hosts_and_options_are_kept_apart() -> None:
     reader = Reader().learnt()
     other = reader.read(article(1), "https://other.org/1")
     (asking,) = reader.extractor.extract(
-        [Document(article(FREE[0]), url(FREE[0]), config=reader.extractor.config.override({"favor": "recall"}))]
+        [Document(article(FREE[0]), url(FREE[0]), config=reader.extractor.config.overridden({"favor": "recall"})[0])]
     )
 
     assert other.template == "new"

@@ -228,7 +228,7 @@ def test_a_page_that_cannot_be_sent_costs_no_other_one_anything() -> None:
 
 
 def test_hosts_that_stop_workers_are_named(pools: Pools, caplog: pytest.LogCaptureFixture) -> None:
-    """The warning comes once per host, and says what happens to its next pages."""
+    """The warning comes once per host."""
     config = own(batch_size=1)
     through(pools(config=config), ["DIE THEN", "DIE THEN", "DIE THEN"], config, host="hostile.example")
     warnings = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]

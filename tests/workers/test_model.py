@@ -9,9 +9,8 @@ import pytest
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import FallbackReason
-from scrapy_dripper.workers import StartError, WorkerError
-from scrapy_dripper.workers import shared as model
-from scrapy_dripper.workers.shared import Model
+from scrapy_dripper.workers import StartError, WorkerError, model
+from scrapy_dripper.workers.model import Model
 
 LABELS: tuple[dict[str, Any], list[bytes]] = {"say": "labels", "answers": []}, []
 LOST: tuple[dict[str, Any], list[bytes]] = {"say": "labels", "answers": [], "is_lost": True}, []

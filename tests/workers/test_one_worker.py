@@ -73,13 +73,17 @@ def without_time(extraction: Extraction) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("every_page")
 @pytest.mark.parametrize("fallback", ["trafilatura", "html"])
-@pytest.mark.parametrize("options", [{}, {"content_types": ("paragraph",), "links": "drop", "markdown": "html2text"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"markdown": {"types": ("paragraph",), "links": "drop", "writer": "html2text"}}]
+)
 def test_a_fallback_gives_the_same_there(extractor: Make, fallback: str, options: dict[str, Any]) -> None:
     """The metadata is also the same."""
     html = f"<html lang=de><title>Tides</title>{ARTICLE}"
     found = []
     for processes in (0, None):
-        one = extractor(processes=processes, fallback=fallback, max_blocks=1, metadata_field="metadata", **options)
+        one = extractor(
+            processes=processes, fallback=fallback, limits={"blocks": 1}, metadata_field="metadata", **options
+        )
         found.append(without_time(one.extract([Document(html, "http://example.com/")])[0]))
 
     assert found[0] == found[1]
@@ -95,7 +99,7 @@ def test_a_callable_stays_here(extractor: Make) -> None:
         seen.append(os.getpid())
         return "<p>mine"
 
-    one = extractor(max_blocks=1, fallback=mine, metadata_field="metadata")
+    one = extractor(limits={"blocks": 1}, fallback=mine, metadata_field="metadata")
     (found,) = one.extract([f"<title>Tides</title>{LARGE}"])
     assert (found.text, found.source.rpartition(".")[2]) == ("mine", "mine")
     assert found.metadata is not None
@@ -124,9 +128,9 @@ def test_a_callable_that_is_asked_for_want_of_quality(extractor: Make, finds: bo
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"max_nodes": 50}, "DRIPPER_MAX_NODES = 50"),
-        ({"max_bytes": 50}, "DRIPPER_MAX_BYTES = 50"),
-        ({"max_blocks": 2}, "DRIPPER_MAX_BLOCKS = 2"),
+        ({"limits": {"nodes": 50}}, 'DRIPPER_LIMITS["nodes"] = 50'),
+        ({"limits": {"bytes": 50}}, 'DRIPPER_LIMITS["bytes"] = 50'),
+        ({"limits": {"blocks": 2}}, 'DRIPPER_LIMITS["blocks"] = 2'),
     ],
 )
 def test_the_limits_hold_there(extractor: Make, options: dict[str, int], error: str) -> None:
@@ -143,7 +147,7 @@ def test_the_limits_hold_there(extractor: Make, options: dict[str, int], error: 
 @pytest.mark.usefixtures("every_page")
 def test_the_options_of_a_page_count_there(extractor: Make) -> None:
     one = extractor()
-    (found,) = one.extract([Document(ARTICLE, config=Config(content_types=("title",)))])
+    (found,) = one.extract([Document(ARTICLE, config=Config(markdown={"types": ("title",)}))])
     assert found.text == "Tides"
 
 
@@ -194,7 +198,7 @@ def test_killed_from_outside_between_two_pages(extractor: Make) -> None:
 
 def test_pages_of_an_engine_object_stay_in_this_process(extractor: Make) -> None:
     """Their fallbacks run in the worker if they are large."""
-    one = Extractor(Config(timeout=SECONDS, max_blocks=1), AllMain(None))
+    one = Extractor(Config(timeout=SECONDS, limits={"blocks": 1}), AllMain(None))
     assert one.extract([SMALL])[0].fallback_reason is FallbackReason.OVERSIZE
     assert pid_of(one) is None
     assert SENTENCE.strip() in (one.extract([LARGE])[0].text or "")

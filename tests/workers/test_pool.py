@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,11 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.config import Config, ConfigError, ModelError
-from scrapy_dripper.extraction import Document
-from scrapy_dripper.workers import Pool, StartError, Task, WorkerError, process, processes, shared, shared_pool
+from scrapy_dripper.workers import Pool, StartError, WorkerError, Workers, process, processes
 from scrapy_dripper.workers import pool as module
-from scrapy_dripper.workers.clock import StepClock
 from scrapy_dripper.workers.errors import ClosedError
-from tests.workers.children import OWN, Pools, comes_true, gone, own, task, worker_of
+from scrapy_dripper.workers.process import StepClock
+from tests.workers.children import Pools, comes_true, gone, own, task, worker_of
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them")
 
@@ -60,7 +58,6 @@ def test_there_are_no_more_than_are_needed(pools: Pools) -> None:
 
 def test_another_one_starts_while_pages_wait(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     """They start one by one, up to the maximum."""
-    monkeypatch.setattr(module, "GROW_SECONDS", 0.1)
     counts: list[int] = []
     start = Pool._start
 
@@ -78,44 +75,7 @@ def test_another_one_starts_while_pages_wait(pools: Pools, begin: Begin, monkeyp
     assert len(found) == len(pool.pids) == 3
 
 
-def test_a_short_wait_starts_no_other_worker(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "GROW_SECONDS", 3_600)
-    pool = pools(3)
-    answers = [begin(pool, "one") for _ in range(16)]
-    assert len({worker_of(answer.result()) for answer in answers}) == 1
-
-
-def test_many_short_waits_in_a_row_start_another_one(
-    pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Otherwise a pool of fast workers never grows, because none of the batches waits for long."""
-    monkeypatch.setattr(module, "GROW_SECONDS", 1.0)
-    pool = pools(2)
-    pool.start()
-    answers = [begin(pool, "PAUSE") for _ in range(2)]
-    for _ in range(40):  # one is in work and one waits for 0.2 s, all the time
-        answers.pop(0).result()
-        answers.append(begin(pool, "PAUSE"))
-        if len(pool.pids) == 2:
-            return
-    pytest.fail("one worker was left alone with batches for two")
-
-
-def test_short_waits_now_and_then_start_no_other_worker(
-    pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two batches may come at the same time even in a slow crawl."""
-    monkeypatch.setattr(module, "GROW_SECONDS", 3.0)
-    pool = pools(2)
-    pool.start()
-    for _ in range(10):
-        for answer in [begin(pool, "PAUSE"), begin(pool, "PAUSE")]:
-            answer.result()
-    assert len(pool.pids) == 1
-
-
 def test_idle_ones_end_but_for_one(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "GROW_SECONDS", 0.0)
     pool = pools(3)
     answers = [begin(pool, "PAUSE") for _ in range(3)]
     workers = {worker_of(answer.result()) for answer in answers}
@@ -129,17 +89,21 @@ def test_idle_ones_end_but_for_one(pools: Pools, begin: Begin, monkeypatch: pyte
     assert not gone(last)
 
 
-def test_a_slow_page_holds_up_no_other(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_page_holds_up_no_other(
+    pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """A stand-in takes over, and the slow page is still answered."""
     monkeypatch.setattr(process, "SLOW_SECONDS", 0.2)
     pool = pools(1)
     pool.start()
     (slow,) = pool.pids
-    waiting = begin(pool, "SLOW")
+    flag = tmp_path / "flag"
+    waiting = begin(pool, f"WAIT-FOR {flag} ")
     (other,) = pool.extract([task("one")])
     assert not waiting.done()
     assert worker_of(other) != slow
     assert (pool.aside_count, pool.most) == (1, 1)
+    flag.touch()
     assert worker_of(waiting.result()) == slow
 
 
@@ -254,7 +218,6 @@ def test_killed_while_it_is_idle_or_at_work(pools: Pools, begin: Begin) -> None:
 
 def test_a_further_worker_that_cannot_be_started(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page gets one of the existing workers."""
-    monkeypatch.setattr(module, "GROW_SECONDS", 0.1)
     pool = pools(2)
     pool.start()
     tried = []
@@ -273,71 +236,11 @@ def test_a_further_worker_that_does_not_get_ready(
     pools: Pools, begin: Begin, fake: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The result is the same if it starts and then fails."""
-    monkeypatch.setattr(module, "GROW_SECONDS", 0.1)
     pool = pools(2)
     pool.start()
     fake("sys.exit('no room')")
     answers = [begin(pool, "PAUSE") for _ in range(4)]
     assert {worker_of(answer.result()) for answer in answers} == set(pool.pids)
-
-
-def test_two_crawls_share_their_workers() -> None:
-    """The crawls can have other settings for pages, and each page has those of its own crawl."""
-    one = own(batch_size=2)
-    two = own(timeout=5, fallback=OWN.fallback, links="drop", content_types="title", max_blocks=7)
-    pools = [shared_pool(one), shared_pool(two)]
-    try:
-        assert pools[0] is pools[1]
-        html = "<h1>A title</h1><p>A <a href='http://x/'>link</a>."
-        found = [shared.pool.extract([Task(Document(html), c)])[0] for shared, c in zip(pools, (one, two), strict=True)]
-        assert [x.markdown.split() for x in found] == [
-            ["#", "A", "title", "A", "[link](http://x/)."],
-            ["#", "A", "title"],
-        ]
-        pools[0].close()
-        (pid,) = pools[1].pool.pids
-        assert not gone(pid)
-        assert worker_of(pools[1].pool.extract([task("one")])[0]) == pid
-    finally:
-        pools[1].close()
-    assert comes_true(lambda: gone(pid))
-    with pytest.raises(ClosedError):
-        pools[0].pool.extract([task("one")])
-
-
-@pytest.mark.parametrize("name", ["fallback", "worker_memory", "processes", "engine", "model", "threads"])
-def test_crawls_that_need_other_workers_have_others(name: str) -> None:
-    """Options that are fixed for a worker identify it."""
-    values: dict[str, Any] = {
-        "fallback": "html",
-        "worker_memory": 2_000,
-        "processes": 2,
-        "engine": "tests.workers.engines.talkative",
-        "model": "x",
-        "threads": 2,
-    }
-    one, two = shared_pool(OWN), shared_pool(replace(OWN, **{name: values[name]}))
-    try:
-        assert one.pool is not two.pool
-    finally:
-        one.close()
-        two.close()
-    three = shared_pool(OWN)  # nothing of the first one is left
-    assert three.pool is not one.pool
-    three.close()
-
-
-def test_a_second_crawl_does_not_wait_for_the_pages_of_the_first(begin: Begin) -> None:
-    """Its start blocks the event loop of both crawls, so it must not depend on pages of the first."""
-    one = shared_pool(OWN)
-    waiting = [begin(one.pool, "SLOW") for _ in range(3)]
-    assert comes_true(lambda: any(process._at_pages for process in one.pool._all))
-    two = shared_pool(OWN)
-    assert not any(answer.done() for answer in waiting)
-    for answer in waiting:
-        answer.result()
-    one.close()
-    two.close()
 
 
 @pytest.mark.parametrize(
@@ -349,11 +252,10 @@ def test_a_second_crawl_does_not_wait_for_the_pages_of_the_first(begin: Begin) -
     ],
 )
 def test_a_crawl_that_is_refused_leaves_nothing(options: dict[str, Any], kind: type[Exception], words: str) -> None:
-    """It can be retried, and the shared pools do not keep it."""
+    """It can be retried."""
     for _ in range(2):
         with pytest.raises(kind, match=words):
-            shared_pool(own(**options))
-    assert shared._shared == {}
+            Workers(own(**options))
 
 
 def test_functions_that_a_worker_cannot_find(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -372,19 +274,7 @@ def test_functions_that_a_worker_cannot_find(monkeypatch: pytest.MonkeyPatch) ->
     other.__module__, other.__qualname__ = "tests.workers.engines", "fallback"
     for function in (local, main, other):
         with pytest.raises(ConfigError, match=r"or set DRIPPER_PROCESSES = 0"):
-            shared_pool(own(fallback=function))
-
-
-def test_a_function_that_a_worker_finds() -> None:
-    """The object and its name are equivalent."""
-    from tests.workers import engines
-
-    one, two = shared_pool(OWN), shared_pool(own(fallback=engines.fallback))
-    try:
-        assert one is two
-    finally:
-        one.close()
-        two.close()
+            Workers(own(fallback=function))
 
 
 def test_how_many_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -411,7 +301,6 @@ def test_what_a_suspended_crawl_missed_does_not_count(pools: Pools, begin: Begin
 
 def test_many_threads_at_once(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each thread gets the answers to its own pages in order, although some pages kill their worker."""
-    monkeypatch.setattr(module, "GROW_SECONDS", 0.05)
     pool = pools(2)
     results: dict[int, Any] = {}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,8 +43,10 @@ def test_there_are_pages() -> None:
     assert len(PAGES) > 50
 
 
-@pytest.mark.parametrize("options", [{}, {"metadata_field": "m", "links": "citations", "complex_tables": "linear"}])
-def test_all_that_comes_out_is_the_same(pool: Pool, options: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "options", [{}, {"metadata_field": "m", "markdown": {"links": "citations", "tables": "linear"}}]
+)
+def test_all_that_comes_out_is_the_same(pool: Pool, options: dict[str, Any]) -> None:
     """Main-HTML, Markdown, text, content list, labels and metadata are compared, also for deeply nested pages."""
     config = replace(OWN, **options)
     documents = [Document(page.read_bytes(), "http://example.com/") for page in PAGES]

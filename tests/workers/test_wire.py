@@ -269,12 +269,15 @@ OPTIONS = st.fixed_dictionaries(
         "min_quality": st.none() | st.floats(0, 1),
         "timeout": st.floats(0.001, 10**6),
         "cascade": st.none() | st.floats(0, 1),
-        "max_bytes": st.integers(1, 10**9),
-        "max_tokens": st.none() | st.integers(1, 10**6),
-        "window_tokens": st.none() | st.just("auto") | st.integers(256, 10**6),
-        "content_types": st.none() | st.sets(st.sampled_from(CONTENT_TYPES), min_size=1),
+        "limits": st.fixed_dictionaries({}, optional={"bytes": st.integers(1, 10**9), "depth": st.integers(256, 999)}),
+        "markdown": st.fixed_dictionaries(
+            {"types": st.none() | st.sets(st.sampled_from(CONTENT_TYPES), min_size=1)},
+            optional={"links": st.sampled_from(["keep", "drop", "citations"]), "front_matter": st.booleans()},
+        ),
+        "chunks": st.fixed_dictionaries(
+            {}, optional={"size": st.integers(50, 10**6), "tokenizer": st.none() | st.just("x")}
+        ),
         "html_field": st.none() | st.from_regex(r"[^\W\d_][\w.-]{0,8}", fullmatch=True),
-        "guess_language": st.booleans(),
         "processes": st.none() | st.integers(0, 9),
     },
 )
@@ -285,7 +288,6 @@ TASKS = st.lists(
         st.integers(0, 2),
         st.none() | st.sampled_from(FallbackReason),
         st.none() | TEXT,
-        st.none() | st.floats(0.1, 100),
     ),
     max_size=5,
 )
@@ -300,9 +302,8 @@ def test_any_tasks_arrive_as_they_were(options: list[dict[str, Any]], rows: list
     found = unpack_tasks(json.loads(json.dumps(header)), bodies)
 
     for task, one in zip(tasks, found, strict=True):
-        html = task.document.html[: task.config.max_bytes + 1]
+        html = task.document.html[: task.config.limits.bytes + 1]
         assert one == replace(task, document=replace(task.document, html=html, config=task.config))
-        assert one.seconds == task.seconds
 
 
 def test_only_the_rules_of_a_page_go_with_it() -> None:
@@ -323,7 +324,7 @@ def test_only_the_rules_of_a_page_go_with_it() -> None:
 
 def test_no_more_of_a_document_than_can_be_used() -> None:
     """One more byte tells the worker that the document was longer."""
-    config = Config(max_bytes=10)
+    config = Config(limits={"bytes": 10})
     _, bodies = pack_tasks([Task(Document("x" * 100), config), Task(Document(b"x" * 100), config)])
     assert [len(body) for body in bodies] == [11, 0, 0, 11, 0, 0]
 

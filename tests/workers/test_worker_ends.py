@@ -40,7 +40,7 @@ def test_a_worker_that_is_stuck_is_killed(pools: Pools, text: str) -> None:
     """This also works while it blocks the interpreter. The next page has another worker."""
     pool = pools()
     with pytest.raises(WorkerError, match=r"no answer within 1\.5 seconds; DRIPPER_TIMEOUT") as told:
-        pool.extract([task("one"), task(text, limit=1.5)][1:])
+        pool.extract([task("one"), task(text, own(timeout=1.5))][1:])
     assert told.value.reason is TIMEOUT
     assert pool.extract([task("two")])[0].text == "two"
 
@@ -82,25 +82,6 @@ def test_a_worker_that_ends_or_answers_nonsense(ending: str, pools: Pools, fake:
     pool = pools()
     pool.start()
     check(pool, ["one", "two"], DEAD, words, at)
-
-
-@pytest.mark.parametrize("line", ["SIGALRM", "SIGXCPU"])
-def test_its_own_limits_on_time(line: str, pools: Pools, fake: Callable[[str], None]) -> None:
-    """They are for a crawl that has died. If the crawl was only suspended, the page is retried."""
-    fake(f"ready(); asked(); {STEP}; os.kill(os.getpid(), signal.{line})")
-    check(pools(), ["one", "two"], DEAD, line, 1)
-
-
-def test_the_second_line_ends_a_worker_that_is_stuck() -> None:
-    """This works although no Python code can run."""
-    code = (
-        f"import sys; sys.path.append({str(Path(__file__).parents[2])!r})\n"
-        "from scrapy_dripper.child.server import _second_line\n"
-        "from tests.workers.engines import hang\n"
-        "_second_line(0.2); hang()"
-    )
-    done = subprocess.run([sys.executable, "-c", code], timeout=SECONDS)
-    assert done.returncode == -signal.SIGALRM
 
 
 def test_an_exception_of_the_engine_costs_no_worker(pools: Pools) -> None:
@@ -255,7 +236,7 @@ def test_a_system_without_threads(pools: Pools, monkeypatch: pytest.MonkeyPatch)
         pool.start()
     assert pool.pids == []
     with pytest.raises(WorkerError, match="no answer within"):
-        pool.extract([task("HANG", limit=1.0)])
+        pool.extract([task("HANG", own(timeout=1.0))])
 
 
 @pytest.mark.parametrize(
@@ -329,7 +310,9 @@ def test_a_worker_that_keeps_much_memory_makes_room(pools: Pools) -> None:
 
 def test_a_page_that_takes_more_memory_than_there_is(pools: Pools) -> None:
     """It is oversize, and the fallback gets as much as it can process."""
-    config = Config(engine="tests.workers.engines.AllMain", worker_memory=256, max_nodes=10**9, max_attributes=10**9)
+    config = Config(
+        engine="tests.workers.engines.AllMain", worker_memory=256, limits={"nodes": 10**9, "attributes": 10**9}
+    )
     page = "<p " + " ".join(f"a{i}" for i in range(100)) + ">x"
     pool = pools(config=config)
     (bad,) = pool.extract([task(page * 20_000, config)])
@@ -349,7 +332,7 @@ def test_nothing_is_left_of_it(pools: Pools) -> None:
         pool = pools()
         pids.append(worker_of(pool.extract([task("one")])[0]))
         with pytest.raises(WorkerError):
-            pool.extract([task("HANG", limit=0.5)])
+            pool.extract([task("HANG", own(timeout=0.5))])
         pids.append(worker_of(pool.extract([task("one")])[0]))
         pool.close()
         pool.close()

@@ -1,56 +1,58 @@
-"""Run the model: turn prompts into labels, in passes that fit the device, and handle passes that fail."""
+"""Run the model: turn prompts into labels, and handle passes that fail."""
 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 
 import numpy as np
 
-from scrapy_dripper.engines.base import EngineError, ModelError, PrecisionError
-from scrapy_dripper.engines.health import Health
-from scrapy_dripper.engines.one_thread import OneThread
+from scrapy_dripper.engines.base import EngineError, EngineLostError, ModelError, PrecisionError
+from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.grammar import Grammar
 from scrapy_dripper.engines.qwen3.loop import Decoded, NotFiniteError, Task, decode
-from scrapy_dripper.engines.qwen3.packing import pack
-from scrapy_dripper.engines.qwen3.passes import open_passes
-from scrapy_dripper.engines.qwen3.prepared import Prepared
+from scrapy_dripper.engines.qwen3.passes import Passes
 from scrapy_dripper.engines.qwen3.prompt import Prompt
-from scrapy_dripper.engines.qwen3.session import open_session, tokens_that_fit
-from scrapy_dripper.engines.session import is_no_memory, no_room
+from scrapy_dripper.engines.qwen3.session import is_no_memory, no_room, open_session, tokens_that_fit
+from scrapy_dripper.engines.qwen3.windows import Splitter
 
 logger = logging.getLogger(__name__)
 
-FULL_PASS = {"cuda": 1024, "cpu": 32}
-"""Number of tokens below which a pass is hardly faster, because launching kernels or reading weights dominates."""
-MOST_TOGETHER = 16_384
-"""Maximum number of tokens in a pass over several pages. Longer passes are no faster and take more memory."""
+LOST_AFTER = 3
+"""Number of failures in a row after which the model is tested on a page that it must be able to process."""
+RETRY_SECONDS = 30.0
+"""Seconds after which a lost model is tested again, because another program may have used the memory of the device. A
+worker process that has a lost model is ended instead."""
 
 
 class Decoder:
     """Labels the blocks of prompts. It needs neither pages nor the tagger, so it can run in a separate process."""
 
-    def __init__(
-        self, prepared: Prepared, *, device: str = "auto", threads: int = 1, sdpa_kernel: int | None = None
-    ) -> None:
-        """Open a prepared model. Raise :exc:`ModelError` if it does not run as configured.
-
-        ``sdpa_kernel`` selects the attention kernels that a GPU may run.
-        """
+    def __init__(self, prepared: Prepared, device: str = "auto") -> None:
+        """Open a prepared model. Raise :exc:`ModelError` if it does not run as configured."""
         self.prepared = prepared
         tokenizer = prepared.tokenizer()
         self.grammar = Grammar(tokenizer, prepared.answer)
         self.prompt = Prompt(tokenizer, prepared.prompt)
-        session = open_session(prepared, device, threads, sdpa_kernel)
-        fitting = tokens_that_fit(prepared)
-        self._together = min(fitting // 4, MOST_TOGETHER)
-        self.limit = min(prepared.context, fitting)
+        session = open_session(prepared, device)
+        self.limit = min(prepared.context, tokens_that_fit(prepared))
         """Maximum number of tokens of a prompt together with its answer."""
-        self.passes = open_passes(session, prepared, self.prompt.shared, self.limit)
-        self._thread = OneThread()
-        self.health = Health(self.smoke)
+        splitter = Splitter(self.prompt, self.grammar, self.limit, prepared.window_tokens)
+        if splitter.room <= self.grammar.length(1):
+            raise ModelError(
+                f"The model in {prepared.folder} has no room for pages: it takes {self.limit:,} tokens here, "
+                f"window_tokens is {prepared.window_tokens}, and its prompt has {len(self.prompt.encode([''])[0]):,} "
+                "without a page"
+            )
+        self.passes: Passes | None = Passes(session, prepared, self.prompt.shared, self.limit)
+        self.lost = ""
+        """Why the model no longer runs, so that prompts get :exc:`EngineLostError`; empty while it runs."""
+        self.again = 0.0
+        """When a lost model is tested again, as :func:`time.monotonic` counts."""
+        self._failures = 0
         try:
-            self._thread(self.smoke)
+            self._smoke()
         except Exception as error:
             if is_no_memory(error):
                 raise no_room(prepared, error) from None
@@ -59,70 +61,64 @@ class Decoder:
                 "export --check' says, and export it again"
             ) from None
 
-    @property
-    def is_lost(self) -> bool:
-        """True if the model no longer runs, so that prompts get :exc:`EngineLostError`."""
-        return bool(self.health.lost)
-
     def decode(self, tasks: Sequence[Task]) -> list[Decoded | EngineError]:
         """Return the labels or the error of each task, in order."""
-        answers: dict[int, Decoded | EngineError] = {}
-        prefix = len(self.prompt.shared)
-        for shares in (True, False):
-            some = [i for i, task in enumerate(tasks) if self.prompt.shares(task.prompt) == shares]
-            again = prefix if shares and self.prepared.attention == "gqa" else 0
-            sizes = [len(tasks[i]) - shares * prefix for i in some]
-            for group in pack(sizes, again, FULL_PASS[self.prepared.device], self._together):
-                chosen = [some[i] for i in group]
-                decoded = self._thread(self._decode, [tasks[i] for i in chosen], shares)
-                answers.update(zip(chosen, decoded, strict=True))
-        return [answers[i] for i in range(len(tasks))]
+        return [self._decode(task) for task in tasks]
 
-    def close(self) -> bool:
-        """Release the session and its memory. Return False if that has been done before."""
-        if vars(self).pop("passes", None) is None:
-            return False
-        self._thread.close()
-        return True
+    def close(self) -> None:
+        """Release the session and its memory. Further calls have no effect."""
+        self.passes = None
 
-    def _decode(self, tasks: Sequence[Task], shares: bool) -> list[Decoded | EngineError]:
-        """Decode tasks together. If that fails, mostly for lack of memory, halve them, and retry a single one once."""
-        if (lost := self.health.error()) is not None:
-            return [lost] * len(tasks)
-        try:
-            return [*self._passes_over(tasks, shares)]
-        except NotFiniteError as error:
-            if len(tasks) == 1:  # a retry would give the same result
-                return [PrecisionError(self._explained(error))]
-        except Exception:  # onnxruntime has its own exception types, but none for a lack of memory
-            logger.debug("passes over %d prompts failed, and are tried again", len(tasks), exc_info=True)
-        if len(tasks) > 1:
-            half = len(tasks) // 2
-            return self._decode(tasks[:half], shares) + self._decode(tasks[half:], shares)
-        try:
-            return [*self._passes_over(tasks, shares)]
-        except Exception as error:
-            return [self.health.failed(f"{type(error).__name__}: {error}")]
-
-    def _passes_over(self, tasks: Sequence[Task], shares: bool) -> list[Decoded]:
-        try:
-            found = decode(self.passes, tasks, self.passes.begin([len(task) for task in tasks], shared=shares))
-        except Exception:
-            self.passes.release()
-            raise
-        self.health.worked()
+    def _decode(self, task: Task) -> Decoded | EngineError:
+        """Decode a task. If that fails, mostly for lack of memory, retry it once."""
+        if self.lost and (time.monotonic() < self.again or not self._runs()):
+            return EngineLostError(self.lost)
+        found = self._tried(task)
+        if isinstance(found, EngineError) and not isinstance(found, PrecisionError):  # which a retry would repeat
+            found = self._tried(task)
+            self._failures += isinstance(found, EngineError)
+            if self._failures >= LOST_AFTER and isinstance(found, EngineError) and not self._runs():
+                return EngineLostError(self.lost)
+        if not isinstance(found, EngineError):
+            self._failures = 0
         return found
 
-    def smoke(self) -> None:
+    def _tried(self, task: Task) -> Decoded | EngineError:
+        try:
+            return self._passes_over(task)
+        except NotFiniteError as error:
+            return PrecisionError(self._explained(error))
+        except Exception as error:  # onnxruntime has its own exception types, but none for a lack of memory
+            logger.debug("passes over a prompt failed", exc_info=True)
+            return EngineError(f"{type(error).__name__}: {error}")
+
+    def _passes_over(self, task: Task, lookahead: int | None = None) -> Decoded:
+        passes = self.passes
+        if passes is None:
+            raise RuntimeError("the model was closed")
+        try:
+            start = passes.begin(len(task), shared=self.prompt.shares(task.prompt))
+            return decode(passes, task, start, lookahead)
+        except Exception:
+            passes.release()
+            raise
+
+    def _runs(self) -> bool:
+        """Return True if the model still labels two blocks. Otherwise, it is lost."""
+        try:
+            self._smoke()
+        except Exception as error:
+            self.lost = f"the model no longer runs ({type(error).__name__}: {error})"
+            self.again = time.monotonic() + RETRY_SECONDS
+            return False
+        self._failures, self.lost = 0, ""
+        return True
+
+    def _smoke(self) -> None:
         """Decode two blocks, in two passes. Raise any exception if that fails."""
         (prompt,) = self.prompt.encode(['<p _item_id="1">a</p><p _item_id="2">b</p>'])
-        answer = self.grammar.answer(2)
-        task = Task(prompt, answer, np.zeros(2, dtype=np.bool_), self.grammar.main, self.grammar.other)
-        try:
-            decode(self.passes, [task], self.passes.begin([len(task)], shared=self.prompt.shares(prompt)), 0)
-        except Exception:
-            self.passes.release()
-            raise
+        draft = np.zeros(2, dtype=np.bool_)
+        self._passes_over(Task(prompt, self.grammar.answer(2), draft, self.grammar.main, self.grammar.other), 0)
 
     def _explained(self, error: Exception) -> str:
         """Return the message of an error, with advice if the data type of the model caused it."""

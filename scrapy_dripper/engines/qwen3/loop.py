@@ -13,7 +13,6 @@ are nearly equal, this could change a label. ``benchmarks/decode.py --prove`` se
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,9 +27,8 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Tokens that a pass adds to one sequence."""
+    """Tokens that a pass adds to the sequence."""
 
-    sequence: int
     start: int
     """Position of the first token. Earlier tokens of the sequence from there on are forgotten."""
     ids: Ids
@@ -43,10 +41,10 @@ class NotFiniteError(ValueError):
 
 
 class Model(Protocol):
-    """A causal model that caches the tokens of each sequence that it has read."""
+    """A causal model that caches the tokens that it has read."""
 
-    def forward(self, chunks: Sequence[Chunk]) -> list[Floats]:
-        """Read chunks of different sequences. Return float32 logits [rows, 2] of main and other for each."""
+    def forward(self, chunk: Chunk) -> Floats:
+        """Read a chunk. Return float32 logits [rows, 2] of main and other."""
         ...
 
 
@@ -86,58 +84,31 @@ class Decoded:
         return p
 
 
-def decode(model: Model, tasks: Sequence[Task], start: int = 0, lookahead: int | None = None) -> list[Decoded]:
-    """Return the labels of each page. Task i is sequence i of the model.
+def decode(model: Model, task: Task, start: int = 0, lookahead: int | None = None) -> Decoded:
+    """Return the labels of a page.
 
-    The first ``start`` tokens of the prompts have already been read. ``lookahead`` limits how many labels of the draft
+    The first ``start`` tokens of the prompt have already been read. ``lookahead`` limits how many labels of the draft
     a pass reads beyond the next one to choose; 0 means decoding without a draft, with one pass per block. Raise
     :exc:`NotFiniteError` if a logit is not finite.
     """
-    states = [_State(task, start) for task in tasks]
-    while pending := [i for i, state in enumerate(states) if not state.done]:
-        chunks = [states[i].chunk(i, lookahead) for i in pending]
-        for i, logits in zip(pending, model.forward(chunks), strict=True):
-            states[i].read(logits)
-    return [state.decoded() for state in states]
-
-
-class _State:
-    """The progress of one page: ``fixed`` labels are final, and the tokens before ``start`` have been read."""
-
-    def __init__(self, task: Task, start: int) -> None:
-        self.task, self.start = task, start
-        self.labels = task.draft.copy()
-        self.margins = np.zeros(len(task.answer), dtype=np.float32)
-        self.fixed = self.end = self.passes = self.positions = 0
-
-    @property
-    def done(self) -> bool:
-        return self.fixed == len(self.task.answer)
-
-    def chunk(self, sequence: int, lookahead: int | None) -> Chunk:
-        """Return the tokens up to the last choice to read."""
-        task, answer = self.task, self.task.answer
-        self.end = len(answer) if lookahead is None else min(self.fixed + lookahead + 1, len(answer))
-        ids = np.concatenate([task.prompt, answer.ids[: answer.places[self.end - 1]]])
-        places = len(task.prompt) + answer.places[: self.end]
-        ids[places[:-1]] = np.where(self.labels[: self.end - 1], task.main, task.other)
-        self.passes += 1
-        self.positions += len(ids) - self.start
-        return Chunk(sequence, self.start, ids[self.start :], places[self.fixed :] - 1 - self.start)
-
-    def read(self, logits: Floats) -> None:
-        """Process the choices of a pass. Up to the first one that differs from the draft, they are final. The others
-        become the new draft."""
+    answer, n, before = task.answer, len(task.answer), len(task.prompt)
+    labels, margins = task.draft.copy(), np.zeros(n, dtype=np.float32)
+    fixed = passes = positions = 0  # the first ``fixed`` labels are final
+    while fixed < n:
+        end = n if lookahead is None else min(fixed + lookahead + 1, n)
+        ids = np.concatenate([task.prompt, answer.ids[: answer.places[end - 1]]])
+        places = before + answer.places[:end]
+        ids[places[:-1]] = np.where(labels[: end - 1], task.main, task.other)
+        logits = model.forward(Chunk(start, ids[start:], places[fixed:] - 1 - start))
         if not np.isfinite(logits).all():
             raise NotFiniteError("the model's logits are not finite")
-        read = slice(self.fixed, self.end)
-        self.margins[read] = logits[:, 0] - logits[:, 1]
+        passes += 1
+        positions += len(ids) - start
         choices = logits[:, 0] > logits[:, 1]
-        different = np.flatnonzero(choices != self.labels[read])
-        self.labels[read] = choices
-        self.fixed = self.fixed + int(different[0]) + 1 if len(different) else self.end
-        self.start = len(self.task.prompt) + int(self.task.answer.places[self.fixed - 1])
-
-    def decoded(self) -> Decoded:
-        kept = int((self.labels == self.task.draft).sum())
-        return Decoded(self.labels, self.margins, self.passes, self.positions, kept)
+        margins[fixed:end] = logits[:, 0] - logits[:, 1]
+        # Up to the first choice that differs from the draft, they are final. The others become the new draft.
+        different = np.flatnonzero(choices != labels[fixed:end])
+        labels[fixed:end] = choices
+        fixed = fixed + int(different[0]) + 1 if len(different) else end
+        start = before + int(answer.places[fixed - 1])
+    return Decoded(labels, margins, passes, positions, int((labels == task.draft).sum()))

@@ -9,7 +9,6 @@ from tokenizers import Tokenizer
 
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3.grammar import Ids
-from scrapy_dripper.engines.qwen3.seam import seam
 
 HTML = "{html}"
 """The placeholder for the blocks, which a template must have exactly once."""
@@ -23,20 +22,16 @@ class Prompt:
     def __init__(self, tokenizer: Tokenizer, template: str) -> None:
         if template.count(HTML) != 1:
             raise ModelError(f"The prompt must contain {HTML} exactly once (got {template.count(HTML)} times)")
-        self._tokenizer = tokenizer
-        before, self._after = template.split(HTML)
-        place = seam(tokenizer, before)
-        self._head = np.array(tokenizer.encode(before[:place]).ids, dtype=np.int64)
-        self._before = before[place:]
-        probes = self._encode([self._before + start for start in ("", "<p>", '<div class="a">')])
-        shortest = min(map(len, probes))
-        same = [len({int(probe[i]) for probe in probes}) == 1 for i in range(shortest)]
+        self._tokenizer, self._template = tokenizer, template
+        before = template.split(HTML)[0]
+        probes = self._encode([before + start for start in ("", "<p>", '<div class="a">')])
+        same = [len({int(probe[i]) for probe in probes}) == 1 for i in range(min(map(len, probes)))]
         self.shared: Ids = probes[0][: (*same, False).index(False)]
         """The tokens with which nearly every prompt begins: see :meth:`shares`."""
 
     def encode(self, pages: Sequence[str]) -> list[Ids]:
         """Return the tokens, int64 of shape (length,), of the prompt of each page's blocks."""
-        return self._encode([f"{self._before}{html}{self._after}" for html in pages])
+        return self._encode([self._template.replace(HTML, html) for html in pages])
 
     def shares(self, prompt: Ids) -> bool:
         """Return True if a prompt begins with all :attr:`shared` tokens, and has more tokens after them.
@@ -56,21 +51,4 @@ class Prompt:
         return text if len(offsets) <= tokens else text[: offsets[tokens][0]]
 
     def _encode(self, texts: Sequence[str]) -> list[Ids]:
-        """Return the tokens of the head, which were computed once, followed by those of each text."""
-        found = self._tokenizer.encode_batch_fast(list(texts))
-        return [np.concatenate([self._head, np.array(one.ids, dtype=np.int64)]) for one in found]
-
-
-def page_html(blocks: Sequence[str]) -> str:
-    """Return the blocks of a page in the form in which the model reads them."""
-    return "".join(blocks)
-
-
-def window_html(blocks: Sequence[str], start: int, end: int) -> str:
-    """Return some of the blocks, numbered from 1, because the model reads a window like a page."""
-    # The number is an attribute of the block's root, which is the first tag. No text of the page can come before it,
-    # and quotation marks within attributes are written as &quot;.
-    return "".join(
-        block.replace(f' _item_id="{k + 1}"', f' _item_id="{k + 1 - start}"', 1)
-        for k, block in enumerate(blocks[start:end], start)
-    )
+        return [np.array(one.ids, dtype=np.int64) for one in self._tokenizer.encode_batch_fast(list(texts))]

@@ -2,75 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.base import EngineError, EngineLostError, Labels, Limits
-from scrapy_dripper.engines.prepared import model_folder, read_manifest
+from scrapy_dripper.engines.base import EngineError, EngineLostError, OversizeError, PrecisionError
 from scrapy_dripper.engines.qwen3.decoder import Decoder
-from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
-from scrapy_dripper.engines.qwen3.front import Front, check_context
+from scrapy_dripper.engines.qwen3.engine import Qwen3Engine, drafting_tagger
+from scrapy_dripper.engines.qwen3.folder import load_prepared, model_folder, read_manifest
 from scrapy_dripper.engines.qwen3.loop import Decoded, Task
-from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
-from scrapy_dripper.engines.remote import Ask, Message, Say, asked, packed_error, unpacked_error
-from scrapy_dripper.engines.tagger import Tagger
-from scrapy_dripper.page.page import Page
+
+Message = tuple[dict[str, Any], list[bytes]]
+Ask = Callable[[dict[str, Any], list[bytes]], Message]
+"""Sends a request to the model's process and returns the answer."""
+Say = Callable[[dict[str, Any], list[bytes]], None]
+"""Sends an answer to a worker."""
+_ERRORS = {str(kind.reason): kind for kind in (EngineError, OversizeError, EngineLostError, PrecisionError)}
 
 
-class RemoteEngine:
-    """The engine ``qwen3`` in a worker. It sends requests to the model in another process."""
+def load_remote(config: Config, ask: Ask) -> Qwen3Engine:
+    """Return the engine of a worker. Raise ModelError if its part of the model cannot be loaded."""
+    prepared = read_manifest(model_folder(config))  # the model's process has checked the files
+    return Qwen3Engine(prepared, drafting_tagger(config), RemoteDecoder(ask), cascade=config.cascade)
 
-    name = Qwen3Engine.name
-    limits = Limits()
 
-    def __init__(self, front: Front, profile: str, ask: Ask) -> None:
-        self.profile = profile
-        self._front, self._ask = front, ask
+class RemoteDecoder:
+    """Sends prompts and drafts to the model in another process.
+
+    If that fails, raise :exc:`EngineError`, or :exc:`EngineLostError` while the model does not run.
+    """
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
         self._limit = 0
 
-    @classmethod
-    def load(cls, config: Config, ask: Ask) -> RemoteEngine:
-        """Return the engine of a worker. Raise ModelError if its part of the model cannot be loaded."""
-        prepared = read_manifest(Prepared, model_folder(config))  # the model's process has checked the files
-        tagger = Tagger.load(replace(config, engine="tagger", model=None, device="auto"))
-        front = Front(
-            prepared,
-            tagger,
-            max_tokens=config.max_tokens,
-            truncate_chars=config.truncate_chars,
-            cascade=config.cascade,
-        )
-        return cls(front, prepared.profile, ask)
+    @property
+    def limit(self) -> int:
+        """Maximum number of tokens of a prompt together with its answer."""
+        if not self._limit:
+            self.decode([])
+        return self._limit
 
-    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Return the labels of each page. Raise EngineError if the model's process does not answer."""
-        try:
-            if not self._limit:
-                self._answered([])
-            return self._front.label(pages, self._decode, self._limit)
-        except EngineLostError as error:
-            return [error] * len(pages)
-
-    def close(self) -> None:
-        """Close the tagger."""
-        self._front.tagger.close()
-
-    def _decode(self, tasks: Sequence[Task]) -> list[Decoded | EngineError]:
-        header, parts = self._answered(tasks)
+    def decode(self, tasks: Sequence[Task]) -> list[Decoded | EngineError]:
+        """Return the labels or the error of each task, in order."""
+        sent = [part for task in tasks for part in (task.prompt.astype(np.int32).tobytes(), task.draft.tobytes())]
+        header, parts = self._ask({"say": "label"}, sent)
+        if "lost" in header:
+            raise EngineLostError(str(header["lost"]))
+        if "error" in header:
+            raise EngineError(str(header["error"]))
+        self._limit = int(header["limit"])  # it can change, because a new process may have less memory
         return [_unpacked(row, *parts[2 * i : 2 * i + 2]) for i, row in enumerate(header["answers"])]
 
-    def _answered(self, tasks: Sequence[Task]) -> Message:
-        parts = [part for task in tasks for part in (task.prompt.astype(np.int32).tobytes(), task.draft.tobytes())]
-        header, answered = asked(self._ask, parts)
-        self._limit = int(header["limit"])  # it can change, because a new process may have less memory
-        return header, answered
-
-
-load_remote = RemoteEngine.load
+    def close(self) -> None:
+        """Do nothing: the model belongs to the other process."""
 
 
 class ModelServer:
@@ -83,11 +70,7 @@ class ModelServer:
 
     def load(self) -> None:
         """Load the model. Raise ModelError if it does not run as configured."""
-        config = self._config
-        prepared = load_prepared(model_folder(config))
-        decoder = Decoder(prepared, device=config.device, threads=config.threads, sdpa_kernel=config.sdpa_kernel)
-        check_context(decoder, config.max_tokens)
-        self._decoder = decoder
+        self._decoder = Decoder(load_prepared(model_folder(self._config)), self._config.device)
 
     def answer(self, header: dict[str, Any], parts: list[bytes]) -> None:  # noqa: ARG002 (all is in the parts)
         """Answer with the labels of each prompt."""
@@ -97,12 +80,13 @@ class ModelServer:
         answered: list[bytes] = []
         for one in decoder.decode([_task(decoder, *parts[i : i + 2]) for i in range(0, len(parts), 2)]):
             if isinstance(one, EngineError):
-                rows.append(packed_error(one))
+                rows.append({"error": str(one), "reason": str(one.reason)})
                 answered += [b"", b""]
             else:
                 rows.append({name: getattr(one, name) for name in ("passes", "positions", "kept")})
                 answered += [one.main.tobytes(), one.margins.tobytes()]
-        self._say({"say": "labels", "answers": rows, "limit": decoder.limit, "is_lost": decoder.is_lost}, answered)
+        is_lost = bool(decoder.lost)
+        self._say({"say": "labels", "answers": rows, "limit": decoder.limit, "is_lost": is_lost}, answered)
 
 
 def _task(decoder: Decoder, prompt: bytes, draft: bytes) -> Task:
@@ -112,6 +96,6 @@ def _task(decoder: Decoder, prompt: bytes, draft: bytes) -> Task:
 
 
 def _unpacked(row: dict[str, Any], main: bytes, margins: bytes) -> Decoded | EngineError:
-    if (error := unpacked_error(row)) is not None:
-        return error
+    if "error" in row:
+        return _ERRORS[row["reason"]](str(row["error"]))
     return Decoded(np.frombuffer(main, dtype=np.bool_), np.frombuffer(margins, dtype=np.float32), **row)

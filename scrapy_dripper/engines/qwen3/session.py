@@ -1,34 +1,87 @@
-"""Open the session of a Qwen3 graph, check it against the manifest, and compute how many tokens fit into memory."""
+"""Open the onnxruntime session of a prepared graph on the requested device, and say how much memory there is.
+
+On a GPU, the driver is asked, and errors say why onnxruntime cannot use it.
+"""
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING
+import ctypes
+import sys
+from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.prepared import MANIFEST
-from scrapy_dripper.engines.qwen3.prepared import Prepared
-from scrapy_dripper.engines.session import open_graph, usable_memory
+from scrapy_dripper.engines.files import MANIFEST
+from scrapy_dripper.engines.qwen3.folder import EXPORT, Prepared
+from scrapy_dripper.engines.runtime import GPU_EXTRA, check_runtime
+from scrapy_dripper.machine import free_memory
 
 if TYPE_CHECKING:
     import onnxruntime
 
-SCORES = 6
-"""Number of score matrices [heads, S, S] that a plain graph holds at a time, with a margin: 5.4 were measured."""
+CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+CUDA_SHARE, CPU_SHARE = 0.85, 0.5
+"""Shares of the free memory that an engine may use. It shares the machine's memory with the crawl, but not a GPU's."""
+UNKNOWN_MEMORY = 2 << 30
+"""Bytes that count as free if the system does not report its free memory."""
+_NO_MEMORY = ("allocate memory", "out of memory", "bad allocation", "bad_alloc", "ALLOC_FAILED")
+Version = tuple[int, int]
 
 
-def open_session(
-    prepared: Prepared, device: str, threads: int, sdpa_kernel: int | None = None
-) -> onnxruntime.InferenceSession:
-    """Return a session like :func:`~scrapy_dripper.engines.session.open_graph`.
+def open_session(prepared: Prepared, device: str) -> onnxruntime.InferenceSession:
+    """Return a session on a device: ``cpu``, ``cuda``, or ``auto`` for the device that the graph was exported for.
 
-    ``sdpa_kernel`` is the CUDA provider's option of this name, which selects attention kernels. Also raise
-    :exc:`ModelError` if the graph does not match the manifest.
+    Raise :exc:`ModelError` if the session would run on another device, cannot be created, or does not match the
+    manifest.
     """
-    settings = {} if sdpa_kernel is None else {"sdpa_kernel": str(sdpa_kernel)}
-    session = open_graph(prepared, device, threads, "The Qwen3 engine", settings)
+    check_runtime("The Qwen3 engine")
+    import onnxruntime
+
+    device = prepared.device if device == "auto" else device
+    if device != prepared.device:
+        raise ModelError(
+            f"The model in {prepared.folder} was exported for {prepared.device}: set DRIPPER_DEVICE to 'auto', or "
+            f"export it again with '--device {device}'"
+        )
+    _check_version(prepared, onnxruntime.__version__)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = prepared.threads
+    options.inter_op_num_threads = 1
+    options.enable_mem_pattern = False  # a pattern would be kept for each shape, and nearly every pass has a new one
+    options.log_severity_level = 4  # failures also raise exceptions, and some are expected
+    providers: list[Any] = [CPU]
+    if device == "cuda":
+        check_provider()
+        settings = {"arena_extend_strategy": "kSameAsRequested"}
+        if prepared.sdpa_kernel is not None:
+            settings["sdpa_kernel"] = str(prepared.sdpa_kernel)
+        providers = [(CUDA, settings), CPU]
+    try:
+        session = onnxruntime.InferenceSession(str(prepared.graph), options, providers=providers)
+    except Exception as error:  # onnxruntime has its own exception types
+        if is_no_memory(error):
+            raise no_room(prepared, error) from None
+        raise ModelError(f"onnxruntime cannot load {prepared.graph} ({error}): {EXPORT}") from None
+    if device == "cuda" and CUDA not in session.get_providers():
+        raise not_started()
     _check_graph(session, prepared)
     return session
+
+
+def _check_version(prepared: Prepared, installed: str) -> None:
+    """Raise ModelError if onnxruntime is too old for the graph. Its own message would not say so."""
+    package = {"cuda": "onnxruntime-gpu", "cpu": "onnxruntime"}[prepared.device]
+    if _version(installed) < _version(prepared.runtime):
+        older = " or, if the driver is for CUDA 12, export the model again with '--cuda 12'"
+        raise ModelError(
+            f"The model in {prepared.folder} needs onnxruntime {prepared.runtime} or later (got {installed}): run 'pip "
+            f'install "{package}>={prepared.runtime}"\'' + (older if prepared.device == "cuda" else "")
+        )
+
+
+def _version(text: str) -> Version:
+    """Return the first two numbers of a version."""
+    major, minor, *_ = (int(part) for part in text.split(".")[:2])
+    return major, minor
 
 
 def _check_graph(session: onnxruntime.InferenceSession, prepared: Prepared) -> None:
@@ -37,35 +90,120 @@ def _check_graph(session: onnxruntime.InferenceSession, prepared: Prepared) -> N
     The manifest determines the memory for keys and values, and onnxruntime does not check all of these sizes.
     """
     names = prepared.cache_names
-    wanted = {"input_ids", "attention_mask", "choice_rows", *(f"past_key_values.{name}" for name in names)}
-    if prepared.attention == "plain":
-        wanted.add("position_ids")
     inputs = {one.name: one for one in session.get_inputs()}
     outputs = {one.name for one in session.get_outputs()}
     past = [one for name, one in inputs.items() if name.startswith("past_key_values.")]
     kind = {"float16": "tensor(float16)", "bfloat16": "tensor(bfloat16)", "float32": "tensor(float)"}[prepared.dtype]
     sizes = {1: prepared.kv_heads, 3: prepared.head_dim}
     if (
-        set(inputs) != wanted
+        set(inputs) != {"input_ids", "attention_mask", "choice_rows", *(f"past_key_values.{name}" for name in names)}
         or outputs != {"choice_logits", *(f"present.{name}" for name in names)}
         or any(one.type != kind for one in past)
         or any(isinstance(one.shape[i], int) and one.shape[i] != size for one in past for i, size in sizes.items())
     ):
-        raise ModelError(
-            f"{prepared.graph} is not what {prepared.folder / MANIFEST} says: export the model again with "
-            "'scrapy-dripper export'"
-        )
+        raise ModelError(f"{prepared.graph} is not what {prepared.folder / MANIFEST} says: {EXPORT}")
 
 
+# ---------------------------------------------------------------------- memory
 def tokens_that_fit(prepared: Prepared) -> int:
     """Return how many tokens fit into a share of the device's free memory, with their keys and values, in one pass.
 
-    For each token, a pass needs about as much memory as the keys and values (Qwen3-0.6B: 72 KiB and 112 KiB). A plain
-    graph also needs its score matrices.
+    For each token, a pass needs about as much memory as the keys and values (Qwen3-0.6B: 72 KiB and 112 KiB).
     """
-    usable, linear = usable_memory(prepared.device), 2 * prepared.token_bytes
-    if prepared.attention == "gqa":
-        return int(usable / linear)
-    heads = 2 * prepared.kv_heads  # right for all Qwen3 models up to 1.7B, a guess for others
-    square = SCORES * heads * prepared.number_bytes
-    return int((math.sqrt(linear**2 + 4 * square * usable) - linear) / (2 * square))
+    free = _free_bytes(prepared.device)
+    usable = (CUDA_SHARE if prepared.device == "cuda" else CPU_SHARE) * (UNKNOWN_MEMORY if free is None else free)
+    return int(usable / (2 * prepared.token_bytes))
+
+
+def is_no_memory(error: Exception) -> bool:
+    """Return True if an error means that there is not enough memory. onnxruntime has no exception type for that."""
+    return isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY)
+
+
+def no_room(prepared: Prepared, error: Exception) -> ModelError:
+    """Return the error for a model that does not fit into the free memory."""
+    free = _free_bytes(prepared.device)
+    known = "" if free is None else f"; {free / (1 << 30):.1f} GiB are free now"
+    return ModelError(
+        f"The model in {prepared.folder} does not fit into the memory of its device ({error}){known}: stop other "
+        "programs that use it ('nvidia-smi' lists those on a GPU), or use a larger device"
+    )
+
+
+def _free_bytes(device: str) -> int | None:
+    return free_cuda_memory() if device == "cuda" else free_memory()
+
+
+# ---------------------------------------------------------------------- CUDA
+def check_provider() -> None:
+    """Load the CUDA libraries that come as wheels. Raise ModelError if this onnxruntime has no CUDA provider."""
+    import onnxruntime
+
+    if CUDA not in onnxruntime.get_available_providers():
+        raise _no_cuda("this onnxruntime was built without it: the package is onnxruntime, not onnxruntime-gpu")
+    if hasattr(onnxruntime, "preload_dlls"):
+        onnxruntime.preload_dlls()
+
+
+def not_started() -> ModelError:
+    """Return the error for a session that does not run on CUDA as requested, with the most likely reason."""
+    import onnxruntime
+
+    driver, built_for = driver_version(), getattr(onnxruntime, "cuda_version", "")
+    if driver is None:
+        return _no_cuda(f"there is no NVIDIA driver ({_library()} does not load; 'nvidia-smi' would show the driver)")
+    if built_for and driver[0] < (wheel := _version(built_for))[0]:
+        return ModelError(
+            f"{CUDA} was asked for, but the NVIDIA driver supports CUDA {driver[0]}.{driver[1]} and onnxruntime "
+            f"{onnxruntime.__version__} needs {wheel[0]}.{wheel[1]}: update the driver, or run 'pip install "
+            "scrapy-dripper[gpu-cuda12]' and export the model again with '--cuda 12'"
+        )
+    return _no_cuda("it could not be started")
+
+
+def _no_cuda(why: str) -> ModelError:
+    """Return the error for missing CUDA, with advice."""
+    # onnxruntime itself would silently continue on the CPU, hundreds of times slower.
+    return ModelError(
+        f"{CUDA} was asked for, but {why}: run 'pip uninstall onnxruntime onnxruntime-gpu', then 'pip install "
+        f"scrapy-dripper[{GPU_EXTRA}]'; 'python -c \"import onnxruntime; onnxruntime.preload_dlls()\"' shows which "
+        "CUDA library is missing"
+    )
+
+
+def driver_version() -> Version | None:
+    """Return the newest version of CUDA that the driver supports, or None if there is no driver."""
+    driver, version = _driver(), ctypes.c_int()
+    if driver is None or driver.cuDriverGetVersion(ctypes.byref(version)):
+        return None
+    return version.value // 1000, version.value % 1000 // 10
+
+
+def free_cuda_memory() -> int | None:
+    """Return the free memory of the first CUDA device in bytes, or None if the driver does not report it.
+
+    This asks the driver instead of the management library (NVML), because the driver numbers devices as onnxruntime
+    does.
+    """
+    driver = _driver()
+    context, free, total = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
+    if driver is None or driver.cuInit(0) or driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0):
+        return None
+    try:
+        driver.cuCtxPushCurrent_v2(context)
+        failed = driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
+        driver.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+        return None if failed else free.value
+    finally:
+        driver.cuDevicePrimaryCtxRelease(0)
+
+
+def _library() -> str:
+    return "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+
+
+def _driver() -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL(_library())
+    except OSError:
+        return None

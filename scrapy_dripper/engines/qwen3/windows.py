@@ -1,14 +1,107 @@
-"""Divide a page that is too long for one prompt into overlapping windows of blocks."""
+"""Divide a page into prompts: the whole page or, if it is too long, overlapping windows of its blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.engines.base import OversizeError
+from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
+from scrapy_dripper.engines.qwen3.prompt import Prompt
+
 OVERLAP = 8
 """Adjacent windows share about one part in this many of their tokens, because labels depend on the context."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Blocks of a page that are labelled together, and their prompt."""
+
+    blocks: range
+    prompt: Ids
+
+
+@dataclass(frozen=True, slots=True)
+class Splitter:
+    """Divides pages into prompts that fit, with their answers, into ``limit`` tokens."""
+
+    prompt: Prompt
+    grammar: Grammar
+    limit: int
+    window_tokens: int | None = None
+    """Number of tokens of a prompt above which a page is read in windows of at most that size; None for never."""
+
+    @property
+    def room(self) -> int:
+        """The approximate number of tokens that the blocks of a window and their answer may have."""
+        return min(self.limit, self.window_tokens or self.limit) - self._around()
+
+    def fits(self, prompt: Ids, n: int) -> bool:
+        """Return True if a prompt of n blocks and any answer to it are short enough."""
+        return len(prompt) + self.grammar.length(n) <= self.limit
+
+    def parts(self, blocks: Sequence[str], prompt: Ids, oversize: str) -> list[Part] | OversizeError:
+        """Return the parts of a page, given its blocks and the prompt for all of them.
+
+        If the prompt does not fit, ``oversize`` decides: with ``truncate``, there is one part with the first blocks;
+        with ``window``, the parts cover all blocks; with ``fallback``, the answer is an error.
+        """
+        n = len(blocks)
+        if self.fits(prompt, n):
+            if n < 2 or self.window_tokens is None or len(prompt) <= self.window_tokens:
+                return [Part(range(n), prompt)]
+        elif oversize == "fallback":
+            return OversizeError(
+                f"{len(prompt):,} tokens, and {self.grammar.length(n):,} of the answer, over {self.limit:,}"
+            )
+        elif oversize == "truncate":
+            end = furthest(self._costs(blocks), 0, self.limit - self._around())
+            while end > 1 and not self._fit(blocks, 0, end, self.limit):
+                end -= max(1, end // 16)
+            return [self._part(blocks, range(end))]
+        most = min(self.limit, self.window_tokens or self.limit)
+
+        def fit(start: int, end: int) -> bool:
+            return self._fit(blocks, start, end, most)
+
+        return [self._part(blocks, window) for window in windows(self._costs(blocks), self.room, fit)]
+
+    def _around(self) -> int:
+        """Return the number of tokens of a prompt without blocks."""
+        return len(self._encode(""))
+
+    def _costs(self, blocks: Sequence[str]) -> list[int]:
+        """Return the number of tokens of each block, including its label: that of the longest block number."""
+        label = self.grammar.length(len(blocks)) - self.grammar.length(len(blocks) - 1)
+        return [count + label for count in self.prompt.count(blocks)]
+
+    def _fit(self, blocks: Sequence[str], start: int, end: int, most: int) -> bool:
+        return len(self._encode(window_html(blocks, start, end))) + self.grammar.length(end - start) <= most
+
+    def _part(self, blocks: Sequence[str], chosen: range) -> Part:
+        """Return the part with some blocks. A block that is too long by itself is cut off."""
+        html = window_html(blocks, chosen.start, chosen.stop)
+        prompt, tokens = self._encode(html), self.limit - self._around() - self.grammar.length(1)
+        while tokens > 0 and len(chosen) == 1 and not self.fits(prompt, 1):
+            prompt = self._encode(self.prompt.beginning(html, tokens))
+            tokens -= max(1, tokens // 16)  # a shortened text can have more tokens than it was cut to
+        return Part(chosen, prompt)
+
+    def _encode(self, html: str) -> Ids:
+        return self.prompt.encode([html])[0]
+
+
+def window_html(blocks: Sequence[str], start: int, end: int) -> str:
+    """Return some of the blocks, numbered from 1, because the model reads a window like a page."""
+    # The number is an attribute of the block's root, which is the first tag. No text of the page can come before it,
+    # and quotation marks within attributes are written as &quot;.
+    return "".join(
+        block.replace(f' _item_id="{k + 1}"', f' _item_id="{k + 1 - start}"', 1)
+        for k, block in enumerate(blocks[start:end], start)
+    )
 
 
 def furthest(costs: Sequence[int], start: int, budget: int) -> int:
@@ -40,31 +133,6 @@ def windows(costs: Sequence[int], budget: int, fits: Callable[[int, int], bool])
         covered = end
         start = _overlap(costs, start, end, budget) if end < len(costs) else end
     return found
-
-
-def even(costs: Sequence[int], budget: int) -> int:
-    """Return the smallest budget with as many windows as this one, so that they are about equally long.
-
-    Otherwise, the last window would only have the few remaining blocks, with little context.
-    """
-    most = len(windows(costs, budget, _any))
-    low, high = 1, max(1, budget)
-    while low < high:
-        middle = (low + high) // 2
-        if len(windows(costs, middle, _any)) <= most:
-            high = middle
-        else:
-            low = middle + 1
-    return high
-
-
-def sizes(costs: Sequence[int], budget: int, around: int) -> list[int]:
-    """Return the number of tokens of each window: those of its blocks, plus ``around`` for the rest of the prompt."""
-    return [around + sum(costs[i] for i in window) for window in windows(costs, budget, _any)]
-
-
-def _any(start: int, end: int) -> bool:  # noqa: ARG001 (interface)
-    return True
 
 
 def _overlap(costs: Sequence[int], start: int, end: int, budget: int) -> int:

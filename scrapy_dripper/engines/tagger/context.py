@@ -15,6 +15,7 @@ from scrapy_dripper.engines.tagger.columns import (
     Floats,
     Groups,
     Sums,
+    Table,
     entropy,
     last_chosen,
     least_on_page,
@@ -24,19 +25,16 @@ from scrapy_dripper.engines.tagger.columns import (
     pair,
 )
 from scrapy_dripper.engines.tagger.features import Features
-from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
-from scrapy_dripper.engines.tagger.table import Table
+from scrapy_dripper.engines.tagger.page_stage import LEAST_WEIGHT, PAGE_TYPES
 
 LEVELS = 7
 """Number of ancestors of a block to consider."""
 REACHES = (2, 5, 15, 40)
 """Sizes of the windows before and after a block, in blocks."""
-SURE = (0.3, 0.5, 0.7)
+THRESHOLDS = (0.3, 0.5, 0.7)
 """Thresholds: the share of a page's words with a higher probability is a feature."""
 EVIDENCE = ("declared", "root_prose", "root_words", "root_facts", "root_named", "root_agree")
 """The features of a block that this stage sees again: what its page declares, and what a reader view would choose."""
-LEAST = 0.3
-"""Minimum weight of a block in words, so that means are defined around blocks without words."""
 
 
 def context(batch: Features, probabilities: Floats, types: Floats) -> Columns:
@@ -47,7 +45,7 @@ def context(batch: Features, probabilities: Floats, types: Floats) -> Columns:
     """
     t = batch.table
     p = probabilities.astype(np.float64)
-    w = batch.size.astype(np.float64) + LEAST
+    w = batch.size.astype(np.float64) + LEAST_WEIGHT
     x = Columns()
     x["p"] = p
     _around(x, t, p, w)
@@ -72,7 +70,7 @@ def _around(x: Columns, t: Table, p: Doubles, w: Doubles) -> None:
         a, b = np.maximum(n - reach, t.first), np.minimum(n + reach + 1, t.last)
         for sign, start, end in (("~", a, b), ("-", a, n), ("+", n + 1, b)):
             mass, words = sums.over(start, end)
-            x[f"p{sign}{reach}"] = mass / np.maximum(words, LEAST)
+            x[f"p{sign}{reach}"] = mass / np.maximum(words, LEAST_WEIGHT)
     before, after = last_chosen(p > 0.5), next_chosen(p > 0.5)
     x["since_main"] = np.where(before >= t.first, np.log1p(np.maximum(n - before, 0)), -1)
     x["until_main"] = np.where(after < t.last, np.log1p(np.maximum(after - n, 0)), -1)
@@ -91,7 +89,7 @@ def _containers(x: Columns, t: Table, p: Doubles, w: Doubles) -> None:
     columns = {
         "p": inside / size,
         "blocks_p": blocks / (b - a),
-        "others_p": (inside - p * w) / np.maximum(size - w, LEAST),
+        "others_p": (inside - p * w) / np.maximum(size - w, LEAST_WEIGHT),
         "share": inside / np.maximum(total, 1e-9),
     }
     for level in range(LEVELS):
@@ -134,7 +132,7 @@ def _rank(x: Columns, t: Table, p: Doubles, w: Doubles) -> None:
 
 
 def _whole(x: Columns, t: Table, p: Doubles, w: Doubles) -> None:
-    over = [(p > sure) * w for sure in SURE]
+    over = [(p > sure) * w for sure in THRESHOLDS]
     sums = Sums(np.stack((p * w, w, entropy(p) * w, *over)))
     total_p, total_w, total_entropy, *totals = sums.over(t.first, t.last)
     x["before_p"] = Sums(p * w).over(t.first, np.arange(len(p))) / np.maximum(total_p, 1e-9)
@@ -142,5 +140,5 @@ def _whole(x: Columns, t: Table, p: Doubles, w: Doubles) -> None:
     x["page_main"] = np.log1p(total_p)
     x["page_most"] = most_on_page(p, t.first)
     x["page_entropy"] = total_entropy / total_w
-    for sure, total in zip(SURE, totals, strict=True):
+    for sure, total in zip(THRESHOLDS, totals, strict=True):
         x[f"page_over_{sure}"] = total / total_w

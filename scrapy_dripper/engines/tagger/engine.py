@@ -4,85 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.choose.given import Floats, Given
+from scrapy_dripper.choose.steps import TAGGER, Stage, overruled, stages
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
-from scrapy_dripper.engines.stages import Stage, Step, apply, overruled
-from scrapy_dripper.engines.tagger.continued import with_continued
-from scrapy_dripper.engines.tagger.decision import DecisionRule, decide, without_holes
+from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
 from scrapy_dripper.engines.tagger.features import Features, features
 from scrapy_dripper.engines.tagger.influence import CORRECTIONS, influences
 from scrapy_dripper.engines.tagger.learnt import Learnt
-from scrapy_dripper.engines.tagger.little import SURE, WORDS, with_little
 from scrapy_dripper.engines.tagger.model import Answer, Model, bundled, schema_of
-from scrapy_dripper.engines.tagger.notes import with_notes
-from scrapy_dripper.engines.tagger.one_article import with_one_article
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
-from scrapy_dripper.engines.tagger.panels import with_parts, with_titles
-from scrapy_dripper.engines.tagger.twins import without_twins
-from scrapy_dripper.engines.tagger.whole import structures_whole, with_alike, with_headings
 from scrapy_dripper.page.page import Page
 
 
-def stages(
-    page: Page,
-    probabilities: npt.NDArray[np.float32],
-    size: npt.NDArray[np.float32],
-    rule: DecisionRule,
-    types: npt.NDArray[np.float32],
-) -> Iterator[Stage]:
-    """Yield which of a page's n blocks are main: by expected F1, and then after each of the rules of this package.
+def chosen(page: Page, probabilities: Floats, size: Floats, types: Floats, rule: DecisionRule) -> Iterator[Stage]:
+    """Yield which of a page's n blocks are main: those of the largest expected F1, and then after each step.
 
-    ``types`` are the probabilities of the page types, of shape (types,). All other arrays have shape (n,); ``size`` is
-    in words. Twins are removed last, so that no other rule adds them again.
+    ``size`` is in words, of shape (n,), and ``types`` are the probabilities of the page types, of shape (types,).
     """
-    p = probabilities
-    one_article = Step(
-        "one_article",
-        "a block outside the article with the headline has to be very likely main",
-        partial(with_one_article, page, p),
-    )
-    steps = (
-        Step(
-            "holes", "a small hole in the main content is filled if it is likely to be main", partial(without_holes, p)
-        ),
-        Step(
-            "little",
-            "a fragment is main as a whole, and an error page or a bot wall is not",
-            partial(with_little, page, p),
-            free=WORDS,
-        ),
-        structures_whole(page, p),
-        Step("alike", "most blocks of the same shape are main", partial(with_alike, page, p)),
-        Step(
-            "continued",
-            "a run of paragraphs of the same shape continues to its end",
-            partial(with_continued, page, p, size),
-        ),
-        Step("parts", "parts of a list that are alike are main together", partial(with_parts, page, p)),
-        Step("titles", "a title that opens a panel is main with its panel", partial(with_titles, page, p)),
-        Step("headings", "a heading stays with the text below it", partial(with_headings, page, p)),
-        *([one_article] if PAGE_TYPES[types.argmax()] == "article" else []),
-        Step("notes", "a footnote has the label of its marks", partial(with_notes, page, p)),
-        Step(
-            "twins",
-            "content that is in the source twice, but shown once, is kept once",
-            partial(without_twins, page, p),
-        ),
-    )
-    first = decide(p, size, rule.recall_of(types, page.wishes.favor), rule.min_words)
-    return apply(steps, page, p, first)
+    first = decide(probabilities, size, rule.recall_of(types, page.wishes.favor), rule.min_words)
+    return stages(Given(page, probabilities, size), first, TAGGER)
 
 
 class Tagger:
     """Labels blocks with a tiny ONNX model over their features. Each call runs the model once for all its pages."""
 
-    name = "tagger"
+    name = TAGGER
     profile = "native"
     limits = Limits()
 
@@ -104,27 +57,26 @@ class Tagger:
         batch = features(pages)
         answer = self._answer(pages, batch)
         rule = self._model.manifest.decoding
-        edges = zip(batch.edges[:-1].tolist(), batch.edges[1:].tolist(), strict=True)
-        parts = [(answer.probabilities[a:b], batch.size[a:b]) for a, b in edges]
-        decided = [
-            list(stages(page, p, size, rule, types))
+        parts = [(answer.probabilities[a:b], batch.size[a:b]) for a, b in pairwise(batch.edges.tolist())]
+        steps = [
+            list(chosen(page, p, size, types, rule))
             for page, (p, size), types in zip(pages, parts, answer.types, strict=True)
         ]
-        quality = self._model.quality(batch, answer, np.concatenate([last.main for *_, last in decided]))
-        kinds = answer.types.argmax(axis=1)
-        return [
-            Labels(
-                p,
-                steps[-1].main,
-                page_type=PAGE_TYPES[kind],
-                page_type_probability=float(types[kind]),
-                quality=min(1.0, max(0.0, float(f1))) if steps[-1].main.any() else None,
-                overruled=overruled(steps),
+        quality = self._model.quality(batch, answer, np.concatenate([last.main for *_, last in steps]))
+        found: list[Labels | EngineError] = []
+        for (p, _), own, types, f1 in zip(parts, steps, answer.types, quality, strict=True):
+            main, kind = own[-1].main, int(types.argmax())
+            found.append(
+                Labels(
+                    p,
+                    main,
+                    page_type=PAGE_TYPES[kind],
+                    page_type_probability=float(types[kind]),
+                    quality=min(1.0, max(0.0, float(f1))) if main.any() else None,
+                    overruled=overruled(own),
+                )
             )
-            for (p, _), steps, kind, types, f1 in zip(
-                parts, decided, kinds.tolist(), answer.types, quality.tolist(), strict=True
-            )
-        ]
+        return found
 
     def _answer(self, pages: Sequence[Page], batch: Features) -> Answer:
         answer = self._model(batch)
@@ -136,7 +88,7 @@ class Tagger:
         """Return the labels of a page after each step of the decision."""
         batch = features([page])
         answer = self._answer([page], batch)
-        return stages(page, answer.probabilities, batch.size, self._model.manifest.decoding, answer.types[0])
+        return chosen(page, answer.probabilities, batch.size, answer.types[0], self._model.manifest.decoding)
 
     def influences(self, page: Page) -> dict[str, npt.NDArray[np.float32]]:
         """Return the influence of each group of features on each block of a page (see :mod:`.influence`)."""
@@ -168,7 +120,7 @@ class Tagger:
             )
         try:
             answer = self._model(batch)
-            quality = self._model.quality(batch, answer, answer.probabilities > SURE)
+            quality = self._model.quality(batch, answer, answer.probabilities > 0.5)
         except Exception as error:
             raise ModelError(f"The model in {folder} does not run ({error}): restore the model folder") from None
         for values, shape, what in (

@@ -17,25 +17,37 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from scrapy_dripper.engines.tagger.characters import CJK, COMMA, DIGIT, SENTENCE, SEPARATOR, UPPER, Characters, count
 from scrapy_dripper.engines.tagger.columns import (
     Columns,
     Floats,
     Groups,
     Ints,
     Sums,
+    Table,
     bits,
     last_chosen,
     least_on_page,
     neighbour,
     pair,
     ratio,
+    table,
 )
-from scrapy_dripper.engines.tagger.declared import declared
+from scrapy_dripper.engines.tagger.evidence import declared, roots
 from scrapy_dripper.engines.tagger.lexicon import KEYWORDS, PAGE_KINDS, SCHEMA_TYPES, WORDS
-from scrapy_dripper.engines.tagger.roots import roots
-from scrapy_dripper.engines.tagger.table import Table, table
-from scrapy_dripper.engines.tagger.words import Words, split, word_bits, words_in
+from scrapy_dripper.engines.tagger.text import (
+    CJK,
+    COMMA,
+    DIGIT,
+    SENTENCE,
+    SEPARATOR,
+    UPPER,
+    Characters,
+    Words,
+    count,
+    split,
+    word_bits,
+    words_in,
+)
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import TAGS
 

@@ -16,11 +16,9 @@ import numpy.typing as npt
 
 from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.external_data import check_external_data
-from scrapy_dripper.engines.prepared import FORMATS
 from scrapy_dripper.engines.runtime import check_runtime, shared_session
 from scrapy_dripper.engines.tagger.context import context
-from scrapy_dripper.engines.tagger.decision import DecisionRule
+from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
 from scrapy_dripper.engines.tagger.features import Features, schema_hash
 from scrapy_dripper.engines.tagger.learnt import LEARNT, Learnt
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES, page_features, quality_features
@@ -92,9 +90,8 @@ class Manifest:
             )
         try:
             values = files.read_json(folder, MANIFEST, _RESTORE)
-            meant = [name for name, form in FORMATS.items() if form == values["format"]]
-            if meant:
-                raise ModelError(f"{folder} is a model for the engine {meant[0]!r}: set DRIPPER_ENGINE to {meant[0]!r}")
+            if values["format"] == files.QWEN3_FORMAT:
+                raise ModelError(f"{folder} is a model for the engine 'qwen3': set DRIPPER_ENGINE to 'qwen3'")
             kind, version = values["engine"], values["format"]
             if version != FORMAT or kind != "tagger":
                 raise ModelError(
@@ -173,7 +170,7 @@ def _by_page(
 def _weights(path: Path) -> Path:
     if path.stat().st_size > MOST_WEIGHTS:
         raise ModelError(f"{path} has more than {MOST_WEIGHTS:,} bytes, too many for a tagger: {_RESTORE}")
-    check_external_data(path, {}, _RESTORE)
+    files.check_external_data(path, {}, _RESTORE)
     return path
 
 

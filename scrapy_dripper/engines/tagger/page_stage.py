@@ -20,9 +20,9 @@ from scrapy_dripper.engines.tagger.features import TAG_FEATURES, Features
 PAGE_TYPES = ("article", "collection", "documentation", "forum", "listing", "product", "service")
 """The page types, in the order of the page stage's output."""
 
-LEAST = 0.3
-"""Minimum weight of a block in words."""
-SURE = (0.1, 0.3, 0.5, 0.7, 0.9)
+LEAST_WEIGHT = 0.3
+"""Minimum weight of a block in words, so that means are defined around blocks without words."""
+THRESHOLDS = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Thresholds: the share of a page's words with a higher probability shows how sure the model is."""
 _WHOLE = ("page_", "about_", "declares:")
 _ONE_THREAD = 4 * 65_536
@@ -44,7 +44,7 @@ class PageFeatures:
 def page_features(batch: Features, probabilities: Floats) -> PageFeatures:
     """Return the features of the page stage. ``probabilities``, of shape (n blocks,), are those of the first stage."""
     p = probabilities.astype(np.float64)
-    w = batch.size.astype(np.float64) + LEAST
+    w = batch.size.astype(np.float64) + LEAST_WEIGHT
     starts = batch.edges[:-1]
     of_page, of_block = _columns(batch.names)
     main, rest = (means[:, of_block] for means in _means(batch, np.stack([p * w, (1 - p) * w])))
@@ -67,25 +67,25 @@ def quality_features(
     the probabilities of the page types, of shape (pages, types).
     """
     p = probabilities.astype(np.float64)
-    w = batch.size.astype(np.float64) + LEAST
+    w = batch.size.astype(np.float64) + LEAST_WEIGHT
     starts = batch.edges[:-1]
     total, mass, taken = (np.add.reduceat(x, starts) for x in (w, p * w, main * w))
     right = np.add.reduceat(p * w * main, starts)
     own = _own(p, w, starts)
     own |= {
-        "expected_f1": 2 * right / np.maximum(taken + mass, LEAST),
-        "expected_precision": right / np.maximum(taken, LEAST),
-        "expected_recall": right / np.maximum(mass, LEAST),
+        "expected_f1": 2 * right / np.maximum(taken + mass, LEAST_WEIGHT),
+        "expected_precision": right / np.maximum(taken, LEAST_WEIGHT),
+        "expected_recall": right / np.maximum(mass, LEAST_WEIGHT),
         "taken_words": np.log1p(taken),
         "taken_share": taken / total,
         "taken_blocks": np.log1p(np.add.reduceat(main.astype(np.float64), starts)),
     }
     declared = batch.columns("declared")[:, 0] * w
     own["declared_words"] = np.log1p(np.add.reduceat(declared, starts))
-    own["declared_kept"] = (np.add.reduceat(declared * main, starts) + LEAST) / (
-        np.add.reduceat(declared, starts) + LEAST
+    own["declared_kept"] = (np.add.reduceat(declared * main, starts) + LEAST_WEIGHT) / (
+        np.add.reduceat(declared, starts) + LEAST_WEIGHT
     )
-    own |= {f"over_{sure}": np.add.reduceat((p > sure) * w, starts) / total for sure in SURE}
+    own |= {f"over_{sure}": np.add.reduceat((p > sure) * w, starts) / total for sure in THRESHOLDS}
     own |= {f"type:{name}": types[:, i].astype(np.float64) for i, name in enumerate(PAGE_TYPES)}
     of_page, _ = _columns(batch.names)
     names = (*(batch.names[i] for i in of_page), *own)

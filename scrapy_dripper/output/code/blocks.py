@@ -6,24 +6,20 @@ Highlighters wrap code in tables with line numbers, toolbars, and copies for the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from html import unescape
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from scrapy_dripper.output.code.language import is_named, language_of, normalised
-from scrapy_dripper.output.code.lines import Look, code_text, has_number_class, is_deep, is_line, is_numbers, is_tool
+from scrapy_dripper.output.code.lines import Look, code_text, is_deep, is_line, is_numbers, is_tool
 from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Runs, Text
-from scrapy_dripper.page.tags import LONGEST_CLASS
+from scrapy_dripper.page.recognise import has_number_class
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-__all__ = ["CODE_TAGS", "TWIN", "Guess", "code_block", "code_of_lines", "has_code_class"]
-
-Guess = Callable[[str], "str | None"]
-"""Returns the language of code, or None if it is unknown. See :mod:`scrapy_dripper.output.code.guess`."""
+__all__ = ["CODE_TAGS", "TWIN", "code_block", "code_of_lines"]
 
 CODE_TAGS = frozenset({"pre", "listing", "xmp", "plaintext", "table"})
 """Tags that :func:`code_block` recognises without a class."""
@@ -44,11 +40,6 @@ MAX_IN_LINE = 200
 _PRE = frozenset({"pre", "listing", "xmp", "plaintext"})
 _PROSE = ("h1", "h2", "h3", "h4", "h5", "h6", "video", "audio", "iframe", "blockquote", "article", "section", "figure")
 _NO_LINE = frozenset({*_PROSE, "p", "ul", "ol", "dl", "table", "img", "pre", "a", "form", "input"})
-_marked = re.compile(
-    r"h(?:ighlight|ljs)|c(?:ode|rayon|hroma|m-)|lang(?:uage-|[-:])|l(?:ntable|isting)|b(?:rush|lob)|s(?:yntax|nippet|hiki)"
-    r"|enlighter|g(?:ist|eshi)|rouge|pr(?:ettyprint|ism)|file(?<!\Sfile)(?!\S)",
-).search
-"""Expects lower case. Each alternative begins with another letter, so most positions are skipped at once."""
 _WHOLE = frozenset(
     "syntaxhighlighter crayon-syntax crayon-main dp-highlighter cm-editor cm-content enlighter-default "
     "enlighter-v-standard enlighter codemirror codemirror-code codemirror-lines".split()
@@ -60,29 +51,6 @@ MAX_WRAPPERS = 6
 _terminal = re.compile(r"(?:^|\s)termy(?=\s|$)").search
 _without_colours = partial(re.compile(r"</?(?:font|span|b|u|i|a)(?:\s[^<>]{0,200})?>").sub, "")
 _emoji = re.compile(r"emoji|smil", re.IGNORECASE).search
-
-
-def has_code_class(name: str) -> bool:
-    """Return True if :func:`code_block` may recognise an element with this class attribute."""
-    return _has_code_class(name[:LONGEST_CLASS])
-
-
-@lru_cache(4_096)
-def _has_code_class(name: str) -> bool:
-    return _marked(name.lower()) is not None or has_number_class(name)
-
-
-def code_block(element: _Element, guess: Guess | None = None) -> CodeBlock | None:
-    """Return the code block of an element, :data:`TWIN` (without text) if it is to be dropped, or None.
-
-    Call this for elements of :data:`CODE_TAGS` and those with :func:`has_code_class`, before their content. ``guess``
-    guesses the language if the page does not name it.
-    """
-    found = _found(element)
-    if found is None or found.text == "" or found.language is not None or guess is None:
-        return found
-    language = guess(found.text)
-    return CodeBlock(found.text, language, "guess") if language else found
 
 
 def code_of_lines(runs: Runs) -> CodeBlock | None:
@@ -98,7 +66,11 @@ def code_of_lines(runs: Runs) -> CodeBlock | None:
     return CodeBlock("\n".join(lines)) if len(lines) > 1 and "".join(lines) else None
 
 
-def _found(element: _Element) -> CodeBlock | None:
+def code_block(element: _Element) -> CodeBlock | None:
+    """Return the code block of an element, :data:`TWIN` (without text) if it is to be dropped, or None.
+
+    Call this for elements of :data:`CODE_TAGS` and those with :func:`has_code_class`, before their content.
+    """
     tag = element.tag
     if tag in _PRE:
         return _preformatted(element)

@@ -50,6 +50,7 @@ _SHARED = frozenset(
 )
 """Names of languages that are also common as other classes. They only count if a class says that the element is
 code."""
+_HIGHLIGHTED = _KNOWN - _SHARED
 _NATURAL = frozenset(
     "en de fr es it pt ru ja jp zh cn ko nl sv da no nb fi el he ar uk hu ro vi th id bg sk sl et lv lt fa hi".split()
 )
@@ -147,6 +148,8 @@ def _of_class(name: str, near: bool) -> str | None:
         if prefix in _SURE and (near or prefix != "lang" or value in _KNOWN):
             return normalised(value)
         if value in _KNOWN and (prefix in _SURE or is_code or prefix == "source"):
+            return normalised(value)
+        if prefix == "highlight" and value in _HIGHLIGHTED:  # Sphinx, in a theme without "notranslate"
             return normalised(value)
     for token in tokens:
         lower = token.lower()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import islice
 from textwrap import dedent
 from typing import TYPE_CHECKING, cast
 
 from lxml import etree
 
-from scrapy_dripper.page.tags import LONGEST_CLASS
+from scrapy_dripper.page.recognise import has_number_class
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -37,11 +36,6 @@ unclosed element is nested in it, and each level would be read to its end."""
 
 _SKIPPED = -1
 
-_number_class = re.compile(
-    r"(?:^|[-_])(?:(?:source-)?line[-_]?(?:no|nos|nr|num|nums|number|numbers|numbering|nodiv)|gutter)(?:[-_]|$)"
-    r"|^(?:blob-num|crayon-nums?)(?:-|$)|^(?:lnt?|hljs-ln-n(?:umbers)?|numbers|de1-num)$",
-).search
-"""Expects lower case. It finds nothing in a class without ``ln``, ``num``, ``line`` or ``gutter``."""
 _number_token = re.compile(
     r"(?:^|\s)(?:m[iohfb]?|il|number|hljs-number|constant|numeric|nu0)(?:\s|$)", re.IGNORECASE
 ).search
@@ -50,18 +44,6 @@ _digits = re.compile(r"[\s\d.:|]*").fullmatch
 _numbered = re.compile(r"[ \t]*(\d{1,5})(?:[:|](?=\s|$)|(?=[ \t]|$))").match
 _basic = re.compile(r"(?:PRINT|GOTO|GOSUB|LET|REM|INPUT|NEXT|RETURN|DATA|READ|DIM|END|CLS|FOR|IF|POKE|STOP)\b").match
 _code_mark = re.compile(r"[(){}\[\];=<>]|:$|^(?:(?:import|from|package|use|end|else|return)\b|#|//|--)").search
-
-
-def has_number_class(name: str) -> bool:
-    """Return True for the class attribute of line numbers, or of a code block that can have them."""
-    return _has_number_class(name[:LONGEST_CLASS])
-
-
-@lru_cache(4_096)
-def _has_number_class(name: str) -> bool:
-    name = name.lower()
-    may = "ln" in name or "num" in name or "line" in name or "gutter" in name
-    return may and any(map(_number_class, name.split()))
 
 
 class Look:

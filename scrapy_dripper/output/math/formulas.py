@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -28,7 +27,6 @@ from scrapy_dripper.output.math.mathjax_tree import drawn_math
 from scrapy_dripper.output.math.mathml_tree import inner_text, is_blank
 from scrapy_dripper.output.math.sources import TWIN, attribute_of, first_math, from_math, from_source, parsed
 from scrapy_dripper.output.math.tex_source import clean, undelimited
-from scrapy_dripper.page.tags import LONGEST_CLASS
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -38,7 +36,6 @@ __all__ = [
     "TWIN",
     "Notation",
     "formula",
-    "has_math_class",
     "join_formulas",
     "notation",
     "split_delimiters",
@@ -49,8 +46,6 @@ MATH_TAGS = frozenset(
 )
 """Tags that :func:`formula` recognises without a class."""
 
-# Expects lower case, which is searched several times as fast as any case.
-_marked = re.compile(r"math|katex|mjx|tex\b|latex|ltx_eq|formula|equation|eqn\b|amrendered").search
 _TWIN_CLASSES = frozenset({"katex-html", "MathJax_Preview", "MathJax_Error"})
 _HELD = frozenset({"katex-mathml"})
 _MATHJAX_2 = frozenset(
@@ -75,20 +70,10 @@ _unseen_one = re.compile("[\\s\u200b-\u200d\u2061-\u2064]").match
 _number = re.compile(r"\s*(?:\(\s*)?([0-9A-Za-z.*']{1,12})\s*(?:\)\s*)?").fullmatch
 
 
-def has_math_class(name: str) -> bool:
-    """Return True if :func:`formula` may recognise an element with this class attribute."""
-    return _has_math_class(name[:LONGEST_CLASS])
-
-
-@lru_cache(4_096)
-def _has_math_class(name: str) -> bool:
-    return _marked(name.lower()) is not None
-
-
 def formula(element: _Element) -> Formula | None:
     """Return the formula of an element, :data:`TWIN` (without LaTeX) if it is to be dropped, or None.
 
-    Call this for elements of :data:`MATH_TAGS` and those with :func:`has_math_class`, before their content. It never
+    Call this for elements of :data:`MATH_TAGS` and those with ``has_math_class``, before their content. It never
     raises, and only reads the element, its content and its next siblings.
     """
     by_tag = _BY_TAG.get(element.tag) if isinstance(element.tag, str) else None

@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from scrapy_dripper.output.bounds import Allowance
-from scrapy_dripper.output.content_json import weigh
 from scrapy_dripper.output.items import (
     Audio,
     Cell,
@@ -44,19 +42,13 @@ _marks = re.compile(r"\](?=[(\[:])|```|~~~").sub
 _before_blank_line = re.compile(r"[\r\n](?=[ \t]*[\r\n])").sub
 
 
-def table_html(table: Table, links: bool = True, html_left: Allowance | None = None) -> str:
+def table_html(table: Table, links: bool = True) -> str:
     """Return a table as HTML without blank lines, which would end the HTML in Markdown (CommonMark 4.6).
 
     Formulas are written in dollar signs, as in Markdown. Dollar signs in text become character references.
-    ``links=False`` only keeps the text of links. If ``html_left`` is given, the characters are spent from it, which may
-    raise :exc:`~scrapy_dripper.output.bounds.TooLongError`.
+    ``links=False`` only keeps the text of links.
     """
-    if html_left is not None:  # before writing, although the HTML will be a few times as long
-        weigh(table, Allowance(html_left.form, html_left.left))
-    written = _Writer(links).table(table)
-    if html_left is not None:
-        html_left.spend(len(written))
-    return written
+    return _Writer(links).table(table)
 
 
 def code_html(code: CodeBlock) -> str:

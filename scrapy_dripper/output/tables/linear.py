@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scrapy_dripper.output.bounds import Allowance, TooLongError
-from scrapy_dripper.output.content_json import weigh
+from scrapy_dripper.output.content_json import length
 from scrapy_dripper.output.items import (
     Audio,
     Cell,
@@ -23,15 +22,16 @@ from scrapy_dripper.output.items import (
 )
 from scrapy_dripper.output.text import plain_text
 
-MAX_REPEATED, MAX_REPEATED_CHARS = 10_000, 1_000_000
-"""Limits for the number of repeated cells in a table and for their characters. Further cells are not repeated."""
+FREE, FACTOR = 10_000, 4
+"""The characters of repeated cells in a table: so many, and so many times those of the table. Further cells are not
+repeated."""
 
 
 def linear(table: Table) -> Table:
     """Return a table as a simple one. Only the first of several header rows stays a header row."""
     above: dict[int, tuple[Cell, int]] = {}  # column to the cell spanning from above, and its remaining rows
     rows: list[tuple[Cell, ...]] = []
-    left, chars_left = MAX_REPEATED, MAX_REPEATED_CHARS
+    left = FREE + FACTOR * length(table.rows)
     for row in table.rows:
         cells: list[Cell] = []
         for cell in (*row, None):
@@ -45,25 +45,14 @@ def linear(table: Table) -> Table:
             line = Cell((Paragraph(_line(cell.items)),) if cell.items else (), header=cell.header)
             repeated = cell.rowspan * cell.colspan
             if repeated > 1:
-                left -= repeated
-                chars_left -= repeated * _chars(line)
-            columns, more = (cell.colspan, cell.rowspan - 1) if left >= 0 and chars_left >= 0 else (1, 0)
+                left -= repeated * length(line.items)
+            columns, more = (cell.colspan, cell.rowspan - 1) if left >= 0 else (1, 0)
             for _ in range(columns):
                 if more:
                     above[len(cells)] = line, more
                 cells.append(line)
         rows.append(tuple(cells))
-    return replace(table, rows=tuple(rows), header_rows=min(table.header_rows, 1), simple=True, html="")
-
-
-def _chars(cell: Cell) -> int:
-    """Return the number of characters of a cell, including URLs and formats, up to the limit for repeated cells."""
-    allowance = Allowance("table", MAX_REPEATED_CHARS)
-    try:
-        weigh(cell.items, allowance)
-    except TooLongError:
-        return MAX_REPEATED_CHARS
-    return MAX_REPEATED_CHARS - allowance.left
+    return replace(table, rows=tuple(rows), header_rows=min(table.header_rows, 1), simple=True)
 
 
 def _line(items: Items) -> Runs:

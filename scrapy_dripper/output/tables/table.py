@@ -12,7 +12,6 @@ from itertools import accumulate
 
 from lxml import etree
 
-from scrapy_dripper.output.bounds import Allowance
 from scrapy_dripper.output.items import (
     Audio,
     Cell,
@@ -38,7 +37,6 @@ from scrapy_dripper.output.items import (
     inside,
 )
 from scrapy_dripper.output.tables.grid import Placed, Reader, is_mostly_padding, read_grid
-from scrapy_dripper.output.tables.html import table_html
 
 MAX_NESTING = 4
 """Maximum nesting of data tables, since each one is written again for each table around it. An outer table with deeper
@@ -54,13 +52,12 @@ _list_mark = re.compile(
 ).fullmatch
 
 
-def table(element: etree._Element, read: Reader, html_left: Allowance | None = None) -> Items:
+def table(element: etree._Element, read: Reader) -> Items:
     """Return a ``<table>`` as items: one :class:`Table`, or the content of its cells if it is a layout table.
 
     ``read`` is called once for each cell. Text outside of cells comes first, as in browsers. Rows and columns without
     content are dropped, and spans shrink accordingly. ``<tfoot>`` goes to the end. If a table has no caption, a first
-    row with one cell across all columns, above at least two rows, becomes the caption. The HTML of a complex table is
-    spent from ``html_left``, which may raise :exc:`~scrapy_dripper.output.bounds.TooLongError`.
+    row with one cell across all columns, above at least two rows, becomes the caption.
     """
     found = read_grid(element, read)
     grid, sections, caption = found.rows, found.sections, _line(found.caption)
@@ -68,7 +65,7 @@ def table(element: etree._Element, read: Reader, html_left: Allowance | None = N
         grid, sections, caption = grid[1:], sections[1:], _line(grid[0][0].items)
     header_rows = _header_rows(grid, sections)
     if grid and not _is_layout(element, grid, header_rows, caption):
-        return (*found.strays, _table(grid, header_rows, caption, html_left))
+        return (*found.strays, _table(grid, header_rows, caption))
     return (*found.strays, *((Paragraph(caption),) if caption else ()), *_unwrapped(grid))
 
 
@@ -220,7 +217,7 @@ def _unwrapped(grid: Sequence[Sequence[Placed]]) -> list[Item]:
     return items
 
 
-def _table(grid: Sequence[Sequence[Placed]], header_rows: int, caption: Runs, html_left: Allowance | None) -> Table:
+def _table(grid: Sequence[Sequence[Placed]], header_rows: int, caption: Runs) -> Table:
     simple = (
         header_rows <= 1
         and not is_mostly_padding(grid)
@@ -240,8 +237,7 @@ def _table(grid: Sequence[Sequence[Placed]], header_rows: int, caption: Runs, ht
         if simple:
             cells += [Cell((), header=r < header_rows)] * (width - len(cells))
         rows.append(tuple(cells))
-    made = Table(tuple(rows), header_rows, caption, simple)
-    return made if simple else replace(made, html=table_html(made, html_left=html_left))
+    return Table(tuple(rows), header_rows, caption, simple)
 
 
 def _fits_a_line(item: Item) -> bool:

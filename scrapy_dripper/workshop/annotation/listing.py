@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from scrapy_dripper.page.page import Flag, Page
 
 MAX_CHARS = 400
-"""Default number of characters to show of a block."""
-LEAST_CHARS = 40
+"""Number of characters to show of a block."""
 
 _LEVELS = 4  # ancestors in a path
 _NAME = 24  # characters of a class name
@@ -47,8 +46,8 @@ class Line:
     text: str
 
 
-def listing(page: Page, max_chars: int = MAX_CHARS) -> list[Line]:
-    """Return one line per block, in document order. Texts over ``max_chars`` are shortened in the middle."""
+def listing(page: Page) -> list[Line]:
+    """Return one line per block, in document order. Texts over :data:`MAX_CHARS` are shortened in the middle."""
     blocks, tree = page.blocks, page.tree
     seen: dict[str, int] = {}
     lines = []
@@ -64,7 +63,7 @@ def listing(page: Page, max_chars: int = MAX_CHARS) -> list[Line]:
                 flags=tuple(name for flag, name in FLAGS.items() if flags & flag),
                 linked=min(100, round(100 * int(blocks.link_chars[i]) / max(1, len(text)))),
                 same_as=first if first <= i else 0,
-                text=shorten(text, max_chars),
+                text=shorten(text, MAX_CHARS),
             )
         )
     return lines

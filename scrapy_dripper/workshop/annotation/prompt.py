@@ -1,4 +1,4 @@
-"""The annotation rules, for models and people, and the prompt around them."""
+"""The annotation rules, and the prompt around them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-from scrapy_dripper.workshop.annotation.listing import FLAGS, Line
+from scrapy_dripper.workshop.annotation.listing import FLAGS, MAX_CHARS, Line
 from scrapy_dripper.workshop.annotation.pages import Sheet
 
 RULES = """\
@@ -58,10 +58,10 @@ _FRAME = "{head}\n{lines}\n\nThe page ends here. Label its {n} blocks, ids 1 to 
 _AGAIN = "\n\nYour last answer to this could not be used: {error}. Give the whole answer again."
 
 
-def prompt_hash(max_chars: int) -> str:
+def prompt_hash() -> str:
     """Return a hash of 12 hexadecimal digits over the rules, the form of the prompt and the length of texts."""
     example = Line(1, "div.post>p", ("nav",), 50, 1, "text")
-    whole = "\0".join((SYSTEM, _FRAME, _AGAIN, _line(example), *FLAGS.values(), str(max_chars)))
+    whole = "\0".join((SYSTEM, _FRAME, _AGAIN, _line(example), *FLAGS.values(), str(MAX_CHARS)))
     return hashlib.sha256(whole.encode()).hexdigest()[:12]
 
 

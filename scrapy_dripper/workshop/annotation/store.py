@@ -1,4 +1,4 @@
-"""Store labels as JSON Lines, with one record per page."""
+"""Records of labels: a file with one per page, and the answers that people export from the inspector."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from scrapy_dripper.workshop.annotation.answer import Pairs, check, read_object
 from scrapy_dripper.workshop.annotation.pages import PROFILE, Sheet
+from scrapy_dripper.workshop.endpoint import AnswerError
 
 HUMAN = "human"
+ANSWERS = "*.answer*.json"
+"""The files that the inspector exports."""
 _HEX = frozenset("0123456789abcdef")
 
 
 class StoreError(ValueError):
-    """A file does not hold labels. The message names the place and says what to do."""
+    """A file or a folder does not hold labels. The message names the place and says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,44 @@ def load(path: Path) -> list[Record]:
             expected = "JSON" if isinstance(error, json.JSONDecodeError | UnicodeDecodeError) else error
             raise StoreError(f"{path}, line {number}: expected {expected}; correct or delete the line") from None
     return records
+
+
+def read_answers(folder: Path) -> list[Record | StoreError]:
+    """Return the record, or the error, of each answer in a folder, sorted by name and each page once.
+
+    Raise :exc:`StoreError` if there are no answers.
+    """
+    paths = sorted(folder.glob(ANSWERS))
+    if not paths:
+        raise StoreError(f"no {ANSWERS} in {folder}: expected a folder with exports of the inspector")
+    found: list[Record | StoreError] = []
+    done: dict[str, Path] = {}
+    for path in paths:
+        try:
+            record = _read_answer(path.read_text(encoding="utf-8"))
+        except (AnswerError, ValueError, OSError) as error:
+            found.append(StoreError(f"{path}: {error}"))
+            continue
+        first = done.setdefault(record.sha256, path)
+        twice = f"{path}: the page was answered in {first.name} as well; remove one of them"
+        found.append(record if first == path else StoreError(twice))
+    return found
+
+
+def _read_answer(text: str) -> Record:
+    """Return the record of an answer. Raise AnswerError or ValueError if it is invalid."""
+    whole = read_object(text).unique()
+    task, labels = whole.get("task"), whole.get("labels")
+    if not isinstance(task, Pairs) or not isinstance(labels, Pairs):
+        raise AnswerError("expected an object with the objects 'task' and 'labels', as the inspector exports it")
+    known = task.unique()
+    if not isinstance(known.get("blocks"), int):
+        raise AnswerError("expected the task as it was written (got one without blocks)")
+    main = check(labels, known["blocks"])
+    try:
+        return record_of(known, main, HUMAN)
+    except ValueError as error:
+        raise AnswerError(f"expected {error}; leave the task as it was written") from None
 
 
 class Store:

@@ -76,7 +76,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="how to treat a page without content: as a row without text (keep, the default), or without a row",
     )
     # Chunks and front matter are for items. A row of the table has its metadata in columns.
-    add_options(extract, [name for name in OPTIONS if not name.startswith(("chunk_", "front_"))])
+    add_options(extract, [name for name in OPTIONS if name != "chunks"])
     corpus_clean.add_parser(parts)
     corpus_report.add_parser(parts)
     corpus_sample.add_parser(parts)
@@ -109,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
     paths.parent.mkdir(exist_ok=True)
     replace_file(paths, "".join(f"{name}\n" for name in names))
     steps = [
-        FastWarcReader(str(root), str(paths), max_bytes=10 * config.max_bytes),
+        FastWarcReader(str(root), str(paths), max_bytes=10 * config.limits.bytes),
         DripperExtractor(
             config,
             output=arguments.text,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scrapy_dripper.workshop.cli import corpus_run
 from scrapy_dripper.workshop.cli.corpus_clean import CLEAN
-from scrapy_dripper.workshop.dataset.text_table import aligned
+from scrapy_dripper.workshop.dataset.tables import aligned
 
 COUNTED = ("source", "reason", "page_type", "language")
 MEASURED = ("characters", "quality")

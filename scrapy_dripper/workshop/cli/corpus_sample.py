@@ -22,7 +22,7 @@ from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.cli.corpus_inputs import InputPage, PageInputs
 from scrapy_dripper.workshop.dataset.pages import host_of
-from scrapy_dripper.workshop.dataset.text_table import aligned
+from scrapy_dripper.workshop.dataset.tables import aligned
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -36,7 +36,7 @@ EXAMPLES = """\
 examples:
   scrapy-dripper corpus sample 'shards/*.warc.gz' -n 300 -o pages/
   scrapy-dripper corpus sample html/ -n 300 -o pages/ --languages en=47.5,zh=47.5,other=5
-  scrapy-dripper annotate pages/ --write-tasks tasks/                   then have them labelled
+  scrapy-dripper inspect pages/ -o looks/                               then label them
 
 The pages of each host are clustered by their layout, and one page of each cluster is a candidate. Candidates without
 main content are left out. The languages in the sample have the shares of --languages or, by default, those that they
@@ -96,7 +96,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--most-per-host", type=count, default=10_000, metavar="N", help="pages of a host to cluster (default: 10,000)"
     )
     sample.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the random choices (default: 0)")
-    add_options(sample, ("engine", "model", "max_blocks", "max_bytes"))
+    add_options(sample, ("engine", "model", "limits"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments)
     if arguments.output.exists() and any(arguments.output.iterdir()):
         raise UsageError(f"{arguments.output} is not empty: name a new folder")
-    inputs = PageInputs(arguments.inputs, config.max_bytes)
+    inputs = PageInputs(arguments.inputs, config.limits.bytes)
     hosts: list[str] = []
     layouts: list[csr_matrix] = []
     numbers: list[int] = []

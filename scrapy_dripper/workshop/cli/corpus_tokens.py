@@ -16,11 +16,11 @@ from scrapy_dripper.characters import printable
 from scrapy_dripper.cli.console import UsageError, say
 from scrapy_dripper.cli.options import add_options, configured, count
 from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.tokens import counter
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.page.charset import decode_html
-from scrapy_dripper.page.profiles import PROFILES
 from scrapy_dripper.workshop.cli.corpus_inputs import PageInputs
 from scrapy_dripper.workshop.corpus.cost import Shape, Tokens, report, to_json, tokens_of
 
@@ -69,7 +69,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     tokens.add_argument("--width", type=count, default=1024, metavar="D", help="width of the model (default: 1024)")
     tokens.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
-    add_options(tokens, ("engine", "model", "max_blocks", "max_bytes"))
+    add_options(tokens, ("engine", "model", "limits"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
             length = counter(arguments.tokenizer)
         except ConfigError as error:
             raise UsageError(f"--tokenizer: {error}") from None
-    inputs = PageInputs(arguments.inputs, config.max_bytes)
+    inputs = PageInputs(arguments.inputs, config.limits.bytes)
     pages = list(_measured(inputs, config, arguments.profile, length))
     if not pages:
         raise UsageError("none of the pages could be labelled")
@@ -104,7 +104,7 @@ def _measured(inputs: PageInputs, config: Config, profile: str, length: Callable
         while batch := [page.document for page in islice(pages, BATCH)]:
             for document, extraction in zip(batch, extractor.extract(batch), strict=True):
                 try:
-                    page = read(document, config, profile)
+                    page = read(document, config, PROFILES[profile])
                 except PageError:
                     left_out += 1
                     continue

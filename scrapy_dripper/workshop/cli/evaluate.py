@@ -11,20 +11,26 @@ from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tqdm import tqdm
+
+from scrapy_dripper.characters import printable
 from scrapy_dripper.cli.console import PROGRAM, UsageError, say, to_json
 from scrapy_dripper.cli.options import add_options, configured, count, key_in
-from scrapy_dripper.workshop.cli import evaluate_webmainbench
 
 if TYPE_CHECKING:
     from scrapy_dripper.config import Config
     from scrapy_dripper.workshop.dataset.sets import PageSet
     from scrapy_dripper.workshop.evaluation.language_model import ModelOptions
+    from scrapy_dripper.workshop.evaluation.run import Stored
 
 DATA = "data_sha256"
 """Key of a model's manifest that has the hash of each set's folder."""
-OPTIONS = ("engine", "model", "fallback", "oversize", "max_blocks", "max_bytes")
+OPTIONS = ("engine", "model", "fallback", "oversize", "limits")
+SUFFIX = ".jsonl"
+WORST = 25
+"""Number of pages in the report."""
 IN_SAMPLE = (
     "IN-SAMPLE: the model was trained on {these} ({name}), so our figures show how well it remembers them, not how "
     "good it is on unseen pages. For honest figures, measure on held-out folds: "
@@ -36,7 +42,6 @@ examples:
   scrapy-dripper evaluate pages/                                      the bundled model
   scrapy-dripper evaluate pages/ --peers trafilatura,readability      beside other extractors
   scrapy-dripper evaluate pages/ --predictions held-out.jsonl --report report.html
-  scrapy-dripper evaluate pages/ --cache run.jsonl --jobs 4           can be stopped and resumed
   scrapy-dripper evaluate WebMainBench_545.jsonl                      with the metrics of its toolkit
 
 exit codes: 0 measured, whatever the figures are, 1 --check found differences, 2 wrong usage, or data in an unknown
@@ -55,21 +60,22 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         allow_abbrev=False,
     )
     parser.set_defaults(run=run)
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "data",
         nargs="+",
         metavar="DATA",
         help="[NAME=]FOLDER with html/ID.html and ground-truth/ID.json, or with pages.jsonl; any number of them; "
         "or one FILE.jsonl of WebMainBench",
     )
-    parser.add_argument(
+    add(
         "--predictions",
         type=Path,
         metavar="FILE",
         help='score these texts as ours, without running a model: JSON Lines with "id" and "text" and, optionally, '
         '"labels" and "probabilities" of the blocks',
     )
-    parser.add_argument(
+    add(
         "--peers",
         type=lambda value: list(dict.fromkeys(filter(None, map(str.strip, value.split(","))))),
         default=[],
@@ -77,37 +83,23 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="other extractors to measure, separated by commas: trafilatura, trafilatura-no-comments, readability, "
         "resiliparse, justext, boilerpy3, html2text, r4, r4-paper, title_paragraphs",
     )
-    parser.add_argument("--rouge", action="store_true", help="also measure ROUGE-5; needs the extra [evaluate]")
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help="for a WebMainBench file with the toolkit's scores: compute the scores again, and compare them",
-    )
-    parser.add_argument(
-        "--nodes", action="store_true", help="also measure DOM nodes (Alarte and Silva), with inferred labels"
-    )
-    parser.add_argument(
+    add("--rouge", action="store_true", help="also measure ROUGE-5; needs the extra [evaluate]")
+    add("--nodes", action="store_true", help="also measure DOM nodes (Alarte and Silva), with inferred labels")
+    add(
         "--study",
         action="store_true",
         help="also measure ROUGE-1, 2 and L, content-noise ratio, coherence, completeness and CPU time (Yadav); needs "
         "the extra [evaluate]",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this JSON file")
-    parser.add_argument("--report", type=Path, metavar="FILE", help="write a self-contained HTML report to this file")
-    parser.add_argument(
-        "--worst",
-        type=count,
-        default=25,
-        metavar="N",
-        help="number of the worst pages to show in the report (default: %(default)s)",
+    add(
+        "--check",
+        action="store_true",
+        help="for a WebMainBench file with the toolkit's scores: compute the scores again, and compare them",
     )
-    parser.add_argument(
-        "--cache", type=Path, metavar="FILE", help="store the results of each page in this file, and resume from them"
-    )
-    parser.add_argument(
-        "--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="processes (default: %(default)s)"
-    )
-    parser.add_argument(
+    add("--json", type=Path, metavar="FILE", help="write all figures to this JSON file")
+    add("--report", type=Path, metavar="FILE", help="write a self-contained HTML report to this file")
+    add("--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="processes (default: %(default)s)")
+    add(
         "--resamples",
         type=count,
         default=10_000,
@@ -115,38 +107,37 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="resamples for each interval (default: %(default)s)",
     )
     model = parser.add_argument_group("a language model as a peer")
-    model.add_argument(
-        "--endpoint", metavar="URL", help="ask the OpenAI-compatible API at this URL, such as http://HOST/v1"
-    )
-    model.add_argument("--endpoint-model", metavar="NAME", help="the model to ask for")
-    model.add_argument(
+    add = model.add_argument
+    add("--endpoint", metavar="URL", help="ask the OpenAI-compatible API at this URL, such as http://HOST/v1")
+    add("--endpoint-model", metavar="NAME", help="the model to ask for")
+    add(
         "--endpoint-cache",
         type=Path,
         metavar="FILE",
         help="store its answers in this SQLite file; the budgets are for this file, over all runs",
     )
-    model.add_argument(
+    add(
         "--endpoint-requests",
         type=count,
         default=1_000,
         metavar="N",
         help="maximum number of requests (default: %(default)s)",
     )
-    model.add_argument(
+    add(
         "--endpoint-tokens",
         type=count,
         default=5_000_000,
         metavar="N",
         help="maximum number of tokens in requests and answers (default: %(default)s)",
     )
-    model.add_argument(
+    add(
         "--endpoint-price",
         type=_price,
         default=(0.0, 0.0),
         metavar="IN,OUT",
         help="prices of a million tokens of requests, and of a million tokens of answers",
     )
-    model.add_argument("--api-key-env", metavar="VAR", help="the environment variable that holds the key, if needed")
+    add("--api-key-env", metavar="VAR", help="the environment variable that holds the key, if needed")
     add_options(parser, OPTIONS)
 
 
@@ -166,88 +157,127 @@ def run(arguments: argparse.Namespace) -> int:
     from scrapy_dripper.workshop.evaluation.peers import PeerError
     from scrapy_dripper.workshop.evaluation.run import RunError
 
+    config = configured(arguments)
+    for path in (arguments.json, arguments.report):
+        if path is not None and path.is_dir():  # Checked before the work begins.
+            raise UsageError(f"{path} is a folder: name a file in it")
     try:
-        return _run(arguments)
+        if any(name.endswith(SUFFIX) and not Path(name).is_dir() for name in arguments.data):
+            return _run_bench(arguments, config)
+        return _run_folders(arguments, config)
     except (DataError, PeerError, RunError) as error:
         raise UsageError(str(error)) from None
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _run_folders(arguments: argparse.Namespace, config: Config) -> int:
     from scrapy_dripper.workshop.dataset.sets import SetChoice, load_sets
+    from scrapy_dripper.workshop.evaluation import study
     from scrapy_dripper.workshop.evaluation.figures import evaluate
     from scrapy_dripper.workshop.evaluation.language_model import NAME as ENDPOINT
-    from scrapy_dripper.workshop.evaluation.measure import OURS, PAGE, Setup
+    from scrapy_dripper.workshop.evaluation.measure import OURS, Setup
     from scrapy_dripper.workshop.evaluation.peers import check_peers
-    from scrapy_dripper.workshop.evaluation.run import Cache, read_stored, run, versions_of
-    from scrapy_dripper.workshop.evaluation.terminal import text
+    from scrapy_dripper.workshop.evaluation.report import report
+    from scrapy_dripper.workshop.evaluation.rouge import load_cut
+    from scrapy_dripper.workshop.evaluation.run import measured, read_stored
 
-    config = configured(arguments)
-    for path in (arguments.json, arguments.report, arguments.cache):
-        if path is not None and path.is_dir():  # Checked before the work begins.
-            raise UsageError(f"{path} is a folder: name a file in it")
-    if evaluate_webmainbench.is_bench(arguments.data):
-        return evaluate_webmainbench.run(arguments, config)
     if arguments.check:
         raise UsageError("--check is for a .jsonl file of WebMainBench, and not for folders of pages")
     peers = check_peers(arguments.peers)
     language_model = _language_model(arguments)
-    _check_extra(arguments)
-    try:
-        sets = load_sets(map(SetChoice.parse, arguments.data))
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    samples = [sample for one in sets for sample in one.samples]
-    if partial := next((one.name for one in sets if any(sample.facts for sample in one.samples)), None):
-        raise UsageError(f"{partial} holds pages of which only some facts are known: 'make train' measures these")
-    digest = sets[0].sha256 if len(sets) == 1 else sha256("".join(one.sha256 for one in sets).encode()).hexdigest()
-    stored = {}
-    if arguments.predictions:
-        stored = read_stored(arguments.predictions)
-        ours = _stored_texts(arguments.predictions, set(stored), {sample.id for sample in samples})
-    else:
-        ours = _model(config, sets)
-    for note in ours.notes:
-        say(note)
-    setup = Setup(
-        config,
-        model=not arguments.predictions,
-        rouge=arguments.rouge,
-        nodes=arguments.nodes,
-        study=arguments.study,
-        endpoint=language_model,
-    )
-    cache = Cache(arguments.cache, digest, versions_of(setup, peers, ours.version))
-    found = run(
-        samples, stored, setup, cache, [PAGE, OURS, *peers, *([ENDPOINT] if language_model else [])], arguments.jobs
-    )
-    labels = {OURS: ours.label} | {name: f"{name} {number}" for name, number in peers.items()}
-    if language_model:
-        labels[ENDPOINT] = f"{ENDPOINT} {language_model.model}"
-    name = ", ".join(one.name for one in sets)
-    evaluation = evaluate(name, digest, samples, found, labels, ours.notes, arguments.resamples)
-
-    print(text(evaluation))
-    if arguments.json:
-        _write(arguments.json, to_json(evaluation.to_json(), 1) + "\n")
-    if arguments.report:
-        from scrapy_dripper.workshop.evaluation.report import report
-
-        _write(arguments.report, report(evaluation, config, arguments.worst))
-    return 0
-
-
-def _check_extra(arguments: argparse.Namespace) -> None:
-    """Raise UsageError if a measure needs a library that is not installed."""
-    from scrapy_dripper.workshop.evaluation import study
-    from scrapy_dripper.workshop.evaluation.rouge import load_cut
-
     try:
         if arguments.rouge:
             load_cut()
         if arguments.study:
             study.check()
-    except ImportError as error:
+        sets = load_sets(map(SetChoice.parse, arguments.data))
+    except (ImportError, ValueError) as error:
         raise UsageError(str(error)) from None
+    samples = [sample for one in sets for sample in one.samples]
+    if partial := next((one.name for one in sets if any(sample.facts for sample in one.samples)), None):
+        raise UsageError(f"{partial} holds pages of which only some facts are known: 'make train' measures these")
+    digest = sets[0].sha256 if len(sets) == 1 else sha256("".join(one.sha256 for one in sets).encode()).hexdigest()
+    stored = read_stored(arguments.predictions) if arguments.predictions else None
+    if stored is None:
+        ours = _model(config, sets)
+    else:
+        ours = _stored_texts(arguments.predictions, stored, {sample.id for sample in samples})
+    for note in ours.notes:
+        say(note)
+    setup = Setup(
+        config,
+        tuple(peers),
+        stored,
+        rouge=arguments.rouge,
+        nodes=arguments.nodes,
+        study=arguments.study,
+        endpoint=language_model,
+    )
+    found = measured(setup, samples, min(arguments.jobs, len(samples)))
+    labels = {OURS: ours.label} | {name: f"{name} {number}" for name, number in peers.items()}
+    if language_model:
+        labels[ENDPOINT] = f"{ENDPOINT} {language_model.model}"
+    name = ", ".join(one.name for one in sets)
+    pages = tqdm(found, total=len(samples), unit="page", desc="evaluate", disable=None)
+    evaluation = evaluate(name, digest, samples, pages, labels, ours.notes, arguments.resamples)
+    print(evaluation.text())
+    if arguments.json:
+        _write(arguments.json, to_json(evaluation.to_json(), 1) + "\n")
+    if arguments.report:
+        _write(arguments.report, report(evaluation, config, WORST))
+    return 0
+
+
+def _run_bench(arguments: argparse.Namespace, config: Config) -> int:
+    """Measure a file of WebMainBench with the metrics of its toolkit."""
+    try:
+        from scrapy_dripper.workshop.evaluation.rouge import load_cut
+        from scrapy_dripper.workshop.evaluation.webmainbench.check import check
+        from scrapy_dripper.workshop.evaluation.webmainbench.metrics import read_lines
+        from scrapy_dripper.workshop.evaluation.webmainbench.run import BenchFigures, BenchSetup
+
+        cut = load_cut()
+    except ImportError as error:
+        raise UsageError(
+            f"WebMainBench needs more packages ({error}): run 'pip install scrapy-dripper[evaluate]'"
+        ) from None
+    from scrapy_dripper.engines import load_engine
+    from scrapy_dripper.workshop.evaluation.measure import OURS
+    from scrapy_dripper.workshop.evaluation.peers import check_peers
+    from scrapy_dripper.workshop.evaluation.run import measured, read_stored
+
+    path = Path(arguments.data[0])
+    if len(arguments.data) > 1:
+        raise UsageError(f"expected one {SUFFIX} file, or folders only (got {' '.join(arguments.data)})")
+    if not path.is_file():
+        raise UsageError(
+            f"{path} does not exist: expected a file of WebMainBench, as in "
+            "https://github.com/scrapy-dripper/scrapy-dripper/blob/main/docs/guides/evaluation.md"
+        )
+    if arguments.report is not None:
+        raise UsageError(f"--report is for folders of pages, and not for a {SUFFIX} file of WebMainBench")
+    if arguments.check:
+        found = check(path, cut)
+        print(printable(found.text()))
+        return 1 if found.differences else 0
+    peers = check_peers(arguments.peers)
+    stored, notes = None, []
+    label = f"ours: {config.engine} {version(PROGRAM)}"
+    if arguments.predictions:
+        stored, label = read_stored(arguments.predictions), f"ours: {arguments.predictions.name}"
+        notes.append(f"Ours are the stored texts of {arguments.predictions.name}; pages without one count as empty.")
+        say(notes[0])
+    else:
+        load_engine(config).close()  # so that a broken model is reported before any work is done
+    lines = tqdm(read_lines(path), unit="page", desc="evaluate", disable=None)
+    results = list(measured(BenchSetup(config, tuple(peers), stored), lines, arguments.jobs))
+    if not results:
+        raise UsageError(f"{path} has no pages")
+    labels = {OURS: label} | {name: f"{name} {number}" for name, number in peers.items()}
+    figures = BenchFigures(path.name, labels, results, notes)
+    print(printable(figures.text()))
+    if arguments.json:
+        _write(arguments.json, to_json(figures.to_json(), 1) + "\n")
+    return 0
 
 
 def _language_model(arguments: argparse.Namespace) -> ModelOptions | None:
@@ -279,8 +309,6 @@ def _language_model(arguments: argparse.Namespace) -> ModelOptions | None:
 @dataclass(frozen=True, slots=True)
 class _Ours:
     label: str
-    version: str
-    """A string that identifies what the results depend on, besides the code and the options."""
     notes: list[str]
 
 
@@ -293,8 +321,7 @@ def _model(config: Config, sets: Sequence[PageSet]) -> _Ours:
 
     load_engine(config).close()
     folder = Path(config.model) if config.model else bundled()
-    raw = (folder / MANIFEST).read_bytes()
-    manifest = json.loads(raw)
+    manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_bytes())
     # These fields of the manifest have not been validated.
     folders, pages = (found if isinstance(found := manifest.get(key), dict) else {} for key in (DATA, TRAINING_PAGES))
     seen = {digest for one in pages.values() if isinstance(one, list) for digest in one}
@@ -312,21 +339,21 @@ def _model(config: Config, sets: Sequence[PageSet]) -> _Ours:
             "figures are too good."
         )
     which = "" if config.model is None else f" ({folder.name})"
-    return _Ours(f"ours: {config.engine} {version(PROGRAM)}{which}", raw.decode("utf-8"), notes)
+    return _Ours(f"ours: {config.engine} {version(PROGRAM)}{which}", notes)
 
 
-def _stored_texts(path: Path, stored: set[str], ids: set[str]) -> _Ours:
-    if not stored & ids:
+def _stored_texts(path: Path, stored: dict[str, Stored], ids: set[str]) -> _Ours:
+    if not stored.keys() & ids:
         raise UsageError(f"no id of {path} is the name of a page: expected ids such as {min(ids)!r}")
     notes = [
         f"Ours are the stored texts of {path.name}. Their figures are honest only if the model that made the texts "
         "had not seen these pages."
     ]
-    if missing := len(ids - stored):
+    if missing := len(ids - stored.keys()):
         notes.append(f"Pages that have no stored text and count as empty: {missing}.")
-    if unknown := len(stored - ids):
+    if unknown := len(stored.keys() - ids):
         notes.append(f"Stored texts that belong to no page and are ignored: {unknown}.")
-    return _Ours(f"ours: {path.name}", sha256(path.read_bytes()).hexdigest(), notes)
+    return _Ours(f"ours: {path.name}", notes)
 
 
 def _write(path: Path, content: str) -> None:

@@ -15,8 +15,7 @@ ANSWERS = ("json", "json_space", "json_colon", "mineru_v1", "mineru_v2", "compac
 
 DESCRIPTION = """\
 Turn a Qwen3 checkpoint into a prepared folder for DRIPPER_ENGINE = 'qwen3'. The checkpoint is a local folder or a name
-on the Hugging Face hub. The command needs the extra [export], or [export-optimum], in a separate virtualenv. Before it
-exports, it prints and checks how much disk and memory it needs.
+on the Hugging Face hub. The command needs the extra [export], in a separate virtualenv.
 """
 EXAMPLES = """\
 examples:
@@ -42,13 +41,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("model", nargs="?", metavar="MODEL", help="the checkpoint")
     parser.add_argument("out", nargs="?", type=Path, metavar="OUT", help="the prepared folder, which must not exist")
     parser.add_argument("--check", type=Path, metavar="FOLDER", help="check a prepared folder, and do nothing else")
-    parser.add_argument(
-        "--exporter",
-        choices=("genai", "optimum"),
-        default="genai",
-        help="what writes the graph: genai, with GroupQueryAttention, for long prompts; or optimum, to compare, whose "
-        "memory grows with the square of the prompt's length (default: %(default)s)",
-    )
     parser.add_argument(
         "--device", choices=("cuda", "cpu"), help="where the graph will run (default: cuda if there is a GPU)"
     )
@@ -105,7 +97,6 @@ def run(arguments: argparse.Namespace) -> int:
         request = build.Request(
             model=arguments.model,
             out=arguments.out,
-            exporter=arguments.exporter,
             device=arguments.device,
             cuda=arguments.cuda,
             dtype=DTYPES.get(arguments.dtype),

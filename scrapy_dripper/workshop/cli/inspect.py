@@ -26,19 +26,8 @@ if TYPE_CHECKING:
     from scrapy_dripper.page import Page
 
 OPTIONS = (
-    *(
-        "engine",
-        "model",
-        "fallback",
-        "favor",
-        "comments",
-        "min_quality",
-        "rules",
-        "oversize",
-        "max_blocks",
-        "max_bytes",
-    ),
-    *("title", "absolute_urls", "markdown", "links", "complex_tables", "callouts", "front_matter", "content_types"),
+    *("engine", "model", "fallback", "favor", "comments", "min_quality", "rules", "oversize", "limits"),
+    *("title", "absolute_urls", "markdown"),
 )
 EXTENSION = ".inspect.html"
 ITEMS = (".jsonl", ".jl", ".jsonl.gz", ".jl.gz")
@@ -109,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
                 if source.name.lower().endswith(ITEMS):
                     text = _index(Path(source.name))
                 else:
-                    document = read_source(source, READ_FACTOR * config.max_bytes)
+                    document = read_source(source, READ_FACTOR * config.limits.bytes)
                     document = replace(document, url=arguments.url) if arguments.url else document
                     look = look or _looking(config, stack)
                     text = look(source, document)
@@ -200,7 +189,6 @@ def _index(path: Path) -> str:
 def _task(document: Document, source: Source, page: Page) -> dict[str, Any] | str:
     """Return the annotation task of a page, or the reason why labels of these blocks cannot be exported."""
     from scrapy_dripper.page import PageError
-    from scrapy_dripper.workshop.annotation.listing import MAX_CHARS
     from scrapy_dripper.workshop.annotation.pages import sheet
     from scrapy_dripper.workshop.annotation.prompt import prompt_hash
     from scrapy_dripper.workshop.annotation.store import task_of
@@ -211,4 +199,4 @@ def _task(document: Document, source: Source, page: Page) -> dict[str, Any] | st
         return str(error)
     if found.page.blocks.text != page.blocks.text:
         return "annotation uses other blocks: these are of another profile, or only of the first part of the page"
-    return task_of(found, prompt_hash(MAX_CHARS))
+    return task_of(found, prompt_hash())

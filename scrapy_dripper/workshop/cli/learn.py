@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from tqdm import tqdm
+from typing import TYPE_CHECKING
 
 from scrapy_dripper.cli.console import UsageError, say, why
-from scrapy_dripper.cli.inputs import READ_FACTOR, find_sources, read_source
+from scrapy_dripper.cli.inputs import find_sources
 from scrapy_dripper.cli.options import count
+from scrapy_dripper.workshop.cli.outcomes import Outcomes, bar
 
 if TYPE_CHECKING:
     from scrapy_dripper.workshop.annotation.store import Record
@@ -27,9 +25,9 @@ examples:
   scrapy-dripper learn corrections/ --base my-model -o my-model        more sites, or more pages of a site
   scrapy-dripper extract page.html --url https://example.com/page2 --model my-model
 
-CORRECTIONS is a folder of pages with their corrections beside them: exports of the inspector (*.answer.json), completed
-tasks (*.task.txt) or labels of 'annotate' (*.jsonl). It can also be a folder written by 'annotate --export', or one
-with pages and their true texts, as for 'evaluate'.
+CORRECTIONS is a folder of pages with their corrections beside them: exports of the inspector (*.answer.json) or labels
+of 'annotate' (*.jsonl). It can also be a folder written by 'annotate --export', or one with pages and their true texts,
+as for 'evaluate'.
 
 A site is a host. Parts of its pages are held out in turn, and measured with weights learnt from the other parts. A site
 is left as it was if it does not gain, even with a standard error added, and is "unsure" if it only gains with that
@@ -38,7 +36,7 @@ error. Results for other sites do not change. The URL of a page names its site; 
 exit codes: 0 the model was written and every page was used, 1 a page could not be used (standard error says why), or no
 site has gained and nothing was written, 2 wrong usage, 130 Ctrl-C
 """
-_NOT_PAGES = (".task.html", ".inspect.html")
+_NOT_PAGES = ".inspect.html"
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -87,8 +85,7 @@ class _Job:
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.arguments = arguments
-        self.failed = 0
-        self.counts: dict[str, int] = {}
+        self.outcomes = Outcomes()
 
     def run(self) -> int:
         """Run all steps and return the exit code."""
@@ -110,10 +107,9 @@ class _Job:
         known = folder.trained_on(base)
         if seen := sum(one.sha256 in known for one in corrections):
             say(f"the base was trained on {seen} of these pages, so its figures on them are too good")
-        model = Model(base)
-        with self._bar(len(corrections), "learn") as bar:
+        with bar(corrections, "learn") as progress:
             sites, gains = learn(
-                corrections, model, folds=self.arguments.folds, every=self.arguments.every, done=bar.update
+                corrections, Model(base), folds=self.arguments.folds, every=self.arguments.every, done=progress.update
             )
         self._show(gains)
         if not sites:
@@ -121,10 +117,10 @@ class _Job:
             return 1
         folder.write(out, base, sites, gains, corrections)
         say(f"wrote {out}; use it with --model {out}, or with DRIPPER_MODEL = {str(out)!r}")
-        return 1 if self.failed else 0
+        return 1 if self.outcomes.failed else 0
 
     def _show(self, gains: list[Gain]) -> None:
-        from scrapy_dripper.workshop.dataset.text_table import aligned
+        from scrapy_dripper.workshop.dataset.tables import aligned
         from scrapy_dripper.workshop.learning.folder import rows, total
 
         print("word F1 on held-out pages, before and after learning from the other pages\n")
@@ -137,7 +133,6 @@ class _Job:
                 what = "no gain on held-out pages" if change.mean <= 0 else "the gain may be due to chance"
                 say(f"{what}: the interval includes 0; correct more pages to be sure")
 
-    # ------------------------------------------------------------------ corrections
     def _corrections(self) -> list[Correction]:
         found: dict[str, Correction] = {}
         for folder in self.arguments.corrections:
@@ -145,11 +140,10 @@ class _Job:
                 raise UsageError(f"{folder} is not a folder: expected one with pages and their corrections")
             for one in self._of_set(folder) if _is_set(folder) else self._of_answers(folder):
                 if one.sha256 in found:
-                    self._count("the same page again")
+                    self.outcomes.count("the same page again")
                 found.setdefault(one.sha256, one)
-        self._count("pages corrected", len(found))
-        parts = [f"{n} {what}" for what, n in self.counts.items()]
-        say(", ".join([*parts, *([f"{self.failed} cannot be used"] if self.failed else [])]) or "no pages")
+        self.outcomes.count("pages corrected", len(found))
+        self.outcomes.summarise()
         return list(found.values())
 
     def _of_set(self, folder: Path) -> Iterator[Correction]:
@@ -157,81 +151,53 @@ class _Job:
         from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
         from scrapy_dripper.workshop.learning.corrections import CorrectionError, of_sample
 
-        samples = load_set(SetChoice(folder)).samples
-        with self._bar(len(samples), "read") as bar:
-            for sample in samples:
-                try:
-                    yield of_sample(sample)
-                except (CorrectionError, OSError) as error:
-                    self._fail(sample.id, why(error))
-                bar.update()
+        for sample in bar(load_set(SetChoice(folder)).samples, "read"):
+            try:
+                yield of_sample(sample)
+            except (CorrectionError, OSError) as error:  # noqa: PERF203
+                self.outcomes.fail(sample.id, why(error))
 
     def _of_answers(self, folder: Path) -> Iterator[Correction]:
         """Yield the corrections of a folder of pages with answers and labels beside them."""
-        from scrapy_dripper.config import Config
-        from scrapy_dripper.page import PageError
-        from scrapy_dripper.workshop.annotation.pages import sheet
         from scrapy_dripper.workshop.learning.corrections import CorrectionError, of_record
 
         records = self._records(folder)
         left = dict(records)
-        sources = [one for one in find_sources([str(folder)], self._fail) if not one.name.endswith(_NOT_PAGES)]
-        with self._bar(len(sources), "read") as bar:
-            for source in sources:
+        sources = find_sources([str(folder)], self.outcomes.fail)
+        for page in self.outcomes.sheets([one for one in sources if not one.name.endswith(_NOT_PAGES)]):
+            if record := left.pop(page.sha256, None):
                 try:
-                    page = sheet(read_source(source, READ_FACTOR * Config().max_bytes), source.name, source.id)
-                    if page.sha256 not in records:
-                        self._count("pages without labels")
-                    elif record := left.pop(page.sha256, None):
-                        yield of_record(record, page)
-                    else:
-                        self._count("the same page again")
-                except PageError as error:
-                    self._fail(source.name, f"{error.reason}: {error}")
-                except (CorrectionError, OSError, ValueError) as error:
-                    self._fail(source.name, why(error))
-                bar.update()
+                    yield of_record(record, page)
+                except CorrectionError as error:
+                    self.outcomes.fail(page.name, str(error))
+            else:
+                self.outcomes.count("pages without labels")
         for record in left.values():
-            self._fail(record.id, f"its page is not in {folder}, or has changed (SHA-256 {record.sha256[:12]}...)")
+            what = f"its page is not in {folder}, or has changed (SHA-256 {record.sha256[:12]}...)"
+            self.outcomes.fail(record.id, what)
 
     def _records(self, folder: Path) -> dict[str, Record]:
-        """Return the labels in a folder, by the hash of the page."""
-        from scrapy_dripper.workshop.annotation.store import StoreError, load
-        from scrapy_dripper.workshop.annotation.tasks import ANSWER, TASK, TaskError, read_answers
+        """Return the labels in a folder, by the hash of the page. Answers take precedence over a file of labels."""
+        from scrapy_dripper.workshop.annotation.store import ANSWERS, StoreError, load, read_answers
 
         records: dict[str, Record] = {}
-        stores = sorted(folder.glob("*.jsonl"))
-        tasks = [path for pattern in (TASK, ANSWER) for path in folder.glob(f"*{pattern}".replace("**", "*"))]
-        if not stores and not tasks:
+        stores, answers = sorted(folder.glob("*.jsonl")), any(folder.glob(ANSWERS))
+        if not stores and not answers:
             raise UsageError(
-                f"{folder} holds no corrections: expected *.answer.json of the inspector, *.task.txt or *.jsonl of "
-                "'annotate' beside the pages, or html/ and ground-truth/, or html/ and pages.jsonl"
+                f"{folder} holds no corrections: expected *.answer.json of the inspector or *.jsonl of 'annotate' "
+                "beside the pages, or html/ and ground-truth/, or html/ and pages.jsonl"
             )
         try:
             for path in stores:
                 records |= {record.sha256: record for record in load(path)}
         except (StoreError, OSError) as error:
             raise UsageError(str(error)) from None
-        for answer in read_answers(folder) if tasks else ():
-            if isinstance(answer, TaskError):
-                self._fail("", str(answer))
-            elif answer.record is None:
-                self._count("not done yet")
-            else:  # a completed task takes precedence over a file of labels
-                records[answer.record.sha256] = answer.record
+        for answer in read_answers(folder) if answers else ():
+            if isinstance(answer, StoreError):
+                self.outcomes.fail("", str(answer))
+            else:
+                records[answer.sha256] = answer
         return records
-
-    # ------------------------------------------------------------------ outcomes
-    def _bar(self, total: int, what: str) -> tqdm[Any]:
-        return tqdm(total=total, desc=what, unit="page", disable=total < 2 or not sys.stderr.isatty(), file=sys.stderr)
-
-    def _count(self, what: str, n: int = 1) -> None:
-        if n:
-            self.counts[what] = self.counts.get(what, 0) + n
-
-    def _fail(self, name: str, reason: str) -> None:
-        self.failed += 1
-        say(f"{name}: {reason}" if name else reason)
 
 
 def _is_set(folder: Path) -> bool:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
+from scrapy_dripper.engines.qwen3.simplify import FOOT, HEAD, simplify
 from scrapy_dripper.extraction import Extraction
 from scrapy_dripper.page import Page
-from scrapy_dripper.page.simplify import FOOT, HEAD, simplify
-from scrapy_dripper.workshop.dataset.text_table import aligned
+from scrapy_dripper.workshop.dataset.tables import aligned
 
 ALL = "all"
 FORMS = ("raw HTML", "simplified HTML", "Main-HTML", "Markdown")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from html import unescape
 
-from scrapy_dripper.workshop.dataset.neutral import words
+from scrapy_dripper.workshop.dataset.metrics import words
 
 VISIBLE = 0.6
 

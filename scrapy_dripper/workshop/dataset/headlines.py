@@ -6,7 +6,7 @@ from collections import Counter
 
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.workshop.dataset.alignment import tokens
-from scrapy_dripper.workshop.dataset.neutral import TITLE_SHARE, is_title
+from scrapy_dripper.workshop.dataset.metrics import TITLE_SHARE, is_title
 
 SITE_TITLE_SHARE = 1 / 3
 """A heading with at least this share of ``<title>`` is the headline. The rest is the name of the site."""

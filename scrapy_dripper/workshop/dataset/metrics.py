@@ -1,24 +1,94 @@
-"""Compare extracted text with the ground truth, as defined by WCXB's own evaluation."""
+"""Compare extracted text with the ground truth.
+
+There are two measures. The *word F1* is for sets with different conventions and languages: some ground truths begin
+with the headline and some leave it out, so a headline is neutral, and each Han character or kana is a word. The other
+is that of WCXB's own evaluation, where words are ``\\w+`` and titles count as the ground truth has them.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from html import unescape
+from typing import NamedTuple
 
-from scrapy_dripper.workshop.dataset.neutral import neutral_prf
-from scrapy_dripper.workshop.dataset.prf import PRF, bag_prf
-from scrapy_dripper.workshop.dataset.text_table import aligned, markdown_table
+from scrapy_dripper.page.charset import decode_html
+from scrapy_dripper.workshop.dataset.tables import ReportTable
 
 ALL = "ALL"
 """Name of the summary over all pages."""
 PAGE_TYPES = ("article", "forum", "product", "collection", "listing", "documentation", "service")
 """The page types of WCXB in its own order."""
 POOR = 0.5
-"""A page with a lower F1 counts as poor."""
+"""A page with a lower word F1 counts as poor."""
 
-_words = re.compile(r"\w+").findall
+TITLE_LINES = 3
+"""Number of lines at the beginning of a text in which to search for the title."""
+TITLE_SHARE = 0.6
+"""A line with at least this share of the title's words, and no others, is the title. Sites add their name to titles."""
+
+_words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
+_wcxb_words = re.compile(r"\w+").findall
+_title = re.compile(r"<title\b[^>]{0,500}>(.{0,900}?)</title", re.I | re.S).search
+
+
+class PRF(NamedTuple):
+    """Precision, recall and their harmonic mean, each 0 to 1."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+def bag_prf(predicted: Counter[str], wanted: Counter[str]) -> PRF:
+    """Compare two bags of words. All three values are 1 if both are empty, and 0 if one of them is."""
+    if not predicted or not wanted:
+        same = float(not predicted and not wanted)
+        return PRF(same, same, same)
+    overlap = (predicted & wanted).total()
+    precision, recall = overlap / predicted.total(), overlap / wanted.total()
+    return PRF(precision, recall, 2 * precision * recall / (precision + recall) if overlap else 0.0)
+
+
+def words(text: str) -> list[str]:
+    """Return the lower-case words of a text."""
+    return _words(text.lower())
+
+
+def neutral_prf(prediction: str, truth: str, titles: Iterable[str] = ()) -> PRF:
+    """Compare the bags of words, and return the best score over the prediction with and without a title.
+
+    ``titles`` are those of the annotation and of the page itself. The truth is also tried with the first title in
+    front. If the truth has a headline, a prediction without it loses recall. All three values are 1 if both texts are
+    empty, and 0 if one of them is.
+    """
+    names = [title for title in titles if title]
+    predictions = {prediction, *(without_title(prediction, name) for name in names)}
+    truths = [truth, *(f"{name}\n{truth}" for name in names[:1])]
+    bags = [Counter(words(text)) for text in truths]
+    return max((bag_prf(Counter(words(text)), bag) for text in predictions for bag in bags), key=lambda prf: prf.f1)
+
+
+def without_title(text: str, title: str) -> str:
+    """Return a text without the first of its leading lines that is the title, or most of it."""
+    lines, want = text.split("\n"), Counter(words(title))
+    for i, line in enumerate(lines[:TITLE_LINES]):
+        if is_title(Counter(words(line)), want):
+            return "\n".join(lines[:i] + lines[i + 1 :])
+    return text
+
+
+def is_title(have: Counter[str], want: Counter[str], share: float = TITLE_SHARE) -> bool:
+    """Return True if words are those of the title, or at least a share of them, and no others."""
+    return bool(have) and have.total() >= share * want.total() and have <= want
+
+
+def page_title(html: bytes) -> str:
+    """Return the text of the ``title`` element of a page, or an empty string."""
+    match = _title(decode_html(html, None))
+    return " ".join(unescape(match[1]).split()) if match else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,39 +97,33 @@ class ScoreRow:
 
     id: str
     page_type: str
-    precision: float
-    recall: float
-    f1: float
-    with_rate: float | None
-    """Share of the wanted snippets that were found, or None if there are none."""
-    without_rate: float | None
-    """Share of the unwanted snippets that were found, or None if there are none."""
+    word: PRF
+    """Score with a neutral title, and with characters of scripts without spaces as words."""
+    wcxb: PRF
+    """Score as in WCXB's own evaluation."""
+    with_rate: float
+    """Share of the wanted snippets that were found. As in WCXB, a page without snippets counts as 1."""
+    without_rate: float
+    """Share of the unwanted snippets that were found. As in WCXB, a page without snippets counts as 1, although 1 is
+    the worst value here.
+    """
     empty: bool
     """True if the prediction has no words."""
-    empty_truth: bool
-    """True if the ground truth has no words."""
-    neutral: PRF
-    """Score with a neutral title, and with characters of scripts without spaces as words."""
+    wrongly_empty: bool
+    """True if the prediction has no words, and the ground truth has some."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Unweighted means over pages. ``f1`` is therefore not the harmonic mean of ``precision`` and ``recall``."""
+    """Unweighted means over pages. An F1 is therefore not the harmonic mean of precision and recall."""
 
     pages: int
-    precision: float
-    recall: float
-    f1: float
+    word: PRF
+    wcxb: PRF
     with_rate: float
-    """As defined by WCXB: a page without snippets counts as 1."""
     without_rate: float
-    """As defined by WCXB: a page without snippets counts as 1, although 1 is the worst value here."""
-    named_with_rate: float
-    """Mean over the pages with snippets; NaN if there are none."""
-    named_without_rate: float
-    """Mean over the pages with snippets; NaN if there are none."""
     poor: float
-    """Share of pages with an F1 below :data:`POOR`."""
+    """Share of pages with a word F1 below :data:`POOR`."""
     empty: int
     """Number of pages with an empty prediction."""
     wrongly_empty: int
@@ -67,19 +131,16 @@ class Summary:
 
 
 def word_prf(prediction: str, truth: str) -> PRF:
-    """Compare the bags of lower-case words.
-
-    All three values are 1 if both texts are empty, and 0 if one of them is.
+    """Compare the bags of lower-case words as WCXB does: all three values are 1 if both texts are empty, and 0 if one
+    of them is.
     """
-    return bag_prf(Counter(_words(prediction.lower())), Counter(_words(truth.lower())))
+    return bag_prf(Counter(_wcxb_words(prediction.lower())), Counter(_wcxb_words(truth.lower())))
 
 
-def snippet_rate(prediction: str, snippets: Sequence[str]) -> float | None:
-    """Return the share of snippets found in a text, ignoring case but not white space; None without snippets."""
-    if not snippets:
-        return None
+def snippet_rate(prediction: str, snippets: Sequence[str]) -> float:
+    """Return the share of snippets found in a text, ignoring case but not white space; 1 without snippets."""
     text = prediction.lower()
-    return sum(snippet.lower() in text for snippet in snippets) / len(snippets)
+    return mean([snippet.lower() in text for snippet in snippets]) if snippets else 1.0
 
 
 def score(
@@ -91,16 +152,17 @@ def score(
     without_snippets: Sequence[str] = (),
     titles: Sequence[str] = (),
 ) -> ScoreRow:
-    """Return the score of one page. ``titles`` are the titles that do not count in the neutral score."""
+    """Return the score of one page. ``titles`` are the titles that do not count in the word F1."""
+    empty = not _wcxb_words(prediction)
     return ScoreRow(
         id,
         page_type,
-        *word_prf(prediction, truth),
+        neutral_prf(prediction, truth, titles),
+        word_prf(prediction, truth),
         with_rate=snippet_rate(prediction, with_snippets),
         without_rate=snippet_rate(prediction, without_snippets),
-        empty=not _words(prediction),
-        empty_truth=not _words(truth),
-        neutral=neutral_prf(prediction, truth, titles),
+        empty=empty,
+        wrongly_empty=empty and bool(_wcxb_words(truth)),
     )
 
 
@@ -108,16 +170,13 @@ def summarize(rows: Sequence[ScoreRow]) -> Summary:
     """Return the means over pages, or NaN without pages."""
     return Summary(
         pages=len(rows),
-        precision=_mean(row.precision for row in rows),
-        recall=_mean(row.recall for row in rows),
-        f1=_mean(row.f1 for row in rows),
-        with_rate=_mean(1.0 if row.with_rate is None else row.with_rate for row in rows),
-        without_rate=_mean(1.0 if row.without_rate is None else row.without_rate for row in rows),
-        named_with_rate=_mean(row.with_rate for row in rows if row.with_rate is not None),
-        named_without_rate=_mean(row.without_rate for row in rows if row.without_rate is not None),
-        poor=_mean(float(row.f1 < POOR) for row in rows),
+        word=mean_prf([row.word for row in rows]),
+        wcxb=mean_prf([row.wcxb for row in rows]),
+        with_rate=mean([row.with_rate for row in rows]),
+        without_rate=mean([row.without_rate for row in rows]),
+        poor=mean([row.word.f1 < POOR for row in rows]),
         empty=sum(row.empty for row in rows),
-        wrongly_empty=sum(row.empty and not row.empty_truth for row in rows),
+        wrongly_empty=sum(row.wrongly_empty for row in rows),
     )
 
 
@@ -131,22 +190,36 @@ def summaries(rows: Sequence[ScoreRow]) -> dict[str, Summary]:
     return {ALL: summarize(rows)} | {name: summarize(by_type[name]) for name in order}
 
 
-def format_table(table: Mapping[str, Summary], *, markdown: bool = False) -> str:
-    """Return summaries as lines of aligned text, or as a Markdown table."""
-    head = ["type", "pages", "F1", "P", "R", "with", "without", f"F1 < {POOR}", "empty"]
-    body = [
-        [
-            name,
-            str(row.pages),
-            *(f"{value:.4f}" for value in (row.f1, row.precision, row.recall)),
-            *(f"{value:.1%}" for value in (row.with_rate, row.without_rate, row.poor)),
-            f"{row.empty} ({row.wrongly_empty})",
-        ]
-        for name, row in table.items()
-    ]
-    return markdown_table(head, body) if markdown else aligned(head, body)
+SUMMARY = {
+    "pages": ",",
+    **dict.fromkeys(("word F1", "P", "R"), ".4f"),
+    f"< {POOR}": ".1%",
+    "WCXB F1": ".4f",
+    **dict.fromkeys(("with", "without"), ".1%"),
+    **dict.fromkeys(("empty", "wrongly"), ",d"),
+}
+"""The columns of a summary, with their formats."""
 
 
-def _mean(values: Iterable[float]) -> float:
-    numbers = list(values)
-    return sum(numbers) / len(numbers) if numbers else float("nan")
+def cells_of(summary: Summary) -> list[float]:
+    """Return the values of a summary in the order of :data:`SUMMARY`."""
+    word = summary.word
+    scores = [word.f1, word.precision, word.recall, summary.poor, summary.wcxb.f1]
+    rates = [summary.with_rate, summary.without_rate, summary.empty, summary.wrongly_empty]
+    return [summary.pages, *scores, *rates]
+
+
+def type_table(title: str, rows: Sequence[ScoreRow]) -> ReportTable:
+    """Return the table of all pages and of the page types."""
+    body = [[name, *cells_of(summary)] for name, summary in summaries(rows).items()]
+    return ReportTable(title, {"type": "", **SUMMARY}, body)
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the mean, or NaN without values."""
+    return sum(values) / len(values) if values else float("nan")
+
+
+def mean_prf(values: Sequence[PRF]) -> PRF:
+    """Return the means of precision, recall and F1."""
+    return PRF(*(mean([value[k] for value in values]) for k in range(3)))

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from scrapy_dripper.workshop.dataset.neutral import without_title
+from scrapy_dripper.workshop.dataset.metrics import without_title
 from scrapy_dripper.workshop.dataset.pages import DataError, Sample, data_hash, files_hash, host_of, load_pages
 
 PAGES = "pages.jsonl"

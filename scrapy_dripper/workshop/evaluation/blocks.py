@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.workshop.dataset.prf import PRF
+from scrapy_dripper.workshop.dataset.metrics import PRF
 
 BINS = 10
 Floats = npt.NDArray[np.float64]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.page import Page
-from scrapy_dripper.workshop.dataset.prf import PRF
+from scrapy_dripper.workshop.dataset.metrics import PRF
 from scrapy_dripper.workshop.evaluation.blocks import block_prf
 
 Bools = npt.NDArray[np.bool_]

@@ -1,89 +1,55 @@
-"""Compute figures from the results of pages: group means with intervals, paired differences, block scores,
-calibration."""
+"""The figures of an evaluation, as tables: means with intervals, paired differences, block scores, calibration."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from scrapy_dripper.workshop.dataset.bootstrap import Interval, mean_interval, paired_interval
-from scrapy_dripper.workshop.dataset.metrics import ALL, PAGE_TYPES, Summary, summarize
+from scrapy_dripper.characters import printable
+from scrapy_dripper.workshop.dataset.alignment import tokens
+from scrapy_dripper.workshop.dataset.bootstrap import mean_interval, paired_interval
+from scrapy_dripper.workshop.dataset.metrics import (
+    ALL,
+    PAGE_TYPES,
+    POOR,
+    SUMMARY,
+    cells_of,
+    mean,
+    mean_prf,
+    summarize,
+)
 from scrapy_dripper.workshop.dataset.pages import Sample
-from scrapy_dripper.workshop.dataset.prf import PRF
-from scrapy_dripper.workshop.evaluation.blocks import Reliability, block_prf, pooled, reliability
-from scrapy_dripper.workshop.evaluation.complexity import LEVELS, Complexity, levels
-from scrapy_dripper.workshop.evaluation.measure import PAGE, Result, truth_words
-from scrapy_dripper.workshop.evaluation.run import Found
-from scrapy_dripper.workshop.evaluation.set_table import SetTable, set_table
-from scrapy_dripper.workshop.evaluation.study import Study
+from scrapy_dripper.workshop.dataset.tables import ReportTable
+from scrapy_dripper.workshop.evaluation.blocks import BlockResult, block_prf, pooled, reliability
+from scrapy_dripper.workshop.evaluation.complexity import LEVELS, levels
+from scrapy_dripper.workshop.evaluation.measure import PageResults, Result
+from scrapy_dripper.workshop.evaluation.set_tables import set_tables
+from scrapy_dripper.workshop.evaluation.study import SCALE, Study
 
 LENGTHS = ((0, "no words"), (99, "1-99"), (299, "100-299"), (999, "300-999"), (2999, "1,000-2,999"))
 LONGEST = "3,000 or more"
 TIE = 1e-9
-GROUPINGS = ("type", "level", "length")
+BINS = 10
+"""Number of bins of the distribution of word F1."""
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """The results of a system on a group of pages."""
-
-    summary: Summary
-    f1: Interval
-    rouge: PRF | None
-    nodes: PRF | None
-    study: Study | None
-    seconds: float | None
-    """Mean CPU time of an extraction, in seconds. None for stored texts, and in runs without the measures of the
-    study.
-    """
-    tokens: float | None
-    cost: float | None
-    """Mean number of tokens of a language model for a page, and their price."""
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """The difference between our result and a peer's on the same pages."""
-
-    peer: str
-    metric: str
-    group: str
-    pages: int
-    delta: Interval
-    better: int
-    worse: int
-    tied: int
-
-
-@dataclass(frozen=True, slots=True)
-class BlockFigures:
-    """Scores of our block labels."""
-
-    by_type: dict[str, PRF]
-    """Means over pages: for all pages and for each type."""
-    pages: dict[str, int]
-    pooled: PRF
-    """Score over all blocks together, so that long pages count more."""
-    inferred: int
-    """Number of pages whose labels were inferred from the text."""
-    blocks: Reliability | None
-    words: Reliability | None
-    """Calibration, with blocks weighted equally or by their words; None without probabilities."""
-
-
-@dataclass(frozen=True, slots=True)
-class System:
-    """The results of a system on all pages and by group."""
+class SystemResults:
+    """The results of a system by page."""
 
     name: str
     label: str
     results: Mapping[str, Result]
-    whole: Group
-    groups: Mapping[str, Mapping[str, Group]]
-    """Groups by grouping (:data:`GROUPINGS`), and then by name."""
-    errors: int
+
+    def of(self, ids: Iterable[str]) -> list[Result]:
+        """Return the results for some pages."""
+        return [self.results[name] for name in ids]
+
+    @property
+    def f1(self) -> list[float]:
+        """The word F1 of each page."""
+        return [one.row.word.f1 for one in self.results.values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,100 +60,201 @@ class Evaluation:
     """The names of the sets."""
     data_sha256: str
     samples: Sequence[Sample]
-    words: Mapping[str, int]
     levels: Mapping[str, str]
-    systems: Sequence[System]
+    systems: Sequence[SystemResults]
     """The systems, ours first."""
-    differences: Sequence[Difference]
-    blocks: BlockFigures | None
-    sets: SetTable
     notes: Sequence[str]
     """Caveats that readers must know."""
+    resamples: int
 
     @property
-    def ours(self) -> System:
+    def ours(self) -> SystemResults:
         """Our own system."""
         return self.systems[0]
 
     def worst(self, n: int) -> list[Sample]:
-        """Return the n pages with our lowest F1. Among equals, pages with more true words come first."""
+        """Return the n pages with our lowest word F1. Among equals, longer true texts come first."""
         rows = self.ours.results
-        return sorted(self.samples, key=lambda s: (rows[s.id].row.f1, -self.words[s.id], s.id))[:n]
+        return sorted(self.samples, key=lambda s: (rows[s.id].row.word.f1, -len(s.truth), s.id))[:n]
+
+    def tables(self) -> Iterator[ReportTable]:
+        """Yield all tables."""
+        lengths = [*(name for _, name in LENGTHS), LONGEST]
+        types = _members(self.samples, lambda s: s.page_type, PAGE_TYPES)
+        yield self._systems()
+        yield from self._papers()
+        yield self._distribution()
+        yield self._groups("page type", types)
+        yield self._groups("difficulty", _members(self.samples, lambda s: self.levels[s.id], LEVELS))
+        yield self._groups("true words", _members(self.samples, lambda s: length_of(len(tokens(s.truth))), lengths))
+        if len(self.systems) > 1:
+            yield self._differences(types)
+        yield from self._blocks(types)
+        scores = {system.name: {i: one.row for i, one in system.results.items()} for system in self.systems}
+        yield from set_tables(self.samples, scores, self.resamples)
+
+    def text(self) -> str:
+        """Return the tables as text, without control characters, which names of files and pages may contain."""
+        head = f"{len(self.samples):,} pages of {self.data}"
+        return printable("\n\n".join([head, *(table.text() for table in self.tables())]))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the figures as JSON values. NaN becomes None."""
-        systems = [
-            {
-                "name": system.name,
-                "label": system.label,
-                "errors": system.errors,
-                "all": _plain(system.whole),
-                **{f"by_{name}": _plain(system.groups[name]) for name in GROUPINGS},
-            }
-            for system in self.systems
-        ]
+        """Return the tables, and the word F1 of each page, as JSON values."""
         pages = [
             {
                 "id": sample.id,
                 "type": sample.page_type,
                 "level": self.levels[sample.id],
-                "words": self.words[sample.id],
                 "source": self.ours.results[sample.id].source,
-                "f1": {system.name: round(system.results[sample.id].row.f1, 6) for system in self.systems},
+                "f1": {system.name: round(system.results[sample.id].row.word.f1, 6) for system in self.systems},
             }
             for sample in self.samples
         ]
         return {
             "data": {"folder": self.data, "sha256": self.data_sha256, "pages": len(self.samples)},
             "notes": list(self.notes),
-            "systems": systems,
-            "differences": _plain(self.differences),
-            "blocks": _plain(self.blocks),
-            "sets": _plain(self.sets.groupings),
+            "tables": {table.title: table.records() for table in self.tables()},
             "pages": pages,
         }
+
+    def _systems(self) -> ReportTable:
+        rouge = {"ROUGE-5": ".4f", "R-5 P": ".4f", "R-5 R": ".4f"} if self.ours.of(self.levels)[0].rouge else {}
+        columns = {"system": "", **SUMMARY, "low": ".4f", "high": ".4f", **rouge, "errors": ",d"}
+        rows = []
+        for system in self.systems:
+            results = list(system.results.values())
+            grams = mean_prf([one.rouge for one in results if one.rouge])
+            rows.append([
+                system.label,
+                *cells_of(summarize([one.row for one in results])),
+                *mean_interval(system.f1, self.resamples)[1:],
+                *([grams.f1, grams.precision, grams.recall] if rouge else []),
+                sum(one.error is not None for one in results),
+            ])  # fmt: skip
+        note = (
+            "Means over pages. Word F1, P and R compare the words of the extracted and of the true text as bags, with "
+            "a 95 % interval from low to high. With and without: share of the required snippets, and of the forbidden "
+            "ones, that are in the text. Empty: pages without a word, and how many of them wrongly. Errors: pages on "
+            "which the system raised an exception; they count as empty."
+        )
+        return ReportTable("Systems", columns, rows, note)
+
+    def _papers(self) -> Iterator[ReportTable]:
+        """Yield the tables of measures that were asked for."""
+        by_system = [(system.label, list(system.results.values())) for system in self.systems]
+        if by_system[0][1][0].nodes:
+            scores = [(label, mean_prf([one.nodes for one in some if one.nodes])) for label, some in by_system]
+            columns = {"system": "", "F1": ".4f", "R": ".4f", "P": ".4f"}
+            yield ReportTable(
+                "DOM nodes, as Alarte and Silva count them", columns, [[label, *prf[::-1]] for label, prf in scores]
+            )
+        if by_system[0][1][0].study:
+            names = ("ROUGE-1", "ROUGE-2", "ROUGE-L", "content-noise", "coherence", "completeness")
+            columns = {"system": "", **dict.fromkeys(names, ".2f"), "ms": ",.1f", "tokens": ",.0f", "cost": ".6f"}
+            rows = []
+            for label, some in by_system:
+                studies = [one.study for one in some if one.study]
+                values = [SCALE * mean([study[k] for study in studies]) for k in range(len(Study._fields))]
+                taken = (_known_mean([getattr(one, name) for one in some]) for name in ("seconds", "tokens", "cost"))
+                seconds, used, cost = taken
+                rows.append([label, *values, 1000 * seconds, used, cost])
+            yield ReportTable(f"Measures of Yadav's study, 0 to {SCALE}", columns, rows)
+
+    def _distribution(self) -> ReportTable:
+        counts = {
+            system.name: [min(int(f1 * BINS), BINS - 1) for f1 in system.f1] for system in self.systems
+        }  # fmt: skip
+        rows = [
+            [f"{k / BINS:.1f} to {(k + 1) / BINS:.1f}", *(mean([at == k for at in some]) for some in counts.values())]
+            for k in range(BINS)
+        ]
+        columns = {"word F1": "", **dict.fromkeys(counts, ".1%")}
+        return ReportTable("Share of pages by word F1", columns, rows)
+
+    def _groups(self, kind: str, groups: Mapping[str, Sequence[str]]) -> ReportTable:
+        columns = {kind: "", "pages": ",", **{system.name: ".4f" for system in self.systems}}
+        rows = []
+        for name, ids in groups.items():
+            found = [summarize([one.row for one in system.of(ids)]) for system in self.systems]
+            ours = found[0]
+            rows.append(
+                [name, len(ids), *(one.word.f1 for one in found), ours.word.precision, ours.word.recall, ours.poor]
+            )
+        note = "The complexity score of the Dripper paper over these pages, cut at its 30th and 70th percentiles."
+        return ReportTable(
+            f"Word F1 by {kind}",
+            {**columns, "our P": ".4f", "our R": ".4f", f"ours < {POOR}": ".1%"},
+            rows,
+            note if kind == "difficulty" else "",
+        )
+
+    def _differences(self, types: Mapping[str, Sequence[str]]) -> ReportTable:
+        metrics: dict[str, Callable[[Result], float]] = {
+            "word F1": lambda one: one.row.word.f1,
+            "P": lambda one: one.row.word.precision,
+            "R": lambda one: one.row.word.recall,
+        }
+        if any(one.rouge for one in self.ours.results.values()):
+            metrics["ROUGE-5"] = lambda one: one.rouge.f1 if one.rouge else 0.0
+        every = list(self.ours.results)
+        plan = [(ALL, name, every) for name in metrics] + [(kind, "word F1", ids) for kind, ids in types.items()]
+        rows = []
+        for peer in self.systems[1:]:
+            for group, name, ids in plan:
+                value = metrics[name]
+                pairs = zip(self.ours.of(ids), peer.of(ids), strict=True)
+                deltas = [value(ours) - value(theirs) for ours, theirs in pairs]
+                better, worse = sum(d > TIE for d in deltas), sum(d < -TIE for d in deltas)
+                interval = paired_interval(deltas, self.resamples)
+                star = "*" if interval.excludes_zero else ""
+                rows.append(
+                    [peer.name, name, group, len(ids), *interval, star, better, worse, len(ids) - better - worse]
+                )
+        columns = {"peer": "", "metric": "", "pages of": "", "n": ",", **dict.fromkeys(("mean", "low", "high"), "+.4f")}
+        note = "On the same pages, with 95 % bootstrap intervals over pages. *: the interval does not include 0."
+        return ReportTable(
+            "Ours minus each peer, paired by page",
+            {**columns, "*": "", "better": ",", "worse": ",", "tied": ","},
+            rows,
+            note,
+        )
+
+    def _blocks(self, types: Mapping[str, Sequence[str]]) -> Iterator[ReportTable]:
+        known = {i: one.blocks for i, one in self.ours.results.items() if one.blocks is not None}
+        if not known:
+            return
+        rows: list[list[Any]] = []
+        for name, ids in {ALL: list(known), **types}.items():
+            if some := [known[i].prf() for i in ids if i in known]:
+                prf = mean_prf(some)
+                rows.append([name, len(some), prf.f1, prf.precision, prf.recall])
+        counts = [blocks.counts() for blocks in known.values()]
+        whole = block_prf(*(sum(column) for column in zip(*counts, strict=True)))
+        rows.append(["all blocks together", None, whole.f1, whole.precision, whole.recall])
+        inferred = sum(blocks.inferred for blocks in known.values())
+        note = (
+            "Our labels against those that aligning the page with its true text gives. Copies of a main block do not "
+            f"count: either could have been chosen. Pages whose labels were inferred from the text: {inferred}."
+        )
+        yield ReportTable("Blocks", {"type": "", "pages": ",", "F1": ".4f", "P": ".4f", "R": ".4f"}, rows, note)
+        if any(blocks.probabilities is not None for blocks in known.values()):
+            yield _calibration(list(known.values()))
 
 
 def evaluate(
     data: str,
     data_sha256: str,
     samples: Sequence[Sample],
-    found: Found,
+    found: Iterable[PageResults],
     labels: Mapping[str, str],
     notes: Sequence[str],
     resamples: int,
 ) -> Evaluation:
-    """Return the figures of a run. ``labels`` are the display names of the systems, ours first."""
-    words = {sample.id: truth_words(sample) for sample in samples}
-    measures = [one for sample in samples if isinstance(one := found[PAGE][sample.id], Complexity)]
-    level = dict(zip((sample.id for sample in samples), levels(measures), strict=True))
-    members = {
-        "type": _members(samples, lambda s: s.page_type, PAGE_TYPES),
-        "level": _members(samples, lambda s: level[s.id], LEVELS),
-        "length": _members(samples, lambda s: length_of(words[s.id]), [*(name for _, name in LENGTHS), LONGEST]),
-    }
-    systems = []
-    for name, label in labels.items():
-        results = {sample.id: one for sample in samples if isinstance(one := found[name][sample.id], Result)}
-        systems.append(
-            System(
-                name,
-                label,
-                results,
-                whole=_group(results.values(), resamples),
-                groups={
-                    kind: {group: _group([results[i] for i in ids], resamples) for group, ids in parts.items()}
-                    for kind, parts in members.items()
-                },
-                errors=sum(one.error is not None for one in results.values()),
-            )
-        )
-    ours = systems[0]
-    differences = [d for peer in systems[1:] for d in _differences(ours, peer, members["type"], resamples)]
-    blocks = _blocks(ours, members["type"])
-    scores = {system.name: {i: one.row for i, one in system.results.items()} for system in systems}
-    sets = set_table(samples, scores, resamples)
-    return Evaluation(data, data_sha256, samples, words, level, systems, differences, blocks, sets, notes)
+    """Return the evaluation of pages. ``labels`` are the display names of the systems, ours first."""
+    pages = list(found)
+    level = dict(zip((page.id for page in pages), levels([page.complexity for page in pages]), strict=True))
+    systems = [SystemResults(name, label, {p.id: p.results[name] for p in pages}) for name, label in labels.items()]
+    return Evaluation(data, data_sha256, samples, level, systems, notes, resamples)
 
 
 def length_of(words: int) -> str:
@@ -204,82 +271,26 @@ def _members(samples: Sequence[Sample], kind: Callable[[Sample], str], order: Se
     return {name: found[name] for name in names}
 
 
-def _group(results: Iterable[Result], resamples: int) -> Group:
-    chosen = list(results)
-    rows = [one.row for one in chosen]
-    rouge, nodes, study = (_means([getattr(one, name) for one in chosen]) for name in ("rouge", "nodes", "study"))
-    return Group(
-        summarize(rows),
-        mean_interval([row.f1 for row in rows], resamples),
-        PRF(*rouge) if rouge else None,
-        PRF(*nodes) if nodes else None,
-        Study(*study) if study else None,
-        *(_mean([getattr(one, name) for one in chosen]) for name in ("seconds", "tokens", "cost")),
+def _known_mean(values: Sequence[float | None]) -> float:
+    """Return the mean of the values that are known, or NaN if none is."""
+    return mean([value for value in values if value is not None])
+
+
+def _calibration(results: Sequence[BlockResult]) -> ReportTable:
+    p, truth, words = pooled(results)
+    by_block, by_word = reliability(p, truth), reliability(p, truth, words)
+    n = len(by_block.weight)
+    rows = [
+        [
+            f"{k / n:.1f} to {(k + 1) / n:.1f}",
+            *(column for one in (by_block, by_word) for column in (one.weight[k], one.probability[k], one.share[k])),
+        ]
+        for k in range(n)
+    ]
+    columns = {"probability": "", "blocks": ",.0f", "mean p": ".3f", "main": ".3f"}
+    columns |= {"words": ",.0f", "mean p of words": ".3f", "main words": ".3f"}
+    note = (
+        f"Expected calibration error: {by_block.error:.4f} by blocks, {by_word.error:.4f} by words. Ideally, the share "
+        "of main blocks equals the mean probability."
     )
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean of the values that are known, or None if none is."""
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
-
-
-def _means(scores: Sequence[Sequence[float] | None]) -> list[float]:
-    """Return the mean of each column, without rows that are None."""
-    known = [row for row in scores if row is not None]
-    return [sum(column) / len(known) for column in zip(*known, strict=True)]
-
-
-def _differences(ours: System, peer: System, types: Mapping[str, Sequence[str]], resamples: int) -> list[Difference]:
-    ids = list(ours.results)
-    metrics: dict[str, Callable[[Result], float]] = {
-        "F1": lambda one: one.row.f1,
-        "P": lambda one: one.row.precision,
-        "R": lambda one: one.row.recall,
-    }
-    if ours.whole.rouge and peer.whole.rouge:
-        metrics["ROUGE-5"] = lambda one: one.rouge.f1 if one.rouge else 0.0
-    plan = [(ALL, name, ids) for name in metrics] + [(kind, "F1", list(part)) for kind, part in types.items()]
-    found = []
-    for group, name, part in plan:
-        deltas = [metrics[name](ours.results[i]) - metrics[name](peer.results[i]) for i in part]
-        better, worse = sum(d > TIE for d in deltas), sum(d < -TIE for d in deltas)
-        interval = paired_interval(deltas, resamples)
-        found.append(Difference(peer.name, name, group, len(part), interval, better, worse, len(part) - better - worse))
-    return found
-
-
-def _blocks(ours: System, types: Mapping[str, Sequence[str]]) -> BlockFigures | None:
-    with_blocks = {i: one.blocks for i, one in ours.results.items() if one.blocks is not None}
-    if not with_blocks:
-        return None
-    scores = {i: blocks.prf() for i, blocks in with_blocks.items()}
-    parts = {ALL: list(scores)} | {kind: [i for i in ids if i in scores] for kind, ids in types.items()}
-    parts = {kind: ids for kind, ids in parts.items() if ids}
-    totals = [sum(column) for column in zip(*(blocks.counts() for blocks in with_blocks.values()), strict=True)]
-    p, truth, words = pooled(list(with_blocks.values()))
-    return BlockFigures(
-        by_type={
-            kind: PRF(*(sum(column) / len(ids) for column in zip(*(scores[i] for i in ids), strict=True)))
-            for kind, ids in parts.items()
-        },
-        pages={kind: len(ids) for kind, ids in parts.items()},
-        pooled=block_prf(*totals),
-        inferred=sum(blocks.inferred for blocks in with_blocks.values()),
-        blocks=reliability(p, truth) if len(p) else None,
-        words=reliability(p, truth, words) if len(p) else None,
-    )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return _plain(value._asdict())
-    if is_dataclass(value) and not isinstance(value, type):
-        return {name: _plain(getattr(value, name)) for name in type(value).__dataclass_fields__}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    return ReportTable("Calibration", columns, rows, note)

@@ -94,7 +94,7 @@ class LanguageModel:
         Raise :exc:`BudgetError` if that would exceed the budget,
         :exc:`~scrapy_dripper.workshop.endpoint.EndpointError` or
         :exc:`~scrapy_dripper.workshop.endpoint.AnswerError` if there is no usable answer, and
-        :exc:`~scrapy_dripper.page.errors.PageError` if the page cannot be parsed.
+        :exc:`~scrapy_dripper.page.page.PageError` if the page cannot be parsed.
         """
         messages = [{"role": "user", "content": f"{PROMPT}\n\n{_source(html)[: self._options.chars]}"}]
         request = json.dumps([self._endpoint.url, self._options.model, messages])

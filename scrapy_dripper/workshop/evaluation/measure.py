@@ -1,11 +1,11 @@
-"""Run the systems on a page and score their output. The results are plain values, which can be cached."""
+"""Run the systems on a page and score their texts."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,18 +13,19 @@ import numpy.typing as npt
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.page import Page, PageError, read
-from scrapy_dripper.workshop.dataset.alignment import align, tokens
-from scrapy_dripper.workshop.dataset.metrics import ScoreRow, score
-from scrapy_dripper.workshop.dataset.neutral import page_title
+from scrapy_dripper.page.charset import decode_html
+from scrapy_dripper.page.parse import parse
+from scrapy_dripper.workshop.dataset.alignment import align
+from scrapy_dripper.workshop.dataset.metrics import PRF, ScoreRow, page_title, score
 from scrapy_dripper.workshop.dataset.pages import Sample
-from scrapy_dripper.workshop.dataset.prf import PRF
 from scrapy_dripper.workshop.evaluation.blocks import BlockResult, block_prf
 from scrapy_dripper.workshop.evaluation.complexity import Complexity, complexity
 from scrapy_dripper.workshop.evaluation.dom_nodes import node_prf
 from scrapy_dripper.workshop.evaluation.language_model import NAME as ENDPOINT
 from scrapy_dripper.workshop.evaluation.language_model import LanguageModel, ModelOptions
 from scrapy_dripper.workshop.evaluation.peers import PEERS, quiet
-from scrapy_dripper.workshop.evaluation.rouge import Cut, load_cut, rouge
+from scrapy_dripper.workshop.evaluation.rouge import load_cut, rouge
+from scrapy_dripper.workshop.evaluation.run import Stored
 from scrapy_dripper.workshop.evaluation.study import Study, study
 
 if TYPE_CHECKING:
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
 Bools = npt.NDArray[np.bool_]
 
 OURS = "ours"
-_PLAIN = ("seconds", "tokens", "cost", "error", "source")
-PAGE = "page"
-"""Cache key for the properties of a page that do not depend on a system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,149 +63,167 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """A stored extraction: the text, and the labels and probabilities if they were stored as well."""
+class PageResults:
+    """The difficulty of a page, and the results of all systems on it, ours first."""
 
-    text: str
-    labels: tuple[bool, ...] = ()
-    probabilities: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """The measurements to make on a page."""
-
-    sample: Sample
-    systems: tuple[str, ...]
-    stored: Stored | None = None
+    id: str
+    complexity: Complexity
+    results: Mapping[str, Result]
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """The configuration for measuring pages in a process."""
+class Systems:
+    """Our own extraction and the peers, which are loaded on first use."""
 
-    config: Config
-    model: bool
-    """True to run our model, False to use stored texts instead."""
-    rouge: bool = False
-    nodes: bool = False
-    study: bool = False
-    endpoint: ModelOptions | None = None
-    """The language model that is measured as a peer."""
-
-    def measured(self, result: Result) -> bool:
-        """Return True if a result has everything that this run measures."""
-        return not any(getattr(self, name) and getattr(result, name) is None for name in ("rouge", "nodes", "study"))
-
-
-class Measurer:
-    """Measures pages. Models and peers are loaded on first use."""
-
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
+    def __init__(self, config: Config) -> None:
+        self._config = config
         self._extractor: Extractor | None = None
         self._peers: dict[str, Callable[[bytes], str]] = {}
-        self._cut: Cut | None = load_cut() if setup.rouge else None
-        self._model: LanguageModel | None = None
-        self._truth: tuple[str, Page | None, Bools] | None = None
         quiet()
 
-    def __call__(self, task: Task) -> dict[str, Result | Complexity]:
-        """Return the result of each system in a task. Errors of systems do not make this raise."""
-        html = task.sample.path.read_bytes()
-        found: dict[str, Result | Complexity] = {}
-        for name in task.systems:
-            if name == PAGE:
-                found[name] = self._complexity(html)
-            elif name == OURS:
-                found[name] = self._ours(task, html)
-            elif name == ENDPOINT:
-                found[name] = self._language_model(task.sample, html)
-            else:
-                found[name] = self._peer(name, task.sample, html)
-        return found
+    def ours(self, document: Document) -> Extraction:
+        """Return our own extraction."""
+        if self._extractor is None:
+            from scrapy_dripper.extractor import Extractor
+
+            self._extractor = Extractor(self._config)
+        (extraction,) = self._extractor.extract([document])
+        return extraction
+
+    def peer(self, name: str) -> Callable[[bytes], str]:
+        """Return the function of a peer."""
+        if name not in self._peers:
+            self._peers[name] = PEERS[name].load()
+        return self._peers[name]
 
     def close(self) -> None:
         """Close the model."""
         if self._extractor is not None:
             self._extractor.close()
 
-    def _complexity(self, html: bytes) -> Complexity:
-        from scrapy_dripper.page.charset import decode_html
-        from scrapy_dripper.page.parse import parse
 
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What to measure. A call returns the function that measures pages."""
+
+    config: Config
+    peers: tuple[str, ...] = ()
+    stored: Mapping[str, Stored] | None = None
+    """Texts by id that are scored in place of our output; None to run the model."""
+    rouge: bool = False
+    nodes: bool = False
+    study: bool = False
+    endpoint: ModelOptions | None = None
+    """The language model that is measured as a peer."""
+
+    def __call__(self) -> Measurer:
+        return Measurer(self)
+
+
+class Measurer:
+    """Measures pages."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup, self._systems = setup, Systems(setup.config)
+        self._cut = load_cut() if setup.rouge else None
+        self._model = LanguageModel(setup.endpoint) if setup.endpoint else None
+        self.close = self._systems.close
+
+    def __call__(self, sample: Sample) -> PageResults:
+        """Return the result of each system on a page. Errors of systems do not make this raise."""
+        html = sample.path.read_bytes()
         try:
-            return complexity(parse(decode_html(html, None)))
+            difficulty = complexity(parse(decode_html(html, None)))
         except PageError:
-            return Complexity(0.0, 0.0, 0.0, 0.0)
+            difficulty = Complexity(0.0, 0.0, 0.0, 0.0)
+        page = _TruePage.of(sample, html, self.setup.config)
+        results = {OURS: self._ours(page)}
+        for name in self.setup.peers:
+            results[name] = self._peer(name, page)
+        if self._model is not None:
+            results[ENDPOINT] = self._language_model(self._model, page)
+        return PageResults(sample.id, difficulty, results)
 
-    def _ours(self, task: Task, html: bytes) -> Result:
-        sample, stored = task.sample, task.stored
-        document = Document(html, sample.url)
-        source, seconds = "stored", None
-        if self.setup.model:
-            if self._extractor is None:
-                from scrapy_dripper.extractor import Extractor
-
-                self._extractor = Extractor(self.setup.config)
+    def _ours(self, page: _TruePage) -> Result:
+        if self.setup.stored is None:
             start = time.process_time()
-            (extraction,) = self._extractor.extract([document])
-            seconds = self._since(start)
+            extraction = self._systems.ours(Document(page.html, page.sample.url))
+            seconds = time.process_time() - start
             stored = Stored(extraction.text or "", extraction.labels, extraction.probabilities)
-            source = _source(extraction)
-        stored = stored or Stored("")
-        blocks = block_result(document, self.setup.config, sample, stored)
+            reason = str(extraction.fallback_reason or "")
+            source = ", ".join(filter(None, [extraction.source, reason]))
+        else:
+            stored, source, seconds = self.setup.stored.get(page.sample.id, Stored("")), "stored", None
+        blocks = page.blocks_of(stored)
         labels = None if blocks is None or blocks.inferred else np.array(blocks.main)
-        return replace(self._scored(sample, html, stored.text, labels), source=source, blocks=blocks, seconds=seconds)
+        result = self._scored(page, stored.text, labels)
+        return replace(result, source=source, blocks=blocks, seconds=seconds)
 
-    def _peer(self, name: str, sample: Sample, html: bytes) -> Result:
+    def _peer(self, name: str, page: _TruePage) -> Result:
         try:
-            if name not in self._peers:
-                self._peers[name] = PEERS[name].load()
+            extract = self._systems.peer(name)
             start = time.process_time()
-            text = self._peers[name](html)
-            seconds = self._since(start)
+            text = extract(page.html)
+            seconds = time.process_time() - start
         except Exception as error:  # errors of a peer are part of its result
-            return replace(self._scored(sample, html, ""), error=f"{type(error).__name__}: {error}"[:300])
-        return replace(self._scored(sample, html, text), seconds=seconds)
+            return replace(self._scored(page, ""), error=f"{type(error).__name__}: {error}"[:300])
+        return replace(self._scored(page, text), seconds=seconds)
 
-    def _language_model(self, sample: Sample, html: bytes) -> Result:
-        assert self.setup.endpoint is not None
+    def _language_model(self, model: LanguageModel, page: _TruePage) -> Result:
         try:
-            self._model = self._model or LanguageModel(self.setup.endpoint)
-            reply = self._model(html)
+            reply = model(page.html)
         except Exception as error:  # includes a spent budget
-            return replace(self._scored(sample, html, ""), error=f"{type(error).__name__}: {error}"[:300])
-        _, seconds, tokens, cost = reply
-        return replace(self._scored(sample, html, reply.text), seconds=seconds, tokens=tokens, cost=cost)
+            return replace(self._scored(page, ""), error=f"{type(error).__name__}: {error}"[:300])
+        result = self._scored(page, reply.text)
+        return replace(result, seconds=reply.seconds, tokens=reply.tokens, cost=reply.cost)
 
-    def _since(self, start: float) -> float | None:
-        """Return the CPU time since ``start``, or None if this run does not measure it. It is optional, because unlike
-        all other results it differs from run to run.
-        """
-        return time.process_time() - start if self.setup.study else None
-
-    def _scored(self, sample: Sample, html: bytes, text: str, labels: Bools | None = None) -> Result:
+    def _scored(self, page: _TruePage, text: str, labels: Bools | None = None) -> Result:
         """Return the score of a text. ``labels`` are those of the page's blocks, if they are known."""
+        truth = page.sample.truth
         return Result(
-            scored(sample, text, html),
-            rouge=rouge(text, sample.truth, self._cut) if self._cut else None,
-            nodes=self._nodes(sample, html, text, labels) if self.setup.nodes else None,
-            study=study(text, sample.truth) if self.setup.study else None,
+            scored(page.sample, text, page.html),
+            rouge=rouge(text, truth, self._cut) if self._cut else None,
+            nodes=page.nodes_of(text, labels) if self.setup.nodes else None,
+            study=study(text, truth) if self.setup.study else None,
         )
 
-    def _nodes(self, sample: Sample, html: bytes, text: str, labels: Bools | None) -> PRF:
+
+@dataclass(frozen=True, slots=True)
+class _TruePage:
+    """A page with its true labels. Its blocks are None if it has none."""
+
+    sample: Sample
+    html: bytes
+    page: Page | None
+    main: Bools
+    copies: tuple[bool, ...]
+    words: tuple[int, ...]
+
+    @classmethod
+    def of(cls, sample: Sample, html: bytes, config: Config) -> _TruePage:
+        try:
+            page = read(Document(html, sample.url), config)
+        except PageError:
+            return cls(sample, html, None, np.zeros(0, dtype=np.bool_), (), ())
+        truth = align(page.blocks.text, sample.truth)
+        return cls(sample, html, page, truth.main, tuple(truth.duplicate.tolist()), tuple(truth.words.tolist()))
+
+    def blocks_of(self, stored: Stored) -> BlockResult | None:
+        """Return the labels and the truth of the blocks. Labels that are missing, or do not fit the blocks, are
+        inferred from the text.
+        """
+        if self.page is None:
+            return None
+        inferred = len(stored.labels) != len(self.page.blocks)
+        main = tuple(align(self.page.blocks.text, stored.text).main.tolist()) if inferred else stored.labels
+        known = not inferred and len(stored.probabilities) == len(main)
+        probabilities = stored.probabilities if known else None
+        return BlockResult(main, tuple(self.main.tolist()), self.copies, self.words, probabilities, inferred)
+
+    def nodes_of(self, text: str, labels: Bools | None) -> PRF:
         """Return the score of the main DOM nodes. Labels that are not known are inferred from the text."""
-        if self._truth is None or self._truth[0] != sample.id:
-            try:
-                page = read(Document(html, sample.url), self.setup.config)
-                self._truth = sample.id, page, align(page.blocks.text, sample.truth).main
-            except PageError:
-                self._truth = sample.id, None, np.zeros(0, dtype=np.bool_)
-        _, known, truth = self._truth
-        if known is None:
-            return block_prf(0, 0, int(bool(sample.truth.strip())))
-        return node_prf(known, align(known.blocks.text, text).main if labels is None else labels, truth)
+        if self.page is None:
+            return block_prf(0, 0, int(bool(self.sample.truth.strip())))
+        return node_prf(self.page, align(self.page.blocks.text, text).main if labels is None else labels, self.main)
 
 
 def scored(sample: Sample, text: str, html: bytes) -> ScoreRow:
@@ -215,77 +231,3 @@ def scored(sample: Sample, text: str, html: bytes) -> ScoreRow:
     snippets = sample.with_snippets, sample.without_snippets
     titles = sample.title, page_title(html)
     return score(sample.id, sample.page_type, text, sample.truth, *snippets, titles=titles)
-
-
-def block_result(document: Document, config: Config, sample: Sample, stored: Stored) -> BlockResult | None:
-    """Return the labels and the truth of a page's blocks, or None for a page without blocks.
-
-    Labels that are missing, or do not fit the page's blocks, are inferred from the text.
-    """
-    try:
-        page = read(document, config)
-    except PageError:
-        return None
-    truth = align(page.blocks.text, sample.truth)
-    inferred = len(stored.labels) != len(page.blocks)
-    main = tuple(align(page.blocks.text, stored.text).main.tolist()) if inferred else stored.labels
-    scored = not inferred and len(stored.probabilities) == len(main)
-    return BlockResult(
-        main=main,
-        truth=tuple(truth.main.tolist()),
-        copies=tuple(truth.duplicate.tolist()),
-        words=tuple(truth.words.tolist()),
-        probabilities=tuple(round(p, 4) for p in stored.probabilities) if scored else None,
-        inferred=inferred,
-    )
-
-
-def truth_words(sample: Sample) -> int:
-    """Return the number of words in the true text. Each character of a script without spaces counts as a word."""
-    return len(tokens(sample.truth))
-
-
-def to_json(result: Result | Complexity) -> dict[str, Any]:
-    """Return a result as JSON values. Masks become strings of 0 and 1."""
-    if isinstance(result, Complexity):
-        return {name: getattr(result, name) for name in Complexity.__slots__}
-    values: dict[str, Any] = {name: getattr(result.row, name) for name in ScoreRow.__slots__}
-    values |= {name: getattr(result, name) for name in ("rouge", "nodes", "study", *_PLAIN)}
-    if (blocks := result.blocks) is not None:
-        values["blocks"] = {
-            **{name: _mask(getattr(blocks, name)) for name in ("main", "truth", "copies")},
-            "words": blocks.words,
-            "probabilities": blocks.probabilities,
-            "inferred": blocks.inferred,
-        }
-    return values
-
-
-def from_json(system: str, values: Mapping[str, Any]) -> Result | Complexity:
-    """Return the result for the values of :func:`to_json`. Raise KeyError, TypeError or ValueError if they are
-    invalid."""
-    if system == PAGE:
-        return Complexity(**values)
-    blocks = values.get("blocks")
-    return Result(
-        ScoreRow(**{name: values[name] for name in ScoreRow.__slots__} | {"neutral": PRF(*values["neutral"])}),
-        rouge=PRF(*values["rouge"]) if values["rouge"] else None,
-        nodes=PRF(*values["nodes"]) if values["nodes"] else None,
-        study=Study(*values["study"]) if values["study"] else None,
-        **{name: values[name] for name in _PLAIN},
-        blocks=blocks
-        and BlockResult(
-            **{name: tuple(mark == "1" for mark in blocks[name]) for name in ("main", "truth", "copies")},
-            words=tuple(blocks["words"]),
-            probabilities=None if blocks["probabilities"] is None else tuple(blocks["probabilities"]),
-            inferred=blocks["inferred"],
-        ),
-    )
-
-
-def _mask(values: Sequence[bool]) -> str:
-    return "".join("1" if value else "0" for value in values)
-
-
-def _source(extraction: Extraction) -> str:
-    return ", ".join(filter(None, [extraction.source, str(extraction.fallback_reason or "")]))

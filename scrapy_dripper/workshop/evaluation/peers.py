@@ -11,7 +11,6 @@ from types import ModuleType
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.page.charset import decode_html
-from scrapy_dripper.page.parse import parse
 
 
 class PeerError(Exception):
@@ -38,16 +37,10 @@ def _readability(module: ModuleType, html: bytes) -> str:
     return str(plain(module.Document(_text(html)).summary(html_partial=True)))
 
 
-def _justext(module: ModuleType, html: bytes) -> str:
-    return "\n".join(paragraph.text for paragraph in module.good_paragraphs(parse(_text(html))))
-
-
-def _fallback(name: str) -> Peer:
-    """Return a fallback as a peer."""
-    return Peer(
-        "scrapy-dripper",
-        "scrapy_dripper.fallback",
-        lambda m, html: m.BUILT_IN[name](_text(html), "", Config(), len(html)).text,
+def _by(name: str) -> Callable[[ModuleType, bytes], str | None]:
+    """Return a function that runs a fallback."""
+    return lambda _, html: (
+        import_module("scrapy_dripper.fallback").BUILT_IN[name](_text(html), "", Config(), len(html)).text
     )
 
 
@@ -74,20 +67,20 @@ PEERS: dict[str, Peer] = {
         "trafilatura", "trafilatura", lambda m, html: m.extract(html, include_comments=False)
     ),
     # The stop words are those of the page's language, and not always English ones.
-    "justext": Peer("justext", "scrapy_dripper.fallback.justext_output", _justext),
+    "justext": Peer("justext", "justext", _by("justext")),
     "boilerpy3": Peer(
         "boilerpy3",
         "boilerpy3.extractors",
         lambda m, html: m.DefaultExtractor(raise_on_failure=False).get_content(_text(html)),
     ),
     "html2text": Peer("html2text", "html2text", _html2text),
-    "r4": _fallback("r4"),
+    "r4": Peer("scrapy-dripper", "scrapy_dripper.fallback", _by("r4")),
     "r4-paper": Peer(
         "scrapy-dripper",
-        "scrapy_dripper.fallback.r4",
+        "scrapy_dripper.fallback.methods",
         lambda m, html: m.by_r4(_text(html), "", Config(), len(html), paper=True).text,
     ),
-    "title_paragraphs": _fallback("title_paragraphs"),
+    "title_paragraphs": Peer("scrapy-dripper", "scrapy_dripper.fallback", _by("title_paragraphs")),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from scrapy_dripper.workshop.dataset.prf import PRF
+from scrapy_dripper.workshop.dataset.metrics import PRF
 
 N = 5
 Cut = Callable[[str], Sequence[str]]

@@ -2,7 +2,7 @@
 4.3.3). They are printed on the study's scale from 0 to 5. In this module, they are 0 to 1.
 
 The study does not say how it divides texts into words and sentences. Here, words are those of
-:mod:`scrapy_dripper.workshop.dataset.neutral`, in lower case, and each Han character or kana is a word. (ROUGE is
+:mod:`scrapy_dripper.workshop.dataset.metrics`, in lower case, and each Han character or kana is a word. (ROUGE is
 usually computed for ASCII words only.) A sentence ends with ``.``, ``!`` or ``?`` before white space, or with a Chinese
 or Japanese full stop.
 """
@@ -14,7 +14,7 @@ from collections import Counter
 from itertools import pairwise
 from typing import NamedTuple
 
-from scrapy_dripper.workshop.dataset.neutral import words
+from scrapy_dripper.workshop.dataset.metrics import words
 
 SCALE = 5
 MAX_WORDS = 20_000

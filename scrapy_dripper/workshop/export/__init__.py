@@ -1,5 +1,4 @@
-"""Export a Qwen3 checkpoint to a prepared folder. Requires the extra [export] or [export-optimum]. Crawls never import
-it."""
+"""Export a Qwen3 checkpoint to a prepared folder. Requires the extra [export]. Crawls never import it."""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids, fitting
-from scrapy_dripper.engines.qwen3.prepared import LEAST_LIKELIHOOD
 from scrapy_dripper.engines.qwen3.prompt import HTML
 from scrapy_dripper.workshop.export import ExportError
 from scrapy_dripper.workshop.export.validate import probe_pages
@@ -23,6 +22,11 @@ LONGEST_PREFIX = 24
 """Maximum number of tokens before the answer. An empty thought has four in Qwen3's vocabulary."""
 ENOUGH = 3
 """Number of labels of a page that must be in the format; all labels of a shorter page."""
+LEAST_LIKELIHOOD = -1.0
+"""Minimum log-likelihood of an answer, per block, at which a model counts as trained for its format. It corresponds to
+a probability of about a third for the five or six tokens of a block. Models that were trained for a format give it more
+than that, and give any other format less.
+"""
 THOUGHT = "<think>\n\n</think>\n\n"
 """An empty thought. Qwen3 begins with it if thinking is off, and LLaMA-Factory puts it before training answers."""
 

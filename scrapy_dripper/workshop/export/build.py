@@ -3,44 +3,40 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from importlib.metadata import distributions
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from tokenizers import Tokenizer
-from tqdm import tqdm
 
 from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.engines.files import MANIFEST, QWEN3_FORMAT
 from scrapy_dripper.engines.files import hashes as file_hashes
-from scrapy_dripper.engines.prepared import FORMATS, MANIFEST, VERSION
+from scrapy_dripper.engines.qwen3.folder import TOKENIZER, TUNING, VERSION, Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.grammar import MAIN, OTHER, Grammar
-from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
 from scrapy_dripper.workshop.export import ExportError
-from scrapy_dripper.workshop.export.checkpoint import (
-    ARCHITECTURE,
-    BYTES,
-    LONGEST_CONTEXT,
-    TOKENIZER,
-    Checkpoint,
-    check_space,
-    hashes,
-    open_checkpoint,
-)
-from scrapy_dripper.workshop.export.exporters import (
-    COPIES,
-    GENAI,
-    Target,
-    check_exporter,
-    run_exporter,
-    versions,
-)
+from scrapy_dripper.workshop.export.checkpoint import CONFIG, LONGEST_CONTEXT, Checkpoint, hashes, open_checkpoint
 from scrapy_dripper.workshop.export.recipe import Recipe, find_recipe
 
 Say = Callable[[str], None]
+
+MODULES = ("onnxruntime_genai.models.builder", "torch", "transformers", "onnx", "onnx_ir", "onnxruntime")
+"""What an export needs: the extra [export]."""
+PACKAGES = {
+    *("onnxruntime-genai", "onnxruntime-genai-cuda", "onnx-ir", "onnxscript", "onnx", "onnxruntime", "onnxruntime-gpu"),
+    *("scrapy-dripper", "tokenizers", "torch", "transformers"),
+}
+"""Packages whose versions the manifest lists if they are installed."""
+PRECISION = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +45,6 @@ class Request:
 
     model: str
     out: Path
-    exporter: str = GENAI
     device: str | None = None
     """``cuda`` or ``cpu``; None for ``cuda`` if onnxruntime can use a GPU."""
     cuda: int = 13
@@ -69,16 +64,17 @@ def export(request: Request, say: Say) -> Prepared:
 
     Raise :exc:`ExportError` if that fails. As much as possible is checked in advance.
     """
-    check_exporter(request.exporter)
+    missing = [name for name in MODULES if not is_there(name)]
+    if missing:
+        raise ExportError(
+            f"the export needs {missing[0].split('.')[0]}: run 'pip install scrapy-dripper[export]' in a virtualenv of "
+            "its own"
+        )
     device, dtype = _decided(request)
     out = request.out
-    check_free(out)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ExportError(f"{out} already exists: remove it, or name another folder")
     checkpoint = open_checkpoint(request.model, say)
-    if request.exporter == GENAI and checkpoint.head_dim % 16:
-        raise ExportError(
-            f"{checkpoint.name} has heads of {checkpoint.head_dim} channels, and GroupQueryAttention takes "
-            "multiples of 16: use --exporter optimum"
-        )
     if request.context is not None and request.context > checkpoint.positions:
         raise ExportError(f"{checkpoint.name} has {checkpoint.positions:,} positions: --context can be no more")
     recipe = find_recipe(
@@ -93,18 +89,16 @@ def export(request: Request, say: Say) -> Prepared:
     tokenizer = Tokenizer.from_file(str(checkpoint.folder / TOKENIZER))
     if recipe.answer is not None:
         Grammar(tokenizer, recipe.answer)  # raises if the tokenizer does not fit
-    needs = checkpoint.needs(dtype, COPIES[request.exporter])
     say(
-        f"{checkpoint.name}: {checkpoint.parameters / 1e6:,.1f} million parameters in {checkpoint.layers} layers, to "
-        f"{dtype} for {device} with {request.exporter}; profile {recipe.profile}, a prompt of "
-        f"{len(recipe.prompt):,} characters. This takes {needs} for a while."
+        f"{checkpoint.name}: {checkpoint.layers} layers, to {dtype} for {device}; profile {recipe.profile}, a prompt "
+        f"of {len(recipe.prompt):,} characters"
     )
     out.parent.mkdir(parents=True, exist_ok=True)
-    check_space(needs, out.parent)
-    request = replace(request, device=device, dtype=dtype)
-    with part_folder(out) as part:
-        prepared = _write(part, request, checkpoint, recipe, tokenizer, say)
-        finish(part, out)
+    with _part_folder(out) as part:
+        prepared = _write(part, replace(request, device=device, dtype=dtype), checkpoint, recipe, tokenizer, say)
+        if out.is_dir():
+            out.rmdir()
+        part.rename(out)
     return replace(prepared, folder=out)
 
 
@@ -114,11 +108,31 @@ def check(folder: Path, say: Say, device: str = "auto") -> None:
     This requires neither PyTorch nor the checkpoint. Raise :exc:`ExportError` or
     :exc:`~scrapy_dripper.engines.base.ModelError` if anything is wrong.
     """
-    from scrapy_dripper.workshop.export.validate import compare, report, stored_checks
+    from scrapy_dripper.workshop.export.validate import compare, stored_checks
 
     prepared = load_prepared(folder)
     say(f"{folder}: {prepared.name}, {prepared.dtype} for {prepared.device}; files, labels and manifest are right")
-    report(prepared, compare(prepared, stored_checks(prepared), device), say)
+    comparison = compare(prepared, stored_checks(prepared), device)
+    say(str(comparison))
+    if not comparison.passed:
+        raise ExportError(f"the graph in {folder} does not answer as its checkpoint does: export it again")
+
+
+def is_there(module: str) -> bool:
+    """Return True if a module is installed."""
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):  # a package above it is missing, or broken
+        return False
+
+
+def cuda_works() -> bool:
+    """Return True if onnxruntime can use a GPU here."""
+    import onnxruntime
+
+    from scrapy_dripper.engines.qwen3.session import CUDA, driver_version
+
+    return CUDA in onnxruntime.get_available_providers() and driver_version() is not None
 
 
 def _decided(request: Request) -> tuple[str, str]:
@@ -131,47 +145,18 @@ def _decided(request: Request) -> tuple[str, str]:
         )
     device = request.device or ("cuda" if gpu else "cpu")
     dtype = request.dtype or ("float16" if device == "cuda" else "float32")
-    if request.exporter == GENAI and device == "cpu" and dtype != "float32":
-        raise ExportError(
-            "the exporter 'genai' makes graphs in half precision for GPUs only: use --dtype fp32, or --device cuda"
-        )
-    if request.exporter == GENAI and device == "cuda" and dtype == "float32":
+    if device == "cpu" and dtype != "float32":
+        raise ExportError("graphs in half precision are for GPUs only: use --dtype fp32, or --device cuda")
+    if device == "cuda" and dtype == "float32":
         raise ExportError(
             "on a GPU, GroupQueryAttention only exists in half precision: use --dtype fp16, or bf16 for a model "
             "whose numbers are too large for fp16"
         )
-    if request.exporter != GENAI and dtype == "bfloat16":
-        raise ExportError("only the exporter 'genai' makes graphs in bf16: use --exporter genai")
     return device, dtype
 
 
-def cuda_works() -> bool:
-    """Return True if onnxruntime can run a graph on a GPU."""
-    import onnxruntime
-    from onnx import TensorProto, helper
-
-    provider = "CUDAExecutionProvider"
-    if provider not in onnxruntime.get_available_providers():
-        return False
-    if hasattr(onnxruntime, "preload_dlls"):
-        onnxruntime.preload_dlls()
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
-    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "probe", [x], [y])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=[provider])
-    return provider in session.get_providers()
-
-
-def check_free(out: Path) -> None:
-    """Raise :exc:`ExportError` if a folder has something in it."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ExportError(f"{out} already exists: remove it, or name another folder")
-
-
 @contextmanager
-def part_folder(out: Path) -> Iterator[Path]:
+def _part_folder(out: Path) -> Iterator[Path]:
     """Yield a temporary folder beside ``out``. It is removed in the end unless it was renamed."""
     part = Path(tempfile.mkdtemp(prefix=f".{out.name}.part-", dir=out.parent))
     part.chmod(0o755)
@@ -181,25 +166,17 @@ def part_folder(out: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def finish(part: Path, out: Path) -> None:
-    """Rename a complete folder into place."""
-    if out.is_dir():
-        out.rmdir()
-    part.rename(out)
-
-
 def _write(
     part: Path, request: Request, checkpoint: Checkpoint, recipe: Recipe, tokenizer: Tokenizer, say: Say
 ) -> Prepared:
     """Fill a folder with a prepared model and compare it with its checkpoint."""
     from scrapy_dripper.workshop.export.asking import ask, ways
-    from scrapy_dripper.workshop.export.head import cut_head, graph_shape, load_graph, save_graph
+    from scrapy_dripper.workshop.export.head import cut_head, load_graph, oldest_runtime, save_graph
     from scrapy_dripper.workshop.export.reference import Reference
-    from scrapy_dripper.workshop.export.validate import compare, to_json
+    from scrapy_dripper.workshop.export.validate import compare
 
     dtype, device = request.dtype or "", request.device or ""
     context = request.context or min(checkpoint.positions, LONGEST_CONTEXT)
-
     try:
         reference = Reference(checkpoint.folder)
     except Exception as error:  # raised by transformers, safetensors or torch
@@ -215,62 +192,48 @@ def _write(
     checks = reference.checks(tokenizer, recipe.prompt, grammar, context)
     del reference
 
-    work = part / "work"
-    expected = BYTES[dtype] * (checkpoint.parameters + (0 if request.exporter == GENAI else checkpoint.embedding))
-    with tqdm(total=expected, desc=f"exporting with {request.exporter}", unit="B", unit_scale=True) as bar:
-        exported = run_exporter(
-            Target(request.exporter, dtype, device, request.cuda),
-            checkpoint,
-            work,
-            lambda done: _tick(bar, min(done, expected)),
-        )
-        _tick(bar, expected)
+    say("running the exporter of onnxruntime-genai")
+    model = load_graph(_run_exporter(request, checkpoint, part / "work"))
     say(f"cutting the head from {checkpoint.vocabulary:,} tokens to 2")
-    model = load_graph(exported)
     cut_head(model, grammar.main, grammar.other)
-    shape = graph_shape(model)
-    if (shape.layers, shape.dtype) != (checkpoint.layers, dtype):
-        raise ExportError(f"the exporter made a graph of {shape.layers} layers in {shape.dtype}")
+    runtime = oldest_runtime(model)
     files = [*save_graph(model, part), TOKENIZER]
     del model
-    shutil.rmtree(work)
+    shutil.rmtree(part / "work")
     shutil.copyfile(checkpoint.folder / TOKENIZER, part / TOKENIZER)
-
     for name in files:
         (part / name).chmod(0o644)  # onnx writes weights that only the owner can read
 
-    source: dict[str, Any] = {"model": checkpoint.name, "files": hashes(checkpoint.folder), "checks": to_json(checks)}
+    source: dict[str, Any] = {
+        "model": checkpoint.name,
+        "files": hashes(checkpoint.folder),
+        "checks": [asdict(one) for one in checks],
+    }
     if manner is not None:
-        source["manner"] = {"way": manner.way, "prefix": manner.prefix}
+        source["manner"] = {"way": manner.way, "prefix": manner.prefix, "likelihood": manner.likelihood}
     manifest: dict[str, Any] = {
-        "format": FORMATS[Prepared.ENGINE],
+        "format": QWEN3_FORMAT,
         "version": VERSION,
         "name": checkpoint.name,
-        "architecture": ARCHITECTURE,
-        "exporter": request.exporter,
-        "attention": shape.attention,
         "dtype": dtype,
         "device": device,
         "layers": checkpoint.layers,
-        "hidden": checkpoint.hidden,
-        "inner": checkpoint.inner,
-        "heads": checkpoint.heads,
         "kv_heads": checkpoint.kv_heads,
         "head_dim": checkpoint.head_dim,
         "vocab_size": checkpoint.vocabulary,
-        "runtime": shape.runtime,
+        "runtime": runtime,
         "context": context,
         "profile": recipe.profile,
         "truncate_chars": recipe.truncate_chars,
+        **TUNING,
         "prompt": recipe.prompt,
         "answer": answer,
-        "likelihood": None if manner is None else manner.likelihood,
         "labels": {MAIN: grammar.main, OTHER: grammar.other},
         "files": file_hashes(part, files),
-        "versions": versions(request.exporter),
+        "versions": {one.name: one.version for one in distributions() if one.name in PACKAGES},
         "source": source,
     }
-    write_manifest(part, manifest)
+    _write_manifest(part, manifest)
     try:
         prepared = load_prepared(part)
         if request.validate:
@@ -279,20 +242,55 @@ def _write(
             if not comparison.passed:
                 raise ExportError("the graph does not answer as the checkpoint does: nothing was written")
             source["comparison"] = asdict(comparison)
-            write_manifest(part, manifest)
+            _write_manifest(part, manifest)
             return load_prepared(part)
     except ModelError as error:
         raise ExportError(f"the graph was written, but cannot be used ({error})") from None
     return prepared
 
 
-def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    """Write a manifest into a folder."""
+def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
     (folder / MANIFEST).write_text(text, encoding="utf-8")
 
 
-def _tick(bar: Any, done: int) -> None:
-    """Set a progress bar, and redraw it so that the time advances."""
-    bar.n = max(bar.n, done)
-    bar.refresh()
+def _run_exporter(request: Request, checkpoint: Checkpoint, work: Path) -> Path:
+    """Write the full graph of a checkpoint below a folder and return its path.
+
+    The exporter runs in its own process, so that its memory is freed and its output only appears in errors. Raise
+    :exc:`ExportError`, with the last lines of that output, if it fails.
+    """
+    source, out, log = work / "checkpoint", work / "exported", work / "log.txt"
+    source.mkdir(parents=True)
+    for path in checkpoint.folder.iterdir():
+        if path.is_file() and path.suffix in (".json", ".safetensors") and path.name != CONFIG:
+            try:
+                (source / path.name).symlink_to(path.resolve())
+            except OSError:  # on Windows, few users may create symbolic links
+                shutil.copyfile(path, source / path.name)
+    config = json.loads((checkpoint.folder / CONFIG).read_text(encoding="utf-8"))
+    config.pop("auto_map", None)  # names code in the checkpoint
+    if config.get("eos_token_id") is None:  # the exporter requires one, but the graph does not use it
+        config["eos_token_id"] = 0
+    (source / CONFIG).write_text(json.dumps(config), encoding="utf-8")
+
+    command = [sys.executable, "-m", "onnxruntime_genai.models.builder", "-m", str(source), "-o", str(out)]
+    command += ["-p", PRECISION[request.dtype or ""], "-e", request.device or "", "-c", str(work / "cache")]
+    command += ["--extra_options", "hf_remote=false"]  # do not run code of the checkpoint
+    if request.cuda == 12:
+        command.append("fuse_qk_norm_gqa=false")  # inputs that GroupQueryAttention has from onnxruntime 1.28 on
+    settings = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    settings["PYTHONSAFEPATH"] = "1"  # a folder here may be called onnx
+    with log.open("wb") as output:
+        code = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=os.environ | settings, check=False
+        ).returncode
+    if code < 0:
+        raise ExportError(
+            f"the exporter was killed by signal {-code}; signal 9 mostly means that the memory was too small"
+        )
+    if code:
+        lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
+        last = "; ".join([line for line in lines if line][-3:])[-600:]
+        raise ExportError(f"the exporter failed ({last or f'exit code {code}'})")
+    return out

@@ -10,7 +10,6 @@ the full head is in half precision, up to its rounding.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,24 +32,10 @@ _PREFIX = "/choice_head/"
 _RUNTIMES = {12: "1.23", 14: "1.25", 16: "1.28"}
 """The first version of onnxruntime whose GroupQueryAttention accepts each number of inputs. The last ones are the norms
 of queries and keys."""
-_DTYPES = {TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "float16", TensorProto.BFLOAT16: "bfloat16"}
 
 
 class GraphError(ValueError):
     """The graph is not an exporter's graph of Qwen3. The message names the difference."""
-
-
-@dataclass(frozen=True, slots=True)
-class GraphShape:
-    """The properties of a model that its graph shows."""
-
-    attention: str
-    """``gqa`` for GroupQueryAttention, otherwise ``plain``."""
-    dtype: str
-    """Data type of the cache: ``float16``, ``bfloat16`` or ``float32``."""
-    layers: int
-    runtime: str
-    """The oldest version of onnxruntime that supports the graph."""
 
 
 def load_graph(folder: Path) -> ModelProto:
@@ -114,29 +99,12 @@ def save_graph(model: ModelProto, folder: Path) -> list[str]:
     return [GRAPH, WEIGHTS]
 
 
-def graph_shape(model: ModelProto) -> GraphShape:
-    """Return the properties of a graph with a cut head.
-
-    Raise :exc:`GraphError` if its inputs and outputs are not those that the engine uses.
-    """
-    inputs = {one.name: one.type.tensor_type for one in model.graph.input}
-    outputs = [one.name for one in model.graph.output]
-    layers = sum(name.startswith("past_key_values.") and name.endswith(".key") for name in inputs)
-    past = {f"past_key_values.{i}.{part}" for i in range(layers) for part in ("key", "value")}
-    present = {f"present.{i}.{part}" for i in range(layers) for part in ("key", "value")}
+def oldest_runtime(model: ModelProto) -> str:
+    """Return the oldest version of onnxruntime that supports a graph. Raise :exc:`GraphError` if that is unknown."""
     taken = max((len(node.input) for node in model.graph.node if node.op_type == "GroupQueryAttention"), default=0)
-    gqa = taken > 0
-    expected = {"input_ids", "attention_mask", CHOICE_ROWS} | past | (set() if gqa else {"position_ids"})
-    if not layers or set(inputs) != expected or set(outputs) != present | {CHOICE_LOGITS}:
-        unexpected = sorted(set(inputs) ^ expected) or sorted(set(outputs) ^ present ^ {CHOICE_LOGITS})
-        raise GraphError(f"its inputs and outputs are not those of a Qwen3 graph: {', '.join(unexpected) or 'no past'}")
-    elem_type = inputs["past_key_values.0.key"].elem_type
-    if elem_type not in _DTYPES:
-        raise GraphError(f"its cache has the data type {TensorProto.DataType.Name(elem_type)}")
-    if taken > max(_RUNTIMES):
-        raise GraphError(f"its GroupQueryAttention has {taken} inputs; at most {max(_RUNTIMES)} are known")
-    runtime = next(version for inputs, version in _RUNTIMES.items() if taken <= inputs)
-    return GraphShape("gqa" if gqa else "plain", _DTYPES[elem_type], layers, runtime)
+    if not 0 < taken <= max(_RUNTIMES):
+        raise GraphError(f"its GroupQueryAttention has {taken} inputs; 1 to {max(_RUNTIMES)} are known")
+    return next(version for inputs, version in _RUNTIMES.items() if taken <= inputs)
 
 
 class _Head(NamedTuple):

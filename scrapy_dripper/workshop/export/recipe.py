@@ -15,28 +15,26 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_dripper.engines.qwen3.grammar import FORMATS
+from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.engines.qwen3.prompt import HTML
-from scrapy_dripper.page.profiles import PROFILES
-from scrapy_dripper.page.simplify import FOOT, HEAD
+from scrapy_dripper.engines.qwen3.simplify import FOOT, HEAD
 from scrapy_dripper.workshop.export import ExportError
 
 RECIPE = "scrapy_dripper.json"
 
-PUBLISHED_TRUNCATE_CHARS = {"v1.0": 200}
-"""Where the simplification that published weights were trained on cuts a text, by profile."""
+PUBLISHED_TRUNCATE_CHARS = 200
+"""Where the simplification that the published weights were trained on cuts a text."""
 
-# Importing these packages runs other code, needs more dependencies and configures logging. So only the module of the
+# Importing the package runs other code, needs more dependencies and configures logging. So only the module of the
 # prompts is imported, in a separate process, with empty stand-ins for the packages around it.
-_READ_PROMPT = """
+_READ_PROMPT = f"""
 import importlib, importlib.util, sys, types
-for name in {packages!r}:
-    spec = importlib.util.find_spec(name) if "." not in name else None
-    module = types.ModuleType(name)
-    top = sys.modules.get(name.split(".")[0])
-    module.__path__ = list(spec.submodule_search_locations) if spec else [top.__path__[0] + "/" + name.split(".", 1)[1]]
-    sys.modules[name] = module
-build = importlib.import_module({module!r}).get_full_prompt
-sys.stdout.buffer.write(build({document!r}, *{arguments!r}).encode())
+(folder,) = importlib.util.find_spec("mineru_html").submodule_search_locations
+for name, path in (("mineru_html", folder), ("mineru_html.process", folder + "/process")):
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = [path]
+prompts = importlib.import_module("mineru_html.process.build_prompt")
+sys.stdout.buffer.write(prompts.get_full_prompt({HEAD + HTML + FOOT!r}, "v0").encode())
 """
 
 
@@ -67,12 +65,12 @@ def find_recipe(folder: Path, given: Mapping[str, Any]) -> Recipe:
     values: dict[str, Any] = {"profile": "v1.0", "answer": None}
     values |= _stored(folder)
     values |= {name: value for name, value in given.items() if value is not None}
-    published = PUBLISHED_TRUNCATE_CHARS.get(str(values["profile"]))
+    published = PUBLISHED_TRUNCATE_CHARS if values["profile"] == "v1.0" else None
     values["truncate_chars"] = values.get("truncate_chars", published) or None
     if path := values.pop("prompt_file", None):
         values["prompt"] = _read(Path(path))
     elif "prompt" not in values:
-        values["prompt"] = installed_prompt("compact" if values["answer"] == "compact" else "v0")
+        values["prompt"] = installed_prompt()
     recipe = Recipe(**values)
     if recipe.prompt.count(HTML) != 1:
         raise ExportError(f"the prompt must hold {HTML} once (it does {recipe.prompt.count(HTML)} times)")
@@ -82,22 +80,15 @@ def find_recipe(folder: Path, given: Mapping[str, Any]) -> Recipe:
     return recipe
 
 
-def installed_prompt(version: str) -> str:
+def installed_prompt() -> str:
     """Return the prompt template of the installed reference package. Raise :exc:`ExportError` if it is not installed.
 
-    ``version`` is ``v0`` (the published Qwen3 weights, JSON answers) or ``compact``. The package's prompts contain the
-    blocks of a page as one document, so the template has its first and last tags around ``{html}``.
+    The package's prompt contains the blocks of a page as one document, so the template has its first and last tags
+    around ``{html}``.
     """
-    candidates = [("mineru_html", "mineru_html.process", "mineru_html.process.build_prompt", [version])]
-    if version == "v0":
-        candidates.append(("dripper", "dripper.inference", "dripper.inference.prompt", []))
-    for package, inner, module, arguments in candidates:
-        code = _READ_PROMPT.format(
-            packages=[package, inner], module=module, document=HEAD + HTML + FOOT, arguments=arguments
-        )
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
-        if done.returncode == 0 and done.stdout:
-            return done.stdout.decode()
+    done = subprocess.run([sys.executable, "-c", _READ_PROMPT], capture_output=True, timeout=60, check=False)
+    if done.returncode == 0 and done.stdout:
+        return done.stdout.decode()
     raise ExportError(
         "there is no prompt: name its file with --prompt FILE ({html} where the blocks go), or install the package of "
         "the published weights, which holds it: pip install mineru-html --no-deps, and pydantic"

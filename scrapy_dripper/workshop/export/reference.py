@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import torch
 from tokenizers import Tokenizer
-from transformers import DynamicCache, Qwen3Config, Qwen3ForCausalLM
+from transformers import DynamicCache, Qwen3ForCausalLM
 
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
 from scrapy_dripper.engines.qwen3.loop import Floats
-from scrapy_dripper.workshop.export.checkpoint import read_config
 from scrapy_dripper.workshop.export.validate import Check, probes
 
 
@@ -19,13 +18,10 @@ class Reference:
     """A checkpoint in single precision, on the CPU."""
 
     def __init__(self, folder: Path) -> None:
-        config = Qwen3Config.from_dict(read_config(folder))
-        self._model = Qwen3ForCausalLM.from_pretrained(
-            folder, config=config, dtype=torch.float32, local_files_only=True
-        )
+        self._model = Qwen3ForCausalLM.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
         self._model.eval()
         self._cache: DynamicCache | None = None
-        ends = config.eos_token_id
+        ends = self._model.config.eos_token_id
         self._ends = set(ends if isinstance(ends, list) else [ends])
 
     def checks(self, tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) -> list[Check]:

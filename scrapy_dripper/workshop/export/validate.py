@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from tokenizers import Tokenizer
 
-from scrapy_dripper.engines.prepared import PreparedFolder
+from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
-from scrapy_dripper.engines.qwen3.loop import Chunk, Floats
-from scrapy_dripper.engines.qwen3.passes import open_passes
-from scrapy_dripper.engines.qwen3.prepared import Prepared
+from scrapy_dripper.engines.qwen3.loop import Chunk
+from scrapy_dripper.engines.qwen3.passes import Passes
 from scrapy_dripper.engines.qwen3.prompt import HTML
 from scrapy_dripper.engines.qwen3.session import open_session
 from scrapy_dripper.workshop.export import ExportError
@@ -100,43 +98,28 @@ def compare(prepared: Prepared, checks: Sequence[Check], device: str = "auto") -
 
     Raise :exc:`~scrapy_dripper.engines.base.ModelError` if it does not run at all.
     """
-    passes = open_passes(open_session(prepared, device, 1), prepared, np.zeros(0, dtype=np.int64))
-    ours: list[Floats] = []
-    theirs: list[Floats] = []
+    passes = Passes(open_session(prepared, device), prepared, np.zeros(0, dtype=np.int64))
+    ours, theirs = [np.zeros((0, 2), dtype=np.float32)], [np.zeros((0, 2), dtype=np.float32)]
     for check in checks:
         ids, rows = np.array(check.ids, dtype=np.int64), np.array(check.rows, dtype=np.int64)
         for cut in {len(ids), int(rows[0])}:
-            passes.begin([len(ids)], shared=False)
+            passes.begin(len(ids), shared=False)
             for start, end in ((0, cut), (cut, len(ids))):
-                here = rows[(rows >= start) & (rows < end)]
+                here = (rows >= start) & (rows < end)
                 if end > start:
-                    ours += passes.forward([Chunk(0, start, ids[start:end], here - start)])
-                    theirs.append(np.array(check.logits, dtype=np.float32)[(rows >= start) & (rows < end)])
-    passes.release()
-    return compared(ours, theirs, prepared.dtype)
-
-
-def compared(ours: Sequence[Floats], theirs: Sequence[Floats], dtype: str) -> Comparison:
-    """Return how far logits [choices, 2] of a graph with a data type are from those of its checkpoint."""
-    a, b = (np.concatenate([np.zeros((0, 2), dtype=np.float32), *logits]) for logits in (ours, theirs))
-    whole = len(a) == len(b) and bool(np.isfinite(a).all())
+                    ours.append(passes.forward(Chunk(start, ids[start:end], rows[here] - start)))
+                    theirs.append(np.array(check.logits, dtype=np.float32)[here])
+    a, b = np.concatenate(ours), np.concatenate(theirs)
     return Comparison(
         choices=len(b),
-        same=int(((a[:, 0] > a[:, 1]) == (b[:, 0] > b[:, 1])).sum()) if len(a) == len(b) else 0,
-        difference=float(np.abs(a - b).max(initial=0.0)) if whole else float("inf"),
+        same=int(((a[:, 0] > a[:, 1]) == (b[:, 0] > b[:, 1])).sum()),
+        difference=float(np.abs(a - b).max(initial=0.0)) if np.isfinite(a).all() else float("inf"),
         largest=float(np.abs(b).max(initial=0.0)),
-        tolerance=TOLERANCES[dtype],
+        tolerance=TOLERANCES[prepared.dtype],
     )
 
 
-def report(prepared: PreparedFolder, comparison: Comparison, say: Callable[[str], None]) -> None:
-    """Say how far a graph is from its checkpoint. Raise :exc:`ExportError` if that is too far."""
-    say(str(comparison))
-    if not comparison.passed:
-        raise ExportError(f"the graph in {prepared.folder} does not answer as its checkpoint does: export it again")
-
-
-def stored_checks(prepared: PreparedFolder) -> list[Check]:
+def stored_checks(prepared: Prepared) -> list[Check]:
     """Return the checks that an export left in a manifest. Raise :exc:`ExportError` if there are none."""
     try:
         checks = [Check(**one) for one in prepared.source["checks"]]
@@ -148,8 +131,3 @@ def stored_checks(prepared: PreparedFolder) -> list[Check]:
         f"the manifest in {prepared.folder} holds no logits to compare with: export the model again with "
         "'scrapy-dripper export'"
     )
-
-
-def to_json(checks: Sequence[Check]) -> list[dict[str, Any]]:
-    """Return checks as JSON values for the manifest."""
-    return [asdict(check) for check in checks]

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.engines.tagger.columns import Doubles
 from scrapy_dripper.engines.tagger.features import features
-from scrapy_dripper.engines.tagger.learnt import Site, trusted
+from scrapy_dripper.engines.tagger.learnt import PLACES, Places, Site, Vocabulary, trusted
 from scrapy_dripper.engines.tagger.model import Model
-from scrapy_dripper.engines.tagger.places import PLACES, Doubles, Places, Vocabulary
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.workshop.learning.corrections import Correction
 

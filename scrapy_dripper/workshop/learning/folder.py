@@ -13,7 +13,7 @@ from scrapy_dripper.engines.tagger.model import GRAPHS, MANIFEST, Model
 from scrapy_dripper.replace import replace_file
 from scrapy_dripper.workshop.dataset.bootstrap import Interval, paired_interval
 from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES
-from scrapy_dripper.workshop.dataset.text_table import markdown_table
+from scrapy_dripper.workshop.dataset.tables import markdown_table
 from scrapy_dripper.workshop.learning.corrections import Correction
 from scrapy_dripper.workshop.learning.learn import LEAST, Gain
 

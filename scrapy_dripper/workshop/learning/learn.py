@@ -15,12 +15,11 @@ from statistics import stdev
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.tagger import Tagger
-from scrapy_dripper.engines.tagger.learnt import Learnt, Site
+from scrapy_dripper.engines.tagger.learnt import Learnt, Site, Vocabulary
 from scrapy_dripper.engines.tagger.model import Model
-from scrapy_dripper.engines.tagger.places import Vocabulary
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import read
-from scrapy_dripper.workshop.dataset.neutral import neutral_prf
+from scrapy_dripper.workshop.dataset.metrics import neutral_prf
 from scrapy_dripper.workshop.learning.corrections import Correction, by_site
 from scrapy_dripper.workshop.learning.fit import Lesson, fit
 

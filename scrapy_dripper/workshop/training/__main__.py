@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from scrapy_dripper.engines.tagger.decision import DecisionRule
+from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
 from scrapy_dripper.workshop.dataset.pages import DataError, page_hash
 from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, SetChoice, load_sets
 from scrapy_dripper.workshop.training.augment import KINDS, make_copies

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scrapy_dripper.workshop.dataset.metrics import ALL, format_table, summaries
+from scrapy_dripper.workshop.dataset.metrics import ALL, summaries
 from scrapy_dripper.workshop.dataset.sets import PageSet
 from scrapy_dripper.workshop.evaluation.measure import OURS
-from scrapy_dripper.workshop.training.measure import TRAFILATURA, Measured
+from scrapy_dripper.workshop.training.measure import Measured
 
-FACTS = """\
+_FACTS = """\
 The next table shows the share of the facts of a page that its text keeps, the share of the pages that lose more than
 half of them, and the mean number of words of the texts: junk makes it easy to keep facts.
 
@@ -38,18 +38,15 @@ Pages are extracted from their bytes to their text, including fallbacks, in {fol
 sets, so no page is measured with a model that has seen its host. Other extractors have their default options, unless
 their names say otherwise. The figures are means over pages:
 
-* F1, P, R: words of the extracted and of the true text, in lower case, compared as multisets. The title is neutral,
-  because not all ground truths have it, and Han characters and kana are words.
-* < 0.5: share of pages with a lower F1.
-* word F1: `\\w+` words, titles as the ground truth has them. It is the measure of WCXB's own evaluation.
+* word F1, P, R: words of the extracted and of the true text, in lower case, compared as multisets. The title is
+  neutral, because not all ground truths have it, and Han characters and kana are words.
+* < 0.5: share of pages with a lower word F1.
+* WCXB F1: the measure of WCXB's own evaluation, with `\\w+` words, and titles as the ground truth has them.
 * In the mean of sets, every set counts the same.
 
 {figures}
 {facts}
 ## Pages as a whole
-The tables show the predicted type and quality (the expected word F1) on the same pages. The cascade is
-`DRIPPER_MIN_QUALITY`: pages of a lower quality go to Trafilatura.
-
 {pages}
 
 ## Limitations
@@ -101,23 +98,23 @@ def _copies(counts: Mapping[str, int]) -> list[str]:
 
 def card(sets: Sequence[PageSet], measured: Measured | None, notes: Mapping[str, Any]) -> str:
     """Return the model card as Markdown. Without figures, it says that the model was not measured."""
-    figures, weak = "Not measured: trained with `--no-measure`.\n", "* Not measured."
-    pages = "Not measured."
-    facts = ""
+    figures, weak, facts, pages = "Not measured: trained with `--no-measure`.\n", "* Not measured.", "", "Not measured."
     if measured:
         types = summaries(measured.rows(OURS))
-        worst = sorted((name for name in types if name != ALL), key=lambda name: types[name].f1)[:3]
-        weak = "* Page types with the lowest word F1: " + ", ".join(f"{n} ({types[n].f1:.3f})" for n in worst) + "."
-        systems = ", ".join(f"{name} {version}" for name, version in measured.versions.items())
-        by_type = (
-            f"{measured.main_part} by page type, {name}:\n\n{format_table(summaries(rows), markdown=True)}\n"
-            for name in (OURS, TRAFILATURA)
-            if (rows := measured.rows(name))
+        worst = sorted((name for name in types if name != ALL), key=lambda name: types[name].word.f1)[:3]
+        weak = (
+            "* Page types with the lowest word F1: " + ", ".join(f"{n} ({types[n].word.f1:.3f})" for n in worst) + "."
         )
-        figures = "\n".join([f"Beside {systems}:\n", measured.table.text(markdown=True) + "\n", *by_type])
-        pages = measured.pages.text("Trafilatura", markdown=True)
-        if measured.facts:
-            facts = FACTS.format(table=measured.facts_text(markdown=True))
+        systems = ", ".join(f"{name} {version}" for name, version in measured.versions.items())
+        tables = [table.markdown() for table in measured.sets]
+        tables += [f"{table.title}:\n\n{table.markdown()}" for table in measured.types()]
+        figures = "\n\n".join([f"Beside {systems}:", *tables]) + "\n"
+        pages = (
+            f"The quality of a page (its expected word F1) and its word F1 correlate with {measured.correlation:.3f}. "
+            f"{measured.accuracy:.3f} of the page types are right."
+        )
+        if measured.facts.rows:
+            facts = _FACTS.format(table=measured.facts.markdown())
     return _CARD.format(
         networks=notes["networks"],
         features=notes["features"],

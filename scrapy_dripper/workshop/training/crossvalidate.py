@@ -1,13 +1,9 @@
-"""Cross-validate the training recipe on pages of unseen hosts, and run other extractors on the same pages."""
+"""Cross-validate the training recipe on pages of unseen hosts."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Container, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from itertools import islice
-from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from zlib import crc32
@@ -15,12 +11,10 @@ from zlib import crc32
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.tagger.decision import DecisionRule
+from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workshop.dataset.pages import DataError, Sample, grouped_folds, related_hosts
-from scrapy_dripper.workshop.dataset.sets import PageSet
-from scrapy_dripper.workshop.evaluation.peers import PEERS, quiet
 from scrapy_dripper.workshop.training.export import export
 from scrapy_dripper.workshop.training.prepare import Example
 from scrapy_dripper.workshop.training.stack import Split, Stack
@@ -86,36 +80,3 @@ def out_of_fold(
                 bar.update(len(batch))
             extractor.close()
     bar.close()
-
-
-def peer_texts(sets: Sequence[PageSet], peer: str, version: str, cache: Path, jobs: int) -> dict[str, str]:
-    """Return the text that another extractor, with its default options, extracts from each measured page.
-
-    Texts for the same version and the same data are cached. If the extractor raises, the text is empty.
-    """
-    files = {one.name: cache / f"{peer}-{one.sha256[:16]}.json" for one in sets}
-    texts: dict[str, str] = {}
-    for path in files.values():
-        if path.is_file():
-            stored = json.loads(path.read_text(encoding="utf-8"))
-            texts |= stored["texts"] if stored.get("version") == version else {}
-    missing = [sample for one in sets for sample in one.samples if sample.measure and sample.id not in texts]
-    if not missing:
-        return texts
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        found = pool.map(partial(_peer_text, peer), [sample.path for sample in missing], chunksize=8)
-        bar = tqdm(found, total=len(missing), desc=f"{peer} {version}", unit="page")
-        texts |= {sample.id: text for sample, text in zip(missing, bar, strict=True)}
-    cache.mkdir(parents=True, exist_ok=True)
-    for one in sets:
-        own = {sample.id: texts[sample.id] for sample in one.samples if sample.id in texts}
-        files[one.name].write_text(json.dumps({"version": version, "texts": own}), encoding="utf-8")
-    return texts
-
-
-def _peer_text(peer: str, path: Path) -> str:
-    quiet()
-    try:
-        return PEERS[peer].load()(path.read_bytes())
-    except Exception:  # errors of a peer are part of its result
-        return ""

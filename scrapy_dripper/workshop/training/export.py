@@ -10,7 +10,7 @@ import numpy as np
 
 from scrapy_dripper.engines.files import hashes
 from scrapy_dripper.engines.tagger.context import context
-from scrapy_dripper.engines.tagger.decision import DecisionRule
+from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
 from scrapy_dripper.engines.tagger.model import (
     BLOCKS,
     CONTEXT,

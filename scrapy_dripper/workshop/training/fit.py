@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.engines.tagger.context import context
-from scrapy_dripper.engines.tagger.decision import DecisionRule, decide
+from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES, page_features, quality_features
-from scrapy_dripper.workshop.dataset.neutral import neutral_prf
+from scrapy_dripper.workshop.dataset.metrics import neutral_prf
 from scrapy_dripper.workshop.training.calibrate import Calibration, calibrate
 from scrapy_dripper.workshop.training.known import without_declarations
 from scrapy_dripper.workshop.training.partial import estimated_f1

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.engines.tagger.declared import ABSENT, MOSTLY
+from scrapy_dripper.engines.tagger.evidence import ABSENT, MOSTLY
 from scrapy_dripper.engines.tagger.features import Features
 from scrapy_dripper.metadata.facts import Fact, FactIndex, tokens
 from scrapy_dripper.page import Page

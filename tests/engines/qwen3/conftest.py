@@ -1,4 +1,4 @@
-"""Small random models, prepared by both exporters and loaded once."""
+"""A small random model, which is loaded once."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import pytest
 from tokenizers import Tokenizer
 
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
-from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
-from tests.engines.qwen3.fakes import KINDS, PREPARED, FakeTagger
+from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
+from tests.engines.qwen3.fakes import PREPARED, FakeTagger
 
 
 @pytest.fixture(scope="session")
 def tokenizer() -> Tokenizer:
-    return Tokenizer.from_file(str(PREPARED / "gqa" / "tokenizer.json"))
+    return Tokenizer.from_file(str(PREPARED / "tokenizer.json"))
 
 
 @pytest.fixture(scope="session")
 def thinking() -> Tokenizer:
     """A tokenizer with end-of-thought tokens, like Qwen3's."""
-    tokenizer = Tokenizer.from_file(str(PREPARED / "gqa" / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(PREPARED / "tokenizer.json"))
     tokenizer.add_special_tokens(["</think>"])
     tokenizer.add_tokens(["\n\n"])
     return tokenizer
@@ -28,13 +28,7 @@ def thinking() -> Tokenizer:
 
 @pytest.fixture(scope="session")
 def prepared() -> Prepared:
-    return load_prepared(PREPARED / "gqa")
-
-
-@pytest.fixture(scope="session", params=KINDS)
-def either(request: pytest.FixtureRequest) -> Prepared:
-    """A prepared model, for each kind of graph."""
-    return load_prepared(PREPARED / request.param)
+    return load_prepared(PREPARED)
 
 
 @pytest.fixture

@@ -13,32 +13,26 @@ from scrapy_dripper.engines.qwen3.loop import Chunk, Floats
 from scrapy_dripper.page.page import Page
 
 PREPARED = Path(__file__).parent / "prepared"
-KINDS = ("gqa", "plain")
 
 
 class FakeModel:
     """A causal model. Its choice after some tokens is a hash of all of them, so it depends on every token.
 
-    ``ties`` is the share of choices that are ties. Like a real one it keeps what it has read of each sequence.
+    ``ties`` is the share of choices that are ties. Like a real one it keeps what it has read.
     """
 
     def __init__(self, seed: int = 0, ties: float = 0.0) -> None:
         self.seed, self.ties = seed, ties
-        self.read: dict[int, list[int]] = {}
+        self.read: list[int] = []
         self.passes = 0
 
-    def forward(self, chunks: Sequence[Chunk]) -> list[Floats]:
-        """Return the logits of main and other after the rows of each chunk."""
+    def forward(self, chunk: Chunk) -> Floats:
+        """Return the logits of main and other after the rows of a chunk."""
         self.passes += 1
-        assert len({chunk.sequence for chunk in chunks}) == len(chunks)
-        answers = []
-        for chunk in chunks:
-            kept = self.read.setdefault(chunk.sequence, [])
-            assert chunk.start <= len(kept), "a gap in the sequence"
-            kept[chunk.start :] = chunk.ids.tolist()
-            ends = (chunk.start + chunk.rows + 1).tolist()
-            answers.append(np.array([self._logits(kept[:end]) for end in ends], dtype=np.float32).reshape(-1, 2))
-        return answers
+        assert chunk.start <= len(self.read), "a gap in the sequence"
+        self.read[chunk.start :] = chunk.ids.tolist()
+        ends = (chunk.start + chunk.rows + 1).tolist()
+        return np.array([self._logits(self.read[:end]) for end in ends], dtype=np.float32).reshape(-1, 2)
 
     def _logits(self, ids: list[int]) -> tuple[float, float]:
         digest = hashlib.sha256(repr((self.seed, ids)).encode()).digest()

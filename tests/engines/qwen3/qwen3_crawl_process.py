@@ -27,7 +27,7 @@ JOB = json.loads(sys.argv[1])
 # Both are two bytes in UTF-8, so a page with one has as many tokens as a page with the other, and is read with it.
 BAD, GOOD = "Ω", "Σ"
 passes: list[int] = []
-"""How many sequences there were in each pass over the bad page."""
+"""How many tokens there were in each pass over the bad page."""
 
 
 def body(number: int) -> bytes:
@@ -60,15 +60,15 @@ def break_passes() -> None:
     (token,) = set(tokenizer.encode(BAD).ids) - set(tokenizer.encode(GOOD).ids)
     run = Passes._run
 
-    def broken(self: Passes, binding: Any, inputs: dict[str, Any]) -> Any:
+    def broken(self: Passes, inputs: dict[str, Any]) -> Any:
         if (inputs["input_ids"] == token).any():
-            passes.append(len(inputs["input_ids"]))
+            passes.append(inputs["input_ids"].size)
             if len(passes) <= JOB["fail"]:
                 raise RuntimeException(
                     "[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION : Non-zero status code returned while running Softmax "
                     "node. Status Message: Failed to allocate memory for requested buffer of size 34359738368"
                 )
-        return run(self, binding, inputs)
+        return run(self, inputs)
 
     Passes._run = broken  # type: ignore[method-assign]
 

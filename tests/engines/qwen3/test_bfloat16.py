@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -12,12 +10,10 @@ import pytest
 from onnx import TensorProto, helper
 
 from benchmarks.equality import Prover
-from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.files import hashes
-from scrapy_dripper.engines.prepared import read_manifest
+from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.loop import Chunk, Floats
-from scrapy_dripper.engines.qwen3.passes import open_passes
-from scrapy_dripper.engines.qwen3.prepared import Prepared, load_prepared
+from scrapy_dripper.engines.qwen3.passes import Passes
 from scrapy_dripper.engines.qwen3.session import open_session
 
 NOTHING = np.zeros(0, dtype=np.int64)
@@ -51,12 +47,12 @@ def rounded(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Pre
 
 def logits(prepared: Prepared, ids: np.ndarray, *cuts: int) -> Floats:
     """Return the logits at all positions of a text that is read in pieces."""
-    passes = open_passes(open_session(prepared, "auto", 1), prepared, NOTHING)
-    passes.begin([len(ids)], shared=False)
+    passes = Passes(open_session(prepared, "auto"), prepared, NOTHING)
+    passes.begin(len(ids), shared=False)
     ends = [*cuts, len(ids)]
     found = []
     for start, end in zip([0, *cuts], ends, strict=True):
-        found += passes.forward([Chunk(0, start, ids[start:end], np.arange(end - start))])
+        found.append(passes.forward(Chunk(start, ids[start:end], np.arange(end - start))))
     return np.concatenate(found)
 
 
@@ -77,14 +73,3 @@ def test_labels_are_nearly_always_those_of_one_token_at_a_time(rounded: Prepared
 
     assert proof.chunked + proof.drafted <= 3
     assert proof.choices > 30
-
-
-def test_plain_graphs_have_no_bfloat16(prepared: Prepared, tmp_path: Path) -> None:
-    """Their keys and values pass through numpy."""
-    manifest = json.loads((prepared.folder / "manifest.json").read_text(encoding="utf-8"))
-    manifest |= {"dtype": "bfloat16", "attention": "plain"}
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-
-    with pytest.raises(ModelError, match="bfloat16 goes with the attention gqa only"):
-        read_manifest(Prepared, tmp_path)
-    assert replace(prepared, dtype="bfloat16").number_bytes == 2

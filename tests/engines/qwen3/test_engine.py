@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -15,19 +14,17 @@ import pytest
 from lxml.html import document_fromstring
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines import health, load_engine
+from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import EngineError, EngineLostError, Labels, ModelError, OversizeError
-from scrapy_dripper.engines.qwen3 import cost
 from scrapy_dripper.engines.qwen3 import decoder as decoder_module
-from scrapy_dripper.engines.qwen3.cost import Rule
+from scrapy_dripper.engines.qwen3.decoder import Decoder
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
-from scrapy_dripper.engines.qwen3.loop import Chunk, Floats
-from scrapy_dripper.engines.qwen3.passes import GqaPasses, Passes
-from scrapy_dripper.engines.qwen3.prepared import Prepared
+from scrapy_dripper.engines.qwen3.folder import Prepared
+from scrapy_dripper.engines.qwen3.passes import Passes
+from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.extraction import Document, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.page import Page
-from scrapy_dripper.page.profiles import PROFILES
 from scrapy_dripper.sites import is_audited
 from tests.engines.qwen3.fakes import PREPARED, FakeTagger
 from tests.sites.site import article, listing, url
@@ -53,41 +50,34 @@ def good(answer: Labels | EngineError) -> Labels:
     return answer
 
 
+def decoder_of(engine: Qwen3Engine) -> Decoder:
+    assert isinstance(engine.decoder, Decoder)
+    return engine.decoder
+
+
 @contextmanager
-def passes_that(engine: Qwen3Engine, fail: Callable[[Sequence[int]], None]) -> Iterator[list[int]]:
-    """Call ``fail`` with the lengths of the sequences of each pass, and yield their numbers."""
-    passes, begun = engine.decoder.passes, []
+def passes_that(engine: Qwen3Engine, fail: Callable[[int], None]) -> Iterator[list[int]]:
+    """Call ``fail`` with the length of each sequence that is begun, and yield these lengths."""
+    begun: list[int] = []
+    begin = Passes.begin
 
-    class Failing(Passes):
-        def __init__(self) -> None:
-            pass
+    def failing(passes: Passes, length: int, *, shared: bool) -> int:
+        begun.append(length)
+        fail(length)
+        return begin(passes, length, shared=shared)
 
-        def begin(self, lengths: Sequence[int], *, shared: bool) -> int:
-            begun.append(len(lengths))
-            fail(lengths)
-            return passes.begin(lengths, shared=shared)
-
-        def forward(self, chunks: Sequence[Chunk]) -> list[Floats]:
-            return passes.forward(chunks)
-
-        def release(self) -> None:
-            passes.release()
-
-        def reopen(self, load: Callable[[], Any]) -> None:
-            passes.reopen(load)
-
-    engine.decoder.passes = Failing()
-    yield begun
-    engine.decoder.passes = passes
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Passes, "begin", failing)
+        yield begun
 
 
 # ---------------------------------------------------------------------- labels
-def test_labels_do_not_depend_on_the_draft_or_on_other_pages(either: Prepared) -> None:
+def test_labels_do_not_depend_on_the_draft_or_on_other_pages(prepared: Prepared) -> None:
     """The labels are the model's own, whatever the tagger and the batch are."""
     pages = [page(n) for n in (12, 1, 30, 3)]
     found = []
     for word in ("main", "harbour", "nowhere"):
-        engine = Qwen3Engine(either, FakeTagger(word))
+        engine = Qwen3Engine(prepared, FakeTagger(word))
         found.append([good(answer) for answer in engine.label(pages)])
         found.append([good(engine.label([one])[0]) for one in pages])
         engine.close()
@@ -98,15 +88,6 @@ def test_labels_do_not_depend_on_the_draft_or_on_other_pages(either: Prepared) -
             np.testing.assert_allclose(one.probabilities, other.probabilities, atol=1e-4)
     assert {len(answer.main) for answer in found[0]} == {12, 1, 30, 3}
     assert 0 < sum(int(answer.main.sum()) for answer in found[0]) < 46
-
-
-def test_both_kinds_of_graph_agree(engine: Qwen3Engine, either: Prepared) -> None:
-    other = Qwen3Engine(either, FakeTagger())
-    pages = [page(20), page(7)]
-
-    for one, two in zip(engine.label(pages), other.label(pages), strict=True):
-        np.testing.assert_allclose(good(one).probabilities, good(two).probabilities, atol=1e-4)
-    other.close()
 
 
 def test_work_is_counted(engine: Qwen3Engine) -> None:
@@ -128,9 +109,9 @@ def test_no_pages_and_a_page_without_blocks(engine: Qwen3Engine) -> None:
 
 
 @pytest.mark.parametrize("template", ["{html}\nmain or other?\n", "{html}", "Blocks: {html}"])
-def test_prompts_with_and_without_words_around_the_page(either: Prepared, template: str) -> None:
+def test_prompts_with_and_without_words_around_the_page(prepared: Prepared, template: str) -> None:
     """The prompt of a model that was trained from scratch begins with the page."""
-    engine = Qwen3Engine(replace(either, prompt=template), FakeTagger())
+    engine = Qwen3Engine(replace(prepared, prompt=template), FakeTagger())
 
     together = [good(answer).main.tolist() for answer in engine.label([page(5), page(9), page(5)])]
     alone = [good(engine.label([page(n)])[0]).main.tolist() for n in (5, 9, 5)]
@@ -168,7 +149,7 @@ def test_a_page_that_is_too_long(engine: Qwen3Engine) -> None:
     assert isinstance(long, OversizeError)
     assert "tokens, and" in str(long)
     assert len(good(short).main) == 3
-    assert begun == [1]
+    assert len(begun) == 1
 
 
 def test_truncated(engine: Qwen3Engine) -> None:
@@ -197,16 +178,13 @@ def test_windows(engine: Qwen3Engine) -> None:
     assert long.main[:alone].tolist() == cut.main[:alone].tolist()
 
 
-def asked_for(one: Page, window_tokens: int | str | None) -> Page:
-    return replace(one, wishes=replace(one.wishes, window_tokens=window_tokens))
-
-
-def test_long_pages_are_divided_by_default(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_pages_are_divided_if_the_manifest_says_so(engine: Qwen3Engine, prepared: Prepared) -> None:
     """Short pages in the same batch are not: their labels and probabilities are the same, bit for bit."""
-    monkeypatch.setattr(cost, "AUTO", Rule(600, 0.25))
+    windowed = Qwen3Engine(replace(prepared, window_tokens=600), FakeTagger())
     pages = [page(9), page(60), page(3)]
-    found = [good(answer) for answer in engine.label(pages)]
-    whole = [good(answer) for answer in engine.label([asked_for(one, None) for one in pages])]
+    found = [good(answer) for answer in windowed.label(pages)]
+    whole = [good(answer) for answer in engine.label(pages)]
+    windowed.close()
 
     assert [answer.work["windows"] for answer in whole] == [1, 1, 1]
     assert [found[0].work["windows"], found[2].work["windows"]] == [1, 1]
@@ -218,29 +196,22 @@ def test_long_pages_are_divided_by_default(engine: Qwen3Engine, monkeypatch: pyt
     assert len(found[1].main) == 60
     assert found[1].probabilities.all()
     assert not found[1].truncated
-    assert found[1].probabilities.tobytes() != whole[1].probabilities.tobytes()
 
 
-def test_no_page_of_a_small_context_is_divided_by_default(engine: Qwen3Engine) -> None:
-    """The windows of the default are longer than all that this model reads at once."""
-    answers = [good(answer) for answer in engine.label([page(n) for n in (1, 60, 100)])]
-
-    assert [answer.work["windows"] for answer in answers] == [1, 1, 1]
-
-
-def test_max_tokens(prepared: Prepared) -> None:
-    engine = Qwen3Engine(prepared, FakeTagger(), max_tokens=300)
+def test_a_context_that_was_lowered(prepared: Prepared) -> None:
+    engine = Qwen3Engine(replace(prepared, context=300), FakeTagger())
     short, long = engine.label([page(4), page(40)])
 
     assert isinstance(short, Labels)
     assert isinstance(long, OversizeError)
-    assert "DRIPPER_MAX_TOKENS = 300" in str(long)
+    assert str(long).endswith(", over 300")
     engine.close()
 
 
-def test_max_tokens_under_the_prompt_itself(prepared: Prepared) -> None:
-    with pytest.raises(ModelError, match=r"no room for pages.*DRIPPER_MAX_TOKENS is 20"):
-        Qwen3Engine(prepared, FakeTagger(), max_tokens=20)
+@pytest.mark.parametrize("tuning", [{"context": 25}, {"prompt": "word " * 300 + "{html}", "window_tokens": 256}])
+def test_no_room_beside_the_prompt(prepared: Prepared, tuning: dict[str, Any]) -> None:
+    with pytest.raises(ModelError, match=r"no room for pages: it takes .* tokens here, window_tokens is "):
+        Qwen3Engine(replace(prepared, **tuning), FakeTagger())
 
 
 def test_little_memory_is_a_limit_too(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,53 +222,32 @@ def test_little_memory_is_a_limit_too(prepared: Prepared, monkeypatch: pytest.Mo
     engine.close()
 
 
-def test_texts_are_cut_as_the_model_was_trained_or_as_asked(prepared: Prepared) -> None:
-    def positions(trained: int | None, asked: int | None) -> int:
-        engine = Qwen3Engine(replace(prepared, truncate_chars=trained), FakeTagger(), truncate_chars=asked)
+def test_texts_are_cut_as_the_manifest_says(prepared: Prepared) -> None:
+    def positions(chars: int | None) -> int:
+        engine = Qwen3Engine(replace(prepared, truncate_chars=chars), FakeTagger())
         work = good(engine.label([page(1, 60)])[0]).work
         engine.close()
         return work["positions"]
 
-    assert positions(20, None) == positions(None, 20) < positions(20, 40) < positions(None, None)
-    assert positions(20, 0) == positions(None, None)
+    assert positions(20) < positions(40) < positions(None)
 
 
 # ---------------------------------------------------------------------- failures
-def test_without_memory_for_all_a_batch_is_halved(engine: Qwen3Engine) -> None:
-    pages = [page(n, 1) for n in (1, 2, 1, 2)]
-    expected = [good(answer).main.tolist() for answer in engine.label(pages)]
-    engine.decoder.prompt.shared = engine.decoder.prompt.shared[:0]  # nothing to share: short pages go together
-
-    def fail(lengths: Sequence[int]) -> None:
-        if len(lengths) > 1:
-            raise RuntimeError("Failed to allocate memory for requested buffer")
-
-    decoder_module.FULL_PASS["cpu"], full = 1000, decoder_module.FULL_PASS["cpu"]
-    try:
-        with passes_that(engine, fail) as begun:
-            found = [good(answer).main.tolist() for answer in engine.label(pages)]
-    finally:
-        decoder_module.FULL_PASS["cpu"] = full
-
-    assert found == expected
-    assert begun == [4, 2, 1, 1, 2, 1, 1]
-
-
 def test_a_page_that_fails_once_is_tried_again(engine: Qwen3Engine) -> None:
     failures = [MemoryError()]
 
-    def fail(lengths: Sequence[int]) -> None:
+    def fail(length: int) -> None:
         if failures:
             raise failures.pop()
 
     with passes_that(engine, fail) as begun:
         assert isinstance(engine.label([page(5)])[0], Labels)
-    assert begun == [1, 1]
+    assert len(begun) == 2
 
 
 def test_a_page_that_always_fails_is_an_error_of_its_own(engine: Qwen3Engine) -> None:
-    def fail(lengths: Sequence[int]) -> None:
-        if max(lengths) > 600:
+    def fail(length: int) -> None:
+        if length > 600:
             raise RuntimeError("CUDA out of memory")
 
     with passes_that(engine, fail):
@@ -312,7 +262,7 @@ def test_a_device_that_is_gone(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPa
     pages, now = [page(5)] * 6, [0.0]
     expected = good(engine.label(pages)[0]).main.tolist()
 
-    def fail(lengths: Sequence[int]) -> None:
+    def fail(length: int) -> None:
         raise RuntimeError("CUDA failure 719: unspecified launch failure")
 
     with passes_that(engine, fail) as begun:
@@ -323,22 +273,22 @@ def test_a_device_that_is_gone(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPa
         assert len(begun) == 2 * 3 + 1
         assert [type(answer) for answer in engine.label(pages)] == [EngineLostError] * 6
         assert len(begun) == 2 * 3 + 1
-        assert engine.decoder.is_lost
+        assert decoder_of(engine).lost
 
-        monkeypatch.setattr(health.time, "monotonic", lambda: now[0])
-        now[0] = engine.decoder.health.again + 1
+        monkeypatch.setattr(decoder_module.time, "monotonic", lambda: now[0])
+        now[0] = decoder_of(engine).again + 1
         assert isinstance(engine.label(pages)[0], EngineLostError)
     assert isinstance(engine.label(pages)[0], EngineLostError)  # tried a moment ago
-    now[0] = engine.decoder.health.again + 1
+    now[0] = decoder_of(engine).again + 1
     assert [good(answer).main.tolist() for answer in engine.label(pages)] == [expected] * 6
-    assert not engine.decoder.is_lost
+    assert not decoder_of(engine).lost
 
 
 def test_failing_pages_in_a_row_do_not_count_as_a_loss(engine: Qwen3Engine) -> None:
     """If the engine can still label two blocks, the pages are the problem."""
 
-    def fail(lengths: Sequence[int]) -> None:
-        if max(lengths) > 400:
+    def fail(length: int) -> None:
+        if length > 400:
             raise RuntimeError("Failed to allocate memory for requested buffer")
 
     with passes_that(engine, fail):
@@ -348,21 +298,19 @@ def test_failing_pages_in_a_row_do_not_count_as_a_loss(engine: Qwen3Engine) -> N
 
 
 def test_logits_that_are_not_finite_are_an_error(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        type(engine.decoder.passes), "forward", lambda self, chunks: [np.full((len(c.rows), 2), np.nan) for c in chunks]
-    )
+    monkeypatch.setattr(Passes, "forward", lambda self, chunk: np.full((len(chunk.rows), 2), np.nan))
 
-    engine.decoder.prepared = replace(engine.decoder.prepared, dtype="float16")
+    decoder_of(engine).prepared = replace(decoder_of(engine).prepared, dtype="float16")
     answers = engine.label([page(3)] * 5)
 
     assert {answer.reason for answer in answers if isinstance(answer, EngineError)} == {FallbackReason.OVERFLOW}
     assert "not finite: fp16 ends at 65,504; export the model with '--dtype bf16'" in str(answers[-1])
-    assert not engine.decoder.is_lost
+    assert not decoder_of(engine).lost
 
 
 def test_a_model_that_does_not_run_is_found_at_load(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error comes before the crawl."""
-    monkeypatch.setattr(GqaPasses, "forward", lambda *_: [np.full((1, 2), np.nan)])
+    monkeypatch.setattr(Passes, "forward", lambda *_: np.full((1, 2), np.nan))
 
     with pytest.raises(ModelError, match=r"does not run .*not finite.*--check"):
         Qwen3Engine(prepared, FakeTagger())
@@ -374,7 +322,7 @@ def test_a_model_without_room_for_two_blocks(prepared: Prepared, monkeypatch: py
     def no_memory(*_: object) -> None:
         raise RuntimeError("CUDA failure 2: out of memory")
 
-    monkeypatch.setattr(GqaPasses, "forward", no_memory)
+    monkeypatch.setattr(Passes, "forward", no_memory)
 
     with pytest.raises(
         ModelError, match=r"does not fit into the memory of its device \(CUDA failure 2: out of memory\)"
@@ -382,20 +330,17 @@ def test_a_model_without_room_for_two_blocks(prepared: Prepared, monkeypatch: py
         Qwen3Engine(prepared, FakeTagger())
 
 
-def test_heads_of_another_size_than_the_graphs(either: Prepared) -> None:
+def test_heads_of_another_size_than_the_graphs(prepared: Prepared) -> None:
     with pytest.raises(ModelError, match="export"):
-        Qwen3Engine(replace(either, head_dim=8), FakeTagger())
+        Qwen3Engine(replace(prepared, head_dim=8), FakeTagger())
 
 
 def test_closing_twice(prepared: Prepared) -> None:
-    tagger = FakeTagger()
-    engine = Qwen3Engine(prepared, tagger)
-    before = threading.active_count()
+    engine = Qwen3Engine(prepared, FakeTagger())
     engine.close()
     engine.close()
 
-    assert tagger.closed == 1
-    assert threading.active_count() <= before
+    assert [type(answer) for answer in engine.label([page(3)])] == [EngineError]
 
 
 def test_a_process_ends_whether_the_engine_was_closed_or_not() -> None:
@@ -404,8 +349,8 @@ import sys
 sys.path[:0] = {[str(PREPARED.parents[3])]!r}
 from tests.engines.qwen3.fakes import FakeTagger
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
-from scrapy_dripper.engines.qwen3.prepared import load_prepared
-engine = Qwen3Engine(load_prepared({str(PREPARED / "gqa")!r}), FakeTagger(), threads=2)
+from scrapy_dripper.engines.qwen3.folder import load_prepared
+engine = Qwen3Engine(load_prepared({str(PREPARED)!r}), FakeTagger())
 print("loaded")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
@@ -456,7 +401,7 @@ def test_extractions_have_their_source_and_work(prepared: Prepared) -> None:
 
 @pytest.mark.parametrize("profile", ["native", "v1.0"])
 def test_a_page_of_a_template_costs_nothing(prepared: Prepared, profile: str) -> None:
-    """Neither a pass of the model nor the tagger's draft; a page of another kind does, as before."""
+    """Nprepared a pass of the model nor the tagger's draft; a page of another kind does, as before."""
     tagger = FakeTagger("MAIN", confidence=0.99)
     both = Qwen3Engine(replace(prepared, profile=profile), tagger, cascade=0.9)
     extractor = Extractor(Config(templates="on", batch_size=1, processes=0), both)
@@ -510,18 +455,6 @@ def test_what_becomes_of_a_long_page_is_the_documents_choice(engine: Qwen3Engine
     assert whole.work["windows"] > 1
 
 
-def test_windows_are_the_documents_choice(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The option comes from the crawl, or from the request."""
-    monkeypatch.setattr(cost, "AUTO", Rule(600, 0.25))
-    config = Config(window_tokens=None)
-    long = html(60)
-    own = (replace(config, window_tokens="auto"), config.override({"window_tokens": 1_000}))
-    whole, auto, thousand = extract(engine, config, long, *(Document(long, config=one) for one in own))
-
-    assert whole.work["windows"] == 1 < thousand.work["windows"] < auto.work["windows"]
-    assert {one.source for one in (whole, auto, thousand)} == {"qwen3"}
-
-
 def test_pages_are_cut_by_the_models_profile(prepared: Prepared) -> None:
     """A footer is a block in the native profile, and removed in the other one."""
     document = html(3).replace("</body>", "<footer><p>the end of it</p></footer></body>")
@@ -536,7 +469,7 @@ def test_pages_are_cut_by_the_models_profile(prepared: Prepared) -> None:
 
 def test_the_engine_of_a_configuration() -> None:
     """A user only sets DRIPPER_ENGINE and DRIPPER_MODEL."""
-    engine = load_engine(Config(engine="qwen3", model=str(PREPARED / "gqa"), max_tokens=2000, cascade=0.0))
+    engine = load_engine(Config(engine="qwen3", model=str(PREPARED), cascade=0.0))
 
     assert (engine.name, engine.profile) == ("qwen3", "native")
     assert good(engine.label([page(3)])[0]).source == "tagger"

@@ -14,11 +14,11 @@ from lxml.html import document_fromstring
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineLostError, Labels, ModelError, OversizeError
-from scrapy_dripper.engines.qwen3.remote import ModelServer, RemoteEngine
+from scrapy_dripper.engines.qwen3.profile import PROFILES
+from scrapy_dripper.engines.qwen3.remote import ModelServer, load_remote
 from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.page.profiles import PROFILES
-from scrapy_dripper.workers import Shared, Task, shared_pool
+from scrapy_dripper.workers import Task, Workers
 from tests.engines.qwen3.fakes import PREPARED
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills processes as POSIX has them")
@@ -32,25 +32,25 @@ DOCUMENTS = [
 @pytest.fixture(params=[None, 0.8], ids=["alone", "cascade"])
 def config(request: pytest.FixtureRequest) -> Config:
     """Return the configuration of a small model whose context some pages exceed."""
-    folder = str(PREPARED / "gqa")
+    folder = str(PREPARED)
     return Config(engine="qwen3", model=folder, cascade=request.param, processes=1, timeout=120, fallback="html")
 
 
 @pytest.fixture
-def workers(config: Config) -> Iterator[Shared]:
+def workers(config: Config) -> Iterator[Workers]:
     """Return the workers of the configuration."""
-    shared = shared_pool(config)
+    shared = Workers(config)
     yield shared
     shared.close()
 
 
-def extracted(workers: Shared, config: Config) -> list[Extraction]:
+def extracted(workers: Workers, config: Config) -> list[Extraction]:
     """Return the workers' extractions of the documents."""
     found = workers.pool.extract([Task(document, config) for document in DOCUMENTS])
     return [replace(one, milliseconds=0) for one in found]
 
 
-def test_the_labels_are_those_of_one_process(workers: Shared, config: Config) -> None:
+def test_the_labels_are_those_of_one_process(workers: Workers, config: Config) -> None:
     """Labels and counters are bit for bit the same, also for pages that are too long or that the tagger decides."""
     extractor = Extractor(config)
     expected = [replace(one, milliseconds=0) for one in extractor.extract(DOCUMENTS)]
@@ -72,7 +72,7 @@ def test_only_tokens_are_passed_on(config: Config) -> None:
         server.answer(header, parts)
         return answers.pop()
 
-    engine = RemoteEngine.load(replace(config, cascade=None), ask)
+    engine = load_remote(replace(config, cascade=None), ask)
     short = [PROFILES["native"].cut(document_fromstring(f"<body>{'<p>some words' * n}"), "") for n in (1, 3)]
     long = PROFILES["native"].cut(document_fromstring(f"<body>{'<p>some words' * 2000}"), "")
     found = engine.label([*short, long, replace(long, oversize="window")])
@@ -89,14 +89,14 @@ def test_only_tokens_are_passed_on(config: Config) -> None:
 
 def test_a_lost_model_is_lost_for_all_pages(config: Config) -> None:
     """The pages are not tried one by one."""
-    engine = RemoteEngine.load(config, lambda *_: ({"lost": "no GPU"}, []))
+    engine = load_remote(config, lambda *_: ({"lost": "no GPU"}, []))
     page = PROFILES["native"].cut(document_fromstring("<p>words"), "")
 
     assert [(type(one), str(one)) for one in engine.label([page] * 3)] == [(EngineLostError, "no GPU")] * 3
     engine.close()
 
 
-def test_a_model_that_dies_is_started_again(workers: Shared, config: Config) -> None:
+def test_a_model_that_dies_is_started_again(workers: Workers, config: Config) -> None:
     """A death between two batches affects no page."""
     before = extracted(workers, config)
     assert workers._model is not None
@@ -110,6 +110,6 @@ def test_a_model_that_dies_is_started_again(workers: Shared, config: Config) -> 
 def test_a_model_that_is_missing_stops_the_start() -> None:
     """The message is the same as without workers, although another process detects the problem."""
     with pytest.raises(ModelError, match="set DRIPPER_MODEL to a folder made with"):
-        shared_pool(Config(engine="qwen3", processes=1))
+        Workers(Config(engine="qwen3", processes=1))
     with pytest.raises(ModelError, match=r"No prepared Qwen3 model in .*manifest\.json is missing"):
-        shared_pool(Config(engine="qwen3", model=str(STRUCTURED), processes=1))
+        Workers(Config(engine="qwen3", model=str(STRUCTURED), processes=1))

@@ -14,11 +14,10 @@ import onnxruntime
 import pytest
 
 from scrapy_dripper import machine
-from scrapy_dripper.engines import cuda, session
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.qwen3 import decoder
+from scrapy_dripper.engines.qwen3 import decoder, session
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
-from scrapy_dripper.engines.qwen3.prepared import Prepared
+from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.session import open_session, tokens_that_fit
 from scrapy_dripper.engines.runtime import GPU_EXTRA
 from tests.engines.qwen3.fakes import FakeTagger
@@ -38,7 +37,7 @@ def test_cuda_that_this_onnxruntime_does_not_know(for_cuda: Prepared, monkeypatc
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
 
     with pytest.raises(ModelError, match=ADVICE):
-        open_session(for_cuda, "auto", 1)
+        open_session(for_cuda, "auto")
 
 
 def test_cuda_without_its_libraries(for_cuda: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +51,7 @@ def test_cuda_without_its_libraries(for_cuda: Prepared, monkeypatch: pytest.Monk
     )
 
     with pytest.raises(ModelError, match=ADVICE):
-        open_session(for_cuda, "cuda", 1)
+        open_session(for_cuda, "cuda")
     assert loaded == [1]
 
 
@@ -74,11 +73,11 @@ def test_why_cuda_does_not_start(driver: int | None, wheel: str, message: str, m
             version._obj.value = driver
             return 0
 
-    monkeypatch.setattr(cuda, "_driver", lambda: None if driver is None else Driver())
+    monkeypatch.setattr(session, "_driver", lambda: None if driver is None else Driver())
     monkeypatch.setattr(onnxruntime, "cuda_version", wheel, raising=False)
 
     with pytest.raises(ModelError, match=message):
-        raise cuda.not_started()
+        raise session.not_started()
 
 
 def test_the_sentences_of_the_guide(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +85,7 @@ def test_the_sentences_of_the_guide(prepared: Prepared, monkeypatch: pytest.Monk
     guide = (ROOT / "docs" / "guides" / "gpu.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| (.*?) \| `(.*?)`", guide.partition("## When something fails")[2], re.M))
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
-    monkeypatch.setattr(cuda, "free_memory", lambda: 3 << 29)
+    monkeypatch.setattr(session, "free_cuda_memory", lambda: 3 << 29)
     said: dict[str, str] = {}
 
     def note(what: str, function: Any, *arguments: Any) -> None:
@@ -95,18 +94,18 @@ def test_the_sentences_of_the_guide(prepared: Prepared, monkeypatch: pytest.Monk
         said[what] = str(error.value)
 
     def starts(driver: tuple[int, int] | None, wheel: str) -> None:
-        monkeypatch.setattr(cuda, "driver_version", lambda: driver)
+        monkeypatch.setattr(session, "driver_version", lambda: driver)
         monkeypatch.setattr(onnxruntime, "cuda_version", wheel, raising=False)
-        raise cuda.not_started()
+        raise session.not_started()
 
-    note("the right wheel", cuda.check_provider)
+    note("the right wheel", session.check_provider)
     note("a driver", starts, None, "13.0")
     note("a CUDA library", starts, (13, 0), "13.0")
     note("a newer onnxruntime", session._check_version, replace(prepared, runtime="1.28"), "1.25.1")
     monkeypatch.setattr(onnxruntime, "__version__", "1.31.1")
     note("a newer driver", starts, (12, 4), "13.0")
     monkeypatch.setattr("scrapy_dripper.engines.runtime._installed", lambda _: True)
-    note("one of the two wheels too many", open_session, prepared, "auto", 1)
+    note("one of the two wheels too many", open_session, prepared, "auto")
     said["memory for the model"] = str(session.no_room(replace(prepared, device="cuda"), MemoryError("...")))
     monkeypatch.undo()
     monkeypatch.setattr(decoder, "tokens_that_fit", lambda _: 310)
@@ -129,12 +128,12 @@ def test_the_driver_is_looked_for_under_the_name_that_it_has(
         raise OSError("not found")
 
     monkeypatch.setattr(sys, "platform", platform)
-    monkeypatch.setattr(cuda.ctypes, "CDLL", load)
+    monkeypatch.setattr(session.ctypes, "CDLL", load)
 
-    assert cuda.driver_version() is None
-    assert cuda.free_memory() is None
+    assert session.driver_version() is None
+    assert session.free_cuda_memory() is None
     assert set(asked) == {library}
-    assert library in str(cuda.not_started())
+    assert library in str(session.not_started())
 
 
 @pytest.mark.parametrize(
@@ -151,7 +150,7 @@ def test_an_onnxruntime_that_is_too_old(
     monkeypatch.setattr(onnxruntime, "__version__", installed)
 
     with pytest.raises(ModelError, match=rf"needs onnxruntime 1\.28 or later \(got {installed}\).*{advice}"):
-        open_session(replace(prepared, device=device, runtime="1.28"), "auto", 1)
+        open_session(replace(prepared, device=device, runtime="1.28"), "auto")
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib")
@@ -185,7 +184,7 @@ def test_the_extra_that_errors_name_is_one_that_pip_has_something_for(
 @pytest.mark.parametrize(("made_for", "asked"), [("cpu", "cuda"), ("cuda", "cpu")])
 def test_another_device_than_the_folders(prepared: Prepared, made_for: str, asked: str) -> None:
     with pytest.raises(ModelError, match=f"was exported for {made_for}.*--device {asked}"):
-        open_session(replace(prepared, device=made_for), asked, 1)
+        open_session(replace(prepared, device=made_for), asked)
 
 
 def test_nothing_is_kept_for_each_shape(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +196,7 @@ def test_nothing_is_kept_for_each_shape(prepared: Prepared, monkeypatch: pytest.
         return whole(path, options, providers)
 
     monkeypatch.setattr(onnxruntime, "InferenceSession", opened)
-    open_session(prepared, "auto", 1)
+    open_session(prepared, "auto")
 
     assert patterns == [False]
 
@@ -213,10 +212,10 @@ def test_a_model_that_does_not_fit(prepared: Prepared, device: str, monkeypatch:
     monkeypatch.setattr(onnxruntime, "preload_dlls", lambda: None, raising=False)
     monkeypatch.setattr(onnxruntime, "InferenceSession", no_memory)
     monkeypatch.setattr(session, "free_memory", lambda: 3 << 29)
-    monkeypatch.setattr(cuda, "free_memory", lambda: 3 << 29)
+    monkeypatch.setattr(session, "free_cuda_memory", lambda: 3 << 29)
 
     with pytest.raises(ModelError, match=r"not fit into the memory .* 1\.5 GiB are free now: stop other"):
-        open_session(replace(prepared, device=device), "auto", 1)
+        open_session(replace(prepared, device=device), "auto")
 
 
 def test_a_graph_that_cannot_be_loaded(prepared: Prepared, tmp_path: Path) -> None:
@@ -224,41 +223,31 @@ def test_a_graph_that_cannot_be_loaded(prepared: Prepared, tmp_path: Path) -> No
     (folder / "model.onnx").write_bytes(b"no graph")
 
     with pytest.raises(ModelError, match="onnxruntime cannot load"):
-        open_session(replace(prepared, folder=folder), "auto", 1)
+        open_session(replace(prepared, folder=folder), "auto")
 
 
 @pytest.mark.parametrize("wrong", [{"layers": 3}, {"layers": 1}, {"kv_heads": 1}, {"dtype": "float16"}])
-def test_a_manifest_that_is_not_the_graphs(either: Prepared, wrong: dict[str, Any]) -> None:
+def test_a_manifest_that_is_not_the_graphs(prepared: Prepared, wrong: dict[str, Any]) -> None:
     """The manifest sets the size of the memory that the graph writes to, so both are compared first."""
     with pytest.raises(ModelError, match=r"model\.onnx is not what .*manifest\.json says"):
-        open_session(replace(either, **wrong), "auto", 1)
-
-
-def test_a_graph_of_the_other_kind(either: Prepared) -> None:
-    other = "plain" if either.attention == "gqa" else "gqa"
-
-    with pytest.raises(ModelError, match="is not what"):
-        open_session(replace(either, attention=other), "auto", 1)
+        open_session(replace(prepared, **wrong), "auto")
 
 
 def test_room_follows_free_memory(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twice the memory holds twice as many tokens, or fewer with score matrices."""
-    plain = replace(prepared, attention="plain")
+    """Twice the memory holds twice as many tokens."""
 
-    def rooms(free: int | None) -> tuple[int, int]:
+    def room(free: int | None) -> int:
         monkeypatch.setattr(session, "free_memory", lambda: free)
-        return tokens_that_fit(prepared), tokens_that_fit(plain)
+        return tokens_that_fit(prepared)
 
-    gqa, square = rooms(1 << 30)
-    assert gqa == (1 << 29) // (2 * prepared.token_bytes)
-    assert rooms(1 << 31)[0] == 2 * gqa
-    assert square < rooms(1 << 31)[1] < 2 * square
-    assert rooms(None)[0] > 0
+    assert room(1 << 30) == (1 << 29) // (2 * prepared.token_bytes)
+    assert room(1 << 31) == 2 * room(1 << 30)
+    assert room(None) > 0
 
 
 def test_room_on_a_gpu_is_the_gpus(for_cuda: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "free_memory", lambda: 0)
-    monkeypatch.setattr(cuda, "free_memory", lambda: 1 << 30)
+    monkeypatch.setattr(session, "free_cuda_memory", lambda: 1 << 30)
 
     assert tokens_that_fit(for_cuda) == int(0.85 * (1 << 30) / (2 * for_cuda.token_bytes))
 
@@ -267,11 +256,11 @@ def test_free_memory_is_known_or_not() -> None:
     free = machine.free_memory()
 
     assert free is None or free > 1 << 20
-    assert cuda.free_memory() is None or cuda.free_memory()
+    assert session.free_cuda_memory() is None or session.free_cuda_memory()
 
 
 def test_runtimes_that_overwrite_each_other(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scrapy_dripper.engines.runtime._installed", lambda _: True)
 
     with pytest.raises(ModelError, match="pip uninstall onnxruntime onnxruntime-gpu"):
-        open_session(prepared, "auto", 1)
+        open_session(prepared, "auto")

@@ -63,8 +63,7 @@ def annotate(tmp_path: Path, fake: FakeEndpoint) -> Annotate:
 
     def run(*arguments: object, ask: bool = False) -> int:
         asking = ["--endpoint", fake.url, "--model", "reader-1", "--concurrency", "1"] if ask else []
-        where = [] if "--write-tasks" in arguments else ["-o", str(tmp_path / "labels.jsonl")]
-        return main(["annotate", *map(str, arguments), *asking, *where])
+        return main(["annotate", *map(str, arguments), *asking, "-o", str(tmp_path / "labels.jsonl")])
 
     return run
 

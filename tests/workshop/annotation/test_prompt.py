@@ -12,10 +12,10 @@ from scrapy_dripper.workshop.annotation.prompt import SYSTEM, messages, prompt_h
 from tests.workshop.annotation.conftest import html, sheet_of
 
 
-def blocks_of(text: str, max_chars: int = 400) -> list[dict[str, object]]:
+def blocks_of(text: str) -> list[dict[str, object]]:
     """Return the blocks that a model is shown of a page."""
     page = sheet_of(text)
-    lines = question(page, listing(page.page, max_chars)).split("\n")
+    lines = question(page, listing(page.page)).split("\n")
     assert lines[-1].startswith("The page ends here.")
     return [json.loads(line) for line in lines[1:-2]]
 
@@ -34,8 +34,8 @@ def test_each_block_says_where_it_stands() -> None:
 def test_long_texts_are_shortened_in_the_middle() -> None:
     """Beginning and end stay, and the gap states its length."""
     text = "abcdefghi " * 99 + "abcdefghij"
-    [block] = blocks_of(f"<p>{text}</p>", 90)
-    assert block["text"] == f"{text[:59]} [... 910 characters ...] {text[-30:].lstrip()}"
+    [block] = blocks_of(f"<p>{text}</p>")
+    assert block["text"] == f"{text[:266].rstrip()} [... 600 characters ...] {text[-134:].lstrip()}"
     assert shorten("x" * 90, 90) == "x" * 90
 
 
@@ -87,12 +87,12 @@ def test_rules_hold_the_principles() -> None:
 
 
 def test_prompt_hash_tells_prompts_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Equal prompts have equal hashes; other rules or lengths give another hash."""
-    first = prompt_hash(400)
-    assert first == prompt_hash(400) != prompt_hash(200)
+    """Equal prompts have equal hashes; other rules give another hash."""
+    first = prompt_hash()
+    assert first == prompt_hash()
     assert len(first) == 12
     monkeypatch.setattr("scrapy_dripper.workshop.annotation.prompt.SYSTEM", SYSTEM + " ")
-    assert prompt_hash(400) != first
+    assert prompt_hash() != first
 
 
 def test_sheet_knows_its_page() -> None:

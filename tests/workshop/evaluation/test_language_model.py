@@ -127,22 +127,22 @@ def test_evaluate(
     out = tmp_path / "out.json"
     wanted = [data, "--predictions", held_out, "--endpoint", fake.url, "--endpoint-model", "small", "--json", out]
     wanted += ["--endpoint-cache", tmp_path / "answers", "--endpoint-price", "1,2", "--api-key-env", "KEY"]
-    wanted += ["--cache", tmp_path / "results"]
 
     assert run(*wanted, "--endpoint-requests", 6) == 0
 
-    system = figures(out)["systems"][1]
-    assert (system["name"], system["label"], system["errors"]) == ("endpoint", "endpoint small", 2)
-    assert system["all"]["summary"]["recall"] == 6 / 8
-    assert system["all"]["tokens"] == 500
-    assert system["all"]["cost"] == pytest.approx(0.0006)
+    tables = figures(out)["tables"]
+    system, study = tables["Systems"][1], tables["Measures of Yadav's study, 0 to 5"][1]
+    assert (system["system"], system["errors"]) == ("endpoint small", 2)
+    assert system["R"] == 6 / 8
+    assert study["tokens"] == 500
+    assert study["cost"] == pytest.approx(0.0006)
     printed = capsys.readouterr()
     assert "0.000600" in printed.out
-    assert "s3cret" not in printed.out + printed.err + out.read_text() + (tmp_path / "results").read_text()
+    assert "s3cret" not in printed.out + printed.err + out.read_text()
     assert fake.requests[0].headers["Authorization"] == "Bearer s3cret"
 
     assert run(*wanted) == 0
-    assert figures(out)["systems"][1]["errors"] == 0
+    assert figures(out)["tables"]["Systems"][1]["errors"] == 0
     assert len(fake.requests) == 8
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.workshop.dataset.bootstrap import mean_interval, paired_interval
-from scrapy_dripper.workshop.dataset.metrics import ScoreRow, format_table, score, snippet_rate, summaries, word_prf
+from scrapy_dripper.workshop.dataset.metrics import ScoreRow, score, snippet_rate, summaries, type_table, word_prf
 
 texts = st.lists(st.sampled_from(["a", "A", "b", "c", "d1", "é", "日本", ".", "\n", "_"]), max_size=30).map(" ".join)
 
@@ -65,11 +65,11 @@ def test_f1_is_one_only_for_the_same_words(text: str, shuffler: random.Random) -
         ("read more here", ["READ MORE", "cart"], 0.5),
         ("read  more", ["read more"], 0.0),
         ("", ["x"], 0.0),
-        ("anything", [], None),
+        ("anything", [], 1.0),
     ],
 )
-def test_snippet_rate(prediction: str, snippets: list[str], expected: float | None) -> None:
-    """Case does not matter, white space does; without snippets there is no rate."""
+def test_snippet_rate(prediction: str, snippets: list[str], expected: float) -> None:
+    """Case does not matter, white space does; without snippets the rate is 1."""
     assert snippet_rate(prediction, snippets) == expected
 
 
@@ -89,45 +89,31 @@ def test_summaries_are_means_over_pages_by_type(rows: list[ScoreRow]) -> None:
     assert list(table) == ["ALL", "article", "product", "portal"]
     whole = table["ALL"]
     assert (whole.pages, whole.empty, whole.wrongly_empty) == (4, 2, 1)
-    assert whole.f1 == pytest.approx((2 / 3 + 1 + 0 + 1) / 4)
-    assert whole.precision == pytest.approx((1 + 1 + 0 + 1) / 4)
-    assert whole.recall == pytest.approx((0.5 + 1 + 0 + 1) / 4)
+    assert whole.word == whole.wcxb == pytest.approx((3 / 4, 2.5 / 4, (2 / 3 + 2) / 4))
     assert whole.poor == 0.25
-    assert table["article"].f1 == 0.5
+    assert (whole.with_rate, whole.without_rate) == pytest.approx((0.75, 0.625)), "1 without snippets"
+    assert table["article"].word.f1 == 0.5
     assert table["product"].without_rate == 0.5
-
-
-def test_pages_without_snippets(rows: list[ScoreRow]) -> None:
-    """They count as 1 in WCXB's rates and do not count in the others."""
-    whole = summaries(rows)["ALL"]
-    assert (whole.with_rate, whole.without_rate) == pytest.approx((0.75, 0.625))
-    assert (whole.named_with_rate, whole.named_without_rate) == pytest.approx((0.5, 0.25))
-    assert math.isnan(summaries(rows)["portal"].named_with_rate)
 
 
 def test_summary_of_nothing() -> None:
     """Without pages there is no mean and no error."""
     table = summaries([])
     assert table["ALL"].pages == 0
-    assert math.isnan(table["ALL"].f1)
+    assert math.isnan(table["ALL"].word.f1)
 
 
-def test_plain_table_is_aligned(rows: list[ScoreRow]) -> None:
-    """All columns but the first end at the same place in every line."""
-    lines = format_table(summaries(rows)).splitlines()
-    assert len(lines) == 5
+def test_tables_of_types(rows: list[ScoreRow]) -> None:
+    """All columns but the first end at the same place in every line. In Markdown, the second line is the rule."""
+    table = type_table("Pages", rows)
+    title, *lines = table.text().splitlines()
+    assert title == "Pages"
     assert len({len(line) for line in lines}) == 1
     assert lines[1].split()[:3] == ["ALL", "4", "0.6667"]
-    assert lines[1].endswith("2 (1)")
-
-
-def test_markdown_table_has_a_cell_for_each_column(rows: list[ScoreRow]) -> None:
-    """Each line has as many cells as the header, and the second line is the rule."""
-    lines = format_table(summaries(rows), markdown=True).splitlines()
-    assert len(lines) == 6
-    assert {line.count("|") for line in lines} == {lines[0].count("|")}
-    assert re.fullmatch(r"\|---(\|---:)+\|", lines[1])
-    assert lines[2].startswith("| ALL | 4 | 0.6667 | 0.7500 |")
+    written = table.markdown().splitlines()
+    assert {line.count("|") for line in written} == {written[0].count("|")}
+    assert re.fullmatch(r"\|---(\|---:)+\|", written[1])
+    assert written[2].startswith("| ALL | 4 | 0.6667 | 0.7500 |")
 
 
 def test_interval_holds_the_mean_and_shrinks_with_pages() -> None:

@@ -23,7 +23,7 @@ WAYS = {"raw": TEMPLATE, "chat": CHAT, "chat, empty thought": CHAT + THOUGHT}
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
     """A tokenizer with the markup tokens of Qwen3."""
-    folder = Path(__file__).parents[2] / "engines" / "qwen3" / "prepared" / "gqa"
+    folder = Path(__file__).parents[2] / "engines" / "qwen3" / "prepared"
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.add_special_tokens(["<|im_start|>", "<|im_end|>"])
     tokenizer.add_tokens(["<think>", "</think>", "\n\n"])

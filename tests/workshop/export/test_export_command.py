@@ -10,9 +10,9 @@ pytest.importorskip("tokenizers")
 
 from scrapy_dripper.cli import main
 from scrapy_dripper.engines.qwen3.grammar import FORMATS
-from scrapy_dripper.page.profiles import PROFILES
+from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.workshop.cli import export as export_command
-from scrapy_dripper.workshop.export import exporters
+from scrapy_dripper.workshop.export import build
 
 
 @pytest.mark.parametrize(
@@ -30,14 +30,11 @@ def test_usage(arguments: list[str], message: str, capsys: pytest.CaptureFixture
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("exporter", "extra"), [("genai", "export"), ("optimum", "export-optimum")])
-def test_a_missing_extra(
-    exporter: str, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The error comes before anything is read or downloaded."""
-    monkeypatch.setattr(exporters, "_is_there", lambda module: False)
-    assert main(["export", "owner/model", str(tmp_path / "out"), "--exporter", exporter]) == 2
-    assert f"run 'pip install scrapy-dripper[{extra}]' in a virtualenv of its own" in capsys.readouterr().err
+    monkeypatch.setattr(build, "is_there", lambda module: False)
+    assert main(["export", "owner/model", str(tmp_path / "out")]) == 2
+    assert "run 'pip install scrapy-dripper[export]' in a virtualenv of its own" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 

@@ -21,7 +21,7 @@ pytest.importorskip("onnxruntime_genai")
 
 import onnxruntime
 
-from scrapy_dripper.engines.qwen3.prepared import load_prepared
+from scrapy_dripper.engines.qwen3.folder import load_prepared
 from tests.workshop.export.published import NAME, TEMPLATE, write_package, write_published
 
 ROOT = Path(__file__).parents[3]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-pytest.importorskip("onnx")  # the extras [export], [export-optimum] and [train]
+pytest.importorskip("onnx")  # the extras [export] and [train]
 pytest.importorskip("onnxruntime")
 
 import onnx
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from scrapy_dripper.workshop.export import head
-from scrapy_dripper.workshop.export.head import GraphError, cut_head, graph_shape, load_graph, save_graph
+from scrapy_dripper.workshop.export.head import GraphError, cut_head, load_graph, oldest_runtime, save_graph
 
 VOCABULARY, HIDDEN, HEADS, WIDTH = 90, 24, 2, 16
 CLOSE = {"rtol": 1e-5, "atol": 2e-5}
@@ -139,8 +139,6 @@ def test_nothing_of_the_head_is_left(tied: str) -> None:
     assert "Transpose" not in [node.op_type for node in model.graph.node]
     assert "product" not in [one.name for one in model.graph.value_info]
     onnx.checker.check_model(model)
-    shape = graph_shape(model)
-    assert (shape.attention, shape.dtype, shape.layers) == ("plain", "float32", 1)
 
 
 def test_large_weights_go_to_a_file_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,12 +181,18 @@ def test_what_cannot_be_cut(model: object, labels: tuple[int, int], message: str
         cut_head(model(), *labels)  # type: ignore[operator]
 
 
-def test_a_graph_with_other_inputs_is_refused(tmp_path: Path) -> None:
-    """The engine would give it wrong inputs."""
+@pytest.mark.parametrize(("inputs", "runtime"), [(9, "1.23"), (12, "1.23"), (13, "1.25"), (16, "1.28")])
+def test_the_oldest_runtime(inputs: int, runtime: str) -> None:
+    """It follows from the number of inputs of GroupQueryAttention."""
     model = full_graph()
-    cut_head(model, 0, 1)
-    model.graph.input.append(helper.make_tensor_value_info("token_type_ids", INT64, ["B", "S"]))
-    with pytest.raises(GraphError, match="token_type_ids"):
-        graph_shape(model)
+    names = [f"x{i}" for i in range(inputs)]
+    model.graph.node.append(helper.make_node("GroupQueryAttention", names, ["y"], domain="com.microsoft"))
+    assert oldest_runtime(model) == runtime
+
+
+def test_unknown_graphs(tmp_path: Path) -> None:
+    """The engine needs GroupQueryAttention."""
+    with pytest.raises(GraphError, match="has 0 inputs; 1 to 16 are known"):
+        oldest_runtime(full_graph())
     with pytest.raises(GraphError, match=r"no model\.onnx"):
         load_graph(tmp_path)

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_dripper.engines.qwen3.prompt import page_html
-from scrapy_dripper.page.profiles import PROFILES
-from scrapy_dripper.page.simplify import simplify
+from scrapy_dripper.engines.qwen3.profile import PROFILES
+from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.workshop.export import ExportError
 from scrapy_dripper.workshop.export.recipe import Recipe, find_recipe, installed_prompt
 
@@ -53,31 +52,20 @@ def test_a_prompt_file(tmp_path: Path) -> None:
     assert find_recipe(tmp_path, native).truncate_chars is None
 
 
-@pytest.mark.parametrize(
-    ("package", "module", "signature"),
-    [("mineru_html", "process.build_prompt", "html, version='v0'"), ("dripper", "inference.prompt", "html")],
-)
-def test_the_prompt_of_an_installed_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, module: str, signature: str
-) -> None:
+def test_the_prompt_of_the_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The prompt is read without importing the package, which may not work here."""
-    name = "version" if "version" in signature else "'v0'"
-    code = f"def get_full_prompt({signature}):\n    return 'Prompt ' + {name} + ': ' + html\n"
-    install(tmp_path, package, module, code)
-    if package != "mineru_html":  # it may be installed here, and comes first
-        install(tmp_path, "mineru_html", "process.build_prompt", "import no_such_module\n")
+    code = "def get_full_prompt(html, version='v0'):\n    return 'Prompt ' + version + ': ' + html\n"
+    install(tmp_path, "mineru_html", "process.build_prompt", code)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     document = '<html><head><meta charset="utf-8"></head><body>{html}</body></html>'
-    assert installed_prompt("v0") == "Prompt v0: " + document
-    assert find_recipe(tmp_path, {}).prompt == "Prompt v0: " + document
+    assert installed_prompt() == find_recipe(tmp_path, {}).prompt == "Prompt v0: " + document
 
 
 def test_the_installed_prompt_of_a_page_is_the_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference puts the whole simplified document into its prompt. Here, its first and last tags are part of the
     template."""
-    code = "def get_full_prompt(html):\n    return f'Input HTML:\\n{html}\\n/no_think\\n'\n"
-    install(tmp_path, "mineru_html", "process.build_prompt", "import no_such_module\n")
-    install(tmp_path, "dripper", "inference.prompt", code)
+    code = "def get_full_prompt(html, version):\n    return f'Input HTML:\\n{html}\\n/no_think\\n'\n"
+    install(tmp_path, "mineru_html", "process.build_prompt", code)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     # From the reference implementation, of <p>one<br>two <b>x</b><br>three</p>.
     simplified = (
@@ -86,16 +74,8 @@ def test_the_installed_prompt_of_a_page_is_the_references(tmp_path: Path, monkey
     rules = PROFILES["v1.0"]
     page = rules.cut(rules.parse("<p>one<br>two <b>x</b><br>three</p>"), "")
 
-    before, after = installed_prompt("v0").split("{html}")
-    assert before + page_html(simplify(page, 200)) + after == f"Input HTML:\n{simplified}\n/no_think\n"
-
-
-def test_compact_answers_have_a_prompt_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The published instructions name the answer format."""
-    code = "def get_full_prompt(html, version='v0'):\n    return version + html\n"
-    install(tmp_path, "mineru_html", "process.build_prompt", code)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert find_recipe(tmp_path, {"answer": "compact"}).prompt.startswith("compact<html>")
+    before, after = installed_prompt().split("{html}")
+    assert before + "".join(simplify(page, 200)) + after == f"Input HTML:\n{simplified}\n/no_think\n"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +97,6 @@ def test_errors(
     """Each error says what is wrong."""
     # An installed package may be broken.
     install(tmp_path, "mineru_html", "process.build_prompt", "import no_such_module\n")
-    install(tmp_path, "dripper", "inference.prompt", "import no_such_module\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     if stored is not None:
         (tmp_path / "scrapy_dripper.json").write_text(stored)

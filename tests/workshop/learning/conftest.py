@@ -48,7 +48,7 @@ def correct(folder: Path, topic: str, site: str = SITE, main: Callable[[str], bo
     labels = {str(i): "main" if main(text) else "other" for i, text in enumerate(page.page.blocks.text, 1)}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{topic}.html").write_text(html(topic, site), encoding="utf-8")
-    answer = json.dumps({"task": task_of(page, prompt_hash(400)), "labels": labels})
+    answer = json.dumps({"task": task_of(page, prompt_hash()), "labels": labels})
     (folder / f"{page.id}.answer.json").write_text(answer, encoding="utf-8")
 
 

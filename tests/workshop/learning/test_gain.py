@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_dripper.engines.tagger.model import Model, bundled
-from scrapy_dripper.workshop.annotation.tasks import read_answers
+from scrapy_dripper.workshop.annotation.store import StoreError, read_answers
 from scrapy_dripper.workshop.learning import learn as module
 from scrapy_dripper.workshop.learning.corrections import Correction, of_record
 from scrapy_dripper.workshop.learning.folder import rows, total
@@ -21,9 +21,9 @@ def four(tmp_path: Path) -> list[Correction]:
     """The corrections of four pages of a site."""
     for topic in TOPICS[:4]:
         correct(tmp_path, topic)
-    records = [answer.record for answer in read_answers(tmp_path) if not isinstance(answer, Exception)]
     pages = {page.sha256: page for page in map(page_of, TOPICS[:4])}
-    return [of_record(record, pages[record.sha256]) for record in records if record is not None]
+    answers = read_answers(tmp_path)
+    return [of_record(answer, pages[answer.sha256]) for answer in answers if not isinstance(answer, StoreError)]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.engines.tagger.places import Places, Vocabulary, names
+from scrapy_dripper.engines.tagger.learnt import Places, Vocabulary, names
 from scrapy_dripper.page import Page
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("lightgbm")  # the extra [train]
 
-from scrapy_dripper.engines.tagger.declared import ABSENT
+from scrapy_dripper.engines.tagger.evidence import ABSENT
 from scrapy_dripper.workshop.dataset.pages import DataError
 from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
 from scrapy_dripper.workshop.training.__main__ import main
@@ -91,7 +91,7 @@ def test_training_on_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     assert manifest["copies"] == {"bare": 4}
     assert set(manifest["facts_kept"]) == {"ingredient"}
     assert "facts" not in manifest["set_f1"]
-    assert "facts that are kept" in capsys.readouterr().out
+    assert "Facts that are kept" in capsys.readouterr().out
     assert "| ingredient | ours | 4 | " in Path("model/README.md").read_text()
 
 

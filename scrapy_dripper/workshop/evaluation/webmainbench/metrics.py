@@ -23,8 +23,8 @@ import lxml.html
 from bs4 import Tag
 from rapidfuzz.distance import Levenshtein
 
+from scrapy_dripper.workshop.dataset.metrics import PRF
 from scrapy_dripper.workshop.dataset.pages import DataError
-from scrapy_dripper.workshop.dataset.prf import PRF
 from scrapy_dripper.workshop.evaluation.rouge import Cut, rouge
 from scrapy_dripper.workshop.evaluation.webmainbench.parts import (
     code,

@@ -1,0 +1,78 @@
+"""Find readers' comments by the names of their elements, to keep or drop them as configured. No model is involved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from scrapy_dripper.choose.given import Bools, Given
+from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.page.vocabulary import COMMENT_PLACES, COMMENT_SYSTEMS, NO_COMMENTS, either
+
+FORUM = "forum"
+"""The page type on which comments are the main content."""
+CONTENT_SHARE = 0.5
+"""If comments are a larger share of the main text than this, they are the main content on any type of page."""
+COMMENT_PROBABILITY = 0.01
+"""Minimum probability of a comment that is kept. Nearly all text that people write exceeds it."""
+LINKED_SHARE = 0.8
+"""A block with a larger share of characters in links than this is a link: to reply, to share, to the next page."""
+
+_NO_COMMENT = Flag.FORM | Flag.BUTTON | Flag.DIALOG | Flag.HIDDEN | Flag.NOSCRIPT
+_LONGEST = 512
+
+_part = rf"(?!(?:{either(NO_COMMENTS)})[-_])[a-z0-9]{{1,20}}[-_]{{1,2}}"
+_is_comments = re.compile(
+    rf"(?:^|\s)(?:(?:{_part}){{0,3}}comments?(?:[-_]{{0,2}}(?:{either(COMMENT_PLACES)})){{0,2}}(?:[-_]{{0,2}}\d{{1,12}})?"
+    rf"|(?:disqus|dsq)(?:[-_][a-z0-9]{{1,20}}){{0,2}}|{either(COMMENT_SYSTEMS)})(?=\s|$)",
+    re.I,
+).search
+"""Matches class names and ids of elements that hold comments."""
+_ROLE = "comment"
+_TYPES = frozenset({"comment", "usercomments"})
+
+
+def with_comments(given: Given, main: Bools) -> Bools:
+    """Return the labels with comments added (``keep``) or removed (``drop``). ``auto`` leaves them unchanged.
+
+    Comments are not removed if they are the main content: on
+    forums, and if they are most of the main text. They are not added to a page without other main content.
+    """
+    if given.comments == "auto" or not main.any() or (given.comments == "drop" and given.page_type == FORUM):
+        return main
+    page, inside, size = given.page, in_comments(given.page), given.chars
+    if given.comments == "keep":
+        spoken = (page.tree.flags[page.blocks.context] & _NO_COMMENT) == 0
+        unlinked = page.blocks.link_chars < LINKED_SHARE * size
+        more: Bools = main | (inside & spoken & unlinked & (given.probabilities >= COMMENT_PROBABILITY))
+        return more
+    if size[main & inside].sum() > CONTENT_SHARE * size[main].sum():
+        return main
+    others: Bools = main & ~inside
+    return others
+
+
+def in_comments(page: Page) -> Bools:
+    """Return for each block whether it is in an element for comments, by class, id, role or schema.org microdata.
+
+    The root element and the body do not count, because themes put classes there that say whether comments are open.
+    """
+    tree = page.tree
+    known: dict[str, bool] = {}
+    inside = [False] * len(tree.nodes)
+    for i, (node, name, parent) in enumerate(zip(tree.nodes, tree.names, tree.parent.tolist(), strict=True)):
+        if parent < 0 or node.tag == "body":
+            continue
+        if name not in known:
+            known[name] = bool(name) and _is_comments(name[:_LONGEST]) is not None
+        inside[i] = inside[parent] or known[name] or _says_so(node.get)
+    return np.array(inside, dtype=np.bool_)[page.blocks.context]
+
+
+def _says_so(get: Callable[[str, str], str]) -> bool:
+    if _ROLE in (get("role", ""), get("itemprop", "")):
+        return True
+    types = get("itemtype", "")[:_LONGEST].lower().split()
+    return any(one.rpartition("/")[2] in _TYPES for one in types)

@@ -1,0 +1,313 @@
+"""Find the headline, which is the heading that names the main content, by comparison with the page's metadata.
+
+Data sets differ on whether the headline is main content, so models are unreliable here. Readers always want it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain, combinations, takewhile
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from scrapy_dripper.choose.given import Bools, Given
+from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.page.tags import TAGS
+from scrapy_dripper.page.vocabulary import SITE_NAMES, either
+
+BODY_WORDS = 10
+"""Minimum number of words in a main block that is body text, as opposed to a date, a name or a label."""
+FIRST_LINES = 0.15
+"""Share of the words of the main content that count as its first lines."""
+SHARED_WORDS = 0.75
+"""Minimum share of words that a heading and a name have in common."""
+SAME = 2
+MOST_PARTS = 8
+"""Maximum number of parts of a title to consider."""
+KEPT_PROBABILITY = 0.7
+"""Minimum probability for a short block above the headline to stay."""
+LONGEST_HEADLINE = 300
+"""Maximum length of a headline, in characters."""
+PLAIN_WORDS = 5
+"""Minimum number of words in a headline without heading markup, and in a standfirst."""
+LEAD_PROBABILITY = 0.4
+"""Minimum probability for a sentence between the headline and the text to be main."""
+LEAD_BLOCKS = 4
+"""Number of blocks below the headline that may hold such a sentence, including dates and authors."""
+DESCRIPTION_LETTERS = 20
+"""Minimum number of letters that the beginnings of a standfirst and of a description have in common."""
+SUBTITLE_WORDS = 3
+"""Minimum number of words of a part of the title that a heading below the headline repeats."""
+LONGEST_DESCRIPTION = 1_000
+"""Maximum number of characters of a standfirst or description to compare."""
+
+_NO_LEAD = (
+    Flag.NAV | Flag.FOOTER | Flag.ASIDE | Flag.FORM | Flag.HIDDEN | Flag.NOSCRIPT | Flag.DIALOG
+    | Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FIGURE | Flag.HEADING
+)  # fmt: skip
+_HEADING = int(Flag.HEADING)
+_HIDDEN = int(Flag.HIDDEN)
+_UNSEEN = int(Flag.FOOTER | Flag.DIALOG | Flag.HIDDEN)
+_ELSEWHERE = int(Flag.NAV | Flag.ASIDE)
+_LISTED = int(Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FORM)
+_H1 = TAGS["h1"]
+_LINK = TAGS["a"]
+_site_class = re.compile(rf"(?:^|[\s_-])(?:{either(SITE_NAMES)})(?=[\s_-]|$)", re.I).search
+_separators = re.compile(r" [-–—|·•:»«/~:]{1,20} | ?[|｜»«_] ?|: ").split
+_ends_sentence = re.compile(r"[.!?…。！？][\"”»“’」』]?\Z").search
+_words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
+
+
+def with_headline(given: Given, main: Bools) -> Bools:
+    """Return the labels with the headline as the first main block or, if the user drops it, without the headline.
+
+    Short main blocks above the headline are removed unless the
+    model is sure of them; they are dates, categories and breadcrumbs. A lead below the headline becomes main if it is
+    likely enough, or if it is the page's own description, because models often mistake it for a summary. If nothing is
+    main, or no headline is found, the labels are returned unchanged.
+    """
+    page, p, names = given.page, given.probabilities, PageNames(given.page)
+    found = headline(page, main, names)
+    if found is None:
+        return main
+    labels: Bools = main.copy()
+    labels[_lead(given, main, names, found)] = True
+    if given.title == "drop":
+        labels[found] = False
+        return labels
+    labels[found] = True
+    for i in np.flatnonzero(main[:found]).tolist():
+        labels[i] = p[i] >= KEPT_PROBABILITY or len(_words(page.blocks.text[i])) >= BODY_WORDS
+    return labels
+
+
+def _lead(given: Given, main: Bools, names: PageNames, found: int) -> list[int]:
+    """Return the blocks between the headline and the first main block that are a standfirst or sentences of the text.
+
+    A standfirst is what a description in the page's head says, or a heading that repeats another part of its title.
+    """
+    below = range(found + 1, min(found + 1 + LEAD_BLOCKS, len(main)))
+    page, flags, texts = given.page, given.flags, given.page.blocks.text
+    name = _letters(texts[found])
+    told = [text for text in map(_letters, page.about.descriptions) if text and text != name]
+    subtitles = {"".join(words) for words in names.all if len(words) >= SUBTITLE_WORDS} - {name}
+    barred = _NO_LEAD & ~Flag.HEADING
+    lead: dict[str, int] = {}  # by text, because themes repeat a standfirst for narrow screens
+    for i in takewhile(lambda i: not main[i], below):
+        letters = _letters(texts[i])
+        if (
+            (flags[i] & barred == 0 and flags[i] & Flag.HEADING and letters in subtitles)
+            or (told and not flags[i] & barred and len(_words(texts[i])) >= PLAIN_WORDS and _is_told(letters, told))
+            or (
+                given.probabilities[i] >= LEAD_PROBABILITY
+                and not flags[i] & _NO_LEAD
+                and _ends_sentence(texts[i].rstrip()[-2:])
+                and len(_words(texts[i])) >= BODY_WORDS
+            )
+        ):
+            lead.setdefault(letters, i)
+    return list(lead.values())
+
+
+def _letters(text: str) -> str:
+    return "".join(_words(text[:LONGEST_DESCRIPTION].lower()))
+
+
+def _is_told(text: str, descriptions: Sequence[str]) -> bool:
+    """Return True if a text is one of the descriptions, either of which may be cut off."""
+    return any(
+        text == told
+        or (min(len(text), len(told)) >= DESCRIPTION_LETTERS and (text.startswith(told) or told.startswith(text)))
+        for told in descriptions
+    )
+
+
+class PageNames:
+    """What a page is called: its ``og:title``, the headlines in its JSON-LD, and its ``<title>`` and parts of it."""
+
+    def __init__(self, page: Page) -> None:
+        # The title is cut off if it is extremely long, because each heading is compared with it.
+        title = (page.title or "")[: 2 * LONGEST_HEADLINE]
+        texts = _separators(" ".join(title.split()))  # its subject, the section, the site
+        parts = [_words(text.lower()) for text in texts]
+        self.sites = _sites(page)
+        """The names of the site, without spaces."""
+        names = [_words(name.lower()) for name in (*(name[:LONGEST_HEADLINE] for name in page.about.headlines), title)]
+        # A separator may also occur within a name, so consecutive parts are combined as well.
+        some = parts[:MOST_PARTS]
+        names += [list(chain(*some[a:b])) for a, b in combinations(range(len(some) + 1), 2)]
+        self.all = [words for words in names if words and "".join(words) not in self.sites]
+        """The words of each name, except those of the site."""
+        self._sets = [frozenset(words) for words in self.all]
+        self._exact = {"".join(words) for words in self.all if len(words) >= PLAIN_WORDS}
+        self.ending = "".join(parts[-1]) if len(parts) > 1 else ""
+        """The last part of the title without spaces, which an ``h1`` may repeat."""
+        full = [words for words in parts if words]
+        ends = len(full) > 1 and len(full[-1]) <= len(full[0]) and "".join(full[0]) not in self.sites
+        self._site_part = frozenset(full[-1] if ends else ())
+
+    def is_site(self, words: Sequence[str]) -> bool:
+        """Return True for words that only name the site, which is usually the last part of a title."""
+        return "".join(words) in self.sites or self._site_part.issuperset(words)
+
+    def is_exact(self, words: Sequence[str]) -> bool:
+        """Return True if a line that is no heading has exactly the words of a name."""
+        return "".join(words) in self._exact and not self._site_part.issuperset(words)
+
+    def match(self, words: list[str], *, h1: bool) -> int:
+        """Return :data:`SAME` if a heading has exactly the words of a name, 1 if it has most of them, and 0 otherwise.
+
+        An ``h1`` may have further words, and a name may begin with the words of an ``h1``, followed by the name of the
+        site.
+        """
+        have = frozenset(words)
+        best = 0
+        for name, want in zip(self.all, self._sets, strict=True):
+            if words == name:
+                return SAME
+            if min(len(have), len(want)) >= 2:
+                common = len(have & want)
+                most = common >= SHARED_WORDS * len(want) and (h1 or common >= SHARED_WORDS * len(have))
+                best = max(best, int(most or (h1 and name[: len(words)] == words)))
+        return best
+
+
+@dataclass(frozen=True, slots=True)
+class _Heading:
+    """A heading that may be the headline."""
+
+    block: int
+    words: list[str]
+    match: int
+    is_first: bool
+    """True for an ``h1`` outside of menus and sidebars."""
+
+
+def headline(page: Page, main: Bools, names: PageNames) -> int | None:
+    """Return the number of the block that is the headline, or None if there is none.
+
+    The headline is the nearest heading above the first body text that shares its words with a name of the page. An
+    ``h1`` comes before other headings, which may be subtitles, series or versions, unless it only repeats the end of
+    the title. An ``h1`` with exactly the words of a name may also follow the first lines. Without such a heading, the
+    headline is a line above the text that is not a heading but has exactly the words of a name, or the ``h1`` above the
+    text if there is only one. A hidden ``h1`` is only the headline if there is none of these (:func:`_drawn`). The name
+    of the site and other hidden blocks are never the headline.
+    """
+    top, body = _beginning(page, main)
+    flags = (page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]).tolist()
+    # Ignore flags that the text itself has, for example because of an unclosed <nav>.
+    around = flags[body] if body >= 0 else 0
+    unseen, elsewhere = _UNSEEN & ~around, _ELSEWHERE & ~around
+    tags = page.tree.tag[page.blocks.context].tolist()
+    fronts: dict[int, bool] = {}
+    headings: list[_Heading] = []
+    plain: int | None = None
+    hidden: list[int] = []
+    for i, text in enumerate(page.blocks.text[: top + 1]):
+        h1, aside = tags[i] == _H1, flags[i] & elsewhere != 0
+        if flags[i] & unseen or len(text) > LONGEST_HEADLINE:
+            if h1 and i < body and flags[i] & unseen == _HIDDEN:
+                hidden.append(i)
+            continue
+        if not flags[i] & _HEADING:
+            if i <= body and not aside and not flags[i] & _LISTED and names.is_exact(_words(text.lower())):
+                plain = i
+            continue
+        words = _words(text.lower())
+        if words and not names.is_site(words) and not _is_site(page, i, fronts):
+            match = names.match(words, h1=h1)
+            if (i <= body and not aside) or (h1 and match == SAME):
+                headings.append(_Heading(i, words, match, is_first=h1 and not aside))
+    firsts = {"".join(one.words): one for one in headings if one.is_first}
+
+    def preferred(one: _Heading) -> tuple[bool, int, bool, int]:
+        return one.block <= body, one.match, one.is_first and "".join(one.words) != names.ending, one.block
+
+    best = max((one for one in headings if one.match), key=preferred, default=None)
+    if best is not None:
+        # Prefer an h1 that also has other words, such as a chapter number, to the heading of its first section.
+        longer = (one for one in firsts.values() if one.block < best.block and set(best.words).issubset(one.words))
+        return next(longer, best).block
+    if plain is not None:
+        return plain
+    return next(iter(firsts.values())).block if len(firsts) == 1 else _drawn(page, hidden, names.sites, top)
+
+
+def _drawn(page: Page, hidden: Sequence[int], sites: frozenset[str], top: int) -> int | None:
+    """Return the hidden ``h1`` that has exactly the words of a headline in the metadata, if no other block has them.
+
+    It is there for search engines. A script draws the headline, so readers see it nevertheless.
+    """
+    names = {_letters(name[:LONGEST_HEADLINE]) for name in page.about.headlines} - sites - {""}
+    texts = page.blocks.text
+    found = next((i for i in hidden if len(texts[i]) <= LONGEST_HEADLINE and _letters(texts[i]) in names), None)
+    if found is None:
+        return None
+    name = _letters(texts[found])
+    drawn = sum(len(text) <= LONGEST_HEADLINE and _letters(text) == name for text in texts[: top + 1]) == 1
+    return found if drawn else None
+
+
+def _beginning(page: Page, main: Bools) -> tuple[int, int]:
+    """Return the last block of the first lines of the main content, and the first block of body text.
+
+    The first lines are a share of the words and at least two blocks, because a forum page may begin with a copy of its
+    post. Both numbers are -1 if nothing is main.
+    """
+    numbers = np.flatnonzero(main).tolist()
+    if not numbers:
+        return -1, -1
+    sizes = [len(_words(page.blocks.text[i])) for i in numbers]
+    flags = page.tree.flags[page.blocks.context]
+    texts = (i for i, n in zip(numbers, sizes, strict=True) if n >= BODY_WORDS and not flags[i] & Flag.HEADING)
+    body = next(texts, numbers[-1])
+    least = FIRST_LINES * sum(sizes)
+    first = next((i for i, n in zip(numbers, accumulate(sizes), strict=True) if n > least), numbers[-1])
+    return max(body, first, numbers[min(1, len(numbers) - 1)]), body
+
+
+def _sites(page: Page) -> frozenset[str]:
+    """Return the names of the site without spaces, from the metadata and from the host."""
+    names = {"".join(_words(page.about.site.lower()))}
+    try:
+        host = urlsplit(page.url).hostname or ""
+    except ValueError:  # such as "http://["
+        host = ""
+    labels = host.removeprefix("www.").split(".")
+    names |= {".".join(labels).replace(".", ""), *("".join(_words(label)) for label in labels[:-1] if len(label) > 2)}
+    return frozenset(names - {""})
+
+
+def _is_site(page: Page, block: int, fronts: dict[int, bool]) -> bool:
+    """Return True if a heading has a class for site names, or links to the front page while the page is another one.
+
+    ``fronts`` caches for each node in a link whether the link leads to the front page.
+    """
+    tree = page.tree
+    if _site_class(tree.names[int(page.blocks.context[block])][:512]):
+        return True
+    node = int(page.blocks.leaf[block])
+    path: list[int] = []
+    while node not in fronts:
+        if node < 0 or not tree.flags[node] & Flag.LINK:
+            fronts[node] = False
+        elif tree.tag[node] == _LINK:
+            fronts[node] = _leads_to_front(page, node)
+        else:
+            path.append(node)
+            node = int(tree.parent[node])
+    fronts.update(dict.fromkeys(path, fronts[node]))
+    return fronts[node]
+
+
+def _leads_to_front(page: Page, link: int) -> bool:
+    """Return True for a link from another page to the front page of the site."""
+    try:
+        target, own = urlsplit(str(page.tree.nodes[link].get("href") or "").strip()), urlsplit(page.url)
+    except ValueError:
+        return False
+    front = target.path in ("", "/") and not target.query and not target.fragment
+    return front and own.path not in ("", "/") and target.netloc in ("", own.netloc)

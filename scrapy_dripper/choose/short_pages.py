@@ -1,0 +1,107 @@
+"""Choose the main blocks of short pages, on which the expected F1 is unreliable.
+
+The tagger was trained on whole pages and is unsure of a single paragraph. A short page only has no main content if
+there is evidence for that: it is a shell that a script fills, a bot wall, or an error page.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from scrapy_dripper.choose.class_names import Names
+from scrapy_dripper.choose.given import UNSEEN, Bools, Given
+from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.page.vocabulary import ERROR_CODE, ERROR_REASON, ERRORS, FURNITURE, WAITING, WALLS, either
+
+SHELL_PROBABILITY = 0.1
+"""If no block outside of the boilerplate has a higher probability, the page is a shell."""
+SHARE_OF_BEST = 0.3
+"""Minimum probability of a main block on a short page, as a share of the highest one."""
+CONTENT_PROBABILITY = 0.7
+"""A page with a block of a higher probability has content despite the wording, unless it is very short."""
+LONGEST_ERROR = 120
+"""Maximum number of words on a bot wall or an error page."""
+LONGEST_SURE_ERROR = 40
+"""The same if the model is sure of a block. It has learnt that fragments are main as a whole."""
+
+_BOILERPLATE = Flag.NAV | Flag.ASIDE | Flag.FORM | Flag.DIALOG
+_ENDS = Flag.HEADER | Flag.FOOTER
+_CONTENT = Flag.ARTICLE | Flag.MAIN
+
+_boilerplate_name = re.compile(rf"[\s_-](?:{either(FURNITURE)})(?=[\s_-]|$)")
+_error_name = re.compile(
+    rf"(?:http |error |status )*"
+    rf"(?:{ERROR_CODE}\W{{0,9}}(?:error|{ERROR_REASON}|page not found)?|{ERROR_REASON}|error|page not found)\W{{0,9}}",
+    re.I,
+).fullmatch
+"""Matches the title or heading of an error page."""
+_error = re.compile(either(ERRORS, WALLS), re.I).match
+"""Matches the beginning of a text that is shown instead of content."""
+_waits = re.compile(rf"(?:{either(WAITING)})(?:\W{{1,3}}please(?: wait)?)?\W*$", re.I).match
+"""Matches a text to read while a page loads. A page with content can have one in the place of a part."""
+
+
+def with_short_page(given: Given, main: Bools) -> Bools:
+    """Return the labels of a page, corrected if it is a short one.
+
+    A fragment, which has no boilerplate, is main as a whole. If nothing was main, the likely blocks outside of the
+    boilerplate become main. If there are none, or if the page is an error page or a bot wall, nothing is main.
+    """
+    p, unseen = given.probabilities, given.flags & UNSEEN != 0
+    boilerplate = _boilerplate(given, at_once=bool(main.any()))
+    chosen = main
+    if not boilerplate.any():
+        chosen = main | ~unseen
+    elif not main.any():
+        outside = ~boilerplate & ~unseen
+        chosen = outside & (p >= max(SHELL_PROBABILITY, SHARE_OF_BEST * p.max(where=outside, initial=0)))
+    if chosen.any() and _without_content(
+        given.page, chosen, LONGEST_ERROR if p[chosen].max() < CONTENT_PROBABILITY else LONGEST_SURE_ERROR
+    ):
+        return np.zeros_like(main)
+    return chosen
+
+
+def _boilerplate(given: Given, at_once: bool) -> Bools:
+    """Return which blocks are boilerplate: menus, header, footer, forms, blocks of links.
+
+    The header of an article and a single link, such as "Read more", are not boilerplate. With ``at_once``, the result
+    only needs to show whether there is any boilerplate, so class names, which take the longest, may be skipped.
+    """
+    tree, blocks, flags = given.page.tree, given.page.blocks, given.flags
+    n = len(blocks)
+    boilerplate: Bools = (flags & _BOILERPLATE != 0) | ((flags & _ENDS != 0) & (flags & _CONTENT == 0))
+    linked = 2 * blocks.link_chars >= given.chars
+    boilerplate |= linked & (blocks.links > 1 if linked.sum() == 1 else True)
+    if at_once and boilerplate.any():
+        return boilerplate
+    change = np.zeros(n + 1, dtype=np.int64)
+    named = Names(tree.names).matching(_boilerplate_name)
+    for i, name in enumerate(tree.names if named else ()):
+        if name in named:
+            change[int(tree.block_start[i])] += 1
+            change[int(tree.block_end[i])] -= 1
+    boilerplate |= np.cumsum(change)[:n] > 0
+    return boilerplate
+
+
+def _without_content(page: Page, chosen: Bools, words: int) -> bool:
+    """Return True if the title or the chosen blocks show that the page is an error page, a bot wall or a shell.
+
+    Return False if the chosen blocks have more than ``words`` words.
+    """
+    tree, blocks = page.tree, page.blocks
+    numbers = np.flatnonzero(chosen).tolist()
+    for i in numbers:
+        words -= len(blocks.text[i].split())
+        if words < 0:
+            return False
+    texts = [blocks.text[i] for i in numbers[:2]]
+    names = [page.title or "", *(blocks.text[i] for i in numbers if tree.flags[blocks.context[i]] & Flag.HEADING)]
+    return (
+        any(_error_name(name.strip()) for name in names)
+        or any(map(_error, [*names, *texts]))
+        or any(map(_waits, [page.title or "", *texts]))
+    )

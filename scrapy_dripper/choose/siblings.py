@@ -1,0 +1,204 @@
+"""Give blocks the label of those that they belong to: their neighbours, their siblings, and blocks of the same shape.
+
+All steps here only add blocks. A model answers block by block, so it can leave a line out of a text, stop in the middle
+of a long one, or be unsure of one card of a list.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given
+from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.page.tags import tag_mask
+
+LONGEST_HOLE = 6
+"""Maximum number of blocks in a hole between main blocks that is filled."""
+HOLE_MEAN, HOLE_LEAST = 0.5, 0.4
+"""Minimum mean probability of the blocks in such a hole, and minimum probability of each of them."""
+
+SHARE_OF_SHAPE = 0.7
+"""If at least this share of the blocks of the same shape is main, the others may become main, too."""
+LEAST_ALIKE = 4
+"""Minimum number of blocks of the same shape."""
+ALIKE_PROBABILITY = 0.3
+"""Minimum probability for a block to follow the others of its shape."""
+
+PARAGRAPH_WORDS = 8
+"""Minimum size of a paragraph. Shorter blocks between two paragraphs are passed over."""
+PARAGRAPH_PROBABILITY = 0.3
+"""Minimum probability of a paragraph that continues a text."""
+SHARPEST_FALL = 0.15
+"""Maximum fall of the probability from one paragraph to the next."""
+
+PART_PROBABILITY = 0.4
+"""Minimum probability of a part to follow its siblings."""
+PART_SPREAD = 0.2
+"""Maximum distance of its probability from that of the least likely sibling that is main."""
+PART_LEVELS = 3
+"""Number of levels above a block at which it may have siblings."""
+
+LONGEST_TITLE = 200
+"""Maximum length of the title of a panel, in characters."""
+TITLE_PROBABILITY = 0.2
+"""Minimum probability of such a title, if most of the panel is main."""
+MOST_REFERENCES = 2_000
+"""Maximum number of elements whose references are followed."""
+
+HEADING_PROBABILITY, HEADING_PROBABILITY_ASIDE = 0.5, 0.3
+"""Minimum probability for a heading to follow the text below it, and in an ``<aside>`` whose text is main."""
+
+_is_text = tag_mask("p", "h1", "h2", "h3", "h4", "h5", "h6")
+_REFERENCES = ("aria-controls", "data-target", "data-bs-target", "href")
+
+
+def with_holes(given: Given, main: Bools) -> Bools:
+    """Return the labels with small holes between main blocks filled, if the blocks in the hole are likely to be main.
+
+    With a low recall weight, the best cut can leave out a line of code or a formula of which the model is fairly sure.
+    Readers miss content in the middle of a text more than at its end.
+    """
+    labels: Bools = main.copy()
+    places = np.flatnonzero(main)
+    for a, b in zip(places[:-1].tolist(), places[1:].tolist(), strict=True):
+        between = given.probabilities[a + 1 : b]
+        if 0 < len(between) <= LONGEST_HOLE and between.mean() >= HOLE_MEAN and between.min() >= HOLE_LEAST:
+            labels[a + 1 : b] = True
+    return labels
+
+
+def with_alike(given: Given, main: Bools) -> Bools:
+    """Return the labels with blocks added that have the same shape as others, most of which are main.
+
+    Blocks have the same shape if they have the same depth, and if their elements and the two around them have the same
+    tags and classes. Examples are the posts of a thread and the titles of cards in a listing.
+    """
+    tree, inner = given.page.tree, given.page.blocks.context
+    follow = ~main & (given.probabilities >= ALIKE_PROBABILITY) & (given.flags & (UNSEEN | ELSEWHERE) == 0)
+    if not main.any() or not follow.any():
+        return main
+    outer = np.maximum(tree.parent[inner], 0)
+    outest = np.maximum(tree.parent[outer], 0)
+    shape = tree.depth[inner]
+    for nodes in (inner, outer, outest):  # each pair gets a number, which is faster than np.unique with an axis
+        _, shape = np.unique(shape * len(tree.nodes) + tree.signature[nodes], return_inverse=True)
+    alike, kept = np.bincount(shape)[shape], np.bincount(shape, weights=main)[shape]
+    labels: Bools = main | (follow & (alike >= LEAST_ALIKE) & (kept >= SHARE_OF_SHAPE * alike))
+    return labels
+
+
+def with_continued(given: Given, main: Bools) -> Bools:
+    """Return the labels with each paragraph added that continues a main one.
+
+    The probabilities of a long text sink towards its end, where there is less and less around a paragraph that speaks
+    for it. The labels of largest expected F1 then stop in the middle of the text. A text rarely stops between two
+    paragraphs of the same shape and parent without a sharp fall of the probability.
+    """
+    page, p = given.page, given.probabilities
+    assert given.size is not None
+    paragraphs = np.flatnonzero((given.size >= PARAGRAPH_WORDS) & (given.flags & (UNSEEN | ELSEWHERE) == 0))
+    before, after = paragraphs[:-1], paragraphs[1:]
+    shape = page.tree.signature[page.blocks.context]
+    may_follow = (
+        ~main[after]
+        & (p[after] >= PARAGRAPH_PROBABILITY)
+        & (p[before] - p[after] < SHARPEST_FALL)
+        & (shape[before] == shape[after])
+    )
+    labels: Bools = main.copy()
+    for a, b in zip(before[may_follow].tolist(), after[may_follow].tolist(), strict=True):
+        labels[b] = labels[a] and _parent_of(page, a) == _parent_of(page, b)
+    return labels
+
+
+def with_parts(given: Given, main: Bools) -> Bools:
+    """Return the labels with parts of lists and of panels added that have siblings of the same shape, mostly main.
+
+    Siblings have an element up to three levels above in common. The paragraphs of a text are none.
+    """
+    tree, inner = given.page.tree, given.page.blocks.context
+    flags, p = given.flags, given.probabilities
+    may_follow = ~main & (p >= PART_PROBABILITY) & (flags & ELSEWHERE == 0) & (flags & (UNSEEN | Flag.LIST) != 0)
+    if not main.any() or not may_follow.any():
+        return main
+    labels: Bools = main.copy()
+    holder = inner
+    is_text = _is_text[tree.tag[inner]]
+    for level in range(PART_LEVELS):
+        holder = np.maximum(tree.parent[holder], 0)
+        _, group = np.unique(
+            (holder.astype(np.int64) * len(tree.nodes) + tree.signature[inner]) * 2 + (flags & UNSEEN != 0),
+            return_inverse=True,
+        )
+        size, kept = np.bincount(group), np.bincount(group, weights=main)
+        least = np.full(len(size), np.inf)
+        np.minimum.at(least, group[main], p[main])
+        joins = (size > 1) & (kept > 0) & (2 * kept >= size)
+        found = may_follow & joins[group] & (p >= least[group] - PART_SPREAD)
+        labels |= found & ~is_text if level == 0 else found
+    return labels
+
+
+def with_titles(given: Given, main: Bools) -> Bools:
+    """Return the labels with the titles added that open a panel whose text is mostly main.
+
+    Such a title is a short text in a button or a link, which the model takes for a control of the page.
+    """
+    opened = _panels(given.page)
+    if not opened or not main.any():
+        return main
+    tree, texts = given.page.tree, given.page.blocks.text
+    total = np.concatenate([[0], np.cumsum(main)])
+    labels: Bools = main.copy()
+    for opener, panel in opened:
+        a, b = int(tree.block_start[panel]), int(tree.block_end[panel])
+        owners = tree.text_owner[opener : tree.end[opener]]
+        own = set(owners[owners >= 0].tolist())
+        if len(own) != 1 or a >= b or 2 * (total[b] - total[a]) <= b - a:
+            continue
+        (i,) = own
+        if main[i] or given.flags[i] & (UNSEEN | ELSEWHERE):
+            continue
+        labels[i] = given.probabilities[i] >= TITLE_PROBABILITY and len(texts[i]) <= LONGEST_TITLE
+    return labels
+
+
+def with_headings(given: Given, main: Bools) -> Bools:
+    """Return the labels with headings added that stand right above a main block of the same parent."""
+    flags, p = given.flags, given.probabilities
+    barred = UNSEEN | ELSEWHERE | Flag.LINK | Flag.BUTTON
+    likely = (flags & Flag.HEADING != 0) & (flags & barred == 0) & ~main
+    aside = flags & Flag.ASIDE != 0
+    least = np.where(aside[:-1] & aside[1:], HEADING_PROBABILITY_ASIDE, HEADING_PROBABILITY)
+    likely[:-1] &= main[1:] & (p[:-1] >= least) & (aside[:-1] == aside[1:])
+    likely[-1:] = False
+    labels: Bools = main.copy()
+    for i in np.flatnonzero(likely).tolist():
+        labels[i] = _parent_of(given.page, i) == _parent_of(given.page, i + 1)
+    return labels
+
+
+def _parent_of(page: Page, block: int) -> int:
+    """Return the innermost element that holds more than a block, or -1 if there is none."""
+    tree = page.tree
+    node = int(page.blocks.context[block])
+    while node >= 0 and tree.block_end[node] - tree.block_start[node] <= 1:
+        node = int(tree.parent[node])
+    return node
+
+
+def _panels(page: Page) -> list[tuple[int, int]]:
+    """Return the elements that open a panel, and the panel of each: an element behind it to which it refers by id."""
+    tree = page.tree
+    wanted: dict[str, int] = {}
+    for i in tree.refers[:MOST_REFERENCES]:
+        node = tree.nodes[i]
+        if node.get("aria-expanded") is None and node.get("role") not in ("tab", "button") and node.tag != "button":
+            continue
+        target = next(filter(None, map(node.get, _REFERENCES)), "").lstrip("#")
+        if target and len(target) <= LONGEST_TITLE:
+            wanted.setdefault(target, i)
+    if not wanted:
+        return []
+    number = {node.get("id"): i for i, node in enumerate(tree.nodes) if node.get("id") in wanted}
+    return [(opener, number[name]) for name, opener in wanted.items() if number.get(name, -1) > opener]

@@ -1,0 +1,102 @@
+"""Apply the user's rules to labels: they decide which elements are main content, whatever the model says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.choose.given import Bools, Given, Marks
+from scrapy_dripper.page.page import Page
+from scrapy_dripper.rules import Rule, Rules, find
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The nodes that a rule selects on a page, by number, and the blocks that it applies to."""
+
+    rule: Rule
+    nodes: list[int]
+    blocks: list[int]
+
+
+def with_rules(given: Given, main: Bools) -> Bools:
+    """Return the labels, replaced by those of the rules where a rule applies."""
+    if given.marks is None:
+        return main
+    labels: Bools = np.where(given.marks.says == 0, main, given.marks.says > 0)
+    return labels
+
+
+def with_rules_again(given: Given, main: Bools) -> Bools:
+    """Return the labels after the steps that carry out options.
+
+    If a rule selects the whole main content, no block is added to it, but options may have dropped some.
+    """
+    if given.marks is not None and given.marks.whole:
+        return main & (given.marks.says > 0)
+    return with_rules(given, main)
+
+
+def found(page: Page, rules: Rules | None) -> list[Found]:
+    """Return what each rule for the page's URL selects.
+
+    A rule applies to the blocks inside an element. If the element is only a part of a block, keeping the element keeps
+    the block, but dropping the element has no effect, because the block has other text.
+    """
+    own = rules.of(page.url) if rules else []
+    if not own:
+        return []
+    nodes = page.tree.nodes
+    selected = [(rule, find(rule.selector)(nodes)) for rule in own]
+    return [Found(rule, hits, _blocks(page, hits, all_of_it=rule.kind == "drop")) for rule, hits in selected]
+
+
+def marks(page: Page, rules: Rules | None) -> Marks:
+    """Return the labels that rules give.
+
+    Of nested elements, the innermost one counts. If rules both keep and drop the same element, it is dropped.
+    """
+    n = len(page.blocks)
+    says = np.zeros(n, dtype=np.int8)
+    taken = found(page, rules)
+    if not taken:
+        return Marks(says)
+    wholes = [one for one in taken if one.rule.kind == "whole" and one.blocks]
+    if wholes:
+        says[:] = -1
+        for one in wholes:
+            says[one.blocks] = 1
+    others = {(node, one.rule.kind == "drop") for one in taken if one.rule.kind != "whole" for node in one.nodes}
+    for node, drop in sorted(others):  # in document order, so that inner elements come later
+        says[_inside(page, node, all_of_it=drop)] = -1 if drop else 1
+    counts: dict[str, int] = {}
+    for one in taken:
+        if one.blocks:
+            counts[one.rule.kind] = counts.get(one.rule.kind, 0) + len(one.blocks)
+    return Marks(says, bool(wholes), counts)
+
+
+def _blocks(page: Page, nodes: Sequence[int], *, all_of_it: bool) -> list[int]:
+    """Return the blocks inside any of the nodes, which are in document order."""
+    taken: set[int] = set()
+    done = 0
+    for node in nodes:
+        if node >= done:  # not inside the previous one
+            done = int(page.tree.end[node])
+            taken.update(_inside(page, node, all_of_it=all_of_it).tolist())
+    return sorted(taken)
+
+
+def _inside(page: Page, node: int, *, all_of_it: bool) -> npt.NDArray[np.int64]:
+    """Return the blocks of a node or, with ``all_of_it``, only the blocks that are entirely inside it."""
+    tree, context = page.tree, page.blocks.context
+    start, end = int(tree.block_start[node]), int(tree.block_end[node])
+    blocks = np.arange(start, end)
+    if all_of_it:
+        within: npt.NDArray[np.int64] = blocks[(context[start:end] >= node) & (context[start:end] < tree.end[node])]
+        return within
+    owner = int(tree.text_owner[node])
+    return np.append(blocks, owner) if owner >= 0 else blocks

@@ -1,0 +1,202 @@
+"""Prepared folders: Qwen3 models that ``scrapy-dripper export`` has written. Their manifests are checked at load."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from reprlib import repr as short
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines import files
+from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.engines.files import MANIFEST, QWEN3_FORMAT
+from scrapy_dripper.engines.qwen3.grammar import MAIN, OTHER, Grammar
+from scrapy_dripper.engines.qwen3.profile import PROFILES
+from scrapy_dripper.engines.qwen3.prompt import HTML
+
+VERSION = 1
+"""Version of a folder's layout that this code reads."""
+GRAPH, TOKENIZER = "model.onnx", "tokenizer.json"
+EXPORT = "export the model again with 'scrapy-dripper export'"
+
+_ONE_OF = {"dtype": ("float16", "bfloat16", "float32"), "device": ("cuda", "cpu"), "profile": tuple(PROFILES)}
+_NUMBERS = {
+    "layers": (1, 1_000),
+    "kv_heads": (1, 1_000),
+    "head_dim": (1, 10_000),
+    "vocab_size": (1, 10_000_000),
+    "context": (1, 10_000_000),
+    "threads": (1, 1_000),
+}
+"""Whole numbers: the smallest and the largest value. The largest are far above those of any model, and protect the
+memory that is allocated from these values."""
+_OPTIONAL = {"truncate_chars": (1, 1_000_000_000), "window_tokens": (256, 10_000_000), "sdpa_kernel": (0, 1_000)}
+"""The same for numbers that may be null."""
+_OBJECTS = {"labels": int, "files": str, "versions": object, "source": object}
+_KINDS: dict[type, str] = {int: " of whole numbers", str: " of strings", object: ""}
+_runtime = re.compile(r"\d{1,3}\.\d{1,3}").fullmatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """The manifest of a prepared folder, and the path of the folder. The values with a default tune the model."""
+
+    folder: Path
+    name: str
+    dtype: str
+    """Data type of the weights, keys and values: ``float16``, ``bfloat16`` or ``float32``."""
+    device: str
+    """The device that the graph was made for: ``cuda`` or ``cpu``."""
+    layers: int
+    kv_heads: int
+    head_dim: int
+    vocab_size: int
+    runtime: str
+    """The oldest version of onnxruntime that supports all operators of the graph, such as ``1.28``."""
+    context: int
+    """Maximum number of tokens of a prompt together with its answer."""
+    profile: str
+    truncate_chars: int | None
+    """Number of characters after which a text within a block is cut; None for never."""
+    prompt: str
+    """The prompt template, with ``{html}`` in place of the blocks."""
+    answer: str
+    """Name of the answer format."""
+    labels: Mapping[str, int]
+    """Token ids of ``main`` and ``other``."""
+    files: Mapping[str, str]
+    """SHA-256, in hexadecimal, of each file by name."""
+    versions: Mapping[str, str]
+    source: Mapping[str, Any]
+    window_tokens: int | None = None
+    """Number of tokens of a prompt above which a page is read in overlapping windows of at most that size."""
+    threads: int = 1
+    """Threads of the session on a CPU."""
+    sdpa_kernel: int | None = None
+    """Attention kernels that a GPU may use, as onnxruntime's CUDA provider numbers them; None for the fastest."""
+
+    @property
+    def graph(self) -> Path:
+        """The graph for onnxruntime."""
+        return self.folder / GRAPH
+
+    @property
+    def cache_names(self) -> list[str]:
+        """Names of the keys and values in the graph, without the prefixes ``past_key_values.`` and ``present.``."""
+        return [f"{layer}.{part}" for layer in range(self.layers) for part in ("key", "value")]
+
+    @property
+    def token_bytes(self) -> int:
+        """Bytes of the keys and values of one token."""
+        return 2 * self.layers * self.kv_heads * self.head_dim * (4 if self.dtype == "float32" else 2)
+
+    def tokenizer(self) -> Tokenizer:
+        """Return the model's tokenizer, without truncation and padding, which may have been on in training."""
+        tokenizer = Tokenizer.from_file(str(self.folder / TOKENIZER))
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
+
+
+TUNING = {one.name: one.default for one in fields(Prepared) if one.default is not MISSING}
+"""The keys of a manifest that need not be there, with their defaults. An export writes them, for people to edit."""
+
+
+def model_folder(config: Config) -> str:
+    """Return the folder of the configured model. Raise ModelError if none is configured."""
+    if config.model is None:
+        raise ModelError(
+            "No Qwen3 model comes with the package: set DRIPPER_MODEL to a folder made with 'scrapy-dripper export'"
+        )
+    return config.model
+
+
+def load_prepared(folder: str | Path) -> Prepared:
+    """Return the manifest of a prepared folder, after checking its files and the tokens of the labels.
+
+    Raise :exc:`ModelError`, which says what to do, if the folder is damaged or incomplete.
+    """
+    prepared = read_manifest(folder)
+    folder = prepared.folder
+    for name in (GRAPH, TOKENIZER):
+        if name not in prepared.files:
+            raise ModelError(f"{folder / MANIFEST} lists no {name}: {EXPORT}")
+    files.check(folder, prepared.files, f"restore the folder, or {EXPORT}")
+    files.check_external_data(prepared.graph, prepared.files, EXPORT)
+    if (folder / TOKENIZER).stat().st_size > files.MOST_JSON:
+        raise ModelError(f"{folder / TOKENIZER} has more than {files.MOST_JSON:,} bytes: {EXPORT}")
+    try:
+        tokenizer = prepared.tokenizer()
+    except Exception as error:  # tokenizers raises a bare Exception
+        raise ModelError(f"{folder / TOKENIZER} cannot be read ({error}): {EXPORT}") from None
+    grammar = Grammar(tokenizer, prepared.answer)
+    found = {MAIN: grammar.main, OTHER: grammar.other}
+    if found != dict(prepared.labels):
+        raise ModelError(
+            f"The labels of {folder / MANIFEST} are the tokens {dict(prepared.labels)}, but its tokenizer writes them "
+            f"as {found}: {EXPORT}"
+        )
+    return prepared
+
+
+def read_manifest(folder: str | Path) -> Prepared:
+    """Return the manifest of a folder without checking the other files. Raise ModelError if it is invalid."""
+    folder = Path(folder)
+    path = folder / MANIFEST
+    if not path.is_file() and (folder / "config.json").is_file():
+        raise ModelError(
+            f"{folder} is a checkpoint: make a prepared folder of it with 'scrapy-dripper export {folder} OUT', and "
+            "set DRIPPER_MODEL to that"
+        )
+    if not path.is_file():
+        raise ModelError(
+            f"No prepared Qwen3 model in {folder}: {MANIFEST} is missing; make one with 'scrapy-dripper export MODEL "
+            f"{folder}' and set DRIPPER_MODEL to it"
+        )
+    try:
+        values = files.read_json(folder, MANIFEST, EXPORT)
+        if isinstance(values, dict) and values.get("engine") == "tagger":
+            raise ModelError(f"{folder} is a model for the engine 'tagger': set DRIPPER_ENGINE to 'tagger'")
+        found, expected = (values["format"], values["version"]), (QWEN3_FORMAT, VERSION)
+        if found != expected:
+            raise ModelError(f"{path} is of format {short(found)}; this version reads {expected}: {EXPORT}")
+        known = {**TUNING, **values}
+        prepared = Prepared(
+            folder=folder, **{one.name: known[one.name] for one in fields(Prepared) if one.name != "folder"}
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{path} is damaged ({type(error).__name__}: {error}): {EXPORT}") from None
+    if problem := _problem(prepared):
+        raise ModelError(f"{path} is damaged ({problem}): correct it, or {EXPORT}")
+    return prepared
+
+
+def _problem(prepared: Prepared) -> str | None:
+    """Return what is wrong with the values of a manifest, or None if they are valid."""
+    for name, allowed in _ONE_OF.items():
+        value = getattr(prepared, name)
+        if value not in allowed:
+            return f"{name} must be one of {', '.join(allowed)} (got {short(value)})"
+    for name, (least, most) in {**_NUMBERS, **_OPTIONAL}.items():
+        value = getattr(prepared, name)
+        if value is None and name in _OPTIONAL:
+            continue
+        if type(value) is not int or not least <= value <= most:
+            null = "null or " if name in _OPTIONAL else ""
+            return f"{name} must be {null}a whole number from {least:,} to {most:,} (got {short(value)})"
+    for name, kind in _OBJECTS.items():
+        value = getattr(prepared, name)
+        if not (isinstance(value, dict) and all(isinstance(one, kind) for one in value.values())):
+            return f"{name} must be an object{_KINDS[kind]}"
+    if not isinstance(prepared.name, str) or not isinstance(prepared.answer, str):
+        return "name and answer must be strings"
+    if not isinstance(prepared.runtime, str) or not _runtime(prepared.runtime):
+        return f"runtime must be a version of onnxruntime, as 1.28 (got {short(prepared.runtime)})"
+    if not isinstance(prepared.prompt, str) or prepared.prompt.count(HTML) != 1:
+        return f"the prompt must contain {HTML} exactly once"
+    return None

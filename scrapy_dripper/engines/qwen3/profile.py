@@ -1,0 +1,410 @@
+"""Cut a tree into the blocks that the published Qwen3 weights were trained on: the profile ``v1.0``.
+
+The rules are those of MinerU-HTML 1.0 (https://github.com/opendatalab/MinerU-HTML; Dripper paper, 3.2), because the
+weights expect exactly its output. ``docs/internals/profiles.md`` lists them. A block element that holds no other is a
+leaf, and the text and inline elements between two blocks are a run. A block refers to its nodes, so labels are mapped
+back without comparing text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from lxml.html.defs import block_tags
+
+from scrapy_dripper.engines.qwen3.balance import balanced
+from scrapy_dripper.page import NATIVE, Profile
+from scrapy_dripper.page.blocks import MAX_NODES
+from scrapy_dripper.page.head import about, math_settings, title_and_base
+from scrapy_dripper.page.nodes import BREAK, Nodes, collapsed, ints, is_silent_content
+from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Ints, Page, Tree, block_behind, gap_before, is_gap
+from scrapy_dripper.page.parse import parse
+from scrapy_dripper.page.tags import CELLS, KINDS, PLAYERS, TAGS, UNSEEN, Kind
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+DROPPED = frozenset("head header footer nav aside style script noscript link meta iframe frame".split())
+"""Tags that the profile removes, together with their content and tail."""
+
+DROPPED_NAMES = frozenset({"nav", "footer", "header"})
+"""Class names, and hyphen-separated parts of ids, for which the profile removes an element in the same way."""
+
+INLINE = frozenset(
+    "a abbr acronym b basefont bdo big blink br button cccode-inline ccmath-inline cite code dd dfn dt em font i img "
+    "input kbd label li map mark marked-tail marked-text nobr object optgroup option pic q s samp select small span "
+    "strike strong sub sup svg textarea time u var".split()
+)
+"""Inline tags. All others are blocks, except that cells are blocks only in layout tables."""
+
+LISTS = frozenset({"ul", "ol", "dl"})
+"""Lists, of which only the first and the last item or group of items are shown."""
+
+_DATA_PARTS = frozenset({"caption", "th", "thead", "tfoot", "colgroup", "col"})
+_THEMSELVES = frozenset(tag for tag, kind in KINDS.items() if kind in (Kind.MEDIA, Kind.BREAK)) | PLAYERS | {"hr"}
+_NOBODY = np.int32(NOBODY)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class V1Page(Page):
+    """A page cut by the profile ``v1.0``.
+
+    The model sees block k as an element ``tag[k]`` with the class and id of node ``blocks.context[k]``. The element
+    holds the text ``lead[k]`` and those of the nodes ``first[k]`` to ``last[k]`` that are ``shown``. The tree's
+    ``flags`` column only reflects tags.
+    """
+
+    tag: list[str]
+    lead: list[str]
+    first: Ints
+    last: Ints
+    """One past the last node."""
+    shown: npt.NDArray[np.bool_]
+    """False for each node that is removed from the page or in the middle of a list."""
+    ellipsis: npt.NDArray[np.bool_]
+    """True for each node before which the middle of a list is left out."""
+
+
+def cut_v1(root: HtmlElement, url: str = "") -> V1Page:
+    """Cut a parsed document into a page by the profile ``v1.0``. The tree is not changed.
+
+    If the document has more than :data:`~scrapy_dripper.page.blocks.MAX_NODES` elements, only the first ones are used
+    and the page is truncated.
+    """
+    return _Cutter(root).page(url)
+
+
+PROFILES: dict[str, Profile] = {
+    profile.name: profile
+    for profile in (NATIVE, Profile("v1.0", lambda text, _=None: parse(balanced(text), streamed=False), cut_v1))
+}
+"""The profiles by name, as a model's manifest refers to them."""
+
+
+class _Container:
+    """An open element that holds blocks: its next child and its current run."""
+
+    __slots__ = ("after", "first", "last", "lead", "next", "node")
+
+    def __init__(self, node: int, lead: str | None) -> None:
+        self.node = node
+        self.next = node + 1
+        self.begin(lead, -1)
+
+    def begin(self, lead: str | None, after: int) -> None:
+        """Begin a run with the text at the start of the container, or with the tail of node ``after``."""
+        self.lead = lead.strip() if lead else ""
+        self.after = after
+        self.first = self.last = self.next
+
+
+class _Cutter:
+    """The state of the two passes over the nodes: their properties, and the columns being filled.
+
+    For each node, ``dropped`` is True if the profile removes it, ``seen`` if its text is visible, ``divides`` if it
+    ends the run before it, and ``holds`` if it is cut into several blocks. A node that only divides is a leaf.
+    """
+
+    def __init__(self, root: HtmlElement) -> None:
+        self.nodes = nodes = Nodes(root, MAX_NODES, attributes=False)
+        m = len(nodes)
+        self.block_start, self.block_end = [0] * m, [0] * m
+        self.text_owner, self.tail_owner, self.self_owner = [NOBODY] * m, [NOBODY] * m, [NOBODY] * m
+        self.numbers: dict[tuple[int, str], int] = {}  # numbers of text-only blocks by container and text
+        self.text: list[str] = []
+        self.context: list[int] = []
+        self.leaf: list[int] = []
+        self.dropped, self.seen = [False] * m, [True] * m
+        self._look()
+        self.divides, self.holds = self._blocks()
+        self.shown = [not dropped for dropped in self.dropped]
+        self.ellipsis = [False] * m
+        self.tag: list[str] = []
+        self.lead: list[str] = []
+        self.range: list[tuple[int, int]] = []
+
+    def page(self, url: str) -> V1Page:
+        """Cut the tree, and return its page."""
+        self._walk()
+        nodes = self.nodes
+        title, base_url = title_and_base(nodes.node[0], url)
+        tree = self._tree()
+        ranges = np.array(self.range, dtype=np.int32).reshape(-1, 2)
+        return V1Page(
+            url=url,
+            base_url=base_url,
+            title=title,
+            tree=tree,
+            blocks=self._columns(tree),
+            truncated=nodes.truncated,
+            scripts=math_settings([node for node in nodes.node if node.tag == "script"]),
+            about=about([node for node in nodes.node if node.tag in ("script", "meta")]),
+            tag=self.tag,
+            lead=self.lead,
+            first=ranges[:, 0],
+            last=ranges[:, 1],
+            shown=np.array(self.shown),
+            ellipsis=np.array(self.ellipsis),
+        )
+
+    # ------------------------------------------------------------------ properties of the nodes
+    def _look(self) -> None:
+        """Fill in which nodes the profile removes, and the text of which nodes is visible."""
+        nodes, dropped, seen = self.nodes, self.dropped, self.seen
+        for i, (tag, p) in enumerate(zip(nodes.tag, nodes.parent, strict=True)):
+            if p < 0:
+                continue
+            # Removing the body would leave no page.
+            dropped[i] = dropped[p] or (
+                tag != "body"
+                and (tag in DROPPED or _has_dropped_name(nodes.name[i], nodes.id[i], nodes.node[i].get("style", "")))
+            )
+            seen[i] = seen[p] and not dropped[i] and tag not in UNSEEN and nodes.tag[p] not in ("video", "audio")
+
+    def _blocks(self) -> tuple[list[bool], list[bool]]:
+        """Return for each node whether it is a block, and whether one of its children is."""
+        nodes, m = self.nodes, len(self.nodes)
+        parts = [
+            not dropped and (tag in _DATA_PARTS or node.get("headers") is not None)
+            for node, tag, dropped in zip(nodes.node, nodes.tag, self.dropped, strict=True)
+        ]
+        before = [0, *accumulate(parts)]
+        is_block = [tag not in INLINE for tag in nodes.tag]
+        has_blocks = [False] * m
+        in_data = [False] * m  # inside a data table
+        for i, (tag, p) in enumerate(zip(nodes.tag, nodes.parent, strict=True)):
+            if i == 0:
+                continue
+            in_data[i] = in_data[p]
+            if nodes.tag[p] == "table":
+                get = nodes.node[p].get
+                in_data[i] = before[nodes.end[p]] > before[p + 1] or bool(
+                    get("summary") or get("role") == "table" or get("data-table")
+                )
+            if tag in ("td", "th"):
+                is_block[i] = not in_data[i]
+            if is_block[i] and not self.dropped[i]:
+                has_blocks[p] = True
+        return is_block, has_blocks
+
+    # ------------------------------------------------------------------ the pass
+    def _walk(self) -> None:
+        """Number all blocks, and fill in the owners of their nodes."""
+        nodes = self.nodes
+        open_containers = [_Container(0, nodes.text[0])]
+        while open_containers:
+            here = open_containers[-1]
+            child = here.next
+            if child >= nodes.end[here.node]:
+                self._flush(here)
+                self.block_end[here.node] = len(self.text)
+                open_containers.pop()
+                continue
+            here.next = nodes.end[child]
+            if self.dropped[child] or not self.divides[child]:
+                here.last = here.next
+                continue
+            self._flush(here)
+            here.begin(nodes.tail[child], child)
+            if self.holds[child]:
+                self.block_start[child] = len(self.text)
+                open_containers.append(_Container(child, nodes.text[child]))
+            else:
+                owner = self._number(child, nodes.text[child] or "", child + 1, nodes.end[child])
+                self._own(owner, child, nodes.end[child])
+                self.block_end[child] = len(self.text)
+
+    def _flush(self, run: _Container) -> None:
+        if run.lead or run.last > run.first:
+            owner = self._number(run.node, run.lead, run.first, run.last)
+            self._own(owner, run.first, run.last)
+            if run.after < 0:
+                self.text_owner[run.node] = owner
+            else:
+                self.tail_owner[run.after] = owner
+
+    def _own(self, owner: int, first: int, last: int) -> None:
+        size = last - first
+        before = owner if owner >= 0 else block_behind(owner)
+        self.block_start[first:last] = self.block_end[first:last] = [before] * size  # these nodes hold no blocks
+        for column in (self.text_owner, self.tail_owner, self.self_owner):
+            column[first:last] = [owner] * size
+
+    # ------------------------------------------------------------------ blocks
+    def _number(self, node: int, lead: str, first: int, last: int) -> int:
+        """Return the owner number of a leaf or run: that of a new or repeated block, or that of the gap if it is empty.
+
+        The leaf or run is an element like ``node``, with the text ``lead`` and the nodes from ``first`` up to ``last``.
+        """
+        nodes = self.nodes
+        children = self._children(first, last)
+        shown = node, lead, first, last
+        if nodes.tag[node] in ("body", "html") and len(children) == 1 and not lead.strip():
+            child = children[0]
+            if not (nodes.tail[child] or "").strip():
+                shown = child, nodes.text[child] or "", child + 1, nodes.end[child]
+        around, words, start, end = shown
+        self._shorten(around, start, end)
+        for i in self._shown_nodes(start, end):
+            self._shorten(i, i + 1, nodes.end[i])
+        if not (words.strip() or self._is_image(around)) and all(map(self._is_blank, self._shown_nodes(start, end))):
+            return gap_before(len(self.text))
+        number = len(self.text)
+        if not children and self.numbers.setdefault((node, lead), number) < number:
+            return self.numbers[node, lead]  # repeated text in a container shares the number of the first block
+        tag = nodes.tag[around]
+        if tag in ("body", "html"):
+            kept = (t for t, gone in zip(nodes.tag[start:end], self.dropped[start:end], strict=True) if not gone)
+            tag = "span" if block_tags.isdisjoint(kept) else "div"
+        text, leaf = self._read(node, lead, first, last)
+        self.tag.append(tag)
+        self.lead.append(words)
+        self.range.append((start, end))
+        self.text.append(text)
+        self.leaf.append(leaf)
+        self.context.append(around)
+        return number
+
+    def _children(self, first: int, last: int) -> list[int]:
+        """Return the root nodes of a slice of whole subtrees that the profile does not remove."""
+        children = []
+        while first < last:
+            if not self.dropped[first]:
+                children.append(first)
+            first = self.nodes.end[first]
+        return children
+
+    def _shown_nodes(self, first: int, last: int) -> Iterator[int]:
+        """Yield the shown nodes of a slice. Skip the subtrees of nodes that are not shown."""
+        i = first
+        while i < last:
+            if self.shown[i]:
+                yield i
+                i += 1
+            else:
+                i = self.nodes.end[i]
+
+    def _is_blank(self, i: int) -> bool:
+        if self.ellipsis[i]:
+            return False
+        if self.nodes.tag[i] == "img":
+            return not self._is_image(i)  # its tail does not count
+        text, tail = self.nodes.text[i], self.nodes.tail[i]
+        return not (text and text.strip()) and not (tail and tail.strip())
+
+    def _is_image(self, i: int) -> bool:
+        return self.nodes.tag[i] == "img" and bool(image_source(self.nodes.node[i].get("src", "")))
+
+    def _shorten(self, node: int, first: int, last: int) -> None:
+        """Hide all but the first and the last item or group of a list, whose children are a slice."""
+        nodes, tag = self.nodes, self.nodes.tag[node]
+        if tag not in LISTS:
+            return
+        items = self._children(first, last)
+        terms = [i for i, item in enumerate(items) if nodes.tag[item] == "dt"]
+        if len(items) <= 2 or (tag == "dl" and len(terms) < 2):
+            return
+        hidden, final = items[1:-1], items[-1]
+        if tag == "dl":
+            hidden, final = items[: terms[0]] + items[terms[1] : terms[-1]], items[terms[-1]]
+        self.ellipsis[final] = True
+        for item in hidden:
+            self.shown[item : nodes.end[item]] = [False] * (nodes.end[item] - item)
+
+    def _read(self, around: int, lead: str, first: int, last: int) -> tuple[str, int]:
+        """Return the text of a slice of whole subtrees, and the innermost node around its first word.
+
+        ``lead`` is the text before the slice, directly in node ``around``. Nodes that are not seen are left out, but
+        their tails are not. White space is collapsed as in a browser, and each line break becomes a newline.
+        """
+        nodes, seen = self.nodes, self.seen
+        pieces: list[str] = []
+        leaf = -1
+
+        def add(text: str | None, where: int) -> None:
+            nonlocal leaf
+            if text and seen[where]:
+                pieces.append(text)
+                if leaf < 0 and not text.isspace():
+                    leaf = where
+
+        add(lead, around)
+        open_nodes: list[int] = []
+        i = first
+        while i < last or open_nodes:
+            if open_nodes and nodes.end[open_nodes[-1]] <= i:
+                done = open_nodes.pop()
+                pieces.append(self._edge(done))
+                add(nodes.tail[done], nodes.parent[done])
+            elif seen[i]:
+                pieces.append(BREAK if nodes.kind[i] == Kind.BREAK else self._edge(i))
+                add(nodes.text[i], i)
+                open_nodes.append(i)
+                i += 1
+            else:
+                add(nodes.tail[i], nodes.parent[i])
+                i = nodes.end[i]
+        leaf = leaf if leaf >= 0 else around
+        return collapsed("".join(pieces), bool(nodes.flags[leaf] & Flag.PREFORMATTED)), leaf
+
+    def _edge(self, i: int) -> str:
+        """Return the separator at the beginning or the end of an element."""
+        if self.nodes.kind[i] != Kind.BLOCK:
+            return ""
+        return " " if self.nodes.tag[i] in CELLS else BREAK
+
+    # ------------------------------------------------------------------ columns
+    def _tree(self) -> Tree:
+        nodes = self.nodes
+        seen = np.array(self.seen)
+        around = seen[np.maximum(ints(nodes.parent), 0)]
+        silent = np.array([is_silent_content(node) for node in nodes.node])
+        itself = (seen & np.array([tag in _THEMSELVES for tag in nodes.tag])) | (around & silent)
+        return nodes.tree(
+            block_start=ints(self.block_start),
+            block_end=ints(self.block_end),
+            text_owner=np.where(seen, ints(self.text_owner), _NOBODY),
+            tail_owner=np.where(around, ints(self.tail_owner), _NOBODY),
+            self_owner=np.where(itself, ints(self.self_owner), _NOBODY),
+        )
+
+    def _columns(self, tree: Tree) -> Blocks:
+        n = len(self.text)
+        owner = np.concatenate([tree.text_owner, tree.tail_owner])
+        chars = np.array([len(text.strip()) if text else 0 for text in (*self.nodes.text, *self.nodes.tail)])
+        flags = np.concatenate([tree.flags, tree.flags[np.maximum(tree.parent, 0)]])
+
+        def count(owners: Ints, mask: npt.NDArray[np.bool_], weights: npt.NDArray[np.int64] | None = None) -> Ints:
+            mask &= (owners >= 0) & (owners < n)
+            return np.bincount(owners[mask], None if weights is None else weights[mask], minlength=n).astype(np.int32)
+
+        # Nodes in a gap count towards the next block.
+        behind = np.where(is_gap(tree.self_owner), block_behind(tree.self_owner), tree.self_owner)
+        return Blocks(
+            text=self.text,
+            context=ints(self.context),
+            leaf=ints(self.leaf),
+            links=count(tree.text_owner, tree.tag == TAGS["a"]),
+            link_chars=count(owner, flags & Flag.LINK != 0, chars),
+            bold_chars=count(owner, flags & Flag.STRONG != 0, chars),
+            images=count(behind, tree.tag == TAGS["img"]),
+        )
+
+
+def image_source(src: str) -> str:
+    """Return the ``src`` that the profile shows for an image. It is empty for ``data:`` images."""
+    src = src.strip()
+    return "" if src.startswith("data:image/") else src
+
+
+def _has_dropped_name(name: str, identity: str, style: str) -> bool:
+    if name and not DROPPED_NAMES.isdisjoint(name.split()):
+        return True
+    if identity and not DROPPED_NAMES.isdisjoint(identity.strip().split("-")):
+        return True
+    return "display: none" in style or "display:none" in style

@@ -1,0 +1,327 @@
+"""The fallbacks other than Trafilatura. Each is a function from a document to an extraction.
+
+Its arguments are the text and the URL of the document, the options, and the length of the original document, which
+limits the size of the output. Scripts, event handlers and invisible elements are removed.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from lxml import etree
+
+from scrapy_dripper.characters import without_controls
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Extraction, nothing
+from scrapy_dripper.fallback.trees import limited_tree, parse_all, title_of
+from scrapy_dripper.output import NOTHING, write
+from scrapy_dripper.page import Page
+from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.recover import drop_controls
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+MAX_PARAGRAPHS = 4_000
+"""Number of paragraphs that jusText gets together. For each paragraph, it may search all others for a neighbour."""
+CANDIDATES = 3
+"""Number of candidates of R^4: the elements that are farthest from the mean (c in Algorithm 2 and Table 1)."""
+TEXT_RATIO, LINKS = 1.5, 7
+"""An element is a group of links if its ratio of text to text outside of links, and its number of links, exceed these
+values (tr and hr in Algorithm 5 and Table 2).
+"""
+POINTS = 32
+"""Number of points of the quadrature in :func:`word_ratios`, which is exact up to twice as many edges."""
+
+_UNRATED = frozenset("a nav hr span em body script header h1 h2 h3 h4 h5 br iframe".split())
+_HEADINGS = frozenset(f"h{level}" for level in range(1, 7))
+_words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+def whole_page(text: str, url: str, config: Config, size: int) -> Extraction:
+    """Return an extraction in which every block is main (``html``)."""
+    return _by_blocks(limited_tree(text), lambda page: np.ones(len(page.blocks), dtype=np.bool_), url, config, size)
+
+
+def by_title_and_paragraphs(text: str, url: str, config: Config, size: int) -> Extraction:
+    """Return the title of a page as a heading, and its paragraphs (``title_paragraphs``).
+
+    It is the baseline of Yadav, "Main Content Extraction from Business Web Pages" (section 3.5): the text of the
+    elements ``<title>`` and ``<p>``, with nothing filtered but scripts and styles.
+    """
+    root, truncated = limited_tree(text)
+    title, body = title_of(root), root.find("body")
+    heading: HtmlElement | None = None
+    if title is not None and body is not None:
+        heading = body.makeelement("h1")
+        heading.text, heading.tail, body.text = without_controls(title), body.text, None
+        body.insert(0, heading)
+
+    def choose(page: Page) -> Bools:
+        inside = np.array([node.tag == "p" or node is heading for node in page.tree.nodes])
+        for i, parent in enumerate(page.tree.parent.tolist()):
+            inside[i] |= parent >= 0 and inside[parent]
+        return _blocks_in(page, inside)
+
+    return _by_blocks((root, truncated), choose, url, config, size)
+
+
+def by_readability(text: str, url: str, config: Config, size: int) -> Extraction:
+    """Return the article that readability-lxml finds, with its defaults (``readability``)."""
+    from readability import Document  # of an extra
+
+    # It logs each page that it cannot process, which the fallback reports anyway.
+    if logging.getLogger("readability").level == logging.NOTSET:
+        logging.getLogger("readability").setLevel(logging.CRITICAL)
+    root, truncated = limited_tree(text, flat=True)
+    title = title_of(root)
+    parse_all(root)
+    drop_controls(root)  # it assigns texts, and lxml refuses some that it has parsed
+    article = Document(root)
+    # Its own search for attributes that it would remove takes quadratic time.
+    article.get_clean_html = lambda: etree.tostring(article.html, encoding="unicode", method="html")
+    found = whole_page(article.summary(), url, config, size)
+    return replace(found, title=title, truncated=truncated or found.truncated)
+
+
+def by_justext(text: str, url: str, config: Config, size: int) -> Extraction:
+    """Return the paragraphs that jusText calls good (``justext``). Links, images, tables and lists are lost, because
+    jusText returns text.
+
+    Stop words are those of the page's language. If the page declares no language, those of all languages count. jusText
+    has no list for languages such as Chinese and Japanese, for which stop words are ignored. All options have jusText's
+    defaults.
+    """
+    from justext import core  # of an extra
+
+    root, truncated = limited_tree(text, flat=True)
+    title = title_of(root)
+    words = _stop_words(root.get("lang", "")[:20].split("-")[0].lower())
+    low, high = (core.STOPWORDS_LOW_DEFAULT, core.STOPWORDS_HIGH_DEFAULT) if words else (0, 0)
+    paragraphs = core.ParagraphMaker.make_paragraphs(core.preprocessor(root))
+    for i in range(0, len(paragraphs), MAX_PARAGRAPHS):
+        part = paragraphs[i : i + MAX_PARAGRAPHS]
+        core.classify_paragraphs(part, words, stopwords_low=low, stopwords_high=high)
+        core.revise_paragraph_classification(part)
+    body = "".join(_paragraph(one) for one in paragraphs if not one.is_boilerplate)
+    found = whole_page(f"<body>{body}</body>", url, config, size) if body else nothing(url, None, None, "empty")
+    return replace(found, title=title, truncated=truncated or found.truncated)
+
+
+@lru_cache(maxsize=8)
+def _stop_words(language: str) -> frozenset[str]:
+    """Return the stop words of a language by its ISO 639-1 code, those of all languages for an empty one."""
+    from justext import get_stoplist, get_stoplists
+    from trafilatura.settings import JUSTEXT_LANGUAGES
+
+    known = get_stoplists()
+    if not language:
+        return frozenset().union(*map(get_stoplist, known))
+    name = JUSTEXT_LANGUAGES.get(language)
+    return frozenset(get_stoplist(name)) if name in known else frozenset()
+
+
+def _paragraph(paragraph: Any) -> str:
+    tag = next((tag for tag in reversed(paragraph.dom_path.split(".")) if tag in _HEADINGS), "p")
+    return f"<{tag}>{escape(paragraph.text)}</{tag}>"
+
+
+def by_r4(text: str, url: str, config: Config, size: int, *, paper: bool = False) -> Extraction:
+    """Return the main content by the method of Alarte and Silva, "Page-Level Main Content Extraction from Heterogeneous
+    Webpages" (2020) (``r4``). The numbers of definitions and algorithms below are those of the paper.
+
+    Each element is a point in four dimensions: words, links, children and position. The elements that are farthest from
+    the mean are candidates. The main content is the candidate with the most words per tag, with those of its siblings
+    that are candidates too.
+
+    The paper leaves some choices open. Here, the depth of an element is counted from ``<body>``, white space between
+    tags is not a child, each Han character or kana is a word, and all text inside a link counts as linked, at any
+    depth. A group of links has at least two links. If the post-processing would remove everything, it is skipped.
+
+    In one point, this differs from the paper: a paragraph is a candidate only if no other element is one. Otherwise, a
+    page with few elements would lose all paragraphs but the longest, because that one has the most words per tag. With
+    ``paper``, paragraphs are candidates as well.
+    """
+
+    def choose(page: Page) -> Bools:
+        tree = page.tree
+        main = np.zeros(len(tree.nodes), dtype=np.bool_)
+        body = next((i for i, node in enumerate(tree.nodes) if node.tag == "body"), None)
+        if body is not None:
+            part = slice(body, int(tree.end[body]))
+            parent, end = (column[part].astype(np.int64) - body for column in (tree.parent, tree.end))
+            main[part] = main_elements(Elements(tree.nodes[part], parent, end), paper=paper)
+        return _blocks_in(page, main)
+
+    return _by_blocks(limited_tree(text), choose, url, config, size)
+
+
+class Elements:
+    """The elements of a body in document order, as columns of length m. The first one is the body.
+
+    A subtree includes the element itself. A word belongs to the element that has its text as a child.
+    """
+
+    def __init__(self, nodes: list[HtmlElement], parent: Ints, end: Ints) -> None:
+        """``end`` is one past the last element of each subtree."""
+        m = len(nodes)
+        tags = [str(node.tag) for node in nodes]
+        texts = [(node.text or "", node.tail or "") for node in nodes]
+        number = {tag: i for i, tag in enumerate(dict.fromkeys(tags))}
+        is_link = np.array([tag == "a" for tag in tags])
+        depth, linked = np.zeros(m, dtype=np.int64), is_link.copy()
+        for i in range(1, m):
+            depth[i] = depth[parent[i]] + 1
+            linked[i] |= linked[parent[i]]
+
+        def own(measure: Callable[[str], int]) -> Ints:
+            """Return the sum of a measure of the texts that are children of each element."""
+            values = np.array([[measure(text) for text in pair] for pair in texts], dtype=np.int64)
+            return values[:, 0] + np.bincount(parent[1:], values[1:, 1], minlength=m).astype(np.int64)
+
+        def whole(values: npt.NDArray[Any]) -> Ints:
+            """Return the sum over each subtree."""
+            before = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
+            return np.asarray(before[end] - before[:-1])
+
+        characters = own(lambda text: sum(map(len, text.split())))
+        self.parent, self.end, self.depth, self.is_link = parent, end, depth, is_link
+        self.tag = np.array([number[tag] for tag in tags])
+        self.children = own(lambda text: bool(text.strip())) + np.bincount(parent[1:], minlength=m)
+        # Elements that are points. Leaves are not, nor are elements whose tag is never the root of main content.
+        self.rated = (self.children > 0) & np.array([tag not in _UNRATED for tag in tags])
+        self.paragraph = np.array([tag == "p" for tag in tags])
+        self.links = whole(is_link)
+        self.images = whole(np.array([tag == "img" for tag in tags]))
+        self.own = own(lambda text: len(_words(text)))
+        self.unlinked = np.where(linked, 0, self.own)
+        self.words = whole(self.own)
+        self.characters = whole(characters)  # without white space
+        self.unlinked_characters = whole(np.where(linked, 0, characters))
+
+
+def main_elements(e: Elements, *, paper: bool = False) -> Bools:
+    """Return which elements are in the main content, shape (m,); none if there are no words. Takes linear time."""
+    main = np.zeros(len(e.parent), dtype=np.bool_)
+    points = e.rated & ~e.paragraph
+    if paper or not points.any():
+        points = e.rated
+    for i in [0] if _is_flat(e) else _selected(e, _candidates(e, points)):
+        main[i : e.end[i]] = True
+    rest = main & ~_groups_of_links(e)
+    return rest if e.own[rest].any() else main
+
+
+def _is_flat(e: Elements) -> bool:
+    """Return True for an old page whose content is spread over the children of the body (section 3.1, criterion 3)."""
+    depth = e.rated.astype(np.int64)
+    for i in range(1, len(depth)):
+        depth[i] += depth[e.parent[i]]
+    return bool(depth.max() < np.count_nonzero(e.rated & (e.depth == 1)))
+
+
+def _candidates(e: Elements, rated: Bools) -> list[int]:
+    """Return the rated elements that are farthest from the mean of all, in document order (Definitions 3.1 and 3.2,
+    Algorithms 1 to 3). Those with the same text as an enclosing candidate are left out.
+    """
+    which = np.flatnonzero(rated)
+    if not len(which):
+        return []
+    deepest = max(1, int((e.depth + (e.children > 0)).max()))
+    position = np.minimum(1, deepest / np.maximum(e.depth, 1) - 1)
+    columns = word_ratios(e.unlinked, e.parent, e.depth), 1 / np.maximum(e.links, 1), e.children > 2, position
+    points = np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=1)[which]
+    spread = points.std(axis=0)
+    points = (points - points.mean(axis=0)) / np.where(spread > 0, spread, 1)  # so the mean is the origin
+    distance = np.round((points**2).sum(axis=1), 9)  # so that equal points are equal, however they were summed up
+    found = sorted(which[np.argsort(-distance, kind="stable")[:CANDIDATES]].tolist())
+    return [i for i in found if not any(j < i < e.end[j] and e.characters[i] == e.characters[j] for j in found)]
+
+
+def word_ratios(words: Ints, parent: Ints, depth: Ints) -> Floats:
+    """Return, for each subtree, the sum of 1/d over its words, where d is the number of edges between the word's text
+    and the root of the subtree. ``words`` are the numbers of words in the texts that are children of each element.
+
+    It takes linear time, because 1/d is the integral of x^(d - 1) from 0 to 1, and the sum of x^(d - 1) over a subtree
+    is that of its child subtrees, multiplied by x. The Gauss-Legendre quadrature is exact up to 2 * :data:`POINTS`
+    edges. Beyond these, a word counts less than 1/64 anyway.
+    """
+    x, weight = np.polynomial.legendre.leggauss(POINTS)
+    x = (x + 1) / 2
+    sums = np.repeat(words[:, None].astype(np.float64), POINTS, axis=1)
+    order = np.argsort(depth, kind="stable")
+    for level in reversed(np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)[1:]):
+        above = parent[level]
+        first = np.flatnonzero(np.diff(above, prepend=-1))
+        sums[above[first]] += np.add.reduceat(sums[level], first) * x
+    return np.asarray(sums @ (weight / 2))
+
+
+def _selected(e: Elements, candidates: list[int]) -> list[int]:
+    """Return the candidates with the most words per tag, with the candidates among their siblings (Algorithm 4)."""
+    density = {i: e.words[i] / (e.end[i] - i) for i in candidates}
+    best = max(density.values(), default=0)
+    around = {int(e.parent[i]) for i in candidates if density[i] == best > 0}
+    return [i for i in candidates if int(e.parent[i]) in around]
+
+
+def _groups_of_links(e: Elements) -> Bools:
+    """Return which elements are in a group of links, shape (m,) (Algorithm 5)."""
+    m = len(e.parent)
+    linked = (e.characters > TEXT_RATIO * e.unlinked_characters) & (e.links > LINKS)
+    first = np.minimum(np.arange(m) + 1, m - 1)  # the first child of an element that has one
+    item = (e.children == 1) & (e.end > np.arange(m) + 1) & e.is_link[first]
+    alike = item & (e.tag == e.tag[first[np.maximum(e.parent, 0)]])
+    items = np.bincount(e.parent[1:], alike[1:], minlength=m)
+    listed = (items >= 2) & (items == e.children) & (e.images == 0)
+    opened = np.zeros(m + 1, dtype=np.int64)
+    for i in np.flatnonzero(linked | listed).tolist():
+        opened[i] += 1
+        opened[e.end[i]] -= 1
+    return np.cumsum(opened[:-1]) > 0
+
+
+def _by_blocks(
+    tree: tuple[HtmlElement, bool], choose: Callable[[Page], Bools], url: str, config: Config, size: int
+) -> Extraction:
+    """Return an extraction with the blocks that ``choose`` returns as a mask of shape (n,)."""
+    root, truncated = tree
+    page = cut(root, url)
+    main = choose(page)
+    some = main.any() or not len(main)  # a page of images has no blocks
+    written = write(page, main, replace(config, oversize="truncate"), size) if some else NOTHING
+    return Extraction(
+        url=url,
+        title=page.title,
+        main_html=written.main_html,
+        markdown=written.markdown,
+        text=written.text,
+        content=written.content,
+        source="fallback",  # fall_back adds the name
+        truncated=truncated or written.truncated,
+    )
+
+
+def _blocks_in(page: Page, nodes: Bools) -> Bools:
+    """Return which blocks of a page have at least half of their text in nodes, which are a mask of shape (m,)."""
+    tree, n = page.tree, len(page.blocks)
+    owners = np.concatenate([tree.text_owner, tree.tail_owner])
+    texts = [node.text for node in tree.nodes] + [node.tail for node in tree.nodes]
+    sizes = np.array([len(text or "") for text in texts], dtype=np.float64)
+    inside = np.concatenate([nodes, nodes[tree.parent] & (tree.parent >= 0)])
+    known = owners >= 0
+    share = np.bincount(owners[known], (sizes * inside)[known], minlength=n)
+    total = np.bincount(owners[known], sizes[known], minlength=n)
+    return np.asarray((total > 0) & (2 * share >= total))

@@ -1,0 +1,137 @@
+"""Recognise footnotes: the links that are reference marks, and the elements that they lead to."""
+
+from __future__ import annotations
+
+import re
+
+from lxml import etree
+
+_mark_name = re.compile(
+    r"#(?:user-content-)?(?:fn|footnote|ftnt?|_ftn|sdfootnote|cite_note|note|en|endnote)(?!ref|_ref)[-_:.a-z]*\d", re.I
+).match
+_mark_class = re.compile(r"foot-?note|note-?ref|cite_ref|reference|doc-noteref|sdfootnote|endnote", re.I).search
+_mark_text = re.compile(r"[\[(]?\s*(\w{1,4}|[*†‡§¶#]{1,3})\s*[\])]?").fullmatch
+_back_class = re.compile(r"back-?ref|back-?link|footnote-?(?:back|return)|reversefootnote|doc-backlink", re.I).search
+_back_text = re.compile(r"[\W_]*(?:(?:[^\W_](?:\w?[^\W_])?|back|return|jump(?: up)?(?: to)?)[\W_]*)?", re.I).fullmatch
+_word = re.compile(r"\w").search
+
+_note_class = re.compile(r"(?:^|[\s_-])(?:foot-?note|endnote)s?(?=[\s_-]|$)", re.I).search
+
+_HOLDERS = frozenset({"li", "p", "div", "dd", "aside"})
+"""Elements that can be a footnote."""
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+"""Headings that hold the number of the footnote after them (Texinfo)."""
+
+
+class FootnoteMarks:
+    """The reference marks of a page found so far, and their footnotes."""
+
+    def __init__(self, root: etree._Element) -> None:
+        self._root = root
+        self._targets: dict[str, etree._Element] | None = None
+        self._labels: set[str] = set()
+        self._marks: set[str] = set()  # ids and names of the marks found
+        self.notes: dict[etree._Element, str] = {}
+        """The label of each footnote, by its element or the heading before it."""
+
+    def is_mark(self, link: etree._Element, href: str) -> bool:
+        """Return True if a link within the page looks like a reference mark, even if the footnote is not on the
+        page."""
+        shown = self._shown(link, href)
+        return shown is not None and (len(shown) == 1 or not shown.isalpha())
+
+    def note(self, link: etree._Element, href: str) -> etree._Element | None:
+        """Return the footnote, or the heading before it, that a link within the page leads to, or None."""
+        note = self._target(href[1:]) if self._shown(link, href) is not None else None
+        if note is None or self._is_inside(link, note):
+            return None
+        named = _mark_name(href) is not None
+        if note.tag in _HOLDERS and not (named or note.tag != "div" or _note_class(note.get("class") or "")):
+            return None
+        return note
+
+    def label(self, link: etree._Element, href: str) -> str | None:
+        """Return the label of the footnote that a link within the page leads to, or None."""
+        shown, note = self._shown(link, href), self.note(link, href)
+        if shown is None or note is None:
+            return None
+        near: etree._Element | None = link
+        for _ in range(3):  # the target of the link back can be an element around the mark
+            if near is None or near.tag in _HOLDERS:
+                break
+            self._marks.update(filter(None, (near.get("id"), near.get("name"))))
+            near = near.getparent()
+        label = self.notes.get(note)
+        if label is None:
+            label = self.notes[note] = self.free_label(shown)
+        return label
+
+    def _shown(self, link: etree._Element, href: str) -> str | None:
+        """Return the text of a reference mark without its brackets, or None for another link."""
+        text = _inner_text(link).strip()
+        shown = _mark_text(text) if len(text) < 12 else None
+        return shown[1] if shown and (_mark_name(href) is not None or self._is_marked(link)) else None
+
+    def free_label(self, wanted: str) -> str:
+        """Return an unused label, preferably the wanted one."""
+        label = wanted if wanted.isalnum() else ""
+        if not label or label in self._labels:
+            label = str(len(self._labels) + 1)
+            while label in self._labels:
+                label += "a"
+        self._labels.add(label)
+        return label
+
+    def leads_back(self, link: etree._Element, href: str | None) -> bool:
+        """Return True if an element in a footnote is a link back to its mark, or only holds such links."""
+        if link.tag != "a":
+            return "mw-cite-backlink" in link.get("class", "")
+        if not href or href[0] != "#":
+            return False
+        text = _inner_text(link)
+        if not _word(text) or href[1:] in self._marks:
+            return True
+        names = link.get("class", "") + " " + link.get("role", "")
+        return _back_text(text) is not None and (_back_class(names) is not None or "ref" in href.lower())
+
+    def _is_marked(self, link: etree._Element) -> bool:
+        parent = link.getparent()
+        if (parent is not None and parent.tag == "sup") or (len(link) == 1 and link[0].tag == "sup" and not link.text):
+            return True
+        return _mark_class(f"{link.get('class', '')} {link.get('role', '')} {link.get('rel', '')}") is not None
+
+    def _target(self, name: str) -> etree._Element | None:
+        if self._targets is None:
+            self._targets = {}
+            for element in self._root.iter(*_HOLDERS, "a", "span", "cite", "sup", "dt", "table"):
+                key = element.get("id") or element.get("name")
+                if key:
+                    self._targets.setdefault(key, element)
+        target = self._targets.get(name)
+        for _ in range(4):
+            if target is None or target.tag in _HOLDERS:
+                return target
+            if target.tag in _HEADINGS:
+                return target if _mark_text(_inner_text(target).strip()[:12]) else None
+            if target.tag == "dt":  # older Sphinx releases write footnotes as definitions
+                following = target.getnext()
+                return following if following is not None and following.tag == "dd" else None
+            if target.tag == "table":  # even older Sphinx releases write them as tables
+                return target if _note_class(target.get("class") or "") else None
+            target = target.getparent()
+        return None
+
+    @staticmethod
+    def _is_inside(link: etree._Element, note: etree._Element) -> bool:
+        node: etree._Element | None = link
+        for _ in range(8):
+            if node is None:
+                break
+            if node is note:
+                return True
+            node = node.getparent()
+        return False
+
+
+def _inner_text(element: etree._Element) -> str:
+    return "".join(map(str, element.itertext()))

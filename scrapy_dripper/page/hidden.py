@@ -1,0 +1,166 @@
+"""Detect text that a page hides from readers and that no script would show, such as prompts for language models.
+
+Detection uses the attributes and the inline style of elements, but not style sheets. Tabs, accordions, "read more" and
+other content to unfold do not count as hidden. Neither do the sources that formulas and code keep beside their display.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+from lxml import etree
+
+from scrapy_dripper.page.page import Page, Tree
+from scrapy_dripper.page.recognise import has_code_class, has_math_class
+from scrapy_dripper.page.tags import LONGEST_CLASS, MEDIA, REFERENCES, TAGS, tag_mask
+from scrapy_dripper.page.vocabulary import APPEARING, UNFOLDING, either
+
+Bools = npt.NDArray[np.bool_]
+
+LONGEST_STYLE = 2_000
+"""Maximum number of characters of an inline style to check."""
+
+PAGE_BLOCKS = 30
+"""A hidden element with more blocks than this, and more than half of the page's blocks, counts as the page itself."""
+
+LEAST_ANSWERS = 2
+"""Minimum number of hidden elements of the same tag, class and style that follow a question. They are its answers."""
+LONGEST_QUESTION, MOST_NODES = 300, 50
+"""Maximum length of a question, in characters and in elements."""
+
+# These expect lower case, which is searched several times as fast as any case.
+# Off the screen are -9999px, -999em and the like. Layouts move what they show by hundreds of pixels.
+_FAR = r"\s*:\s*-(?:\d{4}|999|\d{3}r?em)"
+_hiding = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?![.\d]*[1-9])"
+    rf"|clip\s*:\s*rect\(\s*[01](?:px)?[\s,]|clip-path\s*:\s*inset\(\s*(?:50|100)%|text-indent{_FAR}"
+    r"|transform\s*:\s*scale\(\s*0\s*\)"
+).search
+_no_size = re.compile(r"(?:^|[;\s])(?:max-)?(?:width|height)\s*:\s*[01](?:px|em|rem|%)?\s*(?:;|$|!)").search
+_cut_off = re.compile(r"overflow(?:-[xy])?\s*:\s*hidden").search
+_away = re.compile(rf"(?:^|[;\s])(?:left|right|top|bottom|margin-(?:left|top)){_FAR}").search
+_unfolds = re.compile(rf"tab(?:s|bed)?(?:[-_\s]|$)|tab-?(?:pane|panel|content)|{either(UNFOLDING, APPEARING)}").search
+_QUESTION_MARKS, _CLOSING = ("?", "\uff1f", "\u061f", "\u037e"), " \t\r\n\f\xa0\"'\u2019\u201d\xbb)"
+_is_page = tag_mask("html", "body", "main", "article", "h1", "math")
+_references = (*REFERENCES, "href")
+_expanded = etree.XPath("boolean(descendant-or-self::*[@aria-expanded])")
+_details = TAGS["details"]
+_media = frozenset(TAGS[tag] for tag in MEDIA)  # lazily loaded media are hidden at first
+
+
+def hidden_nodes(tree: Tree) -> Bools:
+    """Return for each node whether the text directly in it is hidden."""
+    hidden = np.zeros(len(tree.nodes), dtype=np.bool_)
+    may_hide = [(i, tree.nodes[i]) for i in tree.may_hide]
+    sources = {node for _, node in may_hide if _is_source(node)}
+    found = [
+        i
+        for i, node in may_hide
+        if (node in sources or _hides(node.get("style"), node.get("hidden"))) and tree.tag[i] not in _media
+    ]
+    if not found:
+        return hidden
+    blocks = int(tree.block_end[0]) - int(tree.block_start[0])
+    spared = _is_page[tree.tag]  # the page itself, and formulas that are drawn elsewhere
+    inside = np.concatenate([[0], np.cumsum(spared)])
+    targets = _targets(tree) if any(tree.nodes[i].get("id") for i in found) else set()
+    answers = _answers([tree.nodes[i] for i in found])
+    end = tree.end.tolist()
+    done = 0
+    for i in found:
+        if i < done or inside[end[i]] > inside[i]:
+            continue
+        held = int(tree.block_end[i]) - int(tree.block_start[i])
+        is_page = held > PAGE_BLOCKS and 2 * held > blocks  # a script shows it once the page has loaded
+        node = tree.nodes[i]
+        if node in sources or not (is_page or node in answers or _can_unfold(tree, i, targets)):
+            hidden[i : end[i]] = True
+            done = end[i]
+    return hidden
+
+
+def hidden_blocks(page: Page, hidden: Bools) -> Bools:
+    """Return for each block of a page whether all its text is hidden, given :func:`hidden_nodes`."""
+    tree, n = page.tree, len(page.blocks)
+    inside = {True: np.zeros(n, dtype=np.bool_), False: np.zeros(n, dtype=np.bool_)}
+    for owners, unseen in ((tree.text_owner, hidden), (tree.tail_owner, hidden[np.maximum(tree.parent, 0)])):
+        for state, found in inside.items():
+            found[owners[(owners >= 0) & (unseen == state)]] = True
+    blocks: Bools = inside[True] & ~inside[False]
+    return blocks
+
+
+def _hides(style: str | None, attribute: str | None) -> bool:
+    if attribute is not None and attribute.lower() != "until-found":
+        return True
+    return _is_hiding_style(style[:LONGEST_STYLE]) if style else False
+
+
+@lru_cache(1_024)
+def _is_hiding_style(style: str) -> bool:
+    placed = "absolute" in style or "fixed" in style or "margin" in style
+    style = style.lower()
+    return bool(_hiding(style) or (_no_size(style) and _cut_off(style)) or (placed and _away(style)))
+
+
+def _is_source(node: etree._Element) -> bool:
+    """Return True for code that MDN Web Docs hides, because only the live samples of the page need it."""
+    return node.tag == "pre" and bool({"brush:", "hidden"} <= set((node.get("class") or "")[:LONGEST_CLASS].split()))
+
+
+def _targets(tree: Tree) -> set[str]:
+    """Return the ids that other elements refer to."""
+    found: set[str] = set()
+    for i in tree.refers:
+        for value in filter(None, map(tree.nodes[i].get, _references)):
+            found.update(part.lstrip("#") for part in value[:LONGEST_CLASS].split())
+    return found
+
+
+def _answers(hiding: list[etree._Element]) -> set[etree._Element]:
+    """Return the hidden elements that a question unfolds: several alike, each after a question."""
+    alike: dict[tuple[str | None, ...], list[etree._Element]] = {}
+    for node in hiding:
+        before = node.getprevious()
+        if before is not None and _is_question(before):
+            alike.setdefault((str(node.tag), node.get("class"), node.get("style")), []).append(node)
+    return {node for nodes in alike.values() if len(nodes) >= LEAST_ANSWERS for node in nodes}
+
+
+def _is_small(element: etree._Element) -> bool:
+    return len(list(islice(element.iter(), MOST_NODES + 1))) <= MOST_NODES
+
+
+def _is_question(element: etree._Element) -> bool:
+    """Return True if the text of a small element ends with a question mark."""
+    if not _is_small(element):
+        return False
+    text = "".join(map(str, element.itertext()))
+    return len(text) <= LONGEST_QUESTION and text.rstrip(_CLOSING).endswith(_QUESTION_MARKS)
+
+
+def _is_disclosed(node: etree._Element) -> bool:
+    """Return True if a small element with a disclosure button (``aria-expanded`` of ARIA) comes just before."""
+    before = node.getprevious()
+    return before is not None and _is_small(before) and bool(_expanded(before))
+
+
+def _can_unfold(tree: Tree, i: int, targets: set[str]) -> bool:
+    """Return True for content that unfolds on a click, and for code or a formula that is displayed elsewhere."""
+    node = tree.nodes[i]
+    if (node.get("id") or "") in targets or node.get("role") == "tabpanel" or _is_disclosed(node):
+        return True
+    names = tree.names[i][:LONGEST_CLASS]
+    if names and (has_math_class(names) or has_code_class(names)):
+        return True
+    for _ in range(3):
+        if tree.names[i] and _unfolds(tree.names[i][:LONGEST_CLASS].lower()):
+            return True
+        i = int(tree.parent[i])
+        if i < 0 or tree.tag[i] == _details:
+            return i >= 0
+    return False

@@ -1,0 +1,42 @@
+"""All names of a page are searched at once, with the same result as one by one."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_dripper.choose.class_names import LONGEST, Names, folded, found_in
+
+WORD = re.compile(r"[\s_-](?:menu|top\s(?:bar|line))(?=[\s_-]|$)", re.I)
+
+
+NAMES = ("menu", "Menu x", "a_menu", "menus", "top", "x top", "bar", "line\tx", "top\nbar", "menu-")
+
+
+@given(st.lists(st.text(alphabet="\n -", max_size=2) | st.sampled_from(NAMES)))
+def test_the_names_found_are_those_with_the_pattern(names: list[str]) -> None:
+    """Also if a match in the whole text would go from one name into the next, such as ``top`` before ``bar``."""
+    assert Names(names).matching(WORD) == {name for name in names if name and found_in(name, WORD)}
+
+
+def test_only_the_beginning_of_a_long_name_is_searched() -> None:
+    long, longer = "x" * (LONGEST - 5) + " menu", "x" * LONGEST + " menu"
+    assert Names([longer, long, ""]).matching(WORD) == {long}
+
+
+def test_a_folded_text_matches_like_any_case() -> None:
+    every = [chr(code) for code in range(0x110000)]
+    for pattern in ("[a-z]", "[ik]", "s", r"\w", r"\s", r"\S", "[^a-z]"):
+        any_case, lower = re.compile(pattern, re.I), re.compile(pattern)
+        assert [c for c in every if (any_case.match(c) is None) != (lower.match(folded(c)) is None)] == []
+
+
+@given(st.text(alphabet="aS\u0130\u0131\u017f\u212a \u03a3", max_size=9))
+def test_folding_keeps_the_length(text: str) -> None:
+    assert len(folded(text)) == len(text)
+
+
+def test_case_counts_if_asked_for() -> None:
+    assert Names(["NOTE", "note", "x NOTE"]).with_case(re.compile(r"\sNOTE")) == {"NOTE", "x NOTE"}

@@ -1,0 +1,159 @@
+"""Readers' comments: detection, keeping and dropping."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from lxml.html import document_fromstring
+
+from scrapy_dripper.choose.comments import in_comments
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines.base import EngineError, Labels
+from scrapy_dripper.extraction import Document, Extraction
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.testing import FakeEngine
+
+STORY = "<article><h1>The mill</h1>" + "<p>The old mill by the river grinds again, after forty years of rest.</p>" * 4
+PAGE = (
+    f"<title>The mill</title><body class='single comments-open'>{STORY}</article><section id='comments'>"
+    "<h3>Two comments</h3><ol class='comment-list'>"
+    "<li class='comment depth-1'><p>Ann says:</p><p>My grandfather worked there as a boy.</p><a href='#'>Reply</a>"
+    "<li class='comment'><p>Bo says:</p><p>MAYBE the best news of the week.</p><a href='#'>Reply</a></ol>"
+    "<div id='respond'><form><p>Leave a comment</p></form></div></section><footer><p>Imprint</p></footer>"
+)
+
+
+def inside(html: str) -> list[bool]:
+    return in_comments(cut(document_fromstring(f"<body class='has-comments'>{html}</body>"), "")).tolist()
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        "id=comments",
+        "class='comment'",
+        "class='post comment even depth-1'",
+        "class='Comments__list'",
+        "class='comments-area'",
+        "class='commentlist'",
+        "class='wp-block-comments'",
+        "class='article-comments-section'",
+        "id='comment-4711'",
+        "id='li-comment-12'",
+        "id=disqus_thread",
+        "id=respond",
+        "id=commentform",
+        "class='reply-list'",
+        "itemscope itemtype='https://schema.org/Comment'",
+        "itemscope itemtype='http://schema.org/UserComments'",
+        "itemprop=comment",
+        "role=comment",
+    ],
+)
+def test_what_holds_comments(attributes: str) -> None:
+    assert inside(f"<p>text</p><div {attributes}><div><p>mine</div></div><p>text</p>") == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        "class='comments-open'",
+        "class='post no-comments'",
+        "class='has-comments'",
+        "class='commentary'",
+        "class='recent-comments'",
+        "class='comment-count'",
+        "class='fa-comment'",
+        "class='hljs-comment'",
+        "class='correspondents'",
+        "id='respondents'",
+        "class='discussion'",
+        "itemtype='https://schema.org/Commentary'",
+        "itemprop=commentCount",
+        "role=main",
+    ],
+)
+def test_what_does_not(attributes: str) -> None:
+    assert inside(f"<div {attributes}><p>text</p></div>") == [False]
+
+
+class Reader(FakeEngine):
+    """An engine that labels the stories main, and any other blocks that it is given."""
+
+    def __init__(self, *words: str, page_type: str | None = None) -> None:
+        super().__init__()
+        self.words, self.page_type = words, page_type
+
+    def probability(self, text: str) -> float:
+        if any(word in text for word in self.words):
+            return 0.9
+        return 0.001 if "Imprint" in text or "Reply" in text else 0.02
+
+    def answer(self, page: Any) -> Labels | EngineError:
+        labels = super().answer(page)
+        assert isinstance(labels, Labels)
+        return replace(labels, page_type=self.page_type)
+
+
+def extracted(engine: Reader, comments: str, page: str = PAGE) -> Extraction:
+    return Extractor(Config(comments=comments), engine).extract([page])[0]
+
+
+def test_auto_leaves_the_answer() -> None:
+    text = extracted(Reader("mill", "MAYBE"), "auto").text or ""
+    assert "MAYBE" in text
+    assert "grandfather" not in text
+
+
+def test_comments_are_dropped() -> None:
+    found = extracted(Reader("mill", "MAYBE"), "drop")
+    assert "MAYBE" not in (found.text or "") + (found.main_html or "")
+    assert found.text == extracted(Reader("mill"), "auto").text
+
+
+def test_comments_are_kept() -> None:
+    """Comments keep the names of their authors, and lose buttons and forms."""
+    text = extracted(Reader("mill"), "keep").text or ""
+    assert text.startswith(extracted(Reader("mill"), "auto").text or "?")
+    for words in ("Ann says:", "My grandfather", "Bo says:", "MAYBE the best"):
+        assert words in text
+    for words in ("Reply", "Leave a comment", "Imprint"):
+        assert words not in text
+
+
+@pytest.mark.parametrize("page_type", [None, "article", "forum"])
+def test_a_page_of_posts_keeps_them(page_type: str | None) -> None:
+    """If posts are most of the main text, they are kept on any type of page."""
+    engine = Reader("grandfather", "MAYBE", "says", page_type=page_type)
+    assert extracted(engine, "drop").text == extracted(engine, "auto").text != ""
+
+
+def test_posts_of_a_forum_are_not_comments() -> None:
+    """This holds even if the first post is longer than all answers."""
+    answers = [extracted(Reader("mill", "MAYBE", page_type=kind), "drop").text or "" for kind in ("forum", "article")]
+    assert ["MAYBE" in answer for answer in answers] == [True, False]
+
+
+def test_nothing_is_main_without_a_text_to_comment() -> None:
+    assert extracted(Reader(), "keep").text == ""
+
+
+def test_it_is_a_documents_choice() -> None:
+    documents = [Document(PAGE, config=Config(comments=wish)) for wish in ("auto", "drop", "keep")]
+    texts = [found.text or "" for found in Extractor(Config(), Reader("mill", "MAYBE")).extract(documents)]
+    assert [("MAYBE" in text, "grandfather" in text) for text in texts] == [(True, False), (False, False), (True, True)]
+
+
+def test_the_bundled_model() -> None:
+    """By default, the model drops the comments of an article."""
+    long = PAGE.replace("<article>", "<article>" + "<p>Millers from five villages came to see the wheel turn.</p>" * 9)
+    auto, keep, drop = (
+        Extractor(Config(comments=wish)).extract([long])[0].text or "" for wish in ("auto", "keep", "drop")
+    )
+    assert "grandfather" not in drop
+    assert "grandfather" in keep
+    assert "old mill" in drop
+    assert len(drop) <= len(auto) <= len(keep)

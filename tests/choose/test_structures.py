@@ -1,0 +1,320 @@
+"""All blocks of a structure get the same label. Structures used for layout are labelled block by block."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scrapy_dripper.choose.footnotes import with_footnotes
+from scrapy_dripper.choose.given import Given
+from scrapy_dripper.choose.siblings import with_alike, with_headings
+from scrapy_dripper.choose.structures import with_whole_structures
+from scrapy_dripper.config import Config
+from scrapy_dripper.extraction import Document
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.page import Page, read
+from scrapy_dripper.page.callouts import _FAMILIES as _CALLOUTS
+from scrapy_dripper.page.callouts import ALERTS, callout_names, has_callout_class
+
+PARAGRAPHS = (
+    "The ferry leaves the northern pier at nine and comes back after dark, and in winter it does not leave at all when "
+    "the wind blows from the west for more than a day.",
+    "Its captain has crossed the sound eleven thousand times by his own count, which he keeps in a notebook that hangs "
+    "from a nail beside the wheel.",
+    "Passengers bring their own bread and buy the tea on board, because the kitchen burnt in the year of the flood and "
+    "nobody has built another one since.",
+    "In the evening the boat is tied to the old crane, the lamps are put out one after the other, and the gulls take "
+    "the deck until the morning.",
+)
+
+
+def page(body: str) -> Page:
+    return read(Document(f"<html><body>{body}</body></html>"), Config())
+
+
+def labelled(body: str, chances: dict[str, float], main: set[str], rule: str = "whole") -> list[str]:
+    """Return which of the other texts are main on a page with main paragraphs, given their probabilities."""
+    cut = page(body)
+    p = np.array([chances.get(text, 0.95) for text in cut.blocks.text], dtype=np.float32)
+    before = np.array([text in main or text not in chances for text in cut.blocks.text], dtype=np.bool_)
+    rules = {"whole": with_whole_structures, "alike": with_alike, "headings": with_headings, "notes": with_footnotes}
+    after = rules[rule](Given(cut, p), before)
+    return [text for text, stays in zip(cut.blocks.text, after, strict=True) if stays and text not in PARAGRAPHS]
+
+
+def between(structure: str) -> str:
+    return f"<div><p>{PARAGRAPHS[0]}</p>{structure}<p>{PARAGRAPHS[1]}</p></div>"
+
+
+def last(structure: str, after: str = "") -> str:
+    return f"<main><div><p>{PARAGRAPHS[0]}</p>{structure}</div>{after}</main>"
+
+
+# ---------------------------------------------------------------------- structures
+SPLIT = {
+    "code of lines": "<pre><div>first one</div><div>second one</div></pre>",
+    "code with numbers": '<table class="highlighttable"><tr><td><pre>first one</pre></td><td><pre>second one</pre></td>'
+    "</tr></table>",
+    "box of code": '<div data-lang="sh"><code>first one</code><br><br><code>second one</code></div>',
+    "nested list": "<ul><li>first one<ul><li>second one</li></ul></li></ul>",
+    "paragraphs in items": "<ol><li><p>first one</p></li><li><p>second one</p></li></ol>",
+    "code in an item": "<ol><li>first one<pre>second one</pre></li></ol>",
+    "definitions": "<dl><dt>first one</dt><dd>second one</dd></dl>",
+    "table": "<table><tr><th><p>first one</p><p>second one</p></th><th>third</th></tr>"
+    "<tr><td>4</td><td>5</td></tr></table>",
+    "call-out": '<div class="admonition note"><p class="admonition-title">first one</p><p>second one</p></div>',
+    "figure": "<figure><p>first one</p><figcaption>second one</figcaption></figure>",
+    "folded": "<details><summary>first one</summary><p>second one</p></details>",
+    "quotation": "<blockquote><p>first one</p><p>second one</p></blockquote>",
+}
+
+
+@pytest.mark.parametrize("structure", SPLIT.values(), ids=SPLIT)
+def test_a_structure_in_running_text_becomes_main_as_a_whole(structure: str) -> None:
+    found = labelled(between(structure), {"first one": 0.45, "second one": 0.55}, {"second one"})
+    assert {"first one", "second one"} <= set(found)
+
+
+@pytest.mark.parametrize("structure", SPLIT.values(), ids=SPLIT)
+def test_a_structure_elsewhere_gets_its_majority_label(structure: str) -> None:
+    body = f"<div>{structure}</div><div><p>{PARAGRAPHS[0]}</p></div>"
+    other = {"third": 0.1, "4": 0.1, "5": 0.1}
+
+    assert labelled(body, {"first one": 0.1, "second one": 0.1, **other}, {"first one"}) == []
+    assert {"first one", "second one"} <= set(
+        labelled(body, {"first one": 0.9, "second one": 0.8, **other}, {"second one"})
+    )
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        "<ul><li><div>Jo, 12 posts</div><p>A post of many words that the model is sure of.</p></li></ul>",
+        "<ul><li><h3>Jo, 12 posts</h3><p>A post of many words that the model is sure of.</p></li></ul>",
+        "<table><tr><td>Jo, 12 posts<td>A post of many words that the model is sure of.<tr><td><p>.<td><hr></table>",
+        '<ul><li><a href="/a">Jo, 12 posts</a><p><a href="/b">A post of many words that the model is sure of.</a></ul>',
+    ],
+    ids=["thread", "cards", "table", "links"],
+)
+def test_layout_is_labelled_block_by_block(layout: str) -> None:
+    post = "A post of many words that the model is sure of."
+    assert labelled(between(layout), {"Jo, 12 posts": 0.25, post: 0.9}, {post}) == [post]
+
+
+LINKS = "<ul><li><p><a href='/a'>first one</a></p><li><p><a href='/b'>second one</a></p></ul>"
+
+
+@pytest.mark.parametrize(
+    ("before", "least"),
+    [("<p>Two tools help with this:</p>", 0.2), ("<p>两个工具：</p>", 0.2), ("<h2>Tools</h2>", 0.35)],
+)
+def test_a_list_of_links_that_the_text_leads_up_to_is_part_of_it(before: str, least: float) -> None:
+    text = re.sub("<.*?>", "", before)
+    body = between(before + LINKS)
+    assert labelled(body, {text: 0.9, "first one": least + 0.05, "second one": least + 0.02}, {text})[1:3] == [
+        "first one",
+        "second one",
+    ]
+    assert labelled(body, {text: 0.9, "first one": least - 0.05, "second one": least - 0.02}, {text}) == [text]
+    assert labelled(last(before + LINKS), {text: 0.9, "first one": 0.45, "second one": 0.4}, {text})[-1] == text
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "<p>A paragraph about the day before.</p>",
+        "<p>Read more:</p>",
+        "<h3>Related stories</h3>",
+        "<p>Lesen Sie auch:</p>",
+    ],
+)
+def test_links_to_other_pages_within_a_text_are_labelled_one_by_one(before: str) -> None:
+    text = re.sub("<.*?>", "", before)
+    chances = {text: 0.9, "first one": 0.6, "second one": 0.4}
+    assert labelled(between(before + LINKS), chances, {text, "first one"}) == [text, "first one"]
+
+
+def test_an_unlikely_structure_in_running_text_stays_out() -> None:
+    assert labelled(between(SPLIT["nested list"]), {"first one": 0.1, "second one": 0.2}, set()) == []
+
+
+def test_hidden_blocks_do_not_become_main() -> None:
+    code = "<pre><div>shown</div><div hidden>hidden twin</div></pre>"
+    assert labelled(between(code), {"shown": 0.5, "hidden twin": 0.5}, {"shown"}) == ["shown"]
+
+
+def test_the_label_of_a_box_of_code_does_not_vote() -> None:
+    box = '<div class="highlight"><button>Copy this code to the clipboard</button><pre>x = 1</pre></div>'
+    chances = {"Copy this code to the clipboard": 0.1, "x = 1": 0.4}
+    assert labelled(between(box), chances, set()) == ["x = 1"]
+
+
+@pytest.mark.parametrize(
+    "closing",
+    [
+        "<pre>first one</pre>",
+        '<div class="admonition tip"><p>first one</p></div>',
+        "<blockquote>first one</blockquote>",
+        "<ul><li>first one</ul>",
+        "<h2>See also</h2><ul><li><a href='/a'>first one</a></ul>",
+        "<h2>参考资料</h2><ul><li><a href='/a'>first one</a></ul>",
+    ],
+)
+def test_structures_that_end_a_text_stay_with_it(closing: str) -> None:
+    assert "first one" in labelled(last(closing), {"first one": 0.35}, set())
+
+
+@pytest.mark.parametrize(
+    "closing",
+    [
+        "<figure><figcaption>first one</figcaption></figure>",
+        "<ul class='post-copyright'><li>first one</ul>",
+        "<h2>Related articles</h2><ul><li><a href='/a'>first one</a></ul>",
+        "<div class='author'>first one</div>",
+    ],
+)
+def test_common_endings_of_pages_do_not_stay(closing: str) -> None:
+    assert "first one" not in labelled(last(closing), {"first one": 0.35}, set())
+
+
+# ---------------------------------------------------------------------- blocks of one shape
+def _reviews(n: int) -> str:
+    products = "".join(f"<div class='product'><p class='pros'>Pros {i}</p></div>" for i in range(n))
+    return f"<div><p>{PARAGRAPHS[0]}</p>{products}<p>{PARAGRAPHS[1]}</p></div>"
+
+
+def test_a_likely_block_follows_those_of_its_shape() -> None:
+    assert labelled(_reviews(4), {"Pros 2": 0.45}, set(), "alike") == ["Pros 0", "Pros 1", "Pros 2", "Pros 3"]
+
+
+def test_an_unlikely_block_does_not() -> None:
+    assert labelled(_reviews(4), {"Pros 2": 0.2}, set(), "alike") == ["Pros 0", "Pros 1", "Pros 3"]
+
+
+def test_the_last_card_of_a_listing_follows_the_others() -> None:
+    """Each card has its own element, and nothing after the last one is main."""
+    cards = "".join(f"<li><div class=card><h3>Title {i}</h3><p>Text {i}</p></div></li>" for i in range(4))
+    texts = [f"{what} {i}" for i in range(4) for what in ("Title", "Text")]
+    assert labelled(f"<ul>{cards}</ul>", {"Title 3": 0.35, "Text 3": 0.45}, set(), "alike") == texts
+
+
+@pytest.mark.parametrize(
+    ("heading", "probability", "kept"),
+    [
+        ("<h2>The pier</h2>", 0.6, True),
+        ("<div><h2><span>The pier</span></h2></div>", 0.6, True),
+        ("<h2>The pier</h2>", 0.4, False),
+        ("<h2><a href=/pier>The pier</a></h2>", 0.6, False),
+        ("<div><p>Read on</p><h2>The pier</h2></div>", 0.6, False),  # heads something else
+        ("<p>The pier</p>", 0.6, False),
+    ],
+)
+def test_a_heading_follows_the_text_that_it_heads(heading: str, probability: float, kept: bool) -> None:
+    found = labelled(between(heading), {"The pier": probability, "Read on": 0.1}, set(), "headings")
+
+    assert found == (["The pier"] if kept else [])
+
+
+def test_few_of_a_shape_decide_nothing() -> None:
+    assert labelled(_reviews(3), {"Pros 1": 0.45}, set(), "alike") == ["Pros 0", "Pros 2"]
+
+
+# ---------------------------------------------------------------------- footnotes
+def _with_note(mark: str) -> str:
+    return (
+        f"<p>{PARAGRAPHS[0]}</p><p>{mark} A text<sup><a href='#fn1' id='fnref1'>1</a></sup> with a mark.</p>"
+        "<section class='footnotes'><ol><li id='fn1'><p>The note. <a href='#fnref1'>↩</a></p></li></ol></section>"
+    )
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_footnote_goes_with_its_mark(kept: bool) -> None:
+    marked, note = "Marked. A text1 with a mark.", "The note. ↩"
+    found = labelled(_with_note("Marked."), {marked: 0.5, note: 0.4}, {marked} if kept else {note}, "notes")
+    assert found == ([marked, note] if kept else [])
+
+
+def test_an_unlikely_footnote_stays_out() -> None:
+    marked, note = "Marked. A text1 with a mark.", "The note. ↩"
+    assert labelled(_with_note("Marked."), {marked: 0.5, note: 0.05}, {marked}, "notes") == [marked]
+
+
+# ---------------------------------------------------------------------- with the bundled model
+@pytest.fixture(scope="module")
+def extractor() -> Iterator[Extractor]:
+    one = Extractor(Config(fallback="none"))
+    yield one
+    one.close()
+
+
+NOUNS = "warp reed loom shuttle beam heddle treadle weft yarn bobbin spindle selvedge".split()
+
+
+@st.composite
+def written(draw: st.DrawFn) -> tuple[str, list[str]]:
+    """A structure as generators write it, and its words, which are all distinct."""
+    words: list[str] = []
+
+    def line() -> str:
+        n = draw(st.integers(2, 7))
+        texts = [f"{draw(st.sampled_from(NOUNS))}{len(words) + k}x" for k in range(n)]
+        words.extend(texts)
+        return " ".join(texts)
+
+    def items() -> str:
+        inner = ["{}", "<p>{}</p>", "{}<pre><code>{}</code></pre>", "{}<ul><li>{}</li></ul>", "<p>{}</p><p>{}</p>"]
+        made = [draw(st.sampled_from(inner)) for _ in range(draw(st.integers(2, 5)))]
+        return "".join(f"<li>{one.format(*(line() for _ in range(one.count('{}'))))}</li>" for one in made)
+
+    kind = draw(st.sampled_from(["ul", "ol", "dl", "pre", "lines", "table", "note", "quote", "numbers"]))
+    if kind in ("ul", "ol"):
+        return f"<{kind}>{items()}</{kind}>", words
+    some = range(draw(st.integers(2, 5)))
+    html = {
+        "dl": lambda: f"<dl>{''.join(f'<dt>{line()}</dt><dd>{line()}</dd>' for _ in some)}</dl>",
+        "pre": lambda: "<pre><code>" + "\n".join(line() for _ in some) + "</code></pre>",
+        "lines": lambda: "<pre><code>" + "".join(f"<div>{line()}</div>" for _ in some) + "</code></pre>",
+        "table": lambda: (
+            f"<table><thead><tr><th>{line()}</th><th>{line()}</th></tr></thead><tbody>"
+            + "".join(f"<tr><td>{line()}</td><td><ul><li>{line()}</ul></td></tr>" for _ in some)
+            + "</tbody></table>"
+        ),
+        "note": lambda: f'<div class="admonition note"><p class="admonition-title">Note</p><p>{line()}</p></div>',
+        "quote": lambda: f"<blockquote>{''.join(f'<p>{line()}</p>' for _ in some)}</blockquote>",
+        "numbers": lambda: (
+            '<table class="highlighttable"><tr><td class="linenos"><pre>1\n2</pre></td>'
+            f'<td class="code"><div class="highlight"><pre>{line()}\n{line()}</pre></div></td></tr></table>'
+        ),
+    }
+    return html[kind](), words
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(written(), st.integers(1, 3))
+def test_a_structure_between_paragraphs_survives_whole(
+    extractor: Extractor, structure: tuple[str, list[str]], place: int
+) -> None:
+    html, words = structure
+    paragraphs = [f"<p>{text}</p>" for text in PARAGRAPHS]
+    paragraphs.insert(place, html)
+    menu = "<nav><ul><li><a href='/'>Home</a></li><li><a href='/b'>Boats</a></li></ul></nav>"
+    body = f"{menu}<article><h1>The ferry</h1>{''.join(paragraphs)}</article><footer>© 2026 The harbour</footer>"
+    document = f"<html><head><title>The ferry</title></head><body>{body}</body></html>"
+
+    (found,) = extractor.extract([document])
+
+    assert [word for word in words if word not in (found.text or "")] == []
+
+
+_TOKENS = st.sampled_from([*_CALLOUTS, *(name.upper() for name in ALERTS), *ALERTS, "callout-tip", "fade", "card", ""])
+
+
+@given(st.lists(_TOKENS, max_size=4), st.sampled_from([" ", "\n", "\u00a0", "-"]))
+def test_call_outs_have_one_of_the_names_that_are_searched(tokens: list[str], between: str) -> None:
+    name = between.join(tokens)
+    assert callout_names.search(f"\n{name}") or not has_callout_class(name)

@@ -1,0 +1,129 @@
+"""Intact prepared folders can be loaded. For other folders, the error says what to do."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.engines.qwen3.folder import TUNING, load_prepared
+from tests.engines.qwen3.fakes import PREPARED
+
+Manifest = dict[str, Any]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of a prepared folder that tests may damage."""
+    return Path(shutil.copytree(PREPARED, tmp_path / "prepared"))
+
+
+def change(folder: Path, edit: Callable[[Manifest], Any]) -> None:
+    path = folder / "manifest.json"
+    values = json.loads(path.read_text(encoding="utf-8"))
+    edit(values)
+    path.write_text(json.dumps(values), encoding="utf-8")
+
+
+def test_the_folder_of_these_tests() -> None:
+    """It can be loaded, is small, and needs no PyTorch."""
+    prepared = load_prepared(PREPARED)
+
+    assert (prepared.layers, prepared.context) == (2, 4096)
+    assert prepared.token_bytes == 2 * 2 * 2 * 16 * 4
+    assert sum(path.stat().st_size for path in PREPARED.rglob("*") if path.is_file()) < 1_000_000
+
+
+def test_tuning_is_in_the_manifest(folder: Path) -> None:
+    """Each key may be missing, or be changed by hand."""
+    change(folder, lambda m: [m.pop(name) for name in TUNING])
+    assert {name: getattr(load_prepared(folder), name) for name in TUNING} == TUNING
+
+    tuned = {"window_tokens": 1_000, "threads": 2, "sdpa_kernel": 8, "truncate_chars": 64, "context": 2_000}
+    change(folder, lambda m: m.update(tuned))
+    prepared = load_prepared(folder)
+    assert {name: getattr(prepared, name) for name in tuned} == tuned
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"manifest\.json is missing; make one with 'scrapy-dripper export MODEL .*'"):
+        load_prepared(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("edit", "problem"),
+    [
+        (lambda m: m.update(format="other"), r"is of format \('other', 1\)"),
+        (lambda m: m.update(version=2), "this version reads"),
+        (lambda m: m.pop("layers"), r"KeyError: 'layers'"),
+        (lambda m: m.update(layers=0), "layers must be a whole number from 1 to 1,000"),
+        (lambda m: m.update(kv_heads="2"), "kv_heads must be a whole number"),
+        (lambda m: m.update(context=True), "context must be a whole number"),
+        (lambda m: m.update(device="tpu"), "device must be one of cuda, cpu"),
+        (lambda m: m.update(prompt="no place"), r"\{html\} exactly once"),
+        (lambda m: m.update(prompt=7), r"\{html\} exactly once"),
+        (lambda m: m.update(truncate_chars=0), r"truncate_chars must be null or a whole number from 1 .*\(got 0\)"),
+        (lambda m: m.update(window_tokens="auto"), r"window_tokens must be null or .* from 256 .*\(got 'auto'\)"),
+        (lambda m: m.update(window_tokens=255), "window_tokens must be null or a whole number from 256"),
+        (lambda m: m.update(threads=0), "threads must be a whole number from 1"),
+        (lambda m: m.update(threads=None), "threads must be a whole number from 1"),
+        (lambda m: m.update(sdpa_kernel=-1), "sdpa_kernel must be null or a whole number from 0"),
+        (lambda m: m.update(labels=[1, 2]), "labels must be an object"),
+        (lambda m: m.update(labels={"main": 5, "other": 6}), "its tokenizer writes them"),
+        (lambda m: m.update(answer="yaml"), "Unknown answer format 'yaml'"),
+        (lambda m: m["files"].pop("tokenizer.json"), r"lists no tokenizer\.json"),
+        (lambda m: m["files"].update({"../secret": "0"}), "not a regular file of the folder"),
+        (lambda m: m["files"].update({"/etc/hostname": "0"}), "not a regular file of the folder"),
+        (lambda m: m["files"].update({"..": "0"}), "not a regular file of the folder"),
+        (lambda m: m["files"].update({"more.bin": "0"}), r"Cannot read .*more\.bin"),
+        (lambda m: m["files"].update({"model.onnx": "0"}), "SHA-256"),
+    ],
+)
+def test_a_wrong_manifest(folder: Path, edit: Callable[[Manifest], Any], problem: str) -> None:
+    change(folder, edit)
+
+    with pytest.raises(ModelError, match=problem) as raised:
+        load_prepared(folder)
+    assert "export" in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '"x"', "null"])
+def test_an_invalid_manifest(folder: Path, text: str) -> None:
+    (folder / "manifest.json").write_text(text, encoding="utf-8")
+
+    with pytest.raises(ModelError, match="is damaged"):
+        load_prepared(folder)
+
+
+def test_a_file_that_was_changed(folder: Path) -> None:
+    with (folder / "model.onnx").open("ab") as file:
+        file.write(b"x")
+
+    with pytest.raises(ModelError, match=r"model\.onnx is damaged: its SHA-256"):
+        load_prepared(folder)
+
+
+def test_an_invalid_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").write_text("{}", encoding="utf-8")
+    change(folder, lambda m: m["files"].update({"tokenizer.json": hashlib.sha256(b"{}").hexdigest()}))
+
+    with pytest.raises(ModelError, match=r"tokenizer\.json cannot be read"):
+        load_prepared(folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="needs symbolic links")
+def test_a_link_out_of_the_folder(folder: Path, tmp_path: Path) -> None:
+    """A folder from elsewhere cannot make the engine read other files, whatever the hashes."""
+    outside = tmp_path / "outside.onnx"
+    (folder / "model.onnx").rename(outside)
+    (folder / "model.onnx").symlink_to(outside)
+
+    with pytest.raises(ModelError, match="not a regular file of the folder"):
+        load_prepared(folder)

@@ -1,0 +1,147 @@
+"""Simplified HTML for language models."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import html
+
+from scrapy_dripper.engines.qwen3.profile import PROFILES
+from scrapy_dripper.engines.qwen3.simplify import simplify
+from scrapy_dripper.page.page import Page
+from tests.html_strategies import documents
+
+CASES = json.loads(Path(__file__).with_name("v1_0_cases.json").read_text(encoding="utf-8"))
+SPACED = re.compile(r"\s")
+
+
+def page(document: str, profile: str) -> Page:
+    rules = PROFILES[profile]
+    return rules.cut(rules.parse(document), "")
+
+
+def v1(body: str, truncate_chars: int | None = 200) -> list[str]:
+    return simplify(page(f"<html><body>{body}</body></html>", "v1.0"), truncate_chars)
+
+
+def native(body: str, truncate_chars: int | None = 200) -> list[str]:
+    return simplify(page(f"<html><body>{body}</body></html>", "native"), truncate_chars)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["rule"])
+def test_rule_of_the_published_weights(case: dict[str, str | list[str]]) -> None:
+    """There is an example for each rule of the profile v1.0."""
+    document = f"<html><body class='{case.get('body_class', '')}'>{case['body']}</body></html>"
+
+    assert simplify(page(document, "v1.0")) == case["simplified"]
+
+
+@pytest.mark.parametrize(
+    ("body", "chars", "expected"),
+    [
+        ("<p>abcdef</p>", 3, '<p _item_id="1">abc...</p>'),
+        ("<p>abc</p>", 3, '<p _item_id="1">abc</p>'),
+        ("<p>abcdef</p>", None, '<p _item_id="1">abcdef</p>'),
+        ("<p>abcdef</p>", 0, '<p _item_id="1">abcdef</p>'),
+        # Each element has its own count; the tails of its children belong to the element.
+        ("<p>abcdef<b>ghijkl</b>mno</p>", 3, '<p _item_id="1">abc...<b>ghi...</b></p>'),
+        ("<p>ab<b>ghijkl</b>mno<i>x</i>p</p>", 3, '<p _item_id="1">ab<b>ghi...</b>m...<i>x</i></p>'),
+        # A text that fits exactly is not marked, and what follows is gone.
+        ("<p>abc<b>g</b>mno</p>", 3, '<p _item_id="1">abc<b>g</b></p>'),
+        # White space counts within a text, not by itself.
+        ("<p>a     b</p>", 3, '<p _item_id="1">a ...</p>'),
+        ("<p>ab<b>g</b>     <i>h</i>cd</p>", 3, '<p _item_id="1">ab<b>g</b> <i>h</i>c...</p>'),
+        (
+            "<ul><li>abcd<li>b<li>c<li>efgh</ul>",
+            2,
+            '<ul _item_id="1"><li>ab...</li><span>...</span><li>ef...</li></ul>',
+        ),
+        ("<table><tr><th>abcd</th><td>efgh</td></table>", 2, '<tr _item_id="1"><th>ab...</th><td>ef...</td></tr>'),
+    ],
+)
+def test_truncation_counts_by_element(body: str, chars: int | None, expected: str) -> None:
+    """The limit applies to the text directly in each element, even in tables and lists."""
+    assert v1(body, chars) == [expected]
+
+
+def test_truncation_does_not_move_numbers() -> None:
+    """Truncation of texts does not change the blocks."""
+    body = "<p>abcdef</p><p><img src=x></p><div>lead<p>x</p></div>"
+
+    assert [block.count("_item_id") for block in v1(body, 1)] == [1] * 4
+    assert [re.findall(r'_item_id="\d"', block) for block in v1(body, 1)] == [
+        re.findall(r'_item_id="\d"', block) for block in v1(body, None)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("<p>one</p><h2>two</h2>", ['<p _item_id="1">one</p>', '<h2 _item_id="2">two</h2>']),
+        ("<nav class='top'>Home</nav>", ['<nav class="top" _item_id="1">Home</nav>']),
+        ("<li class='a b' id='c' style='d'>x</li>", ['<li class="a b" id="c" _item_id="1">x</li>']),
+        ("<p>see <a href=/>this</a> and that</p>", ['<p _item_id="1">see this and that</p>']),
+        ("<div><a href=/>Home</a> <a href=/>News</a></div>", ['<div _item_id="1"><a>Home News</a></div>']),
+        ("bare text", ['<div _item_id="1">bare text</div>']),
+        ("<p>1 &lt; 2</p>", ['<p _item_id="1">1 &lt; 2</p>']),
+        ("<pre>a\n  b</pre>", ['<pre _item_id="1">a b</pre>']),
+        (f"<p class='{'wide ' * 20}'>x</p>", [f'<p class="{("wide " * 8).strip()}" _item_id="1">x</p>']),
+        (f"<p id='{'w' * 99}'>x</p>", [f'<p id="{"w" * 40}" _item_id="1">x</p>']),
+        ("<p>abcdefghijkl</p>", ['<p _item_id="1">abcdefghij...</p>']),
+    ],
+)
+def test_native_blocks_are_short(body: str, expected: list[str]) -> None:
+    """Each block is one element with shortened class, id and text, and with a link around text that is mostly links."""
+    assert native(body, 10 if "abcdef" in body else 200) == expected
+
+
+@pytest.mark.parametrize("profile", list(PROFILES))
+@given(document=documents(), chars=st.sampled_from([None, 1, 5, 200]))
+def test_property_numbers_run_from_one(profile: str, document: str, chars: int | None) -> None:
+    """For any HTML, the outermost elements of the n blocks are numbered from 1 to n."""
+    blocks = simplify(page(document, profile), chars)
+
+    numbers = [re.match(r'<[^<]*? _item_id="(\d+)"', block) for block in blocks]
+    assert [number and int(number[1]) for number in numbers] == list(range(1, len(blocks) + 1))
+    assert all(block.count("_item_id") == 1 for block in blocks)
+
+
+@pytest.mark.parametrize("profile", list(PROFILES))
+@given(document=documents())
+def test_property_every_block_shows_something(profile: str, document: str) -> None:
+    """Every block has text or an image."""
+    for block in simplify(page(document, profile)):
+        shown = html.fragment_fromstring(block, create_parent=True)
+        text = shown.text_content()
+        assert text.strip() or shown.xpath(".//img[@src]") or "<xmp" in block, block
+
+
+@pytest.mark.parametrize("profile", ["v1.0"])
+@given(document=documents())
+def test_property_without_truncation_nothing_is_cut(profile: str, document: str) -> None:
+    """A limit that no text reaches changes nothing."""
+    found = page(document, profile)
+
+    assert simplify(found, None) == simplify(found, 10**6)
+
+
+@pytest.mark.parametrize("simplified", [v1, native])
+def test_a_tag_that_no_tree_can_be_given(simplified: Callable[[str], list[str]]) -> None:
+    """A missing space can make a quotation mark part of a tag name. The text is kept."""
+    (block,) = simplified('<p"x>some text</p"x>')
+    assert "some text" in block
+    assert '"x' not in block
+
+
+@pytest.mark.parametrize("profile", list(PROFILES))
+def test_page_of_first_blocks_keeps_their_numbers(profile: str) -> None:
+    """The first blocks of a page have the same simplified HTML as in the whole page."""
+    found = page("<body><p>a</p><ul><li>b<li>c<li>d</ul><p>e</p>", profile)
+
+    assert simplify(found.first_blocks(2)) == simplify(found)[:2]
