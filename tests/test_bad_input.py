@@ -235,7 +235,7 @@ def huge() -> bytes:
 def test_20_megabytes() -> None:
     """A page over ``DRIPPER_LIMITS["bytes"]`` goes to the fallback, which gets its beginning; the result says so."""
     assert len(huge()) > 18_000_000
-    result = extract_or_kill(huge)
+    result = extract_or_kill(huge, limits={"bytes": 2_000_000})
     assert (result.fallback_reason, result.source) == (FallbackReason.OVERSIZE, "fallback:trafilatura")
     assert result.truncated
     assert result.text is not None

@@ -18,7 +18,7 @@ from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import Page, read
 from tests.html_strategies import documents
 
-BATCHES = int(os.environ.get("BATCHES", "150"))
+BATCHES = int(os.environ.get("BATCHES", "40"))
 """Number of random batches. Twenty thousand take about ten minutes."""
 EXAMPLES = Path(__file__).parents[2] / "example_project" / "example" / "website" / "pages"
 

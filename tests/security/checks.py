@@ -59,8 +59,9 @@ def elements(html: str) -> list[tuple[str, dict[str, str]]]:
         if isinstance(node.tag, str)
     ]
     try:
-        from resiliparse.parse.html import HTMLTree
+        from resiliparse.parse.html import HTMLTree, NodeType
     except ImportError:
         return found
-    nodes = HTMLTree.parse(html).document.query_selector_all("*")
-    return found + [(node.tag.lower(), {name.lower(): node[name] or "" for name in node.attrs}) for node in nodes]
+    # Not by a selector: each element of its answer is searched for from the start of the document.
+    nodes = [node for node in HTMLTree.parse(html).document if node.type == NodeType.ELEMENT]
+    return found + [(node.tag.lower(), {name.lower(): node[name] or "" for name in node.attrs or ()}) for node in nodes]

@@ -58,7 +58,7 @@ def override(config: Config, values: Any) -> Config:
 
 
 def test_no_other_key_is_taken() -> None:
-    for name in (*FORBIDDEN, "__class__", "override", "__post_init__", "DRIPPER_FALLBACK", "", 3, None):
+    for name in (*FORBIDDEN, "__class__", "overridden", "__post_init__", "DRIPPER_FALLBACK", "", 3, None):
         values: dict[Any, str] = {name: "x"}
         with pytest.raises(ConfigError, match="takes the keys"):
             override(Config(), values)

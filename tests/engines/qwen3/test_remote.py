@@ -74,7 +74,7 @@ def test_only_tokens_are_passed_on(config: Config) -> None:
 
     engine = load_remote(replace(config, cascade=None), ask)
     short = [PROFILES["native"].cut(document_fromstring(f"<body>{'<p>some words' * n}"), "") for n in (1, 3)]
-    long = PROFILES["native"].cut(document_fromstring(f"<body>{'<p>some words' * 2000}"), "")
+    long = PROFILES["native"].cut(document_fromstring(f"<body>{'<p>some words' * 400}"), "")
     found = engine.label([*short, long, replace(long, oversize="window")])
     engine.close()
 
