@@ -20,12 +20,12 @@ from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import PageError
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.workshop.annotation.pages import declared_url
 from scrapy_dripper.workshop.cli.corpus_inputs import InputPage, PageInputs
 from scrapy_dripper.workshop.dataset.pages import host_of
 from scrapy_dripper.workshop.dataset.tables import aligned
 
 if TYPE_CHECKING:
-    from lxml.html import HtmlElement
     from scipy.sparse import csr_matrix
 
 LIST = "sample.jsonl"
@@ -142,16 +142,7 @@ def _layout(page: InputPage) -> tuple[str, csr_matrix] | None:
         root = parse(html)
     except PageError:
         return None
-    return host_of(document.url or _canonical(root)) or str(Path(page.name).parent), layout(root)
-
-
-def _canonical(root: HtmlElement) -> str:
-    """Return the URL that a page declares as its own, or an empty string."""
-    for link in root.iter("link"):
-        if link.get("rel", "").lower() == "canonical":
-            return str(link.get("href", ""))
-    found = (meta.get("content", "") for meta in root.iter("meta") if meta.get("property", "").lower() == "og:url")
-    return str(next(found, ""))
+    return host_of(document.url or declared_url(root)) or str(Path(page.name).parent), layout(root)
 
 
 def _described(
