@@ -43,6 +43,7 @@ MOST_CHARS = 300
 MOST_INSIDE = 16
 """Maximum number of elements to search in a heading."""
 _AROUND = frozenset({"section", "article", "div", "header", "hgroup"})
+"""Elements that a heading can open, so that their id is that of the heading."""
 
 
 def anchor_of(heading: etree._Element) -> str:

@@ -45,7 +45,10 @@ LONGEST_TITLE = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tabs:
-    """The panels of a page by their elements, and the lists of tabs that only repeat the titles of panels."""
+    """The panels of a page by their elements, and the lists of tabs that only repeat the titles of panels.
+
+    A browser shows one panel, with its tab as its title. In a text, every panel begins with its title.
+    """
 
     titles: dict[etree._Element, str] = field(default_factory=dict)
     lists: set[etree._Element] = field(default_factory=set)
