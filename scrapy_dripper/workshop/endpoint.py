@@ -45,7 +45,7 @@ class AnswerError(ValueError):
     """The answer of a model, or of a person, is invalid. The message says what was expected and what came."""
 
 
-class Answer(NamedTuple):
+class ModelAnswer(NamedTuple):
     """The answer of a model, and the number of tokens."""
 
     text: str
@@ -108,20 +108,20 @@ class Endpoint:
         """Return the text of :meth:`ask`."""
         return self.ask(messages).text
 
-    def ask(self, messages: Sequence[dict[str, str]]) -> Answer:
+    def ask(self, messages: Sequence[dict[str, str]]) -> ModelAnswer:
         """Return the model's answer. Raise :exc:`EndpointError` if there is none, and :exc:`AnswerError` if it was cut
         off."""
         body = json.dumps({"model": self.model, "messages": messages, "temperature": 0}).encode()
         for attempt in range(1, ATTEMPTS + 1):
             answer = self._try(body)
-            if isinstance(answer, Answer):
+            if isinstance(answer, ModelAnswer):
                 return answer
             if attempt < ATTEMPTS:
                 wait = self.backoff * 2 ** (attempt - 1) * random.uniform(1, 1.5)
                 time.sleep(min(_LONGEST_WAIT, max(wait, answer.wait)))
         raise EndpointError(f"{answer}, {ATTEMPTS} times")
 
-    def _try(self, body: bytes) -> Answer | _RetryError:
+    def _try(self, body: bytes) -> ModelAnswer | _RetryError:
         try:
             return self._content(self._post(body), len(body))
         except _RetryError as error:
@@ -172,7 +172,7 @@ class Endpoint:
             return _RetryError(said, _seconds(error.headers.get("Retry-After")))
         return EndpointError(said, refused=error.code in _REFUSED)
 
-    def _content(self, data: bytes, asked: int) -> Answer:
+    def _content(self, data: bytes, asked: int) -> ModelAnswer:
         """Return the answer in a response. ``asked`` is the length of the request, in characters."""
         try:
             response = json.loads(data)
@@ -190,7 +190,7 @@ class Endpoint:
         usage = response.get("usage")
         usage = usage if isinstance(usage, dict) else {}
         tokens = _tokens(usage.get("prompt_tokens"), asked), _tokens(usage.get("completion_tokens"), len(content or ""))
-        return Answer(content or "", tokens)
+        return ModelAnswer(content or "", tokens)
 
     def _excerpt(self, text: str) -> str:
         return self.clean(text)[:_EXCERPT]

@@ -20,32 +20,32 @@ SURE = 0.5
 """Default confidence of a model's labels. That of a person's labels is 1."""
 
 
-class ExportError(ValueError):
+class LabelsError(ValueError):
     """The labels do not match the current page."""
 
 
 def main_blocks(record: Record, sheet: Sheet) -> npt.NDArray[np.bool_]:
     """Return which of a page's n blocks are labelled as main, of shape (n,).
 
-    Raise :exc:`ExportError` if the blocks are not those that were labelled. The bytes of the page are not looked at.
+    Raise :exc:`LabelsError` if the blocks are not those that were labelled. The bytes of the page are not looked at.
     """
     if record.profile != PROFILE:
-        raise ExportError(f"labelled in the profile {record.profile!r}, expected {PROFILE!r}; label it again")
+        raise LabelsError(f"labelled in the profile {record.profile!r}, expected {PROFILE!r}; label it again")
     if record.blocks != sheet.blocks:
-        raise ExportError(
+        raise LabelsError(
             f"cut into {record.blocks} blocks when it was labelled, into {sheet.blocks} now; label it again"
         )
     if record.cut != sheet.cut:
-        raise ExportError("its blocks have other texts than when it was labelled; label it again")
+        raise LabelsError("its blocks have other texts than when it was labelled; label it again")
     main = np.zeros(sheet.blocks, dtype=np.bool_)
     main[[i - 1 for i in record.labels]] = True
     return main
 
 
 def write_page(folder: Path, record: Record, sheet: Sheet, sure: float = SURE) -> None:
-    """Write a page and its labels to a folder. Raise :exc:`ExportError` if the labels do not match the blocks."""
+    """Write a page and its labels to a folder. Raise :exc:`LabelsError` if the labels do not match the blocks."""
     if record.sha256 != sheet.sha256:
-        raise ExportError(f"the page has changed since it was labelled: its SHA-256 was {record.sha256[:12]}..., "
+        raise LabelsError(f"the page has changed since it was labelled: its SHA-256 was {record.sha256[:12]}..., "
                           f"now it is {sheet.sha256[:12]}...; label it again")  # fmt: skip
     main = main_blocks(record, sheet)
     data = sheet.utf8()
@@ -54,7 +54,7 @@ def write_page(folder: Path, record: Record, sheet: Sheet, sure: float = SURE) -
     except PageError:
         again = []
     if again != list(sheet.page.blocks.text):
-        raise ExportError("its blocks are not the same when it is written as UTF-8; leave it out")
+        raise LabelsError("its blocks are not the same when it is written as UTF-8; leave it out")
     truth: dict[str, Any] = {
         "url": record.url,
         "file_id": record.id,

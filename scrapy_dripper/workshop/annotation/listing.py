@@ -32,7 +32,7 @@ _JOINERS = "\u200c\u200d"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BlockLine:
     """The line of a block. No field holds line breaks or control characters."""
 
     id: int
@@ -46,7 +46,7 @@ class Line:
     text: str
 
 
-def listing(page: Page) -> list[Line]:
+def listing(page: Page) -> list[BlockLine]:
     """Return one line per block, in document order. Texts over :data:`MAX_CHARS` are shortened in the middle."""
     blocks, tree = page.blocks, page.tree
     seen: dict[str, int] = {}
@@ -57,7 +57,7 @@ def listing(page: Page) -> list[Line]:
         text = one_line(text)
         first = seen.setdefault(text, i + 1)
         lines.append(
-            Line(
+            BlockLine(
                 id=i + 1,
                 path=_path(page, context),
                 flags=tuple(name for flag, name in FLAGS.items() if flags & flag),

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-from scrapy_dripper.workshop.annotation.listing import FLAGS, MAX_CHARS, Line
+from scrapy_dripper.workshop.annotation.listing import FLAGS, MAX_CHARS, BlockLine
 from scrapy_dripper.workshop.annotation.pages import Sheet
 
 RULES = """\
@@ -60,12 +60,12 @@ _AGAIN = "\n\nYour last answer to this could not be used: {error}. Give the whol
 
 def prompt_hash() -> str:
     """Return a hash of 12 hexadecimal digits over the rules, the form of the prompt and the length of texts."""
-    example = Line(1, "div.post>p", ("nav",), 50, 1, "text")
+    example = BlockLine(1, "div.post>p", ("nav",), 50, 1, "text")
     whole = "\0".join((SYSTEM, _FRAME, _AGAIN, _line(example), *FLAGS.values(), str(MAX_CHARS)))
     return hashlib.sha256(whole.encode()).hexdigest()[:12]
 
 
-def question(sheet: Sheet, lines: Sequence[Line]) -> str:
+def question(sheet: Sheet, lines: Sequence[BlockLine]) -> str:
     """Return the question to a model about a page. Each block is on one line, which its text cannot break."""
     head = _json({"url": sheet.url[:500], "title": sheet.title[:500], "blocks": len(lines)})
     return _FRAME.format(head=head, lines="\n".join(map(_line, lines)), n=len(lines))
@@ -78,7 +78,7 @@ def messages(question: str, error: Exception | None = None) -> list[dict[str, st
     return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": question + again}]
 
 
-def _line(line: Line) -> str:
+def _line(line: BlockLine) -> str:
     shown: dict[str, object] = {"id": line.id, "in": line.path}
     if line.flags:
         shown["flags"] = " ".join(line.flags)

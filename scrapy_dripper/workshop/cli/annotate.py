@@ -12,7 +12,7 @@ from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.cli.inputs import Source, find_sources, is_url
 from scrapy_dripper.cli.options import count, key_in, seconds
 from scrapy_dripper.workshop.annotation.answer import read_answer
-from scrapy_dripper.workshop.annotation.export import SURE, ExportError, write_page
+from scrapy_dripper.workshop.annotation.export import SURE, LabelsError, write_page
 from scrapy_dripper.workshop.annotation.listing import listing
 from scrapy_dripper.workshop.annotation.pages import Sheet
 from scrapy_dripper.workshop.annotation.prompt import messages, prompt_hash, question
@@ -184,7 +184,7 @@ def _export(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -> No
         elif record := left.pop(sheet.sha256, None):
             try:
                 write_page(folder, record, sheet, arguments.sure)
-            except ExportError as error:
+            except LabelsError as error:
                 outcomes.fail(sheet.name, str(error))
             else:
                 outcomes.count("exported")

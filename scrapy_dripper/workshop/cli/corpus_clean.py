@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     files = sorted(map(str, source.glob("*.parquet")))
     try:
         lists = {name: _lines(getattr(arguments, name)) for name in ("urls", "words")}
-        rules = cleaning.Rules(tuple(sorted(set(arguments.language))), **lists, safety=arguments.safety)
+        rules = cleaning.CleaningRules(tuple(sorted(set(arguments.language))), **lists, safety=arguments.safety)
         found = cleaning.stages(files, folder, note["options"]["columns"], rules)
     except (ImportError, OSError, ValueError, re.error) as error:
         raise UsageError(str(error)) from None

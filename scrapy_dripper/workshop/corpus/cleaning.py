@@ -46,7 +46,7 @@ HASH = HashConfig(precision=64, hash_fc="sha1")
 
 
 @dataclass(frozen=True)
-class Rules:
+class CleaningRules:
     """The rules for documents to keep. By default, only duplicates and texts of low quality are dropped."""
 
     languages: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Rules:
 
 
 def stages(
-    files: Sequence[str], folder: Path, columns: Iterable[str], rules: Rules
+    files: Sequence[str], folder: Path, columns: Iterable[str], rules: CleaningRules
 ) -> list[tuple[str, int, list[Any]]]:
     """Return the name, number of tasks and steps of each pipeline that cleans the documents of Parquet files, into a
     folder with a file for each of them.

@@ -114,7 +114,7 @@ class ScoreRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class ScoreSummary:
     """Unweighted means over pages. An F1 is therefore not the harmonic mean of precision and recall."""
 
     pages: int
@@ -166,9 +166,9 @@ def score(
     )
 
 
-def summarize(rows: Sequence[ScoreRow]) -> Summary:
+def summarize(rows: Sequence[ScoreRow]) -> ScoreSummary:
     """Return the means over pages, or NaN without pages."""
-    return Summary(
+    return ScoreSummary(
         pages=len(rows),
         word=mean_prf([row.word for row in rows]),
         wcxb=mean_prf([row.wcxb for row in rows]),
@@ -180,7 +180,7 @@ def summarize(rows: Sequence[ScoreRow]) -> Summary:
     )
 
 
-def summaries(rows: Sequence[ScoreRow]) -> dict[str, Summary]:
+def summaries(rows: Sequence[ScoreRow]) -> dict[str, ScoreSummary]:
     """Return the summary of all pages as :data:`ALL`, and those of the page types: first WCXB's in order, then
     others."""
     by_type: dict[str, list[ScoreRow]] = {}
@@ -201,7 +201,7 @@ SUMMARY = {
 """The columns of a summary, with their formats."""
 
 
-def cells_of(summary: Summary) -> list[float]:
+def cells_of(summary: ScoreSummary) -> list[float]:
     """Return the values of a summary in the order of :data:`SUMMARY`."""
     word = summary.word
     scores = [word.f1, word.precision, word.recall, summary.poor, summary.wcxb.f1]

@@ -12,7 +12,7 @@ from scrapy_dripper.extraction import Document
 from scrapy_dripper.output.text import text
 from scrapy_dripper.page import PageError
 from scrapy_dripper.rules import hosts_of
-from scrapy_dripper.workshop.annotation.export import ExportError, main_blocks
+from scrapy_dripper.workshop.annotation.export import LabelsError, main_blocks
 from scrapy_dripper.workshop.annotation.pages import Sheet, sheet
 from scrapy_dripper.workshop.annotation.store import Record
 from scrapy_dripper.workshop.dataset.alignment import align
@@ -53,7 +53,7 @@ def of_record(record: Record, page: Sheet) -> Correction:
     """
     try:
         main = main_blocks(record, page)
-    except ExportError as error:
+    except LabelsError as error:
         raise CorrectionError(str(error)) from None
     document = replace(page.document, url=record.url)
     truth = text(page.page, main)

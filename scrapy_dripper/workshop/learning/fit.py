@@ -28,7 +28,7 @@ _GAIN, _GRADIENT, _RESIDUAL = 1e-9, 1e-5, 1e-4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lesson:
+class SiteLesson:
     """The training data of a corrected page of n blocks."""
 
     places: Places
@@ -40,7 +40,7 @@ class Lesson:
     """The weight of each block, shape (n,). The sum is :data:`PAGE`."""
 
     @classmethod
-    def of(cls, correction: Correction, page: Page, model: Model, vocabulary: Vocabulary) -> Lesson:
+    def of(cls, correction: Correction, page: Page, model: Model, vocabulary: Vocabulary) -> SiteLesson:
         """Return the training data of a page, and add its names to the vocabulary of its site.
 
         Long blocks count more, as in the word F1, but only with the square root of their length.
@@ -57,7 +57,7 @@ class Lesson:
         )
 
 
-def fit(lessons: Sequence[Lesson], vocabulary: Vocabulary) -> Site:
+def fit(lessons: Sequence[SiteLesson], vocabulary: Vocabulary) -> Site:
     """Return the weights that fit the pages of a site. Takes time linear in the size of the pages."""
     places = Places.joined([one.places for one in lessons])
     odds, main, weight = (

@@ -21,7 +21,7 @@ from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import read
 from scrapy_dripper.workshop.dataset.metrics import neutral_prf
 from scrapy_dripper.workshop.learning.corrections import Correction, by_site
-from scrapy_dripper.workshop.learning.fit import Lesson, fit
+from scrapy_dripper.workshop.learning.fit import SiteLesson, fit
 
 FOLDS = 5
 """Default number of folds. A site with fewer pages has one fold for each page."""
@@ -72,7 +72,7 @@ def learn(
     gains: list[Gain] = []
     for name, pages in by_site(corrections).items():
         vocabulary: Vocabulary = {}
-        lessons = [Lesson.of(one, read(one.document, Config()), model, vocabulary) for one in pages]
+        lessons = [SiteLesson.of(one, read(one.document, Config()), model, vocabulary) for one in pages]
         before, after = _f1(pages, model, Learnt({})), [0.0] * len(pages)
         k = min(folds, len(pages))
         for fold in range(k if k > 1 else 0):

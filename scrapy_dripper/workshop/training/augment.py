@@ -235,7 +235,7 @@ def _intro(job: _Job) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class CopyKind:
     """A kind of copy: how to make it, and for which page types."""
 
     change: Callable[[_Job], str | None]
@@ -245,13 +245,13 @@ class Kind:
 
 _WRITTEN = frozenset(("article", "documentation"))
 _ALL = _WRITTEN | {"forum", "product", "service", "collection", "listing", "mixed"}
-KINDS: dict[str, Kind] = {
-    "cards": Kind(_cards_around, _WRITTEN),
-    "next": Kind(_next_articles, frozenset(("article",))),
-    "forums": Kind(_cards_around, frozenset(("forum",))),
-    "listings": Kind(_intro, frozenset(("collection", "listing"))),
-    "names": Kind(_other_names, _ALL),
-    "little": Kind(_little, _WRITTEN | {"service"}),
+KINDS: dict[str, CopyKind] = {
+    "cards": CopyKind(_cards_around, _WRITTEN),
+    "next": CopyKind(_next_articles, frozenset(("article",))),
+    "forums": CopyKind(_cards_around, frozenset(("forum",))),
+    "listings": CopyKind(_intro, frozenset(("collection", "listing"))),
+    "names": CopyKind(_other_names, _ALL),
+    "little": CopyKind(_little, _WRITTEN | {"service"}),
 }
 
 

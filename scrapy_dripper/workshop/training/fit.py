@@ -117,7 +117,7 @@ def calibrate(probabilities: npt.NDArray[np.float64], main: npt.NDArray[np.bool_
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stage:
+class FirstStage:
     """A fitted first stage."""
 
     trees: lightgbm.Booster
@@ -138,7 +138,7 @@ class Stage:
 class Fitted:
     """All the parts of a tagger."""
 
-    stage: Stage
+    stage: FirstStage
     types: lightgbm.Booster
     context: tuple[lightgbm.Booster, ...]
     calibration: Calibration

@@ -18,9 +18,9 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from scrapy_dripper.workshop.training.fit import (
+    FirstStage,
     Fitted,
     Floats,
-    Stage,
     fit_calibration,
     fit_context,
     fit_quality,
@@ -113,7 +113,7 @@ def taught(example: Example, teacher: lightgbm.Booster | None) -> Example:
 
 def _first_stages(
     examples: Mapping[str, Example], splits: Sequence[Split], networks: int, seed: int, jobs: int
-) -> tuple[list[lightgbm.Booster | None], list[Stage]]:
+) -> tuple[list[lightgbm.Booster | None], list[FirstStage]]:
     """Fit the teachers and then the first stages in several processes. Each part of each stage is a separate task.
 
     Without pages with a partial truth, there are no teachers.
@@ -139,7 +139,7 @@ def _first_stages(
             for done in tqdm(as_completed(running), total=len(running), desc="fitting", unit="part"):
                 parts[running[done]] = done.result()
     return [lightgbm.Booster(model_str=teachers[i]) if partial else None for i in range(len(splits))], [
-        Stage(lightgbm.Booster(model_str=parts[i, -1]), tuple(parts[i, j] for j in range(networks)))
+        FirstStage(lightgbm.Booster(model_str=parts[i, -1]), tuple(parts[i, j] for j in range(networks)))
         for i in range(len(splits))
     ]
 

@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_dripper.cli import main
 from scrapy_dripper.workshop import endpoint as endpoint_module
-from scrapy_dripper.workshop.annotation.export import ExportError, write_page
+from scrapy_dripper.workshop.annotation.export import LabelsError, write_page
 from scrapy_dripper.workshop.annotation.pages import Sheet
 from scrapy_dripper.workshop.annotation.store import record_of, task_of
 from scrapy_dripper.workshop.endpoint import Endpoint
@@ -87,7 +87,7 @@ def test_labels_of_another_page_are_refused(tmp_path: Path) -> None:
     """Labels belong to the bytes that were read."""
     before, after = sheet_of(html()), sheet_of(html(extra="<p>Added</p>"))
 
-    with pytest.raises(ExportError, match="the page has changed since it was labelled"):
+    with pytest.raises(LabelsError, match="the page has changed since it was labelled"):
         write_page(tmp_path, record_of(task_of(before, "prompt"), MAIN, "reader"), after)
 
 
@@ -96,6 +96,6 @@ def test_a_page_that_is_another_one_in_utf8_is_left_out(tmp_path: Path, monkeypa
     page = sheet_of(html())
     monkeypatch.setattr(Sheet, "utf8", lambda _: b"")
 
-    with pytest.raises(ExportError, match="its blocks are not the same when it is written as UTF-8"):
+    with pytest.raises(LabelsError, match="its blocks are not the same when it is written as UTF-8"):
         write_page(tmp_path, record_of(task_of(page, "prompt"), MAIN, "reader"), page)
     assert not list(tmp_path.iterdir())

@@ -18,7 +18,7 @@ _ROUGE = {"human_rouge_n": "groundtruth_content", "convert_rouge_n": "convert_ma
 
 
 @dataclass
-class Check:
+class BenchCheck:
     """The result of a comparison."""
 
     scores: int = 0
@@ -32,14 +32,14 @@ class Check:
         return "\n".join([head, *self.differences])
 
 
-def check(path: Path, cut: Cut) -> Check:
+def check(path: Path, cut: Cut) -> BenchCheck:
     """Compute each stored score again.
 
     ``path`` is the ``dataset_with_results.jsonl`` that the toolkit writes. Each line is a page, with ``NAME_content``,
     the text of an extractor, and ``NAME_METRIC_score`` for each metric that applies. Extractors that were scored by
     content lists are left out. Raise :exc:`DataError` if a line is not such a page, or has nothing to compare.
     """
-    found = Check()
+    found = BenchCheck()
     for number, line in read_lines(path):
         try:
             record = json.loads(line)
