@@ -366,11 +366,9 @@ HARD: dict[str, Callable[[int], str]] = {
 
 
 @pytest.mark.parametrize("name", HARD)
-@pytest.mark.parametrize(("fallback", "share"), [("trafilatura", 1), ("html", 10), ("r4", 10)])
+@pytest.mark.parametrize(("fallback", "share"), [("trafilatura", 10), ("html", 10), ("r4", 10)])
 def test_hard_pages(name: str, fallback: str, share: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages that break extractors pass through the same parser as all others. It takes most of the time, so it gets
-    them in full size once.
-    """
+    """Pages that break extractors pass through the same parser as all others."""
     monkeypatch.setattr(recover, "MAX_NODES", recover.MAX_NODES // share)
     result = run(HARD[name](share), fallback=fallback)
     assert result.source == f"fallback:{fallback}"
