@@ -49,7 +49,7 @@ crawl-js: $(VENV)/.installed-playwright  ## Crawl a page that JavaScript writes 
 	  || '$(VENV)/bin/python' -m playwright install chromium
 	@'$(VENV)/bin/python' example_project/crawl.py --js $(ARGS)
 
-corpus-demo: $(VENV_CORPUS)/.installed-corpus  ## Archive the example site, extract and clean the archives, print a report
+corpus-demo: $(VENV_CORPUS)/.installed-corpus  ## Archive the example site, extract and clean the archives
 	@'$(VENV_CORPUS)/bin/python' example_project/corpus.py $(ARGS)
 
 # Tests of crawls often wait, so four at a time keep two cores busy. They start many processes, which should find

@@ -39,10 +39,9 @@ from scrapy_dripper.workshop.dataset.pages import Sample
 from scrapy_dripper.workshop.dataset.sets import SetChoice, load_sets
 from scrapy_dripper.workshop.training import fit, stack
 from scrapy_dripper.workshop.training.augment import KINDS, make_copies
-from scrapy_dripper.workshop.training.calibrate import calibrate
 from scrapy_dripper.workshop.training.crossvalidate import splits
+from scrapy_dripper.workshop.training.fit import calibrate
 from scrapy_dripper.workshop.training.prepare import Example, prepare
-from scrapy_dripper.workshop.training.stack import Split
 
 DATA = Path(__file__).parents[1] / ".cache"
 NETWORKS = 2
@@ -94,23 +93,18 @@ class Lab:
         split, _ = splits([*samples.values(), *copies], examples, folds)
         return examples, split
 
-    def first(self, seed: int, parts: Sequence[int], what: str = "") -> list[Probabilities]:
-        """Return the probabilities of some parts of the first stage for held-out pages: trees (-1) or networks.
-
-        ``what`` limits the pages to learn from: without copies, or those of the first set.
-        """
-        tasks = {
-            (k, part): self.kept / f"{what}{seed}-{k}-{part}.pkl" for part in parts for k in range(len(self.folds))
-        }
+    def first(self, seed: int, parts: Sequence[int]) -> list[Probabilities]:
+        """Return the probabilities of some parts of the first stage for held-out pages: trees (-1) or networks."""
+        tasks = {(k, part): self.kept / f"{seed}-{k}-{part}.pkl" for part in parts for k in range(len(self.folds))}
         missing = {task: path for task, path in tasks.items() if not path.exists()}
         if missing:
             os.environ.setdefault("OMP_NUM_THREADS", "1")
             with ProcessPoolExecutor(self.jobs, get_context("spawn"), _load, (self.store,)) as pool:
                 running = {
-                    pool.submit(stack._fit, self.seen(self.folds[k], what), part, seed, NETWORKS): path
+                    pool.submit(stack._fit, self.folds[k].seen, None, part, seed, NETWORKS): path
                     for (k, part), path in missing.items()
                 }
-                for done in tqdm(as_completed(running), total=len(running), desc=f"fitting {what}", unit="part"):
+                for done in tqdm(as_completed(running), total=len(running), desc="fitting", unit="part"):
                     running[done].write_bytes(pickle.dumps(done.result()))
         found: list[dict[str, npt.NDArray[np.float32]]] = [{} for _ in parts]
         for (k, part), path in tqdm(tasks.items(), desc="predicting", unit="part", leave=False):
@@ -119,16 +113,6 @@ class Lab:
             for name in self.folds[k].held:
                 found[parts.index(part)][name] = answer(self.examples[name])
         return list(found)
-
-    def seen(self, fold: Split, what: str) -> tuple[str, ...]:
-        """Return the ids of the pages to learn from."""
-        if what == "no-copies-":
-            return tuple(name for name in fold.seen if not self.examples[name].copy)
-        if what == "first-set-":
-            part = next(iter(self.samples.values())).part
-            own = {name for name, sample in self.samples.items() if sample.part == part}
-            return tuple(name for name in fold.seen if name.rpartition("+")[0] in own or name in own)
-        return fold.seen
 
     def others(self, k: int) -> list[Example]:
         """Return the held-out pages of all folds but one."""
@@ -244,8 +228,6 @@ def run(lab: Lab, seed: int) -> str:
     nets = {name: np.mean([one[name] for one in networks], axis=0) for name in trees}
     share = fit.NETWORK_SHARE
     first = {name: (1 - share) * trees[name] + share * nets[name] for name in trees}
-    (plain,) = lab.first(seed, [-1], "no-copies-")
-    (narrow,) = lab.first(seed, [-1], "first-set-")
     second, types = lab.second(seed, first, typed=True)
     untyped, _ = lab.second(seed, first, typed=False)
     mixed = {name: fit.CONTEXT_SHARE * second[name] + (1 - fit.CONTEXT_SHARE) * first[name] for name in first}
@@ -258,8 +240,6 @@ def run(lab: Lab, seed: int) -> str:
         "first stage": lab.score(first, types),
         "first stage, trees": lab.score(trees, types),
         "first stage, networks": lab.score(nets, types),
-        "trees, without copies": lab.score(plain, types),
-        "trees, from the first set": lab.score(narrow, types),
     }
     rules = lab.rules(mixed, types)
     named = {

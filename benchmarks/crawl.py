@@ -34,7 +34,6 @@ PEER, POOL = "trafilatura in the callback", "trafilatura, 2 processes"
 VARIANTS = (NOTHING, THREAD, ONE, TWO, PEER, POOL)
 PROCESSES = {THREAD: 0, ONE: 1, TWO: 2}
 POOL_SIZE = 2
-CORES = (2, 4, 8, 16, 32)
 SAMPLING = 0.02
 SETTINGS: dict[str, Any] = {
     "CONCURRENT_REQUESTS": 16,
@@ -232,9 +231,6 @@ def report(results: dict[str, list[dict[str, Any]]], pages: int, arguments: argp
         "pages/s,range,/ trafilatura,/ thread,CPU ms/page,in children,lag p50 ms,lag p95 ms,lag p99 ms,peak MB,lost,"
         "errors,empty"
     )
-    # The system counts the time of children in hundredths of a second, so it may be 0 for a crawl of a few pages.
-    crawl_cpu, worker_cpu = median(TWO, "cpu"), max(1.0, median(TWO, "cpu of children"))
-    curve = [[str(n), str(n - 1), f"{min(1000 / crawl_cpu, (n - 1) * 1000 / worker_cpu):.0f}"] for n in CORES]
     return "\n\n".join(
         [
             heading("crawl.py", ["scrapy-dripper", "scrapy", "twisted", "trafilatura", "onnxruntime"]),
@@ -246,11 +242,6 @@ def report(results: dict[str, list[dict[str, Any]]], pages: int, arguments: argp
             "the memory of all processes, with shared memory counted once.\n"
             f"Fallbacks of the plugin in a crawl, by reason: {reasons}.",
             table(["crawl", *columns.split(",")], rows),
-            "Simulated, not measured: the crawl's process has its own core, with the CPU time per page from above with "
-            "2 workers,\nand each further core has a worker, whose CPU time per page does not depend on their number. "
-            "So pages/s is the\nminimum of one core over the crawl's CPU time per page, and the workers' cores over "
-            "theirs.",
-            table(["cores", "workers", "pages/s"], curve),
         ]
     )
 

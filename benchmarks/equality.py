@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.engines.qwen3.folder import load_prepared
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
-from scrapy_dripper.engines.qwen3.loop import Chunk, Decoded, Model, Task, decode
+from scrapy_dripper.engines.qwen3.loop import CausalModel, Decoded, DecodeTask, TokenChunk, decode
 from scrapy_dripper.engines.qwen3.passes import Passes
 from scrapy_dripper.engines.qwen3.prompt import Prompt
 from scrapy_dripper.engines.qwen3.session import open_session
@@ -22,14 +22,14 @@ THINKING = "mineru_v2"
 ACCURACIES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
 
 
-def naive(model: Model, task: Task, start: int = 0) -> Decoded:
+def naive(model: CausalModel, task: DecodeTask, start: int = 0) -> Decoded:
     """Decode one token at a time, by greedy decoding under a grammar. The draft is not used."""
     answer, n = task.answer, len(task.answer)
     places = set(answer.places.tolist())
     labels, margins = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.float32)
     chunk, position, passes, k = task.prompt[start:], start, 0, 0
     for place in range(len(answer.ids)):
-        logits = model.forward(Chunk(position, chunk, np.array([len(chunk) - 1])))
+        logits = model.forward(TokenChunk(position, chunk, np.array([len(chunk) - 1])))
         position += len(chunk)
         passes += 1
         token = answer.ids[place]
@@ -96,17 +96,17 @@ class Prover:
             proof.smallest = min(proof.smallest, float(np.abs(expected.margins).min()))
             yield proof
 
-    def _begin(self, task: Task, shared: bool) -> int:
+    def _begin(self, task: DecodeTask, shared: bool) -> int:
         return self.passes.begin(len(task) + 1, shared=shared)
 
-    def _task(self, most_blocks: int, shared: bool) -> Task:
+    def _task(self, most_blocks: int, shared: bool) -> DecodeTask:
         n = int(np.exp(self.chance.uniform(0, np.log(most_blocks + 1))))
         answer = self.grammar.answer(n)
         most = min(400, self.context - len(answer.ids) - len(self.prompt.shared))
         page = self.chance.integers(3, self.vocabulary, size=self.chance.integers(5, most))
         prompt: Ids = np.concatenate([self.prompt.shared, page]) if shared else page
-        return Task(prompt, answer, np.zeros(n, dtype=np.bool_), self.grammar.main, self.grammar.other)
+        return DecodeTask(prompt, answer, np.zeros(n, dtype=np.bool_), self.grammar.main, self.grammar.other)
 
-    def _drafted(self, task: Task, labels: npt.NDArray[np.bool_]) -> Task:
+    def _drafted(self, task: DecodeTask, labels: npt.NDArray[np.bool_]) -> DecodeTask:
         wrong = self.chance.random(len(labels)) >= self.chance.choice(ACCURACIES)
-        return Task(task.prompt, task.answer, labels ^ wrong, task.main, task.other)
+        return DecodeTask(task.prompt, task.answer, labels ^ wrong, task.main, task.other)

@@ -32,7 +32,7 @@ from tqdm import tqdm
 
 from scrapy_dripper.engines.qwen3.decoder import Decoder
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
-from scrapy_dripper.engines.qwen3.loop import Chunk, Decoded, Task, decode
+from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, TokenChunk, decode
 from scrapy_dripper.engines.qwen3.passes import Passes
 from scrapy_dripper.engines.qwen3.session import free_cuda_memory
 
@@ -76,7 +76,7 @@ class Way:
         return [self.tasks[i : i + self.batch] for i in range(0, len(self.tasks), self.batch)]
 
 
-def one_by_one(call: Callable[[Task], int]) -> Callable[[Sequence[Task]], int]:
+def one_by_one(call: Callable[[DecodeTask], int]) -> Callable[[Sequence[DecodeTask]], int]:
     """Return a way to decode that takes one page after the other."""
     return lambda tasks: sum(map(call, tasks))
 
@@ -98,7 +98,7 @@ class Bench:
         ]
         self.chance.shuffle(self.tasks)  # type: ignore[arg-type]
 
-    def _task(self, tokens: float, n: int) -> Task:
+    def _task(self, tokens: float, n: int) -> DecodeTask:
         grammar = self.decoder.grammar
         while grammar.length(n) > self.prepared.context // 4:
             n = n * 3 // 4
@@ -106,32 +106,32 @@ class Bench:
         size = int(min(max(tokens, len(self.prefix) + 8), most)) - len(self.prefix)
         page = self.chance.integers(3, min(500, self.prepared.vocab_size), size=size)
         prompt = np.concatenate([self.prefix, page])
-        return Task(prompt, grammar.answer(n), np.zeros(n, dtype=np.bool_), grammar.main, grammar.other)
+        return DecodeTask(prompt, grammar.answer(n), np.zeros(n, dtype=np.bool_), grammar.main, grammar.other)
 
-    def begin(self, task: Task) -> int:
+    def begin(self, task: DecodeTask) -> int:
         """Allocate a cache for a page that is decoded alone, without the shared prefix."""
         return self.passes.begin(len(task) + 1, shared=False)
 
     # ------------------------------------------------------------------ the ways
-    def prefill(self, task: Task) -> int:
+    def prefill(self, task: DecodeTask) -> int:
         """Read a prompt, and nothing else."""
         self.begin(task)
-        self.passes.forward(Chunk(0, task.prompt, np.array([len(task.prompt) - 1])))
+        self.passes.forward(TokenChunk(0, task.prompt, np.array([len(task.prompt) - 1])))
         return 1
 
-    def one_at_a_time(self, task: Task) -> int:
+    def one_at_a_time(self, task: DecodeTask) -> int:
         """(a)"""
         return naive(self.passes, task, self.begin(task)).passes
 
-    def chunked(self, task: Task) -> int:
+    def chunked(self, task: DecodeTask) -> int:
         """(b)"""
         return decode(self.passes, task, self.begin(task), 0).passes
 
-    def drafted(self, task: Task) -> int:
+    def drafted(self, task: DecodeTask) -> int:
         """(c)"""
         return decode(self.passes, task, self.begin(task)).passes
 
-    def whole(self, tasks: Sequence[Task]) -> int:
+    def whole(self, tasks: Sequence[DecodeTask]) -> int:
         """Run the engine's decoder: pages after the shared prefix."""
         passes = 0
         for answer in self.decoder.decode(tasks):
@@ -158,13 +158,13 @@ class Bench:
         for i, task in enumerate(tqdm(self.tasks, desc="labels", unit="page")):
             self.tasks[i] = self._drafted(task, wrong)
 
-    def _drafted(self, task: Task, wrong: float) -> Task:
+    def _drafted(self, task: DecodeTask, wrong: float) -> DecodeTask:
         right = decode(self.passes, task, self.begin(task))
         flip = self.chance.random(len(task.answer)) < wrong
-        return Task(task.prompt, task.answer, right.main ^ flip, task.main, task.other)
+        return DecodeTask(task.prompt, task.answer, right.main ^ flip, task.main, task.other)
 
 
-def generated(checkpoint: Path, tasks: Sequence[Task], device: str) -> Run:
+def generated(checkpoint: Path, tasks: Sequence[DecodeTask], device: str) -> Run:
     """Time transformers' ``generate``, with a logits processor that allows the same tokens as the grammar."""
     import torch
     from transformers import AutoModelForCausalLM, LogitsProcessor, LogitsProcessorList
@@ -173,7 +173,7 @@ def generated(checkpoint: Path, tasks: Sequence[Task], device: str) -> Run:
     model = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=dtype).to(device).eval()
 
     class Forced(LogitsProcessor):
-        def __init__(self, task: Task) -> None:
+        def __init__(self, task: DecodeTask) -> None:
             self.task, self.places = task, set(task.answer.places.tolist())
 
         def __call__(self, input_ids: Any, scores: Any) -> Any:
@@ -183,7 +183,7 @@ def generated(checkpoint: Path, tasks: Sequence[Task], device: str) -> Run:
             masked[:, allowed] = scores[:, allowed]
             return masked
 
-    def one(task: Task) -> int:
+    def one(task: DecodeTask) -> int:
         ids = torch.tensor(task.prompt[None], device=device)
         n = len(task.answer.ids)
         with torch.no_grad():
@@ -254,7 +254,7 @@ def measure(arguments: argparse.Namespace) -> str:
     shape = SIZES[size]
     peak = arguments.peak * 1e12
 
-    def floor(some: Sequence[Task]) -> float:
+    def floor(some: Sequence[DecodeTask]) -> float:
         return sum(shape.flops(len(task.prompt)) for task in some) / peak
 
     rows = []

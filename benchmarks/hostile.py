@@ -24,8 +24,8 @@ MOST_SECONDS = 60
 TIMEOUT = 300.0
 """DRIPPER_TIMEOUT. It is long, because CPU time is measured on a machine that may be busy."""
 NOTE = f"""\
-CPU seconds of a complete extraction, and the increase of peak memory: first without a worker, then with
-DRIPPER_SANDBOX = "auto", in this process and in the worker (including its start of about 0.4 s and its whole memory).
+CPU seconds of a complete extraction, and the increase of peak memory: first without a worker, then as an Extractor does
+by default, in this process and in the worker (including its start of about 0.4 s and its whole memory).
 Without a worker, a page is given up after {MOST_SECONDS} CPU seconds. DRIPPER_TIMEOUT is {TIMEOUT:g} s, because the
 machine may be busy; the default of 30 s would have ended pages that take longer. End: the fallback reason, if any."""
 
@@ -141,51 +141,11 @@ def slowest(folder: Path, count: int) -> list[Path]:
     return sorted(seconds, key=lambda path: -seconds[path])[:count]
 
 
-def limits(folder: Path) -> str:
-    """Return the maximum among real pages of everything that is limited, and the share that goes through the worker."""
-    from scrapy_dripper.workers.danger import is_dangerous
-
-    from scrapy_dripper.config import Config
-    from scrapy_dripper.page.blocks import cut
-    from scrapy_dripper.page.charset import decode_html
-    from scrapy_dripper.page.limits import count
-    from scrapy_dripper.page.parse import parse
-
-    names = ["bytes", "elements", "attributes", "characters of text", "attributes of a tag", "depth", "blocks"]
-    most = dict.fromkeys(names, (0, ""))
-    dangerous, seconds = 0, []
-    paths = sorted(folder.glob("*.html"))
-    for path in paths:
-        data = path.read_bytes()
-        start = time.process_time()
-        dangerous += is_dangerous(data)
-        seconds.append(time.process_time() - start)
-        root = parse(decode_html(data))
-        found = [len(data), *count(root), max(len(node.attrib) for node in root.iter())]
-        page = cut(root)
-        found += [int(page.tree.depth.max()) + 1, len(page.blocks)]
-        for name, number in zip(names, found, strict=True):
-            most[name] = max(most[name], (number, path.name))
-    config = Config()
-    defaults = [config.limits.bytes, config.limits.nodes, config.limits.attributes, config.limits.text, 1_000]
-    defaults += [config.limits.depth, config.limits.blocks]
-    rows = [
-        [name, f"{most[name][0]:,}", most[name][1], f"{default:,}"]
-        for name, default in zip(names, defaults, strict=True)
-    ]
-    median = sorted(seconds)[len(seconds) // 2]
-    look = f"{dangerous} of {len(paths)} pages look dangerous; the look takes {1_000 * median:.3f} ms in the median."
-    return f"{table(['', 'most', 'page', 'default'], rows)}\n\n{look}"
-
-
 def main() -> None:
     """Measure all pages and write ``results/hostile.txt``. In a process that this starts, measure one page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DEFAULT, help="folder of real pages")
     parser.add_argument("--slowest", type=int, default=3, metavar="N", help="real pages to show")
-    parser.add_argument(
-        "--limits", action="store_true", help="only show the maximum among real pages of everything that is limited"
-    )
     parser.add_argument("--mode", choices=["here", "worker"], help=argparse.SUPPRESS)
     parser.add_argument("--page", help=argparse.SUPPRESS)
     parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
@@ -193,9 +153,6 @@ def main() -> None:
     if arguments.mode:
         page = arguments.file.read_bytes() if arguments.file else PAGES[arguments.page]()
         print(json.dumps(measure(page, arguments.mode, OPTIONS.get(arguments.page, {}))))
-        return
-    if arguments.limits:
-        print(limits(arguments.data))
         return
     head = ["page", "CPU s", "MB", "worker", "CPU s", "MB", "its CPU s", "its MB", "end"]
     rows = []

@@ -27,7 +27,7 @@ from scrapy_dripper.engines.tagger.model import bundled
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import Page
-from scrapy_dripper.sites import Outcome, Templates
+from scrapy_dripper.sites import Hosts, Outcome, Templates
 from scrapy_dripper.workshop.dataset.bootstrap import paired_interval
 from scrapy_dripper.workshop.dataset.pages import DataError, Sample, related_hosts
 from scrapy_dripper.workshop.dataset.sets import PAGES, SetChoice, load_sets
@@ -87,12 +87,11 @@ class Crawl:
     def __init__(self, model: Path) -> None:
         self._engine = Once(model)
         self._alone = Extractor(Config(processes=0), self._engine)
-        self._both = Extractor(Config(sites="templates", processes=0), self._engine)
         self._known: dict[str, tuple[Labels | EngineError | None, float]] = {}
 
     def measured(self, pages: Sequence[Sample]) -> Iterator[Row]:
         """Yield the scores of the pages of a host, in their order."""
-        self._both.templates = Templates()
+        both = Extractor(Config(sites="templates", processes=0), self._engine, hosts=Hosts(templates=Templates()))
         for number, sample in enumerate(pages):
             html = sample.path.read_bytes()
             document = Document(html, sample.url)
@@ -100,7 +99,7 @@ class Crawl:
             if sample.id not in self._known:
                 before = self._score(sample, html, self._alone)
                 self._known[sample.id] = self._engine.answer, before
-            (found,) = self._both.extract([document])
+            (found,) = both.extract([document])
             if sample.measure and found.template is not None:
                 after = scored(sample, found.text or "", html).word.f1
                 yield Row(sample.part, sample.host, number, found.template, before, after)

@@ -1,4 +1,4 @@
-"""Make archives of the example's website, extract and clean them, and print a report: `make corpus-demo`."""
+"""Make archives of the example's website, extract them, and clean the texts: `make corpus-demo`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ones. Nothing is downloaded.
 def main(arguments: list[str] | None = None) -> int:
     """Run the chain, and return the exit code of the command that failed, if one did."""
     parser = argparse.ArgumentParser(
-        description="Archives in, a clean corpus and a report out.",
+        description="Archives in, a clean corpus out.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -47,7 +47,6 @@ def main(arguments: list[str] | None = None) -> int:
     for line in (
         ["extract", str(archives), "-o", str(corpus)],
         ["clean", str(corpus)],
-        ["report", str(corpus)],
     ):
         print("$ scrapy-dripper corpus", *line, flush=True)
         if code := command(["corpus", *line]):

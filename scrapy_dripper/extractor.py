@@ -10,7 +10,6 @@ from dataclasses import dataclass, fields, replace
 from itertools import islice
 
 import numpy as np
-import numpy.typing as npt
 
 from scrapy_dripper.checks import short
 from scrapy_dripper.choose import Choice, Given, choose
@@ -19,7 +18,7 @@ from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import FALLBACKS, Config
 from scrapy_dripper.engines import load_engine, profile_of
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata, revised
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason, revised
 from scrapy_dripper.fallback import NOT_A_PAGE, fall_back, fill_shell, metadata
 from scrapy_dripper.fallback_names import NOTHING_MEANT, check_fallback
 from scrapy_dripper.garbage import paused
@@ -29,7 +28,7 @@ from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.page import Over, Wishes
 from scrapy_dripper.retrieval import measure, with_front_matter, with_retrieval
-from scrapy_dripper.sites import Said, SiteMemory, Templates, digest, furniture, hashes, is_audited, places, say, unpack
+from scrapy_dripper.sites import Hosts, Said, SiteMemory, Templates
 from scrapy_dripper.workers.one_worker import OneWorker
 
 logger = logging.getLogger(__name__)
@@ -40,14 +39,30 @@ DOCUMENTS_TOGETHER = 256
 """How many documents to hold before they are finished. Those that cannot be read have no elements."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Read:
-    """A document, its options, the result of reading it, and the seconds that reading took."""
+_NO_BLOCKS = Labels(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
+"""The labels of a page without blocks, such as a page that only has formulas for a script to draw. The engine is not
+asked about it."""
+_NO_MEMORY = Over("out of memory; in a worker process, DRIPPER_WORKER_MEMORY sets the limit", "DRIPPER_WORKER_MEMORY")
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    """A document with its options, on its way from reading to an extraction."""
 
     document: Document
     config: Config
     found: Page | PageError | Extraction
+    """The page, the error that prevented it, or the extraction of a worker process."""
     seconds: float
+    """The time that it has taken so far."""
+    said: Said | None = None
+    """What the templates of its host say."""
+    labels: Labels | EngineError = _NO_BLOCKS
+
+    @property
+    def page(self) -> Page | None:
+        """The page of the document, if it has blocks to label."""
+        return self.found if isinstance(self.found, Page) and len(self.found.blocks) else None
 
 
 class Extractor:
@@ -68,17 +83,22 @@ class Extractor:
     :class:`crawl.in_process.InProcess <scrapy_dripper.crawl.in_process.InProcess>`.
     """
 
-    watch: Callable[[Document | None], None] | None = None
-    """Called before each step with the document it processes, or None if it processes a whole batch.
-
-    A caller can use it to tell a batch of heavy pages, which makes progress, from one that is stuck.
-    """
-
-    def __init__(self, config: Config | None = None, engine: Engine | str | None = None) -> None:
+    def __init__(
+        self,
+        config: Config | None = None,
+        engine: Engine | str | None = None,
+        *,
+        hosts: Hosts | None = None,
+        watch: Callable[[Document | None], None] | None = None,
+    ) -> None:
         """``engine`` is an engine object, or a name or dotted path as in ``DRIPPER_ENGINE``.
 
         By default, the configuration names the engine. A worker process can only load an engine by name or dotted
         path, so pages for an engine object are never sent there.
+
+        ``hosts`` is what is known about sites; by default, the extractor learns as configured. ``watch`` is called
+        before each step with the document that it processes, or None if it processes a whole batch. A caller can use it
+        to tell a batch of heavy pages, which makes progress, from one that is stuck.
         """
         if config is not None and not isinstance(config, Config):
             raise TypeError(f"Extractor takes a Config, as in Extractor({_as_config(config)}), not {short(config)}")
@@ -89,10 +109,11 @@ class Extractor:
         check_fallback(self.config)
         measure(self.config)  # its tokenizer may be missing
         self._wishes = Wishes.of(self.config)
-        self.memory = SiteMemory() if self.config.site_memory else None
-        """The site memory, which learns from each document; None unless ``DRIPPER_SITES`` asks for it."""
-        self.templates = Templates() if self.config.templates else None
-        """The templates, which are learnt from earlier documents; None unless ``DRIPPER_SITES`` asks for them."""
+        self._watch = watch
+        self._hosts = hosts or Hosts(
+            SiteMemory() if self.config.site_memory else None,
+            Templates() if self.config.templates else None,
+        )
         self._worker = OneWorker(self.config, local_engine=engine is not None)
         try:
             self.engine = engine or load_engine(self.config)
@@ -119,150 +140,15 @@ class Extractor:
         waiting = iter(documents)
         while True:
             with self._pause():
-                made = self._finish(self._chunk(waiting))
+                # The pages of earlier jobs are not held while others are read.
+                made = [self._write(job) for job in self._label(self._read(waiting))]
             if not made:
                 return extractions
             extractions += made
 
-    def _chunk(self, documents: Iterator[Document | str | bytes]) -> list[_Read]:
-        """Read the next documents, as many as may be held in memory together. Return an empty list at the end."""
-        size = self.config.batch_size if self.templates is not None else DOCUMENTS_TOGETHER
-        chunk: list[_Read] = []
-        nodes = 0
-        for one in islice(documents, size):
-            document = one if isinstance(one, Document) else Document(one)
-            config = document.config or self.config
-            start = time.perf_counter()
-            found = self._read(document, config)
-            chunk.append(_Read(document, config, found, time.perf_counter() - start))
-            nodes += len(found.tree.nodes) if isinstance(found, Page) else 0
-            if nodes > NODES_TOGETHER:
-                break
-        return chunk
-
-    def _finish(self, chunk: Sequence[_Read]) -> list[Extraction]:
-        """Label the pages of a chunk together and write their extractions."""
-        said = [self._say(one) for one in chunk]
-        start = time.perf_counter()
-        pages = [
-            one.found
-            for one, what in zip(chunk, said, strict=True)
-            if isinstance(one.found, Page) and len(one.found.blocks) and not (what and what.outcome.is_answer)
-        ]
-        answers = iter(self._label(pages))
-        per_block = (time.perf_counter() - start) / max(1, sum(len(page.blocks) for page in pages))
-
-        extractions = []
-        for one, what in zip(chunk, said, strict=True):
-            start = time.perf_counter()
-            seconds = one.seconds
-            if isinstance(one.found, Extraction):
-                extraction = one.found
-            else:
-                n = len(one.found.blocks) if isinstance(one.found, Page) else 0
-                asked = n > 0 and not (what and what.outcome.is_answer)
-                labels = next(answers) if asked else _of_template(what) if what else _NO_BLOCKS
-                known = one.found.metadata if isinstance(one.found, Page) else None
-                extraction = self._describe(one.document, one.config, self._from_labels(one, labels, n), known)
-                extraction = _with_lesson(extraction, what, labels)
-                seconds += per_block * n * asked
-            self._learn(one.document, extraction)
-            seconds += time.perf_counter() - start
-            extractions.append(revised(extraction, milliseconds=seconds * 1000))
-        return extractions
-
-    def _say(self, one: _Read) -> Said | None:
-        """Return what the templates of a page's host say about the page, or None if templates do not apply to it."""
-        page, document = one.found, one.document
-        known = document.templates
-        if known is None and self.templates is not None:
-            known = self.templates.known(document.url)
-        # Templates have learnt from pages with the options of the crawl. They do not apply to a page with other
-        # options.
-        if known is None or not isinstance(page, Page) or page.truncated or page.wishes != self._wishes:
-            return None
-        if not len(page.blocks):
-            return None
-        self._begin(document)
-        try:
-            return say(page, unpack(known), audit=is_audited(document.url))
-        except Exception:  # the model then labels the page
-            logger.debug("cannot compare %(url)s with templates", {"url": document.url}, exc_info=True)
-            return None
-
-    def _learn(self, document: Document, extraction: Extraction) -> None:
-        """Let this extractor's own site memory and templates learn from a document, unless a crawl has supplied its
-        own.
-        """
-        if self.memory is not None and document.known is None and extraction.digest:
-            self.memory.learn(document.url, extraction.digest)
-        if self.templates is not None and document.templates is None and extraction.lesson:
-            self.templates.learn(document.url, extraction.lesson)
-
-    def _from_labels(self, one: _Read, labels: Labels | EngineError, n: int) -> Extraction:
-        """Return the extraction of a document with n blocks: from its labels, from its data, or from the fallback."""
-        document, config = one.document, one.config
-        made = self._write(document, config, one.found, labels) if isinstance(one.found, Page) else one.found
-        if _reason(made) in (FallbackReason.NO_BLOCKS, FallbackReason.NO_MAIN):
-            made = self._filled(document, config, made)
-        if isinstance(made, PageError):
-            found = self._fall_back(document, config, made.reason, str(made))
-            found = revised(found, exceeded=made.limit)
-            nothing = found.is_empty and config.fallback not in NOTHING_MEANT
-            if made.reason is FallbackReason.LOW_QUALITY and nothing:  # a poor text is better than none
-                return self._from_labels(replace(one, config=replace(config, min_quality=None)), labels, n)
-            made = found
-        if n and isinstance(one.found, Page):
-            lost = () if made.text is None else missing(one.found.facts, one.found.blocks.text, made.text)
-            return revised(made, blocks=n, missing=lost)
-        return made
-
-    def _filled(self, document: Document, config: Config, made: Extraction | PageError) -> Extraction | PageError:
-        """Return the article in the data of a page that a script would fill. Return other pages as they are.
-
-        If the data hold none, the page has the reason ``js_shell``.
-        """
-        shell = self._shell(document, config)
-        if shell is None:
-            return made
-        if isinstance(made, PageError):
-            return PageError(FallbackReason.JS_SHELL, shell.error or "") if shell.is_empty else shell
-        if shell.is_empty:
-            return replace(made, fallback_reason=shell.fallback_reason, error=shell.error)
-        return replace(shell, rules=made.rules)
-
-    def _shell(self, document: Document, config: Config) -> Extraction | None:
-        """Return the extraction of a page that a script would fill, or None for other pages."""
-        self._begin(document)
-        try:
-            shell = fill_shell(document, config)
-            return shell and with_retrieval(shell, document, config)
-        except Exception:  # the page is then treated as if it had no data
-            logger.debug("cannot read the data of %(url)s", {"url": document.url}, exc_info=True)
-            return None
-
-    def _describe(
-        self, document: Document, config: Config, extraction: Extraction, found: Metadata | None = None
-    ) -> Extraction:
-        """Add the page's metadata and front matter to an extraction, as configured."""
-        if not config.reads_metadata or extraction.fallback_reason in NOT_A_PAGE:
-            return extraction
-        if found is None:
-            self._begin(document)
-            found = metadata(document, config)
-        if found.language is None:
-            found = replace(found, language=detected_language(extraction.text or ""))
-        extraction = revised(extraction, metadata=found)
-        return with_front_matter(extraction, found) if config.markdown.front_matter else extraction
-
     def fall_back(self, document: Document, reason: FallbackReason, error: str | None = None) -> Extraction:
         """Run the configured fallback on a document and return its extraction. Never raises."""
         return self._fall_back(document, document.config or self.config, reason, error)
-
-    def _fall_back(self, document: Document, config: Config, reason: FallbackReason, error: str | None) -> Extraction:
-        self._begin(document)
-        found = self._worker.fall_back(document, config, reason, error)
-        return found or fall_back(document, config, reason, error)
 
     def close(self) -> None:
         """Release the engine's memory and threads, and end the worker process if there is one."""
@@ -279,29 +165,31 @@ class Extractor:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _known(self, document: Document) -> bytes | None:
-        """Return what the site memory knows about the host of a document, or None without a site memory."""
-        if document.known is None and self.memory is not None:
-            return self.memory.known(document.url)
-        return document.known
-
-    def _informed(self, document: Document) -> Document:
-        """Return a document with what the site memory and the templates know about its host."""
-        if self.memory is None and self.templates is None:
-            return document
-        templates = document.templates
-        if templates is None and self.templates is not None:
-            templates = self.templates.known(document.url)
-        return replace(document, known=self._known(document), templates=templates)
-
     def _begin(self, document: Document | None) -> None:
-        if self.watch is not None:
-            self.watch(document)
+        if self._watch is not None:
+            self._watch(document)
 
-    def _read(self, document: Document, config: Config) -> Page | PageError | Extraction:
+    # ------------------------------------------------------------------ read
+    def _read(self, documents: Iterator[Document | str | bytes]) -> list[_Job]:
+        """Read the next documents, as many as may be held in memory together. Return an empty list at the end."""
+        size = self.config.batch_size if self._hosts.templates is not None else DOCUMENTS_TOGETHER
+        jobs: list[_Job] = []
+        nodes = 0
+        for one in islice(documents, size):
+            document = one if isinstance(one, Document) else Document(one)
+            config = document.config or self.config
+            start = time.perf_counter()
+            found = self._page(document, config)
+            jobs.append(_Job(document, config, found, time.perf_counter() - start))
+            nodes += len(found.tree.nodes) if isinstance(found, Page) else 0
+            if nodes > NODES_TOGETHER:
+                break
+        return jobs
+
+    def _page(self, document: Document, config: Config) -> Page | PageError | Extraction:
         """Return the page of a document, the error that prevented it, or the extraction made by a worker process."""
         self._begin(document)
-        from_worker = self._worker.extract(self._informed(document), config)
+        from_worker = self._worker.extract(self._hosts.informed(document), config)
         if from_worker is not None:
             return self._with_custom_fallback(document, config, from_worker)
         try:
@@ -324,8 +212,37 @@ class Extractor:
         answer = replace(answer, metadata=found.metadata)
         return with_front_matter(answer, found.metadata) if config.markdown.front_matter and found.metadata else answer
 
-    def _label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Label pages together. If that raises, halve the batch until the failing page is alone."""
+    # ------------------------------------------------------------------ label
+    def _label(self, jobs: list[_Job]) -> list[_Job]:
+        """Label the pages of some jobs together, except those that a template answers, and return the jobs."""
+        for job in jobs:
+            job.said = self._said(job)
+            if job.said is not None and job.said.outcome.is_answer:
+                job.labels = _of_template(job.said)
+        asked = [(job, job.page) for job in jobs if job.page and not (job.said and job.said.outcome.is_answer)]
+        start = time.perf_counter()
+        answers = self._answers([page for _, page in asked])
+        per_block = (time.perf_counter() - start) / max(1, sum(len(page.blocks) for _, page in asked))
+        for (job, page), answer in zip(asked, answers, strict=True):
+            job.labels = answer
+            job.seconds += per_block * len(page.blocks)
+        return jobs
+
+    def _said(self, job: _Job) -> Said | None:
+        """Return what the templates of a page's host say about the page, or None if templates do not apply to it."""
+        # Templates have learnt from pages with the options of the crawl. They do not apply to a page with other
+        # options.
+        if job.page is None or job.page.truncated or job.page.wishes != self._wishes:
+            return None
+        self._begin(job.document)
+        try:
+            return self._hosts.said(job.page, job.document)
+        except Exception:  # the model then labels the page
+            logger.debug("cannot compare %(url)s with templates", {"url": job.document.url}, exc_info=True)
+            return None
+
+    def _answers(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        """Ask the engine about pages together. If that raises, halve the batch until the failing page is alone."""
         if not pages:
             return []
         self._begin(None)
@@ -337,33 +254,58 @@ class Extractor:
             if len(pages) == 1:
                 return [EngineError(f"{type(error).__name__}: {error}")]
             half = len(pages) // 2
-            return self._label(pages[:half]) + self._label(pages[half:])
+            return self._answers(pages[:half]) + self._answers(pages[half:])
         return [checked(answer, page) for answer, page in zip(answers, pages, strict=True)]
 
-    def _write(
-        self, document: Document, config: Config, page: Page, answer: Labels | EngineError
-    ) -> Extraction | PageError:
-        """Return the extraction of a page, or the reason why the fallback is to extract it."""
-        if isinstance(answer, EngineError):
-            return PageError(answer.reason, str(answer))
+    # ------------------------------------------------------------------ choose and write
+    def _write(self, job: _Job) -> Extraction:
+        """Return the extraction of a document that is read and labelled, and learn from it."""
+        start = time.perf_counter()
+        made = job.found if isinstance(job.found, Extraction) else self._described(job, self._extraction(job))
+        self._hosts.learn(job.document, made)
+        return revised(made, milliseconds=1000 * (job.seconds + time.perf_counter() - start))
+
+    def _extraction(self, job: _Job) -> Extraction:
+        """Return the extraction of a document: from its labels, from its data, or from the fallback."""
+        made = self._chosen(job, job.found) if isinstance(job.found, Page) else job.found
+        assert not isinstance(job.found, Extraction)
+        reason = made.reason if isinstance(made, PageError) else made.fallback_reason
+        if reason in (FallbackReason.NO_BLOCKS, FallbackReason.NO_MAIN):
+            made = self._filled(job, made)
+        if isinstance(made, PageError):
+            found = self._fall_back(job.document, job.config, made.reason, str(made))
+            found = revised(found, exceeded=made.limit)
+            nothing = found.is_empty and job.config.fallback not in NOTHING_MEANT
+            if made.reason is FallbackReason.LOW_QUALITY and nothing:  # a poor text is better than none
+                return self._extraction(replace(job, config=replace(job.config, min_quality=None)))
+            made = found
+        if job.page is None:
+            return made
+        lost = () if made.text is None else missing(job.page.facts, job.page.blocks.text, made.text)
+        return revised(made, blocks=len(job.page.blocks), missing=lost)
+
+    def _chosen(self, job: _Job, page: Page) -> Extraction | PageError:
+        """Return the extraction of a page from its labels, or the reason why the fallback is to extract it."""
+        document, config, labels = job.document, job.config, job.labels
+        if isinstance(labels, EngineError):
+            return PageError(labels.reason, str(labels))
         self._begin(document)
         try:
             ruled = marks(page, config.rules)
-            quality, least = answer.quality, config.min_quality
+            quality, least = labels.quality, config.min_quality
             if quality is not None and least is not None and quality < least and not ruled.whole:
                 error = f"expected word F1 of {quality:.3f}, under DRIPPER_MIN_QUALITY = {least:g}"
                 return PageError(FallbackReason.LOW_QUALITY, error, "DRIPPER_MIN_QUALITY")
-            known = self._known(document) if config.site_memory else None
-            taken, learnt = _compared(page, answer.main, known)
-            given = Given.of(page, answer.probabilities, answer.page_type, config, ruled, taken)
-            chosen = choose(given, answer.main)
-            extraction = self._compose(document, config, page, answer, chosen)
+            known = self._hosts.repeated(page, document, labels.main) if config.site_memory else None
+            furniture, digest = known or (None, b"")
+            given = Given.of(page, labels.probabilities, labels.page_type, config, ruled, furniture)
+            choice = choose(given, labels.main)
             extraction = revised(
-                extraction,
+                self._composed(job, page, labels, choice),
                 rules=ruled.blocks,
-                repeated=int((taken & ~chosen.main).sum()),
-                digest=learnt,
-                overruled=answer.overruled + chosen.overruled,
+                repeated=0 if furniture is None else int((furniture & ~choice.main).sum()),
+                digest=digest,
+                overruled=labels.overruled + choice.overruled,
             )
             return with_retrieval(extraction, document, config)
         except PageError as error:
@@ -374,35 +316,75 @@ class Extractor:
             logger.debug("cannot write %(url)s", {"url": document.url}, exc_info=True)
             return PageError(FallbackReason.OUTPUT_ERROR, f"{type(error).__name__}: {error}")
 
-    def _compose(self, document: Document, config: Config, page: Page, answer: Labels, chosen: Choice) -> Extraction:
+    def _composed(self, job: _Job, page: Page, labels: Labels, choice: Choice) -> Extraction:
         """Return the extraction of a page, given what is written of it. Errors of the writers propagate."""
-        main = chosen.main
+        main = choice.main
         # "Nothing is main" is a valid answer, and a better one than a fallback's (docs/reference/fallback.md).
         nothing = not main.any() and len(page.blocks) > 0
-        written = NOTHING if nothing else write(page, main, config, len(document.html), chosen.hidden)
+        written = NOTHING if nothing else write(page, main, job.config, len(job.document.html), choice.hidden)
         if not len(page.blocks) and not (written.text or written.markdown):
             raise PageError(FallbackReason.NO_BLOCKS, "no visible text, and formulas that cannot be read")
-        over = _exceeded(page, answer, written.truncated, config)
+        over = _exceeded(page, labels, written.truncated, job.config)
         return Extraction(
-            url=document.url,
+            url=job.document.url,
             title=page.title,
             main_html=written.main_html,
             markdown=written.markdown,
             text=written.text,
             content=written.content,
-            source=answer.source or self.engine.name,
+            source=labels.source or self.engine.name,
             fallback_reason=FallbackReason.NO_MAIN if nothing else None,
             error=over and over.problem,
             exceeded=over and over.setting,
             labels=tuple(main.tolist()),
-            probabilities=tuple(answer.probabilities.tolist()),
+            probabilities=tuple(labels.probabilities.tolist()),
             blocks=len(main),
-            truncated=page.truncated or answer.truncated or written.truncated,
-            page_type=answer.page_type,
-            page_type_probability=answer.page_type_probability,
-            quality=answer.quality,
-            work=answer.work,
+            truncated=page.truncated or labels.truncated or written.truncated,
+            page_type=labels.page_type,
+            page_type_probability=labels.page_type_probability,
+            quality=labels.quality,
+            work=labels.work,
         )
+
+    def _filled(self, job: _Job, made: Extraction | PageError) -> Extraction | PageError:
+        """Return the article in the data of a page that a script would fill. Return other pages as they are.
+
+        If the data hold none, the page has the reason ``js_shell``.
+        """
+        self._begin(job.document)
+        try:
+            shell = fill_shell(job.document, job.config)
+            shell = shell and with_retrieval(shell, job.document, job.config)
+        except Exception:  # the page is then treated as if it had no data
+            logger.debug("cannot read the data of %(url)s", {"url": job.document.url}, exc_info=True)
+            return made
+        if shell is None:
+            return made
+        if isinstance(made, PageError):
+            return PageError(FallbackReason.JS_SHELL, shell.error or "") if shell.is_empty else shell
+        if shell.is_empty:
+            return replace(made, fallback_reason=shell.fallback_reason, error=shell.error)
+        return replace(shell, rules=made.rules)
+
+    def _fall_back(self, document: Document, config: Config, reason: FallbackReason, error: str | None) -> Extraction:
+        self._begin(document)
+        found = self._worker.fall_back(document, config, reason, error)
+        return found or fall_back(document, config, reason, error)
+
+    def _described(self, job: _Job, made: Extraction) -> Extraction:
+        """Add to an extraction the page's metadata and front matter, as configured, and what templates learn."""
+        if job.said is not None and isinstance(job.labels, Labels) and not job.labels.truncated:
+            made = revised(made, template=job.said.outcome.value, lesson=job.said.lesson(job.labels.main))
+        if not job.config.reads_metadata or made.fallback_reason in NOT_A_PAGE:
+            return made
+        found = job.found.metadata if isinstance(job.found, Page) else None
+        if found is None:
+            self._begin(job.document)
+            found = metadata(job.document, job.config)
+        if found.language is None:
+            found = replace(found, language=detected_language(made.text or ""))
+        made = revised(made, metadata=found)
+        return with_front_matter(made, found) if job.config.markdown.front_matter else made
 
 
 def _as_config(value: object) -> str:
@@ -411,10 +393,6 @@ def _as_config(value: object) -> str:
     if isinstance(value, dict) and value and all(name in names for name in value):
         return f"Config({', '.join(f'{name}={short(one)}' for name, one in value.items())})"
     return 'Config(fallback="empty")'
-
-
-def _reason(made: Extraction | PageError) -> FallbackReason | None:
-    return made.reason if isinstance(made, PageError) else made.fallback_reason
 
 
 def _exceeded(page: Page, answer: Labels, cut: bool, config: Config) -> Over | None:
@@ -427,32 +405,9 @@ def _exceeded(page: Page, answer: Labels, cut: bool, config: Config) -> Over | N
     return Over(f"an output over {setting} = {config.limits.output} times the size of the page", setting)
 
 
-def _compared(page: Page, main: npt.NDArray[np.bool_], known: bytes | None) -> tuple[npt.NDArray[np.bool_], bytes]:
-    """Return which main blocks are furniture, given what the site memory knows, and return the digest of the page."""
-    if known is None:
-        return np.zeros_like(main), b""
-    found = places(page)
-    return furniture(page, main, found, hashes(known)), digest(found, main)
-
-
 def _of_template(said: Said) -> Labels:
     """Return the labels of a page that a template has labelled."""
     assert said.main is not None
     assert said.probabilities is not None
     steps = list(stages(Given(said.page, said.probabilities), said.main, TEMPLATE))
     return Labels(said.probabilities, steps[-1].main, source=TEMPLATE, overruled=overruled(steps))
-
-
-def _with_lesson(extraction: Extraction, said: Said | None, labels: Labels | EngineError) -> Extraction:
-    """Add to an extraction the outcome of the templates, and what they learn from the page."""
-    if said is None or isinstance(labels, EngineError) or labels.truncated:
-        return extraction
-    return revised(extraction, template=said.outcome.value, lesson=said.lesson(labels.main))
-
-
-_NO_BLOCKS = Labels(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
-"""The labels of a page without blocks, such as a page that only has formulas for a script to draw. The engine is not
-asked about it. They also stand in for those of a document that is not a page, and are not read there."""
-
-
-_NO_MEMORY = Over("out of memory; in a worker process, DRIPPER_WORKER_MEMORY sets the limit", "DRIPPER_WORKER_MEMORY")

@@ -35,10 +35,10 @@ def test_a_collector_that_is_off_stays_off() -> None:
     assert not gc.isenabled()
 
 
-def _seen(extractor: Extractor) -> list[bool]:
+def _seen(engine: FakeEngine | None = None) -> list[bool]:
     """Return whether the collector ran at each step of an extraction."""
     seen: list[bool] = []
-    extractor.watch = lambda document: seen.append(gc.isenabled())
+    extractor = Extractor(engine=engine, watch=lambda document: seen.append(gc.isenabled()))
     extractor.extract([HTML, Document(HTML)])
     extractor.close()
     assert gc.isenabled()
@@ -46,11 +46,11 @@ def _seen(extractor: Extractor) -> list[bool]:
 
 
 def test_it_is_paused_while_the_tagger_works() -> None:
-    assert not any(_seen(Extractor()))
+    assert not any(_seen())
 
 
 def test_it_runs_while_another_engine_works() -> None:
-    assert all(_seen(Extractor(engine=FakeEngine())))
+    assert all(_seen(FakeEngine()))
 
 
 def test_it_runs_between_the_parts_of_a_long_call(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,8 +62,7 @@ def test_it_runs_between_the_parts_of_a_long_call(monkeypatch: pytest.MonkeyPatc
     def started(phase: str, info: dict[str, int]) -> None:
         runs.append(phase)
 
-    extractor = Extractor()
-    extractor.watch = lambda document: before.append(len(runs))
+    extractor = Extractor(watch=lambda document: before.append(len(runs)))
     threshold = gc.get_threshold()
     gc.callbacks.append(started)
     gc.set_threshold(1)

@@ -100,28 +100,21 @@ class Pages:
     def load(self) -> None:
         """Load the engine. Raise ModelError or ConfigError if that fails."""
         try:
-            extractor = Extractor(replace(self._config, processes=0), _engine(self._config, self._port))
+            config, engine = replace(self._config, processes=0), _engine(self._config, self._port)
+            extractor = Extractor(config, engine, watch=self._watch)
         finally:
             self._again = time.monotonic() + RETRY_SECONDS
-        extractor.watch = self._watch
         self._extractor, self.missing = extractor, None
         self._ready = _memory("VmSize")
 
     def answer(self, header: dict[str, Any], bodies: list[bytes]) -> None:
         """Extract the documents of a request and send the extractions."""
         tasks = unpack_tasks(header, bodies)
-        answers: dict[int, Extraction] = {}
-        new: list[int] = []
-        for number, task in enumerate(tasks):
-            if task.reason is None:
-                new.append(number)
-            else:
-                answers[number] = self._rescue(number, task, task.reason)
-        answers.update(zip(new, self._extract(tasks, new), strict=True))
+        found = self._extracted(tasks)
         self._step(None)
         rows, parts = [], []
-        for number, task in enumerate(tasks):
-            row, own = _packed(answers[number], task)
+        for task, extraction in zip(tasks, found, strict=True):
+            row, own = _packed(extraction, task)
             rows.append(row)
             parts += own
         self._port.say({"say": "done", "extractions": rows, "tired": self._is_tired(), "peak": _memory("VmHWM")}, parts)
@@ -131,21 +124,21 @@ class Pages:
         grown = _memory("VmSize") - self._ready
         return _memory("VmRSS") > TIRED * limit or grown > TIRED * max(0, limit - self._ready)
 
-    def _extract(self, tasks: Sequence[Task], numbers: Sequence[int]) -> list[Extraction]:
-        if self._extractor is None and numbers and time.monotonic() >= self._again:
+    def _extracted(self, tasks: Sequence[Task]) -> list[Extraction]:
+        """Return the extractions of pages, or of pages whose fallback is to run. They do not come together."""
+        rescued = [self._rescue(i, task, task.reason) for i, task in enumerate(tasks) if task.reason is not None]
+        if rescued:
+            return rescued
+        if self._extractor is None and time.monotonic() >= self._again:
             self._step(None)
             try:
                 self.load()
             except (ModelError, ConfigError) as error:
                 self.missing = str(error)
         if self._extractor is None:
-            return [self._rescue(i, tasks[i], FallbackReason.ENGINE_LOST, self.missing) for i in numbers]
-        documents = [tasks[number].document for number in numbers]
-        self._tasks = {id(tasks[number].document): number for number in numbers}
-        try:
-            return self._extractor.extract(documents)
-        finally:
-            self._tasks = {}
+            return [self._rescue(i, task, FallbackReason.ENGINE_LOST, self.missing) for i, task in enumerate(tasks)]
+        self._tasks = {id(task.document): number for number, task in enumerate(tasks)}
+        return self._extractor.extract([task.document for task in tasks])
 
     def _rescue(self, number: int, task: Task, reason: FallbackReason, error: str | None = None) -> Extraction:
         """Return the fallback's extraction of a document, or of its first part if the page stopped a worker before."""

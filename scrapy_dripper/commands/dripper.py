@@ -7,7 +7,7 @@ import json
 import logging
 import re
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import AsyncIterator
 from dataclasses import asdict
 from pathlib import Path
@@ -19,7 +19,6 @@ from scrapy import Request, Spider, signals
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import IgnoreRequest, UsageError
 from scrapy.http import Response
-from scrapy.utils.conf import arglist_to_dict
 from scrapy.utils.datatypes import SequenceExclude
 from scrapy.utils.misc import load_object
 from scrapy.utils.serialize import ScrapyJSONEncoder
@@ -29,6 +28,7 @@ from w3lib.url import is_url
 from scrapy_dripper.addon import Addon
 from scrapy_dripper.characters import on_one_line, printable
 from scrapy_dripper.cli.console import drop_output, to_json, why
+from scrapy_dripper.cli.options import count
 from scrapy_dripper.commands.site import FolderError, SiteFolder, SiteSpider
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.extraction import Extraction
@@ -95,13 +95,20 @@ class Command(ScrapyCommand):
         parser.add_argument("--spider", metavar="NAME", help="print the items of this spider of the project")
         parser.add_argument("-c", "--callback", metavar="NAME", help="the callback of the spider; default: parse")
         parser.add_argument(
-            "-a", dest="spargs", action="append", default=[], metavar="NAME=VALUE", help="an argument of the spider"
+            "-a",
+            dest="spargs",
+            action="append",
+            default=[],
+            type=_argument,
+            metavar="NAME=VALUE",
+            help="an argument of the spider",
         )
         parser.add_argument("--follow", action="store_true", help="write the whole site of the page into a folder")
         parser.add_argument("-o", "--output", metavar="DIR", help="the folder for --follow")
         parser.add_argument(
             "--max-pages",
-            type=int,
+            type=count,
+            default=MOST_PAGES,
             metavar="N",
             help=f"end --follow when the folder has this number of pages; default: {MOST_PAGES:,}",
         )
@@ -110,6 +117,7 @@ class Command(ScrapyCommand):
                 f"--{name}",
                 action="append",
                 default=[],
+                type=_regex,
                 metavar="REGEX",
                 help=f"{what} in which this is found; may be repeated",
             )
@@ -123,17 +131,17 @@ class Command(ScrapyCommand):
         self.exitcode = 1
         for name in LOUD:
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        of_a_site = opts.output, opts.max_pages, opts.allow, opts.deny
+        of_a_site = opts.output, opts.max_pages != MOST_PAGES, opts.allow, opts.deny
         if opts.follow:
             self._crawl_site(args[0], opts)
             return
         if any(of_a_site):
-            raise UsageError("-o, --max-pages, --allow and --deny need --follow", print_help=False)
+            raise _wrong("-o, --max-pages, --allow and --deny need --follow")
         logging.getLogger(ADVICE).setLevel(logging.CRITICAL)
         if opts.spider is not None:
             self._crawl_items(args[0], opts)
         elif opts.callback is not None or opts.spargs or opts.pipelines:
-            raise UsageError("--callback, -a and --pipelines need a --spider", print_help=False)
+            raise _wrong("--callback, -a and --pipelines need a --spider")
         else:
             self._crawl_page(args[0], opts.format or "markdown")
         self.crawler_process.start()
@@ -159,13 +167,16 @@ class Command(ScrapyCommand):
 
     def _crawl_site(self, url: str, opts: Namespace) -> None:
         """Write the pages of a site into a folder. Raise UsageError for options that make no sense."""
-        most = _checked(opts)
+        if opts.output is None:
+            raise _wrong("--follow needs a folder for the pages, as in -o pages/")
+        if opts.spider is not None or opts.format not in (None, "markdown"):
+            raise _wrong("--follow has its own spider, and writes Markdown")
         try:
             folder = SiteFolder(Path(opts.output), url)
         except FolderError as error:
-            raise UsageError(str(error), print_help=False) from None
+            raise _wrong(str(error)) from None
         except OSError as error:
-            raise UsageError(f"cannot write {opts.output}: {why(error)}", print_help=False) from None
+            raise _wrong(f"cannot write {opts.output}: {why(error)}") from None
         assert self.settings is not None
         assert self.crawler_process is not None
         for name, value in POLITE.items():
@@ -176,7 +187,9 @@ class Command(ScrapyCommand):
         if Addon not in map(load_object, addons):
             self.settings.set("ADDONS", {**addons, Addon: 500}, "cmdline")
         crawler = self.crawler_process.create_crawler(SiteSpider)
-        self.crawler_process.crawl(crawler, url=url, folder=folder, max_pages=most, allow=opts.allow, deny=opts.deny)
+        self.crawler_process.crawl(
+            crawler, url=url, folder=folder, max_pages=opts.max_pages, allow=opts.allow, deny=opts.deny
+        )
         self.crawler_process.start()
         reason = crawler.spider.reason if isinstance(crawler.spider, SiteSpider) else None
         folder.close(reason)
@@ -186,8 +199,7 @@ class Command(ScrapyCommand):
     def _crawl_items(self, url: str, opts: Namespace) -> None:
         """Crawl the page with a spider of the project. Raise UsageError if there is no such spider or callback."""
         if opts.format not in (None, "text", "json"):
-            raise UsageError(f"items are printed as text or json (got {opts.format})", print_help=False)
-        arguments = _arguments(opts.spargs)
+            raise _wrong(f"items are printed as text or json (got {opts.format})")
         spider = self._spider(opts.spider)
         callback = _callback(spider, opts.callback or "parse")
 
@@ -230,7 +242,7 @@ class Command(ScrapyCommand):
         }  # signals hold their receivers only by weak references
         for signal, receiver in self._receivers.items():
             crawler.signals.connect(receiver, signal)
-        self.crawler_process.crawl(crawler, **arguments)
+        self.crawler_process.crawl(crawler, **dict(opts.spargs))
 
     def _spider(self, name: str) -> type[Spider]:
         assert self.crawler_process is not None
@@ -239,7 +251,7 @@ class Command(ScrapyCommand):
             found: type[Spider] = loader.load(name)
         except KeyError:
             there = ", ".join(sorted(loader.list())) or "none (run the command in the folder of a project)"
-            raise UsageError(f"no spider {name!r}; the project has {there}", print_help=False) from None
+            raise _wrong(f"no spider {name!r}; the project has {there}") from None
         return found
 
     def _our_pipelines(self, spider: type[Spider]) -> dict[Any, Any]:
@@ -282,32 +294,23 @@ class Command(ScrapyCommand):
         print(on_one_line(f"{url}: {problem}"), file=sys.stderr)
 
 
-def _checked(opts: Namespace) -> int:
-    """Return the largest number of pages of ``--follow``. Raise UsageError for options that make no sense."""
-    if opts.output is None:
-        raise UsageError("--follow needs a folder for the pages, as in -o pages/", print_help=False)
-    if opts.spider is not None or opts.format not in (None, "markdown"):
-        raise UsageError("--follow has its own spider, and writes Markdown", print_help=False)
-    most: int = MOST_PAGES if opts.max_pages is None else opts.max_pages
-    if most < 1:
-        raise UsageError(f"--max-pages expects a number of at least 1 (got {most})", print_help=False)
-    for pattern in (*opts.allow, *opts.deny):
-        _check_pattern(pattern)
-    return most
-
-
-def _check_pattern(pattern: str) -> None:
+def _regex(value: str) -> re.Pattern[str]:
     try:
-        re.compile(pattern)
+        return re.compile(value)
     except re.error as error:
-        raise UsageError(f"{pattern!r} is not a regular expression: {error}", print_help=False) from None
+        raise ArgumentTypeError(f"{value!r} is not a regular expression: {error}") from None
 
 
-def _arguments(given: list[str]) -> dict[str, str]:
-    try:
-        return arglist_to_dict(given)
-    except ValueError:
-        raise UsageError("-a expects NAME=VALUE", print_help=False) from None
+def _argument(value: str) -> tuple[str, str]:
+    name, equals, text = value.partition("=")
+    if not equals:
+        raise ArgumentTypeError(f"expected NAME=VALUE (got {value!r})")
+    return name, text
+
+
+def _wrong(message: str) -> UsageError:
+    """Return the error for a command line that makes no sense."""
+    return UsageError(message, print_help=False)
 
 
 def _callback(spider: type[Spider], name: str) -> str:
@@ -323,10 +326,7 @@ def _callback(spider: type[Spider], name: str) -> str:
     ]
     if spider.parse is not Spider.parse:
         there.append("parse")
-    raise UsageError(
-        f"spider {spider.name!r} has no callback {name!r}; it has {', '.join(sorted(there)) or 'none'}",
-        print_help=False,
-    )
+    raise _wrong(f"spider {spider.name!r} has no callback {name!r}; it has {', '.join(sorted(there)) or 'none'}")
 
 
 class _Encoder(ScrapyJSONEncoder):

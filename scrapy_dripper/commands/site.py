@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -145,7 +146,12 @@ class SiteSpider(SitemapSpider):
     state: dict[str, Any]
 
     def __init__(
-        self, url: str, folder: SiteFolder, max_pages: int, allow: Iterable[str] = (), deny: Iterable[str] = ()
+        self,
+        url: str,
+        folder: SiteFolder,
+        max_pages: int,
+        allow: Iterable[re.Pattern[str]],
+        deny: Iterable[re.Pattern[str]],
     ) -> None:
         """``allow`` and ``deny`` are regular expressions for URLs, apart from the first one."""
         super().__init__()

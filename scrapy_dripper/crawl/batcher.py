@@ -11,12 +11,11 @@ from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from urllib.parse import urlsplit
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.in_process import InProcess
 from scrapy_dripper.crawl.stats import CrawlStats
-from scrapy_dripper.extraction import SUSPECT, Document, Extraction, FallbackReason, nothing
+from scrapy_dripper.extraction import Document, Extraction, FallbackReason, nothing
 from scrapy_dripper.workers import StartError, Task, WorkerError, Workers, processes
 from scrapy_dripper.workers.errors import ClosedError
 from scrapy_dripper.workers.pool import RESTART_SECONDS, RESTARTS
@@ -29,8 +28,6 @@ BACKLOG = 2
 Each further worker process adds one."""
 CHECK_SECONDS = 0.5
 """Seconds between two looks at whether the crawl stops."""
-HOSTS_NAMED = 10
-"""Hosts whose first page that stops a worker is logged as a warning. Pages of further hosts are logged at DEBUG."""
 
 
 @dataclass(eq=False, slots=True)
@@ -41,14 +38,6 @@ class Job:
     config: Config
     future: asyncio.Future[Extraction]
     submitted: float
-
-    @property
-    def host(self) -> str:
-        """The host of the page; empty if it is unknown."""
-        try:
-            return urlsplit(self.source.url).hostname or ""
-        except Exception:  # ValueError; and a subclass of str may raise anything
-            return ""
 
 
 @dataclass(eq=False, slots=True)
@@ -99,7 +88,6 @@ class Batcher:
         self._has_capacity.set()
         self._held_back = 0
         self._stopping = self._stopped = False
-        self._hosts: set[str] = set()
 
     def submit(self, source: Document) -> asyncio.Future[Extraction]:
         """Return a future for the extraction of a page. It never fails; it is cancelled if the crawl ends first."""
@@ -270,24 +258,10 @@ class Batcher:
         if job not in self._pending:
             return
         self._pending.remove(job)
-        if extraction.fallback_reason in SUSPECT:
-            self._warn_of(job, extraction)
         self._update_capacity()
         if not job.future.done():
             job.future.set_result(extraction)
         self._stats.page(extraction)
-
-    def _warn_of(self, job: Job, extraction: Extraction) -> None:
-        """Warn of the first page of a host that stopped workers."""
-        is_news = job.host not in self._hosts and len(self._hosts) < HOSTS_NAMED
-        if is_news:
-            self._hosts.add(job.host)
-        logger.log(
-            logging.WARNING if is_news else logging.DEBUG,
-            "A page stopped a worker process and fell back: %(url)s (%(error)s). Further such pages of this host are "
-            "logged at DEBUG.",
-            {"url": job.source.url or "a page without URL", "error": extraction.error},
-        )
 
 
 def _workers(config: Config) -> Workers | InProcess:

@@ -11,7 +11,7 @@ from scrapy.crawler import Crawler
 from scrapy_dripper.checks import short
 from scrapy_dripper.crawl.advice import JAVASCRIPT, NoContent
 from scrapy_dripper.crawl.report import Report
-from scrapy_dripper.extraction import Extraction, FallbackReason
+from scrapy_dripper.extraction import SUSPECT, Extraction, FallbackReason
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +23,7 @@ LOST = (
     "The engine is lost: %s. Pages fall back until it works again; it is tried every 30 seconds. The stat "
     "dripper/fallback/engine_lost counts them"
 )
+STOPPED = "A page stopped a worker process and fell back: %s (%s). The stat dripper/fallback/%s counts further ones"
 PREFIX = "dripper/"
 MOST_MISTAKES = 10
 """Mistakes in ``meta["dripper"]`` to warn about, because each request can have a different one."""
@@ -157,9 +158,14 @@ class CrawlStats:
             self._count(f"missing/{kind}")
 
     def _warn_of(self, extraction: Extraction) -> None:
-        """Warn of a lost engine, or of a page that needs a browser. Each comes once."""
+        """Warn of a lost engine, of a page that stopped a worker, or of one that needs a browser. Each comes once."""
         if extraction.fallback_reason is FallbackReason.ENGINE_LOST:
             self._warn("engine_lost", LOST, extraction.error, level=logging.ERROR)
+        if extraction.fallback_reason in SUSPECT:
+            url = extraction.url or "a page without URL"
+            self._warn(
+                f"stopped by {extraction.fallback_reason}", STOPPED, url, extraction.error, extraction.fallback_reason
+            )
         if extraction.fallback_reason is FallbackReason.JS_SHELL and extraction.is_empty:
             self._warn("js_shell", "%s is empty until a script fills it: %s", extraction.url, RENDER)
 

@@ -23,7 +23,7 @@ from scrapy_dripper.extraction import Extraction
 from scrapy_dripper.fallback.trees import limited_tree, parse_all, title_of
 from scrapy_dripper.output import write_html
 from scrapy_dripper.output.bounds import most_chars
-from scrapy_dripper.output.tables.grid import MAX_PADDED, MAX_PADDING
+from scrapy_dripper.output.tables.table import MAX_PADDED, MAX_PADDING
 from scrapy_dripper.output.urls import unsafe_url
 from scrapy_dripper.page.recover import drop_controls
 from scrapy_dripper.page.tags import UNSEEN

@@ -3,37 +3,30 @@ const COLUMNS = [ // name, title, is a number
   ["main_blocks", "main blocks", true], ["milliseconds", "ms", true], ["source", "source"], ["reason", "reason"],
 ];
 const PAGE = 200; // rows that are shown at first, and with each click
-const NAMES = 10; // lines of a tile
+const texts = new Intl.Collator("en");
 const rows = data.rows.map(values => {
   const row = Object.fromEntries(data.columns.map((name, i) => [name, values[i]]));
   row.page = row.title || row.url;
-  row.words = `${row.title}\n${row.url}`.toLowerCase();
+  row.share = [...row.strip].reduce((sum, digit) => sum + Number(digit), 0) / row.strip.length / 9;
+  row.words = [row.title, row.url, row.page_type, row.source, row.reason].join("\n").toLowerCase();
   return row;
 });
-const sums = new Map(rows.map(row => [row, [...row.strip].reduce((sum, digit) => sum + Number(digit), 0) / row.strip.length]));
+const shownColumns = COLUMNS.filter(([name]) => name !== "milliseconds" || rows.some(row => row.milliseconds !== null));
 let sorted = { name: "quality", down: false }, found = rows, shown = PAGE;
 
-function key(row, name) {
-  const value = name === "strip" ? sums.get(row) : row[name];
+function key(row) {
+  const value = sorted.name === "strip" ? row.share : row[sorted.name];
   return value === null || value === "" || Number.isNaN(value) ? undefined : value;
 }
-/** Return rows in order; what has no value comes last, whatever the direction. */
-function order(list) {
-  const { name, down } = sorted;
-  const texts = new Intl.Collator("en");
-  return [...list].sort((a, b) => {
-    const x = key(a, name), y = key(b, name);
-    if (x === undefined || y === undefined) return (x === undefined) - (y === undefined);
-    return (down ? -1 : 1) * (typeof x === "string" ? texts.compare(x, y) : x - y);
-  });
+/** Order two rows; what has no value comes last, whatever the direction. */
+function compare(a, b) {
+  const x = key(a), y = key(b);
+  if (x === undefined || y === undefined) return (x === undefined) - (y === undefined);
+  return (sorted.down ? -1 : 1) * (typeof x === "string" ? texts.compare(x, y) : x - y);
 }
 function filter() {
   const words = by("find").value.toLowerCase();
-  const chosen = ["source", "reason", "page_type"].map(name => [name, by(name).value]).filter(([, value]) => value !== "*");
-  const bounds = [["quality", "from"], ["quality", "to"], ["length", "from"], ["length", "to"]]
-    .map(([name, end]) => [name, end, by(`${name}-${end}`).valueAsNumber]).filter(([, , value]) => !Number.isNaN(value));
-  found = order(rows.filter(row => row.words.includes(words) && chosen.every(([name, value]) => row[name] === value) &&
-    bounds.every(([name, end, value]) => row[name] !== null && (end === "from" ? row[name] >= value : row[name] <= value))));
+  found = rows.filter(row => row.words.includes(words)).sort(compare);
   shown = PAGE;
   draw();
 }
@@ -48,56 +41,31 @@ function line(row) {
   const page = make("td", { className: "page", dir: "auto" },
     safe ? make("a", { href: row.url, target: "_blank", rel: "noopener noreferrer" }, name) : name);
   if (row.title && row.url) page.append(make("span", { className: "where", dir: "ltr" }, row.url));
-  const number = text => make("td", { className: "number" }, text);
-  const low = row.quality !== null && row.quality < 0.5 ? " odd" : "";
-  return make("tr", {}, page, make("td", {}, strip(row)), make("td", {}, row.page_type),
-    make("td", { className: "number" + low }, row.quality === null ? "" : row.quality.toFixed(2)),
-    number(row.length.toLocaleString("en")), number(row.blocks ? `${row.main_blocks} / ${row.blocks}` : ""),
-    ...(by("by-milliseconds") ? [number(row.milliseconds === null ? "" : row.milliseconds.toFixed(row.milliseconds < 10 ? 1 : 0))] : []),
-    make("td", {}, row.source), make("td", { className: row.reason ? "odd" : "" }, row.reason));
+  const number = (value, digits = 0) => make("td", { className: "number" },
+    value === null ? "" : value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+  const quality = number(row.quality, 2);
+  quality.classList.toggle("odd", row.quality !== null && row.quality < 0.5);
+  const cells = { page, quality, strip: make("td", {}, strip(row)), length: number(row.length),
+    main_blocks: make("td", { className: "number" }, row.blocks ? `${row.main_blocks} / ${row.blocks}` : ""),
+    milliseconds: number(row.milliseconds), reason: make("td", { className: row.reason ? "odd" : "" }, row.reason) };
+  return make("tr", {}, ...shownColumns.map(([name]) => cells[name] ?? make("td", {}, row[name])));
 }
 /** Return a picture of the labels, from the top of the page to its end: the deeper, the more of it is main. */
 function strip(row) {
   if (!row.strip) return "";
-  const parts = [...row.strip].map(Number);
-  const stops = parts.map((part, i) => {
-    const colour = `color-mix(in srgb, var(--main) ${Math.round(part / 9 * 100)}%, transparent)`;
-    return `${colour} ${i / parts.length * 100}% ${(i + 1) / parts.length * 100}%`;
-  });
-  const share = Math.round(sums.get(row) / 9 * 100);
-  const picture = make("span", { className: "strip", role: "img", title: `${share} % of the blocks are main` });
-  picture.setAttribute("aria-label", picture.title);
+  const stops = [...row.strip].map((part, i, { length }) =>
+    `color-mix(in srgb, var(--main) ${Math.round(part / 9 * 100)}%, transparent) ${i / length * 100}% ${(i + 1) / length * 100}%`);
+  const said = `${Math.round(row.share * 100)} % of the blocks are main`;
+  const picture = make("span", { className: "strip", role: "img", title: said, ariaLabel: said });
   picture.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
   return picture;
-}
-function tiles() {
-  const tile = (title, ...content) => make("div", { className: "tile" }, make("h2", {}, title), ...content);
-  const shown = counts => counts.length <= NAMES ? counts : [...counts.slice(0, NAMES - 1),
-    [`${counts.length - NAMES + 1} others`, counts.slice(NAMES - 1).reduce((sum, [, count]) => sum + count, 0)]];
-  const counted = Object.entries(data.counts).map(([kind, counts]) => tile(`By ${kind}`, make("dl", {},
-    ...shown(counts).flatMap(([name, count]) => {
-      const bar = make("i");
-      bar.style.width = `${count / data.pages * 100}%`;
-      return [make("dt", {}, name), make("dd", {}, `${count.toLocaleString("en")} · ${(count / data.pages * 100).toFixed(1)} %`),
-        make("dd", { className: "share", ariaHidden: "true" }, bar)];
-    }))));
-  const rest = data.lines.filter(([name]) => !name.startsWith("by "));
-  const facts = make("dl", { className: "facts" }, make("dt", {}, "pages"), make("dd", {}, data.pages.toLocaleString("en")),
-    ...rest.flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, text)]));
-  by("story").append(tile("In all", facts), ...counted);
-}
-function choices(name) {
-  const values = [...new Set(rows.map(row => row[name]))].sort();
-  by(name).append(make("option", { value: "*" }, "any"),
-    ...values.map(value => make("option", { value }, value || "none")));
 }
 
 by("title").textContent = data.name;
 by("notes").append(...data.notes.map(note => make("p", {}, note)));
-tiles();
-for (const name of ["source", "reason", "page_type"]) choices(name);
-const there = COLUMNS.filter(([name]) => name !== "milliseconds" || rows.some(row => row[name] !== null));
-for (const [name, title, isNumber] of there) {
+by("story").append(...[["pages", data.pages.toLocaleString("en")], ...data.lines].flatMap(([name, text]) =>
+  [make("dt", {}, name), make("dd", {}, text)]));
+for (const [name, title, isNumber] of shownColumns) {
   const button = make("button", { type: "button" }, title);
   const head = make("th", { scope: "col", id: `by-${name}` }, button);
   button.addEventListener("click", () => {
@@ -109,8 +77,7 @@ for (const [name, title, isNumber] of there) {
   by("head").append(head);
 }
 by("by-quality").setAttribute("aria-sort", "ascending");
-by("filters").addEventListener("input", filter);
-by("filters").addEventListener("reset", () => setTimeout(filter));
+by("find").addEventListener("input", filter);
 by("filters").addEventListener("submit", event => event.preventDefault());
 by("more").addEventListener("click", () => { shown += PAGE; draw(); });
 filter();

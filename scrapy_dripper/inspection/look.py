@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from time import perf_counter
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.engines.tagger.engine import Tagger
 from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.inspection.compare import kept
 from scrapy_dripper.inspection.snapshot import snapshot, style_sheets
 from scrapy_dripper.output.content_json import to_json
 from scrapy_dripper.page import Page, read
@@ -50,8 +48,6 @@ class BlockView:
     probability: float | None
     """None if no engine answered."""
     main: bool
-    by_trafilatura: bool
-    """True if Trafilatura keeps most of it."""
     flags: tuple[int, ...]
     """Indexes into :data:`FLAGS`."""
     reasons: tuple[tuple[int, float], ...]
@@ -88,8 +84,6 @@ class PageView:
     forms: dict[str, Form]
     markdown_html: str | None
     """The rendered Markdown; None if no renderer is installed."""
-    timings: tuple[tuple[str, float], ...]
-    """The steps, and the milliseconds that each took."""
     task: dict[str, Any] | None
     """The annotation task of the page; None if its labels cannot be exported."""
     no_task: str
@@ -102,31 +96,19 @@ TaskOf = Callable[[Page], "dict[str, Any] | str"]
 
 def look(document: Document, extractor: Extractor, task_of: TaskOf, name: str = "") -> PageView:
     """Return the view of a document. No document makes this function raise."""
-    config, clock = extractor.config, _Clock()
+    config = extractor.config
     extraction = extractor.extract([document])[0]
-    clock.add("the whole extraction", extraction.milliseconds)
     page = _read(document, extractor, extraction.fallback_reason)
-    clock.lap("of that: decode, parse and cut into blocks")
     influences: dict[str, Any] = {}
     rules: list[str] = []
     if page is not None:
         answer: Labels | EngineError | None = None
         with suppress(Exception):  # The extraction has the error.
             (answer,) = extractor.engine.label([page])
-        clock.lap("of that: features and model")
         if isinstance(extractor.engine, Tagger):
             influences = extractor.engine.influences(page)
-            clock.lap("what speaks for and against each block")
         if isinstance(answer, Labels) and len(extraction.labels) == len(page.blocks):
             rules = _rules(page, extractor.engine, answer, config)
-            clock.lap("which labels rules decided")
-    plain = replace(config.markdown, front_matter=False)
-    asked = replace(document, config=replace(config, fallback="trafilatura", markdown=plain))
-    # The reason is kept, because Trafilatura cannot read a document that is not a page, or that stopped a worker,
-    # either.
-    other = extractor.fall_back(asked, extraction.fallback_reason or FallbackReason.NO_MAIN)
-    clock.lap("Trafilatura, for comparison")
-
     task = task_of(page) if page is not None else extraction.error or "the page has no blocks"
     return PageView(
         name=name,
@@ -135,31 +117,15 @@ def look(document: Document, extractor: Extractor, task_of: TaskOf, name: str = 
         facts=tuple(_facts(extraction)),
         snapshot=snapshot(page) if page is not None else "",
         styles=tuple(style_sheets(document, config)) if page is not None else (),
-        blocks=tuple(_blocks(page, extraction, other.text or "", influences, rules)) if page is not None else (),
+        blocks=tuple(_blocks(page, extraction, influences, rules)) if page is not None else (),
         flags=FLAGS,
         groups=tuple(influences),
         rules=tuple(_named(rules)),
-        forms=_forms(page, extraction, other),
+        forms=_forms(page, extraction),
         markdown_html=rendered(extraction.markdown or ""),
-        timings=tuple(clock.timings),
         task=task if isinstance(task, dict) else None,
         no_task=task if isinstance(task, str) else "",
     )
-
-
-class _Clock:
-    """Records steps and their milliseconds."""
-
-    def __init__(self) -> None:
-        self.timings: list[tuple[str, float]] = []
-        self._last = perf_counter()
-
-    def add(self, what: str, milliseconds: float) -> None:
-        self.timings.append((what, milliseconds))
-        self._last = perf_counter()
-
-    def lap(self, what: str) -> None:
-        self.add(what, (perf_counter() - self._last) * 1_000)
 
 
 def _read(document: Document, extractor: Extractor, reason: FallbackReason | None) -> Page | None:
@@ -213,12 +179,9 @@ def _named(rules: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(["", *rules]))
 
 
-def _blocks(
-    page: Page, extraction: Extraction, other: str, influences: dict[str, Any], rules: Sequence[str]
-) -> list[BlockView]:
+def _blocks(page: Page, extraction: Extraction, influences: dict[str, Any], rules: Sequence[str]) -> list[BlockView]:
     n = len(page.blocks)
     labelled = len(extraction.labels) == n
-    theirs = kept(page.blocks.text, other)
     flags = page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]
     numbers = {rule: number for number, rule in enumerate(_named(rules))}
     changes = np.array(list(influences.values())).T if influences else np.zeros((n, 0))
@@ -226,7 +189,6 @@ def _blocks(
         BlockView(
             probability=round(extraction.probabilities[k], 4) if labelled else None,
             main=labelled and extraction.labels[k],
-            by_trafilatura=theirs[k],
             flags=tuple(i for i, flag in enumerate(_FLAGS) if flags[k] & flag),
             reasons=strongest(changes[k].tolist()),
             rule=numbers[rules[k]] if rules else 0,
@@ -243,7 +205,7 @@ def strongest(influences: Sequence[float]) -> tuple[tuple[int, float], ...]:
     return tuple((i, round(influences[i], 2)) for i in chosen)
 
 
-def _forms(page: Page | None, extraction: Extraction, other: Extraction) -> dict[str, Form]:
+def _forms(page: Page | None, extraction: Extraction) -> dict[str, Form]:
     content = json.dumps(to_json(extraction.content or ()), ensure_ascii=False, indent=1)
     texts = {
         "main_html": extraction.main_html or "",
@@ -251,7 +213,6 @@ def _forms(page: Page | None, extraction: Extraction, other: Extraction) -> dict
         "text": extraction.text or "",
         "content": content,
         "simplified": "\n".join(simplify(page)) if page is not None else "",
-        "trafilatura": other.text or "",
     }
     return {name: Form(_beginning(text), len(text)) for name, text in texts.items()}
 

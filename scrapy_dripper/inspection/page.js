@@ -1,7 +1,7 @@
 const MARK = "data-dripper-block";
 const UNSURE = [0.2, 0.8];
 const UPTO = 1000; // characters of a block in lists
-const blocks = data.blocks.map(([p, main, theirs, flags, reasons, rule]) => ({ p, main, theirs, flags, reasons, rule }));
+const blocks = data.blocks.map(([p, main, flags, reasons, rule]) => ({ p, main, flags, reasons, rule }));
 const n = blocks.length;
 const has = n > 0 && blocks[0].p !== null;
 const labels = blocks.map(block => block.main);
@@ -100,7 +100,7 @@ function count() {
   by("undo").disabled = !past.length;
 }
 function card(i) {
-  const { p, flags, reasons, theirs, main, rule } = blocks[i];
+  const { p, flags, reasons, main, rule } = blocks[i];
   const parts = (sign, title) => {
     const found = reasons.filter(([, change]) => change * sign > 0);
     if (!found.length) return "";
@@ -116,7 +116,6 @@ function card(i) {
   if (fill) fill.style.width = `${p * 100}%`;
   const notes = [parts(1, "for"), parts(-1, "against")].filter(Boolean);
   if (rule && labels[i] === main) notes.unshift(`decided by a rule: ${data.rules[rule]}`);
-  if (Boolean(main) !== Boolean(theirs)) notes.push(`only ${main ? "scrapy-dripper" : "Trafilatura"} kept it`);
   if (marks[i] && !isShown(i)) notes.push("not visible on the page");
   const line = make("p", { className: "reasons" });
   notes.forEach((note, k) => line.append(...(k ? [" · ", note] : [note])));
@@ -169,8 +168,6 @@ ${[...Array(10).keys()].map(k => `[data-dripper-tint="${k}"] { background-color:
 [data-dripper-hand][data-dripper-label="other"] { box-shadow: -4px 0 0 #b9a3d8 !important; }
 [${MARK}]:hover { outline: 2px solid #2f7fb8 !important; }
 [data-dripper-here] { outline: 3px solid #0b62d6 !important; outline-offset: 2px !important; }
-html[data-dripper-differ] [data-dripper-kept="ours"] { background-image: repeating-linear-gradient(135deg, rgb(11 122 83 / .28) 0 4px, transparent 4px 9px) !important; }
-html[data-dripper-differ] [data-dripper-kept="theirs"] { background-image: repeating-linear-gradient(45deg, rgb(184 116 0 / .3) 0 4px, transparent 4px 9px) !important; }
 img:not([src]) { outline: 1px dashed #8886; min-width: 1em; min-height: 1em; font-size: 12px; color: #777; }
 `;
 let own = [], ours = [], reader = [];
@@ -198,11 +195,10 @@ function load() {
   marks.forEach((pieces, i) => {
     const text = pieces.map(piece => piece.innerText?.trim() || piece.textContent).join(" ").replace(/\s+/g, " ").trim();
     texts[i] = text.length > UPTO ? text.slice(0, UPTO) + "…" : text;
-    const { p, main, theirs } = blocks[i];
+    const { p } = blocks[i];
     for (const piece of pieces) {
       if (p !== null) piece.setAttribute("data-dripper-tint", Math.min(9, Math.floor(p * 10)));
       if (isUncertain(i)) piece.setAttribute("data-dripper-doubt", "");
-      if (Boolean(main) !== Boolean(theirs)) piece.setAttribute("data-dripper-kept", main ? "ours" : "theirs");
     }
   });
   const blockOf = event => {
@@ -216,7 +212,6 @@ function load() {
   recall();
   list();
   blocks.forEach((_, i) => paint(i));
-  compare();
   count();
   document.documentElement.dataset.ready = "true";
 }
@@ -259,7 +254,7 @@ function framed(html, title) {
 // ---------------------------------------------------------------- tabs
 const TABS = [
   ["blocks", "Blocks"], ["main_html", "Main-HTML"], ["markdown", "Markdown"], ["text", "Text"],
-  ["content", "Content list"], ["simplified", "Simplified"], ["compare", "Trafilatura"], ["timings", "Timings"],
+  ["content", "Content list"], ["simplified", "Simplified"],
 ];
 const panels = {};
 const opened = new Set();
@@ -325,13 +320,6 @@ const FILL = {
   text: panel => panel.append(...source("text", true)),
   content: panel => panel.append(...source("content")),
   simplified: panel => panel.append(...source("simplified")),
-  timings: panel => {
-    const body = make("tbody", {}, ...data.timings.map(([what, ms]) =>
-      make("tr", {}, make("td", {}, what), make("td", {}, `${ms.toFixed(1)} ms`))));
-    panel.append(make("div", { className: "pad" }, make("table", {}, make("thead", {}, make("tr", {},
-      make("th", { scope: "col" }, "step"), make("th", { scope: "col" }, "time"))), body),
-      make("p", { className: "soft" }, "Measured once, on the machine that wrote this file; steps were run again one by one.")));
-  },
 };
 function list() {
   const panel = panels.blocks;
@@ -352,29 +340,12 @@ function list() {
   const why = data.no_task ? [make("p", { className: "note" }, `Labels of this page cannot be exported: ${data.no_task}.`)] : [];
   panel.replaceChildren(...why, items);
 }
-function compare() {
-  const kinds = { both: "", ours: "only scrapy-dripper", theirs: "only Trafilatura" };
-  const counts = { both: 0, ours: 0, theirs: 0 };
-  const items = make("ul", { className: "kept" });
-  blocks.forEach(({ main, theirs }, i) => {
-    if (!main && !theirs) return;
-    const kind = main && theirs ? "both" : main ? "ours" : "theirs";
-    counts[kind] += 1;
-    items.append(make("li", { className: kind, dir: "auto" },
-      ...(kinds[kind] ? [make("span", { className: "what", dir: "ltr" }, `${kinds[kind]}, block ${i + 1}`)] : []), texts[i]));
-  });
-  const whole = make("details", { className: "pad" }, make("summary", {}, "Trafilatura’s text"), ...source("trafilatura", true));
-  panels.compare.replaceChildren(make("p", { className: "note" },
-    `Blocks kept by both: ${counts.both}, only by scrapy-dripper: ${counts.ours}, only by Trafilatura: ${counts.theirs}.`), items, whole);
-}
-
 // ---------------------------------------------------------------- keys, export, memory
 const KEYS = {
   j: ["next uncertain block", () => step(1)], k: ["previous uncertain block", () => step(-1)],
   n: ["next block", () => choose(Math.min(n - 1, current + 1), true)], p: ["previous block", () => choose(Math.max(0, current - 1), true)],
   x: ["flip the label", () => flip()], m: ["main, and on", () => decide(1)], o: ["other, and on", () => decide(0)],
   s: ["skip: leave it, and on", () => step(1)], u: ["undo", undo], e: ["export the labels", save],
-  d: ["mark differences to Trafilatura", () => by("differ").click()],
   "?": ["this help", () => by("overlay").showModal()],
 };
 function pressed(event) {
@@ -428,7 +399,6 @@ by("undo").addEventListener("click", undo);
 by("export").addEventListener("click", save);
 by("help").addEventListener("click", KEYS["?"][1]);
 by("styled").addEventListener("change", dress);
-by("differ").addEventListener("change", () => inner.documentElement.toggleAttribute("data-dripper-differ", by("differ").checked));
 document.addEventListener("keydown", pressed);
 tabs();
 open("blocks");

@@ -24,7 +24,7 @@ def page_file(view: PageView) -> str:
     """Return the inspector of a page."""
     values = asdict(view)
     values["blocks"] = [  # by position, because there can be thousands
-        [b.probability, int(b.main), int(b.by_trafilatura), b.flags, b.reasons, b.rule] for b in view.blocks
+        [b.probability, int(b.main), b.flags, b.reasons, b.rule] for b in view.blocks
     ]
     title = view.title or view.url or view.name or "a page"
     return _file("page", f"{title[:200]} · inspector", values | {"reader": _part("reader.css")}, ["reader.css"])
@@ -38,7 +38,6 @@ def index_file(name: str, sample: Sample, summary: Summary, notes: Sequence[str]
         "name": name,
         "pages": summary.pages,
         "lines": summary.lines(),
-        "counts": {kind: counts.most_common() for kind, counts in summary.by.items() if counts},
         "columns": [field.name for field in fields(Row)],
         "rows": [astuple(row) for row in sample.rows],
         "notes": list(notes),

@@ -43,7 +43,7 @@ _edit = re.compile(
     re.I,
 ).sub
 _is_sign = re.compile(
-    r"\W{0,5}|[^\w]{0,5}(?:permalink|permanent link|direct link|link to (?:this|here)|copy link|anchor)\b.{0,100}", re.I
+    r"\W{0,5}|[^\w]{0,5}(?:permalink|permanent link|direct link|link to (?:this|here)|copy link)\b.{0,100}|anchor", re.I
 ).fullmatch
 _sign_class = re.compile(
     r"\b(?:editsection|headerlink|permalink|(?:header|heading|hash)-?(?:anchor|link))\b", re.I

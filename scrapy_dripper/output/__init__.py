@@ -12,12 +12,11 @@ from lxml import etree
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import FallbackReason
-from scrapy_dripper.output.absolute import make_absolute
 from scrapy_dripper.output.bounds import LEAST, TooLongError, most_chars
 from scrapy_dripper.output.content_json import length
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.items import Items, only
-from scrapy_dripper.output.main_html import main_tree, to_html
+from scrapy_dripper.output.main_html import main_tree, make_absolute, to_html
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.text import plain_text
 from scrapy_dripper.page.limits import cut_off

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from lxml import etree
 
 from scrapy_dripper.output import inline_tags
-from scrapy_dripper.output.anchors import anchor_of
 from scrapy_dripper.output.code.blocks import code_block
 from scrapy_dripper.output.footnotes import without_label
-from scrapy_dripper.output.images import PLAYERS, captioned, player
+from scrapy_dripper.output.images import PLAYERS, player
 from scrapy_dripper.output.inline_tags import add_formula
 from scrapy_dripper.output.items import (
     Audio,
@@ -30,12 +31,44 @@ from scrapy_dripper.output.items import (
     Title,
     Video,
 )
-from scrapy_dripper.output.math.mathml_tree import inner_text
 from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, Reader, skip, stanzas
 from scrapy_dripper.output.tables.table import table
+from scrapy_dripper.output.text import inner_text
 from scrapy_dripper.page.callouts import alert_of, has_callout_class, title_of
 from scrapy_dripper.page.recognise import FIGURE_CLASSES, caption_of, has_code_class, has_math_class, is_figure
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, Kind
+
+MOST_CHARS = 300
+"""Maximum length of an id. Nobody links to a longer one."""
+MOST_INSIDE = 16
+"""Maximum number of elements to search in a heading."""
+_AROUND = frozenset({"section", "article", "div", "header", "hgroup"})
+
+
+def anchor_of(heading: etree._Element) -> str:
+    """Return the id of a heading, or an empty string.
+
+    It is the id of the heading itself, of an element in it (``<h2><a name="...">``), of an empty element right before
+    it (``<a id="..."></a><h2>``), or of the element that the heading opens (Sphinx: ``<section id="..."><h2>``).
+    """
+    for element in islice(heading.iter(etree.Element), MOST_INSIDE):
+        if found := _id(element):
+            return found
+    before = heading.getprevious()
+    if before is not None:
+        is_mark = before.tag in ("a", "span") and not len(before) and not (before.text or before.tail or "").strip()
+        return _id(before) if is_mark else ""
+    around = heading.getparent()
+    if around is not None and around.tag in _AROUND and not (around.text or "").strip():
+        return _id(around)
+    return ""
+
+
+def _id(element: etree._Element) -> str:
+    found: str = element.get("id") or (element.get("name") if element.tag == "a" else "") or ""
+    found = found.strip()
+    return "" if len(found) > MOST_CHARS or any(map(str.isspace, found)) else found
+
 
 MAX_TABLES = 20
 """Maximum nesting of tables, including layout tables. Deeper ones are read as plain blocks."""
@@ -232,8 +265,9 @@ def _holds_blocks(caption: etree._Element) -> bool:
 
 def _with_caption(items: Items, caption: Runs, place: int) -> Items:
     """Attach the caption of a figure to its only item. Otherwise, insert it as a paragraph at its place."""
-    if len(items) == 1 and isinstance(items[0], (Image, Video, Audio, Table)):
-        return captioned(items, caption)
+    only = items[0] if len(items) == 1 else None
+    if isinstance(only, (Image, Video, Audio, Table)) and not only.caption:
+        return (replace(only, caption=caption),)
     return (*items[:place], Paragraph(caption), *items[place:]) if place >= 0 else (*items, Paragraph(caption))
 
 

@@ -1,21 +1,279 @@
 """Split the content list into chunks for search: passages that follow the headings, with their position on the page.
 
-A section that is short enough becomes one chunk. Adjacent small sections share a chunk. Code, tables and lists are only
-cut if a single one exceeds the chunk size (:mod:`~scrapy_dripper.output.cuts`).
+A section that is short enough becomes one chunk. Adjacent small sections share a chunk. Items are only cut if a single
+one exceeds the chunk size: paragraphs between sentences, code between lines, tables between rows, and lists between
+their entries. Each part is a complete item: code has its own fence, a table repeats its header, and a list continues
+its numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import takewhile
-from typing import TypeAlias
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, groupby, takewhile
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote, urldefrag
 
-from scrapy_dripper.output.cuts import cut, last_sentences
-from scrapy_dripper.output.items import Footnotes, Item, Items, Paragraph, Rule, Title
+from scrapy_dripper.output.items import (
+    Audio,
+    Code,
+    CodeBlock,
+    Deleted,
+    Emphasis,
+    Footnotes,
+    Formula,
+    Image,
+    Item,
+    Items,
+    LineBreak,
+    Link,
+    List,
+    ListItem,
+    Paragraph,
+    Quote,
+    Rule,
+    Run,
+    Runs,
+    Strong,
+    Table,
+    Text,
+    Title,
+    Video,
+    assert_never,
+)
 from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.output.text import is_longer, line_text
+from scrapy_dripper.output.reader import trimmed
+from scrapy_dripper.output.text import line_text
+
+T = TypeVar("T")
+Fits: TypeAlias = "Callable[[Items], bool]"
+
+_WRAPPERS = (Link, Emphasis, Strong, Deleted)
+# Zero-width matches after the end of a sentence. The space before the next sentence belongs to that sentence.
+_sentences = re.compile(
+    r"(?<=[.!?…])(?=\s)|(?<=[.!?…][\"'”’)\]])(?=\s)|(?<=[。！？｡])(?![。！？｡」』”’）])|(?<=[。！？｡][」』”’）])"
+).split
+_words = re.compile(r"(?<=\S)(?=\s)").split
+# For scripts without spaces, such as Thai. Combining characters stay with their base character.
+_characters = re.compile(r"(?s).{1,8}[\u0300-\u036f\u093a-\u094f\u0e31-\u0e4e\u200d\ufe0f]*").findall
+_LEVELS: tuple[Callable[[str], list[str]], ...] = (_sentences, _words, _characters)
+
+
+def cut(item: Item, fits: Fits) -> list[Items]:
+    """Cut an item into parts that are as long as fits, and return them in order, each as items.
+
+    An item that cannot be cut is returned as its only part: a formula, a line of code, a row of a table. The header of
+    a table is repeated in every part, unless it takes more than half of the space. Everything else occurs in one part
+    only.
+    """
+    if fits((item,)):
+        return [(item,)]
+    match item:
+        case Paragraph():
+            return [(Paragraph(runs),) for runs in _cut_runs(item.runs, fits, 0)]
+        case CodeBlock():
+            return _packed(item.text.split("\n"), lambda some, _: replace(item, text="\n".join(some)), fits)
+        case Table():
+            return _cut_table(item, fits)
+        case List():
+            return _cut_list(item, fits)
+        case Quote():
+            parts = _cut_items(item.items, lambda some: replace(item, items=some), fits)
+            first, *others = parts or [()]
+            return [(replace(item, items=first),), *((replace(item, items=part, caption=()),) for part in others)]
+        case Footnotes():
+            return _packed(item.notes, lambda some, _: Footnotes(tuple(some)), fits)
+        case Title() | Formula() | Image() | Video() | Audio() | Rule():
+            return [(item,)]
+        case _:
+            return assert_never(item)
+
+
+def last_sentences(paragraph: Paragraph, fits: Fits) -> Items:
+    """Return as many whole sentences from the end of a paragraph as fit, or nothing if not even one does."""
+    pieces = _units(paragraph.runs, 0)
+    none, some = len(pieces), 0  # binary search for the first sentence that fits
+    while some < none:
+        middle = (some + none) // 2
+        if fits((Paragraph(_joined(pieces[middle:])),)):
+            none = middle
+        else:
+            some = middle + 1
+    runs = _joined(pieces[none:])
+    return (Paragraph(runs),) if runs else ()
+
+
+def _groups(units: Sequence[T], fit: Callable[[Sequence[T]], bool]) -> list[Sequence[T]]:
+    """Group units, with as many in each group as fit. Units that do not fit are in a group of their own.
+
+    ``fit`` is called with at most twice as many units as the group gets, so n units take n log n steps in total.
+    """
+    groups: list[Sequence[T]] = []
+    start = 0
+    while start < len(units):
+        step = 1
+        while start + step < len(units) and fit(units[start : start + 2 * step]):
+            step *= 2
+        most = min(start + 2 * step, len(units))
+        end = start + step
+        while most - end > 1:
+            middle = (end + most) // 2
+            if fit(units[start:middle]):
+                end = middle
+            else:
+                most = middle
+        groups.append(units[start:end])
+        start = end
+    return groups
+
+
+def _packed(units: Sequence[T], make: Callable[[Sequence[T], bool], Item], fits: Fits) -> list[Items]:
+    """Return the items made from groups of units. The second argument of ``make`` is True for the first group.
+
+    A list entry or a footnote that does not fit is cut. Its first part keeps the mark; the others are its content.
+    """
+    parts: list[Items] = []
+    for group in _groups(units, lambda some: fits((make(some, True),))):
+        made = make(group, not parts)
+        name = {List: "items", Footnotes: "notes"}.get(type(made), "")
+        if not name or len(group) > 1 or fits((made,)):
+            parts.append((made,))
+            continue
+        (entry,) = getattr(made, name)
+
+        def wrap(some: Items, made: Any = made, name: str = name, entry: Any = entry) -> Item:
+            wrapped: Item = replace(made, **{name: (replace(entry, items=some),)})
+            return wrapped
+
+        first, *others = _cut_items(entry.items, wrap, fits) or [()]
+        parts += [(wrap(first),), *others]
+    return parts
+
+
+# ---------------------------------------------------------------------- lines of text
+def _cut_runs(runs: Runs, fits: Fits, level: int) -> Iterator[Runs]:
+    def fit(units: Sequence[list[Run]]) -> bool:
+        return fits((Paragraph(_joined(units)),))
+
+    for group in _groups(_units(runs, level), fit):
+        joined = _joined(group)
+        if len(group) == 1 and level + 1 < len(_LEVELS) and not fit(group):
+            yield from _cut_runs(joined, fits, level + 1)
+        elif joined:
+            yield joined
+
+
+def _units(runs: Runs, level: int) -> list[list[Run]]:
+    """Split runs into sentences, words or characters. Each part keeps its formats and links."""
+    units: list[list[Run]] = []
+    anywhere = level + 1 == len(_LEVELS)
+    for run, begins in _fragments(runs, _LEVELS[level]):
+        if begins or anywhere or not units:
+            units.append([run])
+        else:
+            units[-1].append(run)
+    return units
+
+
+def _fragments(runs: Runs, split: Callable[[str], list[str]]) -> Iterator[tuple[Run, bool]]:
+    """Yield the parts of runs, and whether the text was split before each part."""
+    for run in runs:
+        if type(run) is Text:
+            yield from ((Text(text), number > 0) for number, text in enumerate(split(run.text)))
+        elif type(run) is Code and split is _words:  # inline code may be a log with thousands of characters
+            yield from ((Code(text), number > 0) for number, text in enumerate(split(run.text)))
+        elif isinstance(run, _WRAPPERS):
+            yield from ((replace(run, runs=(inner,)), begins) for inner, begins in _fragments(run.runs, split))
+        else:
+            yield run, type(run) is LineBreak
+
+
+def _joined(units: Sequence[Sequence[Run]]) -> Runs:
+    """Merge fragments to runs, without white space at both ends."""
+    return _trimmed(_merged(list(chain.from_iterable(units))))
+
+
+def _merged(pieces: Sequence[Run]) -> Runs:
+    runs: list[Run] = []
+    for _, group in groupby(pieces, _format):
+        first, *others = group
+        if isinstance(first, (Text, Code)):
+            runs.append(replace(first, text="".join([first.text, *(one.text for one in others)])))  # type: ignore[union-attr]
+        elif isinstance(first, _WRAPPERS):
+            inner = chain(first.runs, *(one.runs for one in others))  # type: ignore[union-attr]
+            runs.append(replace(first, runs=_merged(tuple(inner))))
+        else:
+            runs += [first, *others]
+    return tuple(runs)
+
+
+def _format(run: Run) -> Any:
+    """Return a key that is equal for all runs of the same format."""
+    return replace(run, runs=()) if isinstance(run, _WRAPPERS) else type(run)
+
+
+def _trimmed(runs: Runs) -> Runs:
+    runs = trimmed(runs)
+    for end in (0, -1):
+        outer = runs[end] if runs else None
+        if isinstance(outer, _WRAPPERS):
+            inner = replace(outer, runs=_trimmed(outer.runs))
+            runs = (inner, *runs[1:]) if end == 0 else (*runs[:-1], inner)
+    return runs
+
+
+# ---------------------------------------------------------------------- containers
+def _cut_items(items: Items, wrap: Callable[[Items], Item], fits: Fits) -> list[Items]:
+    """Return groups of items that fit once they are wrapped. Cut items that do not fit."""
+
+    def inside(some: Sequence[Item]) -> bool:
+        return fits((wrap(tuple(some)),))
+
+    parts: list[Items] = []
+    for group in _groups(items, inside):
+        parts += cut(group[0], inside) if len(group) == 1 else [tuple(group)]
+    return parts
+
+
+def _cut_list(item: List, fits: Fits) -> list[Items]:
+    numbers: list[int] = []
+    for entry in item.items:
+        numbers.append(entry.number if entry.number is not None else numbers[-1] + 1 if numbers else item.start)
+
+    def make(some: Sequence[tuple[ListItem, int]], _first: bool) -> List:
+        entries = (replace(some[0][0], number=None), *(entry for entry, _ in some[1:]))
+        return replace(item, items=entries, start=some[0][1] if item.kind == "ordered" else item.start)
+
+    return _packed(list(zip(item.items, numbers, strict=True)), make, fits)
+
+
+def _cut_table(table: Table, fits: Fits) -> list[Items]:
+    head, body = table.rows[: table.header_rows], table.rows[table.header_rows :]
+    # A header that takes most of the space is not repeated; its rows are treated like the others.
+    repeated = bool(head) and fits((_with_rows(table, head + head, len(head), False),))
+    rows = body if repeated else table.rows
+    units: list[list[tuple[Any, ...]]] = []
+    spanned = 0  # number of rows that a cell above spans
+    for row in rows:
+        if spanned > 0:
+            units[-1].append(row)
+        else:
+            units.append([row])
+        spanned = max(spanned - 1, max((cell.rowspan for cell in row), default=1) - 1)
+
+    def make(some: Sequence[list[tuple[Any, ...]]], first: bool) -> Table:
+        inside = tuple(chain.from_iterable(some))
+        if repeated:
+            return _with_rows(table, (*head, *inside), len(head), first)
+        return _with_rows(table, inside, table.header_rows if first and len(inside) > len(head) else 0, first)
+
+    return _packed(units, make, fits) if units else [(table,)]
+
+
+def _with_rows(table: Table, rows: tuple[Any, ...], header_rows: int, first: bool) -> Table:
+    return replace(table, rows=rows, header_rows=header_rows, caption=table.caption if first else ())
+
 
 Measure: TypeAlias = "Callable[[str], int]"
 """Returns the length of a text: ``len``, or a token counter from :func:`~scrapy_dripper.output.tokens.counter`."""
@@ -172,12 +430,6 @@ class _Packer:
     def _fits(self, length: int) -> bool:
         return (self._length + self._between if self._items else 0) + length <= self._size
 
-    def _fits_in(self, items: Items, size: int) -> bool:
-        """Return True if items are not longer than a size. What is nested deep would be written once for each level."""
-        if self._measure is len and is_longer(items, size):
-            return False
-        return self._length_of(items) <= size
-
     def _place(self, item: Item, length: int, section: _Section) -> None:
         if not self._items and type(item) is Rule:
             return
@@ -193,7 +445,7 @@ class _Packer:
         if self._overlap and type(item) is Paragraph:
             taken = max(taken, self._overlap + self._between)
         room = max(self._size - taken, self._size // 4)
-        for number, part in enumerate(cut(item, lambda some, share: self._fits_in(some, room // share))):
+        for number, part in enumerate(cut(item, lambda some: self._length_of(some) <= room)):
             length = self._length_of(part)
             self._begin_if_full(length, section, number > 0)
             self._append(part, length)
@@ -229,7 +481,7 @@ class _Packer:
             length = self._length_of((item,))
             if length > left:
                 if type(item) is Paragraph:
-                    tail += last_sentences(item, lambda some, _, left=left: self._length_of(some) <= left)  # type: ignore[misc]
+                    tail += last_sentences(item, lambda some, left=left: self._length_of(some) <= left)  # type: ignore[misc]
                 break
             tail.append(item)
             left -= length + self._between

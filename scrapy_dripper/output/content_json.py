@@ -14,6 +14,7 @@ from typing import Any, cast, get_args
 
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.output.items import Cell, Footnote, Footnotes, Item, Items, List, ListItem, Run, Table
+from scrapy_dripper.output.tables.html import table_html
 
 _PARTS = (Cell, ListItem, Footnote)
 _ITEMS = {one.type: one for one in get_args(Item)}
@@ -78,12 +79,12 @@ def length(value: Any, most: int = sys.maxsize) -> int:
                 if inner != default:
                     chars += around
                     held.append(inner)
-            if kind is Table:
+            if kind is Table and not one.simple:
                 tables.append(one)
         else:
             chars += len(str(one))
     while tables and chars <= most:  # at last, because their HTML is a few times as long as their cells
-        chars += len(encode_basestring(tables.pop().html)) + len(',"html":')
+        chars += len(encode_basestring(table_html(tables.pop()))) + len(',"html":')
     return chars
 
 
@@ -98,7 +99,7 @@ def _encode(value: Any) -> Any:
         if one != default:
             encoded[name] = one if type(one) is str else _encode(one)
     if kind is Table and not value.simple:
-        encoded["html"] = value.html
+        encoded["html"] = table_html(value)
     return encoded
 
 

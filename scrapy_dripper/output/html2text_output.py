@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import html2text
 
-from scrapy_dripper.output.absolute import make_absolute
-from scrapy_dripper.output.main_html import to_html
+from scrapy_dripper.output.main_html import make_absolute, to_html
 from scrapy_dripper.page.parse import parse
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from itertools import islice
 from typing import cast
 from urllib.parse import urlsplit
@@ -16,7 +15,7 @@ from urllib.parse import urlsplit
 from lxml import etree
 
 from scrapy_dripper.output.inline import unbroken
-from scrapy_dripper.output.items import Audio, Image, Items, Paragraph, Runs, Table, Video
+from scrapy_dripper.output.items import Audio, Image, Video
 from scrapy_dripper.page.tags import LONGEST_CLASS
 
 Resolve = Callable[[str], str]
@@ -278,14 +277,3 @@ def _site(url: str, sites: frozenset[str]) -> str | None:
     parts = host.split(".")
     names = (".".join(parts[i:]) for i in range(max(0, len(parts) - 4), len(parts)))
     return next((name for name in names if name in sites), None)
-
-
-def captioned(items: Items, caption: Runs) -> Items:
-    """Attach a caption to the only image, player or table of a figure, or add it as a paragraph otherwise."""
-    if not caption:
-        return items
-    if len(items) == 1:
-        item = items[0]
-        if isinstance(item, (Image, Video, Audio, Table)) and not item.caption:
-            return (replace(item, caption=caption),)
-    return (*items, Paragraph(caption))

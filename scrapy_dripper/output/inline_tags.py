@@ -25,8 +25,8 @@ from scrapy_dripper.output.items import (
     Text,
 )
 from scrapy_dripper.output.math.formulas import MATH_TAGS, formula
-from scrapy_dripper.output.math.mathml_tree import inner_text, short_text
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
+from scrapy_dripper.output.text import inner_text, short_text
 from scrapy_dripper.page.recognise import has_math_class
 
 MAX_BEFORE_NOTE = 50

@@ -5,11 +5,10 @@ All classes are frozen, compare by value and round-trip through plain JSON
 
 A new type of item needs a case in each place that tells items by their types: :func:`inside` below; ``_ITEMS`` in
 :mod:`~scrapy_dripper.output.text`; the writers in :mod:`~scrapy_dripper.output.markdown`;
-:func:`~scrapy_dripper.output.cuts.cut`; ``_Writer.item`` in :mod:`~scrapy_dripper.output.tables.html`; ``_line`` and
-``_is_layout`` in :mod:`~scrapy_dripper.output.tables.table` and ``_line`` in
-:mod:`~scrapy_dripper.output.tables.linear`; ``_HELD`` below;
-and :data:`~scrapy_dripper.checks.CONTENT_TYPES`. mypy and ``tests/output/test_items.py`` find most of those that are
-forgotten.
+:func:`~scrapy_dripper.output.chunks.cut`; ``_Writer.item`` in :mod:`~scrapy_dripper.output.tables.html`;
+:func:`~scrapy_dripper.output.tables.table.as_line` and ``_is_layout`` beside it;
+``_HELD`` below; and :data:`~scrapy_dripper.checks.CONTENT_TYPES`. mypy and ``tests/output/test_items.py`` find most of
+those that are forgotten.
 """
 
 from __future__ import annotations
@@ -189,14 +188,8 @@ class Table:
     header_rows: int = 0
     caption: Runs = ()
     simple: bool = True
-    """True if Markdown can express the table: no spans, at most a paragraph in each cell, and few missing cells."""
-
-    @property
-    def html(self) -> str:
-        """Clean HTML of the table; empty if it is simple."""
-        from scrapy_dripper.output.tables.html import table_html  # which writes items
-
-        return "" if self.simple else table_html(self)
+    """True if Markdown can express the table: no spans, at most a paragraph in each cell, and few missing cells. Other
+    tables are written with :func:`~scrapy_dripper.output.tables.html.table_html`."""
 
 
 @dataclass(frozen=True, slots=True)

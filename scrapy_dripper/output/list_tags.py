@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from lxml import etree
 
 from scrapy_dripper.output.block_tags import block, figure, footnotes
 from scrapy_dripper.output.footnotes import without_label
-from scrapy_dripper.output.frames import OpenList
-from scrapy_dripper.output.items import Item, List, ListItem, Paragraph, Rule, Text
-from scrapy_dripper.output.numerals import Numeral, numeral
-from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
+from scrapy_dripper.output.items import List, ListItem, Paragraph, Rule, Text
+from scrapy_dripper.output.reader import Enter, Leave, OpenList, Reader, skip
 from scrapy_dripper.page.recognise import is_figure
 
-MOST_JOINED = 500
-"""Maximum number of entries of a list that gets another level, because its entries are copied each time."""
-
-_of_docs = re.compile(r"(?:^|\s)lst-kix_(\w{1,64})-(\d)(?=\s|$)").search
 _digits = re.compile(r"\s*(\d{1,9})\s*").fullmatch
 
 
@@ -31,7 +25,6 @@ def _list(reader: Reader, element: etree._Element) -> Leave:
         return block(reader, element)
     reader.flush()
     opened = _opened(element)
-    opened.level = _level(element)
     reader.push(reader.frame._replace(items=[], open_list=opened, nesting=reader.frame.nesting + 1))
 
     def leave() -> None:
@@ -54,7 +47,7 @@ def _opened(element: etree._Element) -> OpenList:
         step = -1
         start = start if written else sum(child.tag == "li" for child in element)
     kind = (element.get("type") or "").strip()
-    letters = cast("Numeral", kind) if kind in ("a", "A", "i", "I") else None
+    letters = kind if kind in ("a", "A", "i", "I") else None
     numbered = step < 0 or letters or any(child.get("value") for child in element if child.tag == "li")
     return OpenList("ordered", start, step, start if numbered else None, letters)
 
@@ -77,43 +70,9 @@ def _add_list(reader: Reader, ended: OpenList) -> None:
         if ended.numeral is not None:
             marks = (numeral(number, ended.numeral) for _, number in sorted(numbers.items()))
             lettered = tuple(_marked(entry, f"{mark}. ") for entry, mark in zip(entries, marks, strict=True))
-            made = List("unordered", lettered)
+            reader.items.append(List("unordered", lettered))
         else:
-            made = List(ended.kind, _numbered(entries, numbers), numbers.get(0, ended.start))
-        before = reader.items[-1] if reader.items else None
-        if ended.level is not None and type(before) is List and _continues(reader, before, ended.level[0]):
-            made = _nested(reader.items.pop(), made, ended.level[1])
-        reader.items.append(made)
-        reader.levels = None if ended.level is None else (made, ended.level[0])
-
-
-def _level(element: etree._Element) -> tuple[str, int] | None:
-    """Return the name and the level of a list of Google Docs."""
-    match = _of_docs((element.get("class") or "")[:512])
-    return None if match is None else (match[1], int(match[2]))
-
-
-def _continues(reader: Reader, before: List, name: str) -> bool:
-    """Return True if a list of this name goes on with the list before it. Only short ones are copied for that."""
-    return (
-        reader.levels is not None
-        and reader.levels[0] is before
-        and reader.levels[1] == name
-        and (len(before.items) < MOST_JOINED)
-    )
-
-
-def _nested(around: Item, inner: List, depth: int) -> List:
-    """Return a list with another one at a depth of its last entry, or with its entries behind its own at depth 0."""
-    assert type(around) is List
-    if not depth or not around.items:
-        return replace(around, items=(*around.items, *inner.items))
-    *entries, last = around.items
-    if last.items and type(last.items[-1]) is List:
-        items = (*last.items[:-1], _nested(last.items[-1], inner, depth - 1))
-    else:
-        items = (*last.items, inner)
-    return replace(around, items=(*entries, replace(last, items=items)))
+            reader.items.append(List(ended.kind, _numbered(entries, numbers), numbers.get(0, ended.start)))
 
 
 def _numbered(entries: list[ListItem], numbers: dict[int, int]) -> tuple[ListItem, ...]:
@@ -217,3 +176,38 @@ ENTER: dict[Any, Enter] = {
     "dd": _definition,
 }
 """Handlers by tag."""
+
+
+_ROMAN = (
+    *((1_000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl")),
+    *((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
+)
+_LARGEST = 3_999
+
+
+def numeral(number: int, kind: str) -> str:
+    """Return a number as browsers show a list of type ``a``, ``A``, ``i`` or ``I``; numbers that a system does not have
+    are decimal."""
+    if kind in ("i", "I"):
+        text = _roman(number) if 0 < number <= _LARGEST else ""
+    else:
+        text = _letters(number) if number > 0 else ""
+    if not text:
+        return str(number)
+    return text.upper() if kind in ("A", "I") else text
+
+
+def _letters(number: int) -> str:
+    text = ""
+    while number > 0:
+        number, rest = divmod(number - 1, 26)
+        text = chr(ord("a") + rest) + text
+    return text
+
+
+def _roman(number: int) -> str:
+    text = ""
+    for value, letters in _ROMAN:
+        times, number = divmod(number, value)
+        text += letters * times
+    return text

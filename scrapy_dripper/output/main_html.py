@@ -1,10 +1,15 @@
-"""Build Main-HTML: the main blocks and their ancestors as a new tree, in linear time."""
+"""Build Main-HTML: the main blocks and their ancestors as a new tree, in linear time.
+
+Main-HTML has no styles, so what only styles say (bold, italics, numerals) gets the tags and attributes that mean the
+same.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +17,57 @@ from lxml import etree
 
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.output.images import player
-from scrapy_dripper.output.styles import heading_of, numerals_of, tag_of
-from scrapy_dripper.output.urls import script_url, unsafe_source_set, unsafe_url
+from scrapy_dripper.output.urls import resolver, script_url, unsafe_source_set, unsafe_url
 from scrapy_dripper.page.hidden import hidden_nodes
-from scrapy_dripper.page.page import Flag, Page, Tree, block_behind, by_owner, is_gap
+from scrapy_dripper.page.page import Flag, Page, Styles, Tree, block_behind, by_owner, is_gap
 from scrapy_dripper.page.recognise import has_code_class
-from scrapy_dripper.page.styles import Styles
 from scrapy_dripper.page.tags import KINDS, LOOSE, MEDIA, PLAYERS, SILENT, TAGS, UNSEEN, Kind, tag_mask
 from scrapy_dripper.page.vocabulary import BESIDE, either
+
+if TYPE_CHECKING:
+    from lxml import etree
+
+
+_bold = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)\b", re.I).search
+_regular = re.compile(r"font-weight\s*:\s*(?:normal|[1-4]00)\b", re.I).search
+_italic = re.compile(r"font-style\s*:\s*(?:italic|oblique)\b", re.I).search
+_TITLES = {"title": "h1", "MsoTitle": "h1", "subtitle": "h2", "MsoSubtitle": "h2"}
+"""The classes of titles in Google Docs, beside numbered classes, and in Microsoft Word."""
+_made_up = re.compile(r"c\d{1,4}|Mso\w{1,40}").fullmatch
+_numerals = re.compile(r"list-style(?:-type)?\s*:[^;]{0,99}\b(lower|upper)-(alpha|latin|roman)\b", re.I).search
+
+
+def tag_of(element: etree._Element, tag: str, known: Styles) -> str:
+    """Return the tag that an inline element is to be written with: ``b`` or ``i`` for what its style shows so.
+
+    A ``<b>`` of normal weight, as Google Docs copies it around a whole text, is a ``span``.
+    """
+    style = element.get("style") or ""
+    if known:
+        style += ";" + ";".join(known.get(name, "") for name in (element.get("class") or "")[:512].split())
+    if tag in ("b", "strong"):
+        return "span" if _regular(style) else tag
+    if _bold(style):
+        return "b"
+    return "i" if _italic(style) else tag
+
+
+def heading_of(element: etree._Element) -> str | None:
+    """Return ``h1`` or ``h2`` for a paragraph that a word processor has marked as the title or subtitle."""
+    names = (element.get("class") or "")[:512].split()
+    if not any(_made_up(name) for name in names):
+        return None
+    return next((_TITLES[name] for name in names if name in _TITLES), None)
+
+
+def numerals_of(element: etree._Element) -> str | None:
+    """Return the ``type`` of an ordered list whose style names letters or Roman numerals."""
+    match = _numerals(element.get("style") or "")
+    if match is None:
+        return None
+    letter = "i" if match[2].lower() == "roman" else "a"
+    return letter.upper() if match[1].lower() == "upper" else letter
+
 
 ATTRIBUTES = frozenset(
     "abbr accent align alt alttext aria-controls aria-hidden aria-label aria-labelledby "
@@ -156,7 +204,7 @@ def _at_edges(page: Page, main: npt.NDArray[np.bool_], left: list[int]) -> Itera
     icons, advertisements and the like are skipped.
     """
     tree, blocks = page.tree, page.blocks
-    total = _running(main)
+    total: list[int] = np.concatenate([[0], np.cumsum(main)]).tolist()  # how many blocks before each one are main
     start, end, parent, owner = (
         column.tolist() for column in (tree.block_start, tree.block_end, tree.parent, tree.self_owner)
     )
@@ -217,12 +265,6 @@ def _is_beside(names: str) -> bool:
     return _beside(names[:512].lower()) is not None
 
 
-def _running(main: npt.NDArray[np.bool_]) -> list[int]:
-    """Return for each block how many of the blocks before it are main."""
-    totals: list[int] = np.concatenate([[0], np.cumsum(main)]).tolist()
-    return totals
-
-
 def _kept_nodes(
     tree: Tree,
     main: npt.NDArray[np.bool_],
@@ -280,7 +322,10 @@ def _keep_whole(tree: Tree, nodes: npt.NDArray[np.bool_], main: npt.NDArray[np.b
     """Keep all nodes of kept code and formulas, because empty nodes there are blank lines, spaces or marks."""
     unseen = np.zeros(len(nodes), dtype=np.bool_)  # scripts, styles and fields, which trees of the profile v1.0 keep
     for i in np.flatnonzero((tree.tag == 0) & ~nodes).tolist():
-        if not unseen[i] and tree.nodes[i].tag in UNSEEN and not _is_drawn(tree.nodes[i]):
+        node = tree.nodes[i]
+        if unseen[i] or node.tag not in UNSEEN:
+            continue
+        if node.tag != "svg" or next(node.iterancestors("mjx-container"), None) is None:  # that MathJax drew
             unseen[i : tree.end[i]] = True
     others = np.concatenate([[0], np.cumsum(~main)])
     candidates = np.flatnonzero(nodes & (others[tree.block_start] == others[tree.block_end]))
@@ -289,11 +334,6 @@ def _keep_whole(tree: Tree, nodes: npt.NDArray[np.bool_], main: npt.NDArray[np.b
         if i >= done and (tree.nodes[i].tag in _WHOLE or (tree.names[i] and has_code_class(tree.names[i]))):
             done = int(tree.end[i])
             nodes[i:done] |= ~unseen[i:done]
-
-
-def _is_drawn(element: etree._Element) -> bool:
-    """Return True for the drawing of a formula by MathJax."""
-    return element.tag == "svg" and next(element.iterancestors("mjx-container"), None) is not None
 
 
 def _build(
@@ -318,7 +358,7 @@ def _build(
         after = source.tail if up >= 0 else None
         if up in loose:
             dropped = loose.pop(up) or not is_kept
-            if dropped and _stands_in_text(source, int(tree.flags[i])):
+            if dropped and KINDS.get(tag, Kind.INLINE) is Kind.INLINE and not tree.flags[i] & Flag.CODE:
                 pieces[up].append(" ")
         if not after and tag in LOOSE and (up in last or pieces.get(up)):
             loose[up] = not is_kept
@@ -359,10 +399,6 @@ def _keep_apart(
         pieces[up].append(" ")
 
 
-def _stands_in_text(element: etree._Element, flags: int) -> bool:
-    return KINDS.get(element.tag, Kind.INLINE) is Kind.INLINE and not flags & Flag.CODE
-
-
 def _write(parent: etree._Element, before: etree._Element | None, pieces: list[str]) -> None:
     """Add text after a child of the parent, or at its beginning."""
     text = without_controls("".join(pieces))
@@ -375,7 +411,10 @@ def _write(parent: etree._Element, before: etree._Element | None, pieces: list[s
 
 
 def _element(source: etree._Element, parent: etree._Element | None, known: Styles = _NONE) -> etree._Element:
-    tag = _written.get(source.tag) or _written_tag(str(source.tag))
+    tag = _written.get(source.tag)
+    if tag is None:
+        tag = str(source.tag)
+        tag = tag if tag in MATHML or tag in SILENT or _custom(tag) else "span"
     attributes: dict[str, str] = {}
     if tag in _STYLED:
         tag = tag_of(source, tag, known)
@@ -400,10 +439,6 @@ def _element(source: etree._Element, parent: etree._Element | None, known: Style
     return element
 
 
-def _written_tag(tag: str) -> str:
-    return tag if tag in MATHML or tag in SILENT or _custom(tag) else "span"
-
-
 def _keeps(tag: str, name: str, value: str) -> bool:
     if name[:5] == "data-":  # only scripts use their values as URLs
         return _name(name) is not None and not script_url(value)
@@ -416,3 +451,27 @@ def _keeps(tag: str, name: str, value: str) -> bool:
     if name == "name":
         return tag == "a"
     return name != "id" or tag not in _hides_by_id
+
+
+_ATTRIBUTES = URL_ATTRIBUTES | {"data-src"}
+_candidates = re.compile(r"(?:^|(?<=,))(\s*)(\S+)").sub
+"""Matches the URLs of a ``srcset`` (HTML standard, 4.8.4.2.1). A URL ends at white space, or at commas before it."""
+
+
+def make_absolute(tree: etree._Element, base_url: str, growth: int = sys.maxsize) -> None:
+    """Make the URLs of a tree absolute, in place. Links within the page (``#...``) stay unchanged.
+
+    ``growth`` limits the characters that this adds in total. Once it is used up, URLs are not changed.
+    """
+    resolve = resolver(base_url, growth)
+
+    def resolved(candidate: re.Match[str]) -> str:
+        url = candidate[2].rstrip(",")
+        return candidate[1] + resolve(url) + candidate[2][len(url) :]
+
+    for element in tree.iter(etree.Element):
+        for name, value in cast("list[tuple[str, str]]", element.items()):
+            if name in _ATTRIBUTES and value[:1] != "#":
+                element.set(name, resolve(value))
+            elif name == "srcset":
+                element.set(name, _candidates(resolved, value))

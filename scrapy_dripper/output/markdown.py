@@ -34,9 +34,8 @@ from scrapy_dripper.output.items import (
     only,
 )
 from scrapy_dripper.output.markdown_inline import InlineWriter, Links, is_live, tex
-from scrapy_dripper.output.tables.grid import is_mostly_padding
-from scrapy_dripper.output.tables.html import code_html, table_html
-from scrapy_dripper.output.tables.linear import linear
+from scrapy_dripper.output.tables.html import code_html, linear, table_html
+from scrapy_dripper.output.tables.table import is_mostly_padding
 from scrapy_dripper.output.text import line_text
 from scrapy_dripper.page.callouts import says
 
@@ -256,8 +255,7 @@ class _Writer:
         elif self.linear:
             body = self._pipes(linear(table))
         else:
-            keep = self.inline.links != "drop"
-            body = table.html if keep else table_html(table, links=False)
+            body = table_html(table, links=self.inline.links != "drop")
             caption = ""  # the HTML contains it
         return f"{caption}\n\n{body}" if caption else body
 

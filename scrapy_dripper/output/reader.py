@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lxml import etree
 
 from scrapy_dripper.output.code.blocks import code_of_lines
-from scrapy_dripper.output.frames import Frame
 from scrapy_dripper.output.images import same_image
 from scrapy_dripper.output.inline import Line, Separator, unbroken
 from scrapy_dripper.output.items import (
@@ -27,7 +26,7 @@ from scrapy_dripper.output.items import (
     Items,
     LineBreak,
     Link,
-    List,
+    ListItem,
     Paragraph,
     Run,
     Runs,
@@ -36,10 +35,105 @@ from scrapy_dripper.output.items import (
     Title,
 )
 from scrapy_dripper.output.math.delimiters import Notation
-from scrapy_dripper.output.tabs import tabs_of
 from scrapy_dripper.output.urls import comparable, resolver
 from scrapy_dripper.page.footnotes import FootnoteMarks
 from scrapy_dripper.page.tags import LOOSE
+
+MOST_TABS = 1_000
+LONGEST_TITLE = 200
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tabs:
+    """The panels of a page by their elements, and the lists of tabs that only repeat the titles of panels."""
+
+    titles: dict[etree._Element, str] = field(default_factory=dict)
+    lists: set[etree._Element] = field(default_factory=set)
+    runs: set[Runs] = field(default_factory=set)
+    """The titles as runs."""
+
+
+def tabs_of(root: etree._Element) -> Tabs:
+    """Return the tabs of a tree whose panels are in it."""
+    parts: dict[str, list[etree._Element]] = {"tab": [], "tablist": [], "tabpanel": []}
+    for element in root.iter(etree.Element):
+        found = parts.get(element.get("role", ""))
+        if found is not None and len(found) < MOST_TABS:
+            found.append(element)
+    panels = parts["tabpanel"]
+    if not panels:
+        return Tabs()
+    by_panel: dict[str, etree._Element] = {}
+    by_id: dict[str, etree._Element] = {}
+    for tab in parts["tab"]:
+        target = tab.get("aria-controls") or (tab.get("href") or "").rpartition("#")[2]
+        by_panel[target] = tab
+        by_id[tab.get("id") or ""] = tab
+    titles: dict[etree._Element, str] = {}
+    used: set[etree._Element] = set()
+    for panel in panels:
+        title = by_panel.get(panel.get("id") or " ")
+        title = by_id.get(panel.get("aria-labelledby") or " ") if title is None else title
+        text = "" if title is None else " ".join("".join(map(str, title.itertext())).split())
+        if title is not None and text and len(text) <= LONGEST_TITLE:
+            titles[panel] = text
+            used.add(title)
+    lists = {
+        one
+        for one in parts["tablist"]
+        if (own := [tab for tab in one.iter() if tab.get("role") == "tab"]) and used.issuperset(own)
+    }
+    return Tabs(titles, lists, {(Text(title),) for title in titles.values()})
+
+
+@dataclass(slots=True)
+class OpenList:
+    """A list that is being read."""
+
+    kind: Literal["unordered", "ordered", "definition"]
+    start: int = 1
+    step: int = 1
+    """What is added to the number from one entry to the next: -1 for a reversed list."""
+    number: int | None = None
+    """The number of the next entry, if entries have explicit numbers."""
+    numeral: str | None = None
+    """How entries are numbered, if not in decimal: the ``type`` of the ``<ol>``."""
+    entries: list[ListItem] = field(default_factory=list)
+    """The entries so far."""
+    terms: list[Runs] = field(default_factory=list)
+    """The terms since the last definition."""
+    labels: dict[int, str] = field(default_factory=dict)
+    """The labels of those entries that are footnotes."""
+    numbers: dict[int, int] = field(default_factory=dict)
+    """The explicit numbers of entries."""
+    checked: bool | None = None
+    """Whether the task of the open entry is done; None if it is not a task."""
+
+
+class Frame(NamedTuple):
+    """The state that elements replace for their content. Frames are stacked, so it is back at the element's end."""
+
+    line: Line
+    """The line that text is added to."""
+    items: list[Item]
+    """The items so far, of the innermost element that collects its own."""
+    open_list: OpenList | None = None
+    """The list whose entries can begin here."""
+    flat: bool = False
+    """True inside an element that is a single line. Blocks in it do not end the line."""
+    title: int = 0
+    """Level of the open heading, or 0."""
+    anchor: str = ""
+    """The id of the open heading."""
+    nesting: int = 0
+    """The number of open lists, quotes and figures."""
+    table_depth: int = 0
+    """The number of open tables."""
+    notes: int = 0
+    """The number of open footnotes."""
+    ruby: bool = False
+    """True inside ruby text."""
+
 
 MAX_NESTING = 10
 """Maximum nesting of lists, quotes and figures. Deeper ones are replaced by their content."""
@@ -76,8 +170,6 @@ class Reader:
         """Footnotes that were written in place of their marks."""
         self.captions: dict[etree._Element, int] = {}
         """Captions that were read with their figures, and the index of the figure's item after each."""
-        self.levels: tuple[List, str] | None = None
-        """The last list of Google Docs, and its name."""
         self.loose = False
         """True after an element that style sheets set apart from its neighbours."""
         self.frame = Frame(self.new_line(), [])

@@ -1,13 +1,14 @@
-"""Write plain text, from the content list or from the blocks."""
+"""Write plain text: from the content list, from the blocks, or from an element."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import compress
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from itertools import compress, islice
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+from lxml import etree
 
 from scrapy_dripper.output.items import (
     Audio,
@@ -61,28 +62,6 @@ def line_text(runs: Sequence[Run]) -> str:
     if len(runs) == 1:
         return _RUNS[type(runs[0])](runs[0])
     return "".join([_RUNS[type(run)](run) for run in runs])
-
-
-def is_longer(items: Sequence[Item], most: int) -> bool:
-    """Return True if items have more than ``most`` characters of text, apart from white space, formulas and labels.
-
-    However they are written, they take more space then. The text is only read until this is known.
-    """
-    held: list[Any] = list(items)
-    while held:
-        one = held.pop()
-        if type(one) is tuple:
-            held += one
-        elif type(one) in (Text, Code, CodeBlock):
-            most -= len("".join(one.text[: 2 * most + 100].split()))
-            if most < 0:
-                return True
-        else:
-            held += [inside for name in _HOLDS if (inside := getattr(one, name, ()))]
-    return False
-
-
-_HOLDS = ("runs", "items", "rows", "terms", "notes")
 
 
 def _line(item: Any, lines: list[str]) -> None:
@@ -150,3 +129,22 @@ _RUNS: dict[type, Callable[[Any], str]] = {
     FootnoteMark: lambda run: f"[{run.label}]",
     Image: lambda _: "",
 }
+
+SHORT = 200
+"""Maximum number of nodes, and of characters, in something short."""
+
+
+def inner_text(element: etree._Element) -> str:
+    """Return the characters in an element."""
+    return "".join(cast("Iterator[str]", element.itertext()))
+
+
+def short_text(element: etree._Element) -> str | None:
+    """Return the characters in an element, or None if it has more than :data:`SHORT` nodes or characters.
+
+    This also limits the time, so it can be called for each of many nested elements.
+    """
+    if next(islice(element.iter(), SHORT, None), None) is not None:
+        return None
+    text = inner_text(element)
+    return text if len(text) <= SHORT else None

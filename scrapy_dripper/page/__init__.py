@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document, FallbackReason, Metadata
@@ -24,19 +24,13 @@ __all__ = ["NATIVE", "Page", "PageError", "Profile", "metadata_of", "plant", "re
 logger = logging.getLogger(__name__)
 
 
-class Parse(Protocol):
-    """Returns the tree of a text. ``data`` is the text in UTF-8, if the caller has it."""
-
-    def __call__(self, text: str, data: bytes | None = None, /) -> HtmlElement: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Profile:
     """The rules for turning a document into a page."""
 
     name: str
-    parse: Parse
-    """Text to tree. Raises :exc:`PageError`."""
+    parse: Callable[..., HtmlElement]
+    """Text to tree, given also as UTF-8 if the caller has that. Raises :exc:`PageError`."""
     cut: Callable[[HtmlElement, str], Page]
     """Tree and URL to page."""
 

@@ -1,4 +1,4 @@
-"""Facts about a page from its ``<head>`` and its scripts."""
+"""Facts about a page from its ``<head>``, its scripts and its style sheets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.metadata import base_url, without_signs
 from scrapy_dripper.metadata.json_ld import parsed
-from scrapy_dripper.page.page import About
+from scrapy_dripper.page.page import About, Styles
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -24,6 +24,8 @@ MATH_SETTINGS = {
 """Words that occur in scripts that load or configure MathJax or KaTeX, by a part that they share. Without
 this part, there is no need to search a script for each of them."""
 
+LONGEST_SHEET = 200_000
+"""Maximum number of characters of a style sheet to read."""
 MOST_HEADLINES = 3
 """Maximum number of headlines to read from a script. The first is the page's own; a list holds those of other pages."""
 MOST_NAMES = 20
@@ -34,6 +36,8 @@ MOST_NAMES = 20
 _types = re.compile(r'"@type"\s*:\s*(\[[^][{}]{0,500}\]|"[^"]{0,200}")').findall
 _names = re.compile(r'\b(\w+)"').findall
 _headlines = re.compile(r'"headline"\s*:\s*("(?:[^"\\]|\\.){1,300}")').findall
+# The names that word processors make up, such as c7, T12 or ff3. Others may mean anything, such as a price.
+_rules = re.compile(r"\.([A-Za-z]{1,2}\d{1,4})\s{0,9}\{([^{}]{0,999})\}").findall
 _DESCRIPTIONS = ("description", "og:description")
 _TITLES = ("og:title", "twitter:title")
 _DATES = ("article:published_time", "datepublished")
@@ -72,6 +76,17 @@ def json_ld_values(elements: Iterable[HtmlElement]) -> list[Any]:
         if element.tag == "script" and "ld+json" in (element.get("type") or "").lower()
         for value in parsed(element.text or "")
     ]
+
+
+def font_styles(elements: Iterable[HtmlElement]) -> Styles:
+    """Return the declarations for numbered classes that set fonts, from the style sheets among some elements."""
+    found: dict[str, str] = {}
+    for element in elements:
+        if element.tag == "style":
+            text = (element.text or "")[:LONGEST_SHEET]
+            if "font-" in text:
+                found.update((name, rule) for name, rule in _rules(text) if "font-" in rule)
+    return found
 
 
 def about(elements: Iterable[HtmlElement]) -> About:

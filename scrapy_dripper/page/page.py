@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntFlag
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.extraction import FallbackReason, Metadata
 from scrapy_dripper.metadata.facts import Fact
-from scrapy_dripper.page.styles import Styles
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from scrapy_dripper.config import Config
 
 Ints = npt.NDArray[np.int32]
+Styles: TypeAlias = Mapping[str, str]
+"""Declarations of style sheets by class name."""
 
 
 class Over(NamedTuple):

@@ -12,8 +12,7 @@ from scrapy_dripper.extraction import FallbackReason
 from scrapy_dripper.page.charset import in_utf8
 from scrapy_dripper.page.page import PageError
 from scrapy_dripper.page.recover import MAX_DEPTH, RecoveryError, append_text, has_attribute_run, recover
-from scrapy_dripper.page.repair import repair, without_templates
-from scrapy_dripper.page.shadow import with_shadow_trees
+from scrapy_dripper.page.repair import repair, with_shadow_trees, without_templates
 from scrapy_dripper.page.streamed import has_parts, mark, put_in_place
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 libxml2 implements HTML 4. It treats ``<source>`` and ``<embed>`` as elements with content, puts HTML5 content before
 the first HTML 4 tag into the ``<head>``, and does not end a paragraph at a ``<section>``. An unclosed ``<svg>``, or a
-``<template>`` with an unclosed tag, absorbs the rest of the page.
+``<template>`` with an unclosed tag, absorbs the rest of the page. It knows no shadow trees.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ _raw = b"template|script|style|textarea|title|xmp|iframe|noembed|noframes|plaint
 # A template must not hold raw text or comments, because its apparent start tag may be inside a script.
 _template = re.compile(rb"<template\b[^<>]*>[^<]*(?:<(?!/?(?:" + _raw + rb")\b|!--)[^<]*)*</template\s*>", re.I)
 _NESTED_TEMPLATES = 4
+SHADOW_ROOT = b"shadow-root"
+"""The tag of a shadow tree. As a custom element, it may stand in a line or hold blocks."""
+_template_tags = re.compile(rb"<(/?)template\b([^<>]*)>", re.I)
+_is_shadow = re.compile(rb"\sshadowrootmode\s*=\s*[\"']?(?:open|closed)\b", re.I).search
 
 
 def without_templates(data: bytes) -> bytes:
@@ -38,6 +42,25 @@ def without_templates(data: bytes) -> bytes:
         if not found:
             break
     return data
+
+
+def with_shadow_trees(data: bytes) -> bytes:
+    """Return a document with its declarative shadow trees as elements, in linear time. Other templates stay.
+
+    A browser attaches ``<template shadowrootmode="open">`` to the element around it (HTML standard, 4.12.3). It is the
+    one template that is shown. What a ``<slot>`` in it shows is the content of that element, which follows.
+    """
+    if b"shadowrootmode" not in data:
+        return data
+    is_shown: list[bool] = []  # of the templates that are open
+
+    def tag(match: re.Match[bytes]) -> bytes:
+        if match[1]:
+            return b"</%s>" % SHADOW_ROOT if is_shown and is_shown.pop() else match[0]
+        is_shown.append(_is_shadow(match[2]) is not None)
+        return b"<%s>" % SHADOW_ROOT if is_shown[-1] else match[0]
+
+    return _template_tags.sub(tag, data)
 
 
 def repair(root: HtmlElement) -> None:

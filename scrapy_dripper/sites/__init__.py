@@ -1,13 +1,14 @@
 """Site memory and templates: use the pages of a host seen so far to label the blocks of another one."""
 
-from scrapy_dripper.sites.memory import SiteMemory
+from scrapy_dripper.sites.columns import MemoryFileError
+from scrapy_dripper.sites.hosts import Hosts
+from scrapy_dripper.sites.memory import SiteMemory, furniture, read, write
 from scrapy_dripper.sites.places import digest, hashes, parts_of, places
-from scrapy_dripper.sites.repeated import furniture
-from scrapy_dripper.sites.storage import MemoryFileError, read, read_templates, write, write_templates
-from scrapy_dripper.sites.template import Outcome, Said, read_lesson, say, unpack
-from scrapy_dripper.sites.templates import Templates, is_audited
+from scrapy_dripper.sites.template import Outcome, Said, read_lesson, say, unpack_rules
+from scrapy_dripper.sites.templates import Templates, is_audited, read_templates, write_templates
 
 __all__ = [
+    "Hosts",
     "MemoryFileError",
     "Outcome",
     "Said",
@@ -23,7 +24,7 @@ __all__ = [
     "read_lesson",
     "read_templates",
     "say",
-    "unpack",
+    "unpack_rules",
     "write",
     "write_templates",
 ]

@@ -1,21 +1,22 @@
-"""The memory of sites, which counts in bounded space on how many pages of a host each text and each place occur."""
+"""The memory of sites counts, in bounded space, the pages of a host on which each text and each place occur.
+
+Furniture is text among the main blocks of a page that other pages of the site have in the same place.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from hashlib import blake2b
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import numpy as np
-import numpy.typing as npt
 
-from scrapy_dripper.sites.places import HASH, PLACE, Hashes, parts_of
-
-Counts = npt.NDArray[np.uint16]
-Bools = npt.NDArray[np.bool_]
-Indices = npt.NDArray[np.intp]
+from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.sites.columns import HASH, Bools, Hashes, MemoryFileError, Tally, read_file, write_file
+from scrapy_dripper.sites.places import PLACE, parts_of
 
 MOST_HOSTS = 512
 """Maximum number of hosts in a memory. The least recently seen one is evicted first."""
@@ -30,7 +31,7 @@ MOST_PLACES = 1_024
 """Maximum number of places of a host. Those on the fewest pages are evicted first, with their texts."""
 KEPT_PLACES = 768
 """Number of places of a host that remain after an eviction."""
-BYTES_PER_HOST = MOST_TEXTS * (8 + 2 + 4) + MOST_PLACES * (8 + 2 + 4) + MOST_PAGES * 8
+BYTES_PER_HOST = (MOST_TEXTS + MOST_PLACES) * Tally.BYTES + MOST_PAGES * HASH.itemsize
 """Maximum size of the arrays of a host, in bytes."""
 REPETITIVE = 0.9
 """A place is one for furniture if at least this share of its texts, counted once per page, is on more than one page. In
@@ -48,41 +49,49 @@ REPEATED_SHARE = 0.2
 """Minimum share of the seen pages of the host on which a repeated text occurs."""
 SAME = 0.8
 """If at least this share of the main texts of a page is known, the page is a copy of one seen before."""
+SHARE = 0.8
+"""Minimum share of repeated text in the element around a block. A theme repeats whole elements. If an author repeats a
+sentence or a heading, the text around it is new."""
+LEAST_WORDS = 60
+"""Minimum number of words of main content that must remain. With fewer words, the page is a copy of others."""
+LEAST_SHARE = 0.1
+"""Minimum share of the words of main content that must remain."""
+MOST_WORDS_ABOVE = 60
+"""Maximum number of words of furniture above the page's own text, such as a notice; words in a ``<nav>`` do not count.
+Longer repeated text is an article that lists of the site show in full. It is the main content of this page, even if
+comments follow.
+"""
+OWN_WORDS = 10
+"""Minimum number of words in a block of the page's own text, as opposed to a date or a label."""
 
+LONGEST_HEAD = 2_000_000
+"""Maximum size of the line of JSON in a file, in bytes."""
 _LONGEST_HOST = 253
 """Maximum length of a host name, in characters (RFC 1035)."""
+_words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 
 
-@dataclass(slots=True, eq=False)
 class Host:
-    """The texts of one host and all of their places, as columns sorted by hash, and the pages seen last."""
+    """The texts of one host and all of their places, and the pages seen last."""
 
-    pages: int = 0
-    """Number of counted pages. It is halved together with the counts."""
-    texts: Hashes = field(default_factory=lambda: np.zeros(0, dtype=HASH))
-    counts: Counts = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))
-    """Number of pages with each text."""
-    last: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, dtype=np.uint32))
-    """The value of ``clock`` when each text was last seen."""
-    clock: int = 0
-    seen: Hashes = field(default_factory=lambda: np.zeros(0, dtype=HASH))
-    """Hashes of the URLs of the last pages, the latest one last."""
-    places: Hashes = field(default_factory=lambda: np.zeros(0, dtype=HASH))
-    """Hashes of the places."""
-    place_counts: Counts = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))
-    """Number of pages with each place."""
-    place_texts: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, dtype=np.uint32))
-    """Number of distinct texts in each place, summed over the pages. Texts that have been evicted are included."""
+    def __init__(self) -> None:
+        self.pages = 0
+        """Number of counted pages. It is halved together with the counts."""
+        self.clock = 0
+        self.texts, self.places = Tally(), Tally()
+        """The sum of a place is its number of distinct texts. Texts that have been evicted are included."""
+        self.seen: Hashes = np.zeros(0, dtype=HASH)
+        """Hashes of the URLs of the last pages, the latest one last."""
 
     def repeated(self, page: np.uint64) -> Hashes:
         """Return the hashes of the repeated texts, for a page whose URL has the hash ``page``."""
         again = bool((self.seen == page).any())  # the page itself does not count
-        twice = self.counts > 1
-        texts, counts = self.texts[twice], self.counts[twice]
-        at = np.searchsorted(self.places, texts >> PLACE)
-        shared = np.bincount(at, weights=counts, minlength=len(self.places))
-        repetitive = shared >= REPETITIVE * self.place_texts
-        known = self.place_counts >= KNOWN_PLACE + again
+        twice = self.texts.counts > 1
+        texts, counts = self.texts.hashes[twice], self.texts.counts[twice]
+        at = np.searchsorted(self.places.hashes, texts >> PLACE)
+        shared = np.bincount(at, weights=counts, minlength=len(self.places.hashes))
+        repetitive = shared >= REPETITIVE * self.places.sums
+        known = self.places.counts >= KNOWN_PLACE + again
         least = np.maximum(np.where(known, REPEATED_SOONER, REPEATED) + again, REPEATED_SHARE * self.pages)
         repeated: Hashes = texts[repetitive[at] & (counts >= least[at])]
         return repeated
@@ -92,72 +101,21 @@ class Host:
         again = bool((self.seen == page).any())
         if not again:
             self.seen = np.append(self.seen, page)[-MOST_PAGES:]
-        if again or (len(main) and _has(self.texts, main, np.searchsorted(self.texts, main)).mean() >= SAME):
+        if again or (len(main) and self.texts.has(main).mean() >= SAME):
             return False
         self.clock += 1
         self.pages += 1
         texts = np.unique(np.concatenate([main, others]))
-        self._count_places(*np.unique(texts >> PLACE, return_counts=True))
-        self._count_texts(texts)
-        self._evict()
+        self.places.add(*np.unique(texts >> PLACE, return_counts=True), self.clock)
+        self.texts.add(texts, np.zeros(len(texts)), self.clock)
+        self.places.limit(MOST_PLACES, KEPT_PLACES)
         if self.pages >= MOST_PAGES:
             self.pages //= 2
-            self.counts //= np.uint16(2)
-            self.place_counts //= np.uint16(2)
-            self.place_texts //= np.uint32(2)
-            self._keep(self.counts > 0)
-            self._keep_places(self.place_counts > 0)
+            self.texts.halve()
+            self.places.halve()
+        self.texts.keep(np.isin(self.texts.hashes >> PLACE, self.places.hashes))
+        self.texts.limit(MOST_TEXTS, KEPT_TEXTS)
         return True
-
-    def _count_places(self, places: Hashes, texts: Indices) -> None:
-        """Count the places of a page, given as sorted distinct hashes with their numbers of texts."""
-        at = np.searchsorted(self.places, places)
-        old = _has(self.places, places, at)
-        self.place_counts[at[old]] += np.uint16(1)
-        self.place_texts[at[old]] += texts[old].astype(np.uint32)
-        at, new = at[~old], places[~old]
-        self.places = np.insert(self.places, at, new)
-        self.place_counts = np.insert(self.place_counts, at, np.uint16(1))
-        self.place_texts = np.insert(self.place_texts, at, texts[~old].astype(np.uint32))
-
-    def _count_texts(self, texts: Hashes) -> None:
-        """Count the texts of a page, given as sorted distinct hashes."""
-        at = np.searchsorted(self.texts, texts)
-        old = _has(self.texts, texts, at)
-        self.counts[at[old]] += np.uint16(1)
-        self.last[at[old]] = self.clock
-        at, new = at[~old], texts[~old]
-        self.texts = np.insert(self.texts, at, new)
-        self.counts = np.insert(self.counts, at, np.uint16(1))
-        self.last = np.insert(self.last, at, np.uint32(self.clock))
-
-    def _evict(self) -> None:
-        """Evict places and texts if there are too many.
-
-        They are sorted by their columns, and by hash last, so that the result does not depend on the order of the
-        columns.
-        """
-        if len(self.places) > MOST_PLACES:
-            self._keep_places(np.sort(np.lexsort((self.places, self.place_counts))[-KEPT_PLACES:]))
-        if len(self.texts) > MOST_TEXTS:
-            self._keep(np.sort(np.lexsort((self.texts, self.last, self.counts))[-KEPT_TEXTS:]))
-
-    def _keep_places(self, which: Bools | Indices) -> None:
-        """Keep some places, and the texts there."""
-        self.places, self.place_counts = self.places[which], self.place_counts[which]
-        self.place_texts = self.place_texts[which]
-        self._keep(np.isin(self.texts >> PLACE, self.places))
-
-    def _keep(self, which: Bools | Indices) -> None:
-        self.texts, self.counts, self.last = self.texts[which], self.counts[which], self.last[which]
-
-
-def _has(column: Hashes, hashes: Hashes, at: Indices) -> Bools:
-    """Return which hashes are in a sorted column, given their positions there."""
-    if not len(column):
-        return np.zeros(len(hashes), dtype=np.bool_)
-    known: Bools = column[np.minimum(at, len(column) - 1)] == hashes
-    return known
 
 
 class SiteMemory:
@@ -209,6 +167,38 @@ class SiteMemory:
             self._hosts.popitem(last=False)
 
 
+def write(known: SiteMemory, path: Path) -> None:
+    """Write a memory to a file, which is replaced atomically. Raise OSError if that fails."""
+    rows = [[name, host.pages, host.clock] for name, host in known]
+    write_file(
+        path, rows, [column for _, one in known for column in (*one.texts.columns, *one.places.columns, one.seen)]
+    )
+
+
+def read(path: Path) -> SiteMemory:
+    """Return the memory in a file, or an empty one if there is no file. Raise MemoryFileError if the file cannot be
+    used.
+    """
+    found = SiteMemory()
+    try:
+        rows, columns = read_file(path, MOST_HOSTS * BYTES_PER_HOST + LONGEST_HEAD)
+        for row, *own in zip(rows, *(columns[i::9] for i in range(9)), strict=True):
+            host = Host()
+            name, host.pages, host.clock = str(row[0]), int(row[1]), int(row[2])
+            host.texts, host.places, host.seen = Tally(*own[:4]), Tally(*own[4:8]), own[8]
+            texts, places = host.texts.hashes, host.places.hashes
+            if len(texts) > MOST_TEXTS or len(places) > MOST_PLACES or len(host.seen) > MOST_PAGES:
+                raise ValueError("a host exceeds a limit")
+            if not np.isin(texts >> PLACE, places).all():
+                raise ValueError("a host has texts in places that it does not have")
+            found.put(name, host)
+    except MemoryFileError:
+        raise
+    except (ValueError, TypeError, IndexError) as error:
+        raise MemoryFileError(f"{path} is not a site memory of this version ({error})") from None
+    return found
+
+
 def host_of(url: str) -> str:
     """Return the lower-case host of a URL without ``www.``; an empty string if it has none."""
     try:
@@ -223,3 +213,42 @@ def _address(url: str) -> np.uint64:
     data = blake2b(url.partition("#")[0].encode("utf-8", "surrogatepass"), digest_size=HASH.itemsize).digest()
     address: np.uint64 = np.frombuffer(data, dtype=HASH)[0]
     return address
+
+
+def furniture(page: Page, main: Bools, found: Hashes, known: Hashes) -> Bools:
+    """Return which main blocks are furniture of the site. All arrays except ``known`` have shape (n,) for n blocks.
+
+    ``found`` is the result of :func:`~scrapy_dripper.sites.places.places`, and ``known`` has the hashes from
+    :meth:`SiteMemory.known`.
+    """
+    none = np.zeros(len(main), dtype=np.bool_)
+    repeated = np.isin(found, known)
+    if not (repeated & main).any():
+        return none
+    chars = np.fromiter(map(len, page.blocks.text), dtype=np.int64, count=len(main))
+    of_all, of_repeated = (np.cumsum(np.append(0, sizes)).tolist() for sizes in (chars, chars * repeated))
+    taken = none.copy()
+    for i in np.flatnonzero(repeated & main).tolist():
+        first, end = _around(page, i)
+        taken[i] = of_repeated[end] - of_repeated[first] >= SHARE * (of_all[end] - of_all[first])
+    words = np.zeros(len(main), dtype=np.int64)
+    for i in np.flatnonzero(main).tolist():
+        words[i] = len(_words(page.blocks.text[i]))
+    whole = words.sum()
+    own = np.flatnonzero(main & ~repeated & (words >= OWN_WORDS))
+    above = slice(own[0] if len(own) else None)
+    navigation = (page.tree.flags[page.blocks.context] & Flag.NAV) > 0
+    if words[above][taken[above] & ~navigation[above]].sum() > MOST_WORDS_ABOVE:
+        taken[above] = False
+    left = whole - words[taken].sum()
+    return taken if left >= max(LEAST_WORDS, LEAST_SHARE * whole) else none
+
+
+def _around(page: Page, block: int) -> tuple[int, int]:
+    """Return the range of blocks of the innermost element that holds more than a block: the first, and one past the
+    last."""
+    tree = page.tree
+    node = int(page.blocks.context[block])
+    while node >= 0 and tree.block_end[node] - tree.block_start[node] <= 1:
+        node = int(tree.parent[node])
+    return (int(tree.block_start[node]), int(tree.block_end[node])) if node >= 0 else (block, block + 1)

@@ -1,21 +1,24 @@
-"""Hash the texts of a page with their places, to compare the pages of a site."""
+"""Hash the texts of a page with their places, and the paths to its elements, to compare the pages of a site."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.tags import LONGEST_CLASS
+from scrapy_dripper.sites.columns import HASH, Bools, Hashes
 
-Bools = npt.NDArray[np.bool_]
-Hashes = npt.NDArray[np.uint64]
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
 
-HASH = np.dtype("<u8")
-"""The data type of a hash, in the memory, in its file and in messages to worker processes."""
+Vector = npt.NDArray[np.uint8]
+
 AROUND = 3
 """Number of elements that define a place: that of the block and the nearest ones around it."""
 PLACE = np.uint64(32)
@@ -23,6 +26,19 @@ PLACE = np.uint64(32)
 MOST_TEXTS = 1_000
 """Maximum number of distinct texts in the digest of a page. Most pages have a few hundred."""
 
+SIZE = 1_024
+"""Length of the vector of a page. The names of elements at each depth, and the pairs of parent and child, are hashed
+into this many slots and counted.
+"""
+DEPTH = 12
+"""Maximum depth of the elements that are counted. Deeper elements belong to the content, which differs from page to
+page.
+"""
+
+_BOXES = frozenset("div section article aside nav header footer main form fieldset details summary dialog".split())
+_SCALE = 16.0
+_UP, _DEPTH, _EDGE = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9)
+_SHIFT = np.uint64(64 - SIZE.bit_length() + 1)
 _digit = re.compile(r"\d").search
 
 
@@ -46,7 +62,7 @@ def places(page: Page) -> Hashes:
                     break
                 signature = signatures[node]
                 if signature not in names:
-                    names[signature] = name_of(tree.nodes[node].tag, tree.nodes[node].get("class") or "")
+                    names[signature] = _name_of(tree.nodes[node])
                 parts.append(names[signature])
                 node = parents[node]
             of_context[context] = _half(b"".join(parts))
@@ -60,9 +76,9 @@ def _half(data: bytes) -> bytes:
     return blake2b(data, digest_size=HASH.itemsize // 2).digest()
 
 
-def name_of(tag: object, classes: str) -> bytes:
-    own = (name for name in classes[:LONGEST_CLASS].split() if not _digit(name))
-    return f"{tag} {' '.join(own)}\n".encode("utf-8", "surrogatepass")
+def _name_of(node: HtmlElement) -> bytes:
+    own = (name for name in (node.get("class") or "")[:LONGEST_CLASS].split() if not _digit(name))
+    return f"{node.tag} {' '.join(own)}\n".encode("utf-8", "surrogatepass")
 
 
 def digest(found: Hashes, main: Bools) -> bytes:
@@ -88,3 +104,52 @@ def parts_of(data: bytes) -> tuple[Hashes, Hashes]:
         raise ValueError(f"expected the digest of a page (got {len(data):,} bytes)")
     main = int(values[0])
     return values[1 : 1 + main], values[1 + main :]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """The layout of a page with m nodes."""
+
+    paths: Hashes
+    """Hash of the tags and classes on the path from the root to each node, shape (m,)."""
+    levels: list[npt.NDArray[np.intp]]
+    """The nodes at each depth, from the root down."""
+    boxes: Bools
+    """True for elements with which a theme divides a page, such as ``div``, and False for those that authors use. Shape
+    (m,).
+    """
+    vector: Vector
+    """Logarithms of the counts in each slot, shape (:data:`SIZE`,)."""
+
+
+def layout(page: Page) -> Layout:
+    """Return the layout of a page. Class names with digits are left out, because many of them identify a single
+    page.
+    """
+    tree = page.tree
+    _, first, which = np.unique(tree.signature, return_index=True, return_inverse=True)
+    kinds = [tree.nodes[node] for node in first.tolist()]
+    named = (blake2b(_name_of(kind), digest_size=HASH.itemsize).digest() for kind in kinds)
+    names = np.frombuffer(b"".join(named), dtype=HASH)[which]
+    tags = [str(kind.tag) for kind in kinds]
+    boxes = np.array([tag in _BOXES or "-" in tag for tag in tags], dtype=np.bool_)[which]  # or a custom element
+    order = np.argsort(tree.depth, kind="stable")
+    levels = np.split(order, np.flatnonzero(np.diff(tree.depth[order])) + 1)
+    paths = names.copy()
+    for nodes in levels[1:]:
+        paths[nodes] = paths[tree.parent[nodes]] * _UP + names[nodes]
+    high = np.flatnonzero(tree.depth <= DEPTH)
+    inner = high[tree.parent[high] >= 0]
+    at = names[high] + tree.depth[high].astype(np.uint64) * _DEPTH
+    edges = names[tree.parent[inner]] * _EDGE + names[inner]
+    slots = ((np.concatenate([at, edges]) * _UP) >> _SHIFT).astype(np.intp)
+    counts = np.bincount(slots, minlength=SIZE)
+    vector = np.where(counts > 0, _SCALE * (1 + np.log(np.maximum(counts, 1))), 0)
+    return Layout(paths, levels, boxes, np.minimum(vector, 255).astype(np.uint8))
+
+
+def alike(one: npt.NDArray[np.number], other: npt.NDArray[np.number]) -> float:
+    """Return the cosine of two vectors; 0 if one of them is zero."""
+    a, b = one.astype(np.float32), other.astype(np.float32)
+    size = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / size if size else 0.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -11,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.page.page import Flag, Page
-from scrapy_dripper.sites.layout import SIZE, Layout, Vector, alike, layout
-from scrapy_dripper.sites.places import HASH, Bools, Hashes, places
+from scrapy_dripper.sites.columns import HASH, Bools, Floats, Hashes, pack, unpack
+from scrapy_dripper.sites.places import SIZE, Layout, Vector, alike, layout, places
 
 Shares = npt.NDArray[np.uint8]
 """Shares of main text, from 0 to :data:`ALL`."""
-Floats = npt.NDArray[np.float32]
 
 ALL = 255
 ALIKE = 0.7
@@ -36,10 +34,6 @@ MOST_PATHS = 512
 """Maximum number of paths in a lesson."""
 MOST_TEXTS = 256
 """Maximum number of texts in a lesson."""
-
-_RULES = struct.Struct("<IBIII")
-_LESSON = struct.Struct("<IBfIII")
-_NONE = np.float32(-1)
 
 
 class Outcome(Enum):
@@ -74,11 +68,8 @@ class Outcome(Enum):
         return self in (Outcome.LEARNING, Outcome.AUDIT)
 
 
-_OUTCOMES = tuple(Outcome)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Rules:
+class TemplateRules:
     """The rules of a template, in the form in which they are sent with a document."""
 
     number: int
@@ -90,28 +81,25 @@ class Rules:
     """Sorted."""
     shares: Shares
 
-    def pack(self) -> bytes:
-        """Return the rules as bytes."""
-        head = _RULES.pack(self.number, self.ready, self.shortest, self.longest, len(self.hashes))
-        return b"".join((head, self.centroid.tobytes(), self.hashes.tobytes(), self.shares.tobytes()))
+
+def pack_rules(known: Sequence[TemplateRules]) -> bytes:
+    """Return the rules of a host's templates as bytes."""
+    rows = [[one.number, one.ready, one.shortest, one.longest] for one in known]
+    return pack(rows, [column for one in known for column in (one.centroid, one.hashes, one.shares)])
 
 
-def unpack(data: bytes) -> list[Rules]:
-    """Return the rules of a host's templates. Raise ValueError if the data are invalid."""
-    found = []
-    at = 0
-    while at < len(data):
-        try:
-            number, ready, shortest, longest, n = _RULES.unpack_from(data, at)
-        except struct.error as error:
-            raise ValueError(f"expected rules of a template ({error})") from None
-        at += _RULES.size
-        centroid = np.frombuffer(data, np.uint8, SIZE, at)
-        hashes = np.frombuffer(data, HASH, n, at + SIZE)
-        shares = np.frombuffer(data, np.uint8, n, at + SIZE + n * HASH.itemsize)
-        at += SIZE + n * (HASH.itemsize + 1)
-        found.append(Rules(number, bool(ready), shortest, longest, centroid, hashes, shares))
-    return found
+def unpack_rules(data: bytes) -> list[TemplateRules]:
+    """Return the rules of a host's templates; none for no data. Raise ValueError if the data are invalid."""
+    rows, columns = unpack(data) if data else ([], [])
+    try:
+        return [
+            TemplateRules(int(number), bool(ready), int(shortest), int(longest), *own)
+            for (number, ready, shortest, longest), *own in zip(
+                rows, columns[::3], columns[1::3], columns[2::3], strict=True
+            )
+        ]
+    except TypeError as error:
+        raise ValueError(f"expected rules of a template ({error})") from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,19 +124,17 @@ class Said:
         sizes = _sizes(self.page)
         length = int(sizes[main].sum())
         if self.outcome.is_answer:
-            return _LESSON.pack(self.number, _OUTCOMES.index(self.outcome), _NONE, length, 0, 0)
-        agreed = float(_NONE)
+            return Lesson(self.number, self.outcome, -1, length).pack()
+        agreed = -1.0
         if self.main is not None:
             both = int(sizes[main].sum() + sizes[self.main].sum())
             agreed = 2 * int(sizes[main & self.main].sum()) / both if both else 1.0
         hashes, shares = _of_paths(self.page, self.layout, sizes, main)
         texts, first = np.unique(self.texts, return_index=True)
         texts, first = texts[:MOST_TEXTS], first[:MOST_TEXTS]
-        head = _LESSON.pack(self.number, _OUTCOMES.index(self.outcome), agreed, length, len(hashes), len(texts))
         said = np.where(main[first], ALL, 0).astype(np.uint8)
-        return b"".join(
-            (head, self.layout.vector.tobytes(), hashes.tobytes(), texts.tobytes(), shares.tobytes(), said.tobytes())
-        )
+        hashes, shares = np.concatenate([hashes, texts]), np.concatenate([shares, said])
+        return Lesson(self.number, self.outcome, agreed, length, self.layout.vector, hashes, shares).pack()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,25 +152,27 @@ class Lesson:
     hashes: Hashes = field(default_factory=lambda: np.zeros(0, dtype=HASH))
     shares: Shares = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
 
+    def pack(self) -> bytes:
+        """Return the lesson as bytes."""
+        facts = [self.number, self.outcome.value, self.agreed, self.length]
+        return pack(facts, [self.vector, self.hashes, self.shares])
+
 
 def read_lesson(data: bytes) -> Lesson:
     """Return the lesson in the result of :meth:`Said.lesson`. Raise ValueError for other data."""
     try:
-        number, which, agreed, length, paths, texts = _LESSON.unpack_from(data)
-        outcome = _OUTCOMES[which]
-    except (struct.error, IndexError) as error:
+        (number, outcome, agreed, length), (vector, hashes, shares) = unpack(data)
+        found = Lesson(int(number), Outcome(outcome), float(agreed), int(length), vector, hashes, shares)
+    except (TypeError, OverflowError) as error:
         raise ValueError(f"expected the lesson of a page ({error})") from None
-    at, n = _LESSON.size, paths + texts
-    if paths > MOST_PATHS or texts > MOST_TEXTS or len(data) != at + bool(n) * SIZE + n * (HASH.itemsize + 1):
+    types = [column.dtype.str for column in (vector, hashes, shares)]
+    n = len(hashes)
+    if types != ["|u1", "<u8", "|u1"] or len(vector) != SIZE or len(shares) != n or n > MOST_PATHS + MOST_TEXTS:
         raise ValueError(f"expected the lesson of a page (got {len(data):,} bytes)")
-    if not n:
-        return Lesson(number, outcome, agreed, length)
-    vector = np.frombuffer(data, np.uint8, SIZE, at)
-    hashes = np.frombuffer(data, HASH, n, at + SIZE)
-    return Lesson(number, outcome, agreed, length, vector, hashes, np.frombuffer(data, np.uint8, n, at + SIZE + 8 * n))
+    return found
 
 
-def say(page: Page, known: Sequence[Rules], *, audit: bool) -> Said:
+def say(page: Page, known: Sequence[TemplateRules], *, audit: bool) -> Said:
     """Return what the template that is most like a page says about it. With ``audit``, the template does not answer, so
     that the model can check it.
     """
@@ -213,7 +201,7 @@ def say(page: Page, known: Sequence[Rules], *, audit: bool) -> Said:
     return Said(page, own, texts, outcome, best.number, main, p)
 
 
-def _labels(page: Page, own: Layout, texts: Hashes, rules: Rules) -> tuple[Floats, Bools]:
+def _labels(page: Page, own: Layout, texts: Hashes, rules: TemplateRules) -> tuple[Floats, Bools]:
     """Return the share of main text in the place of each block, and whether that is enough to decide.
 
     If a place is not known, its element has the share of the element around it. If the element is one that authors use,
@@ -246,7 +234,7 @@ def _with_headings(page: Page, p: Floats, sure: Bools) -> Floats:
     return found
 
 
-def _looked_up(hashes: Hashes, rules: Rules) -> tuple[Bools, Floats]:
+def _looked_up(hashes: Hashes, rules: TemplateRules) -> tuple[Bools, Floats]:
     at = np.minimum(np.searchsorted(rules.hashes, hashes), max(0, len(rules.hashes) - 1))
     if not len(rules.hashes):
         return np.zeros(len(hashes), dtype=np.bool_), np.zeros(len(hashes), dtype=np.float32)
@@ -255,8 +243,7 @@ def _looked_up(hashes: Hashes, rules: Rules) -> tuple[Bools, Floats]:
 
 
 def _is_pure(shares: Floats) -> Bools:
-    pure: Bools = (shares >= PURE) | (shares <= 1 - PURE)
-    return pure
+    return np.asarray((shares >= PURE) | (shares <= 1 - PURE))
 
 
 def _of_paths(page: Page, own: Layout, sizes: npt.NDArray[np.int64], main: Bools) -> tuple[Hashes, Shares]:

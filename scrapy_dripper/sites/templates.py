@@ -9,14 +9,15 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from scrapy_dripper.sites.layout import SIZE, alike
-from scrapy_dripper.sites.memory import host_of
-from scrapy_dripper.sites.places import HASH, Hashes
-from scrapy_dripper.sites.template import ALIKE, Lesson, Rules, read_lesson
+from scrapy_dripper.sites.columns import Floats, MemoryFileError, Tally, read_file, write_file
+from scrapy_dripper.sites.memory import LONGEST_HEAD, host_of
+from scrapy_dripper.sites.places import SIZE, alike
+from scrapy_dripper.sites.template import ALIKE, Lesson, TemplateRules, pack_rules, read_lesson
 
 MOST_HOSTS = 256
 """Maximum number of hosts with templates. A new host replaces the least recently seen one."""
@@ -29,7 +30,7 @@ the others.
 """
 KEPT_RULES = 768
 """Number of places and texts of a template that remain after a removal."""
-BYTES_PER_HOST = MOST_TEMPLATES * (MOST_RULES * (8 + 2 + 2 + 2) + 4 * SIZE)
+BYTES_PER_HOST = MOST_TEMPLATES * (MOST_RULES * Tally.BYTES + 4 * SIZE)
 """Maximum size of the arrays of a host, in bytes."""
 MOST_PAGES = 128
 """After this number of pages, all counts of a template are halved, so that it adapts to changes of the site."""
@@ -51,7 +52,7 @@ AUDITED = 0.05
 
 @dataclass(slots=True, eq=False)
 class Template:
-    """A template and what it has learnt. Its places and texts are columns, sorted by hash."""
+    """A template and what it has learnt."""
 
     number: int
     born: float
@@ -66,26 +67,22 @@ class Template:
     """Number of the last pages in a row that did not fit it."""
     checks: tuple[float, ...] = ()
     """F1 in the last :data:`CHECKS` checks, the latest one last."""
-    centroid: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros(SIZE, dtype=np.float32))
-    hashes: Hashes = field(default_factory=lambda: np.zeros(0, dtype=HASH))
-    counts: npt.NDArray[np.uint16] = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))
-    """Number of pages on which each place or text was seen."""
-    sums: npt.NDArray[np.uint16] = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))
-    """Sum of the shares of main text in each place or text."""
-    last: npt.NDArray[np.uint16] = field(default_factory=lambda: np.zeros(0, dtype=np.uint16))
-    """The value of ``pages`` when each place or text was last seen."""
+    centroid: Floats = field(default_factory=lambda: np.zeros(SIZE, dtype=np.float32))
+    tally: Tally = field(default_factory=Tally)
+    """The places and texts. The sum of each is that of the shares of main text in it, and the time is ``pages``."""
 
     @property
     def ready(self) -> bool:
         """True if the template answers."""
         return len(self.checks) >= CHECKS and min(self.checks, default=1.0) >= AGREED
 
-    def rules(self) -> Rules:
+    def rules(self) -> TemplateRules:
         """Return the rules of the template, to be sent with a document."""
-        known = self.counts >= LEAST
-        shares = np.rint(self.sums[known] / self.counts[known]).astype(np.uint8)
+        known = self.tally.counts >= LEAST
+        shares = np.rint(self.tally.sums[known] / self.tally.counts[known]).astype(np.uint8)
         centroid = np.rint(self.centroid).astype(np.uint8)
-        return Rules(self.number, self.ready, self.shortest, self.longest, centroid, self.hashes[known], shares)
+        facts = self.number, self.ready, self.shortest, self.longest
+        return TemplateRules(*facts, centroid, self.tally.hashes[known], shares)
 
     def learn(self, lesson: Lesson) -> None:
         """Learn from a page."""
@@ -93,37 +90,13 @@ class Template:
         self.shortest = min(self.shortest, lesson.length) if self.pages else lesson.length
         self.longest = max(self.longest, lesson.length)
         self.pages += 1
-        self._count(lesson.hashes, lesson.shares)
+        hashes, first = np.unique(lesson.hashes, return_index=True)
+        self.tally.add(hashes, lesson.shares[first], self.pages)
+        self.tally.limit(MOST_RULES, KEPT_RULES)
         if self.pages >= MOST_PAGES:
             self.pages //= 2
-            halves = self.counts // np.uint16(2)
-            self.sums = (self.sums.astype(np.uint32) * halves // self.counts).astype(np.uint16)
-            self.counts = halves
-            self.last -= np.minimum(self.last, np.uint16(self.pages))
-            self._keep(self.counts > 0)
-
-    def _count(self, hashes: Hashes, shares: npt.NDArray[np.uint8]) -> None:
-        order = np.argsort(hashes)
-        page, shares = hashes[order], shares[order]
-        at = np.searchsorted(self.hashes, page)
-        old = np.zeros(len(page), dtype=np.bool_)
-        if len(self.hashes):
-            old = self.hashes[np.minimum(at, len(self.hashes) - 1)] == page
-        self.counts[at[old]] += np.uint16(1)
-        self.sums[at[old]] += shares[old]
-        self.last[at[old]] = self.pages
-        at, new = at[~old], ~old
-        self.hashes = np.insert(self.hashes, at, page[new])
-        self.counts = np.insert(self.counts, at, np.uint16(1))
-        self.sums = np.insert(self.sums, at, shares[new].astype(np.uint16))
-        self.last = np.insert(self.last, at, np.uint16(self.pages))
-        if len(self.hashes) > MOST_RULES:
-            # Sort by count, time and hash, so that the result does not depend on the order of the columns.
-            self._keep(np.sort(np.lexsort((self.hashes, self.last, self.counts))[-KEPT_RULES:]))
-
-    def _keep(self, which: npt.NDArray[np.bool_ | np.intp]) -> None:
-        self.hashes, self.counts = self.hashes[which], self.counts[which]
-        self.sums, self.last = self.sums[which], self.last[which]
+            self.tally.halve()
+            self.tally.last -= np.minimum(self.tally.last, np.uint32(self.pages))
 
 
 class Templates:
@@ -154,7 +127,7 @@ class Templates:
             templates = self._hosts.get(name)
             if not templates:
                 return b""
-            self._packed[name] = b"".join(one.rules().pack() for one in templates)
+            self._packed[name] = pack_rules([one.rules() for one in templates])
         return self._packed[name]
 
     def learn(self, url: str, data: bytes) -> int:
@@ -194,6 +167,40 @@ class Templates:
         self._hosts.move_to_end(name)
         while len(self._hosts) > self._most:
             self._packed.pop(self._hosts.popitem(last=False)[0], None)
+
+
+def write_templates(known: Templates, path: Path) -> None:
+    """Write templates to a file, as :func:`~scrapy_dripper.sites.write` does."""
+    rows = [
+        [name, [[one.number, one.born, one.pages, one.shortest, one.longest, one.refused, one.checks] for one in own]]
+        for name, own in known
+    ]
+    columns = [column for _, own in known for one in own for column in (one.centroid, *one.tally.columns)]
+    write_file(path, rows, columns)
+
+
+def read_templates(path: Path) -> Templates:
+    """Return the templates in a file, or none if there is no file. Raise MemoryFileError if the file cannot be used."""
+    found = Templates()
+    try:
+        rows, columns = read_file(path, MOST_HOSTS * BYTES_PER_HOST + LONGEST_HEAD)
+        left = iter(columns)
+        for name, templates in rows:
+            own = []
+            for number, born, pages, shortest, longest, refused, checks in templates:
+                centroid, *tally = islice(left, 5)
+                facts = int(number), float(born), int(pages), int(shortest), int(longest), int(refused)
+                own.append(Template(*facts, tuple(map(float, checks)), centroid, Tally(*tally)))
+                if len(centroid) != SIZE or len(tally[0]) > MOST_RULES or len(checks) > CHECKS:
+                    raise ValueError("a template exceeds a limit")
+            if len(own) > MOST_TEMPLATES:
+                raise ValueError("a host exceeds a limit")
+            found.put(str(name), own)
+    except MemoryFileError:
+        raise
+    except (ValueError, TypeError, IndexError) as error:
+        raise MemoryFileError(f"{path} is not a file of templates of this version ({error})") from None
+    return found
 
 
 def _with_room(own: list[Template]) -> list[Template]:

@@ -98,17 +98,9 @@ class Pool:
         Raise :exc:`~scrapy_dripper.config.ModelError` or :exc:`~scrapy_dripper.config.ConfigError` if the worker
         rejects its configuration, and :exc:`~scrapy_dripper.workers.errors.StartError` if it cannot be started.
         """
-        began = time.monotonic()
-        for attempt in range(1, FIRST_STARTS + 1):
-            try:
-                if not self._worked:
-                    self.give_back(self.lease())
-                return
-            except StartError:  # noqa: PERF203 - each start takes a process
-                # The first worker may have been killed by accident, and without it the crawl would have no workers.
-                if attempt == FIRST_STARTS or time.monotonic() - began > START_SECONDS / 2:
-                    raise
-                time.sleep(FIRST_PAUSE)
+        if not self._worked:
+            # The first worker may have been killed by accident, and without it the crawl would have no workers.
+            self.give_back(self._leased(FIRST_STARTS, FIRST_PAUSE))
 
     def extract(
         self, tasks: Sequence[Task], *, alone: bool = False, on_slow: OnSlow | None = None, starts: int = 1
@@ -122,7 +114,10 @@ class Pool:
         :exc:`~scrapy_dripper.workers.errors.StartError` if there is no worker and none can be started, and
         :exc:`~scrapy_dripper.workers.errors.ClosedError` if the pool is closed in the meantime.
         """
-        process = self._found(alone, starts)
+        try:
+            process = self._leased(starts, RESTART_SECONDS, alone)
+        except (ModelError, ConfigError) as error:  # start() was not called before
+            raise StartError(str(error)) from None
         try:
             answers = process.extract(tasks, self._relay, on_slow)
         except BaseException as error:
@@ -175,15 +170,13 @@ class Pool:
             process.kill()
         _end(idle)
 
-    def _found(self, alone: bool, starts: int) -> Process:
+    def _leased(self, starts: int, pause: float, alone: bool = False) -> Process:
+        """Return a worker, after a number of attempts to start one at most."""
         for _ in range(starts - 1):
             with contextlib.suppress(StartError):
                 return self.lease(alone)
-            time.sleep(RESTART_SECONDS)
-        try:
-            return self.lease(alone)
-        except (ModelError, ConfigError) as error:  # start() was not called before
-            raise StartError(str(error)) from None
+            time.sleep(pause)
+        return self.lease(alone)
 
     def lease(self, alone: bool = False) -> Process:
         """Return a worker for exclusive use by the caller."""

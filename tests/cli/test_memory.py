@@ -15,9 +15,18 @@ from scrapy_dripper.cli.console import OUT_OF_MEMORY
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory as on Linux")
-@pytest.mark.parametrize("command", ["extract page.html", "extract page.html --jobs 1", "inspect page.html", "doctor"])
-@pytest.mark.parametrize("kilobytes", [50_000, 200_000, 300_000])
-def test_little_memory(tmp_path: Path, kilobytes: int, command: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "kilobytes"),
+    [
+        ("extract page.html", 50_000),
+        ("doctor", 200_000),
+        *(
+            (name, 300_000)
+            for name in ("extract page.html", "extract page.html --jobs 1", "inspect page.html", "doctor")
+        ),
+    ],
+)
+def test_little_memory(tmp_path: Path, command: str, kilobytes: int) -> None:
     """A command with too little memory says so in one sentence, and not in a traceback."""
     (tmp_path / "page.html").write_text("<p>The tides rise and fall twice a day.</p>")
     script = f"ulimit -v {kilobytes}; exec {sys.executable} -m scrapy_dripper {command}"
@@ -47,6 +56,6 @@ def test_memory_that_runs_out_later(
         raise error
 
     (tmp_path / "page.html").write_text("<p>The tides rise and fall twice a day.</p>")
-    monkeypatch.setattr("scrapy_dripper.cli.extract._extracting", fail)
+    monkeypatch.setattr("scrapy_dripper.cli.extract._extract", fail)
     assert main(["extract", str(tmp_path / "page.html")]) == 2
     assert capsys.readouterr().err == f"scrapy-dripper: {OUT_OF_MEMORY}\n"

@@ -19,7 +19,7 @@ pytest.importorskip("spacy", reason="needs the extra [clean]")
 import pyarrow.parquet as pq  # noqa: E402
 
 from scrapy_dripper.corpus.table import schema  # noqa: E402
-from scrapy_dripper.workshop.cli.corpus_run import filters  # noqa: E402
+from scrapy_dripper.workshop.cli.corpus_run import totals  # noqa: E402
 
 VOCABULARY = """about above across after again air almost along animal answer area around autumn bank bird boat bread
 bridge bright brother build built carry castle centre change child church city clear cloud coast cold colour common
@@ -60,7 +60,8 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 
 def steps(folder: Path) -> dict[str, tuple[int, int]]:
     """Return the documents in and out of each step."""
-    return {name: (found.before, found.after) for name, found in filters(folder / "clean" / "logs").items()}
+    counts = {**totals(folder / "clean/logs/filters"), **totals(folder / "clean/logs/write")}
+    return {name: (one["total"], one["forwarded"]) for name, one in counts.items() if one["forwarded"] + one["dropped"]}
 
 
 def corpus(chance: random.Random) -> list[tuple[str, str | None]]:

@@ -199,7 +199,7 @@ def test_it_says_why_there_is_no_item(site: Site, tmp_path: Path, path: str, cal
             "spider 'pages' has no callback 'pars'; it has later, links, parse, wrong",
         ),
         (["--spider", "pages", "-f", "html"], "items are printed as text or json (got html)"),
-        (["--spider", "pages", "-a", "day"], "-a expects NAME=VALUE"),
+        (["--spider", "pages", "-a", "day"], "argument -a: expected NAME=VALUE"),
         (["-c", "parse"], "need a --spider"),
     ],
 )

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 import scrapy
 
 from scrapy_dripper.config import FALLBACKS
-from tests.crawl.crawling import PATIENCE, Site
+from tests.crawl.crawling import PATIENCE, Site, page
 
 ROOT = Path(__file__).parents[2]
 KINDS: dict[str, dict[str, Any]] = {"CrawlerProcess": {}, "AsyncCrawlerProcess": {}}
@@ -201,3 +202,28 @@ def test_a_crawl_that_cannot_work_stops_at_its_start(
     # Before 2.16, Scrapy's CrawlerProcess does not tell such an end from another.
     assert process.said == ["failed" if scrapy.version_info >= (2, 16) else "finished"]
     assert any(sentence in line for line in process.logged), "\n".join(process.logged)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs SIGSTOP")
+def test_a_crawl_that_is_suspended_gives_no_page_up(start: Start, site: Site, tmp_path: Path) -> None:
+    """The time for which it is suspended does not count, although it is longer than the limit."""
+    limit, flag = 4.0, tmp_path / "flag"
+    site.routes["/page/0"] = ("text/html", page(0, f"<p>WAIT-FOR {flag}</p>").encode())
+    settings = {
+        "DRIPPER_PROCESSES": 1,
+        "DRIPPER_ENGINE": "tests.crawl.engines.Truth",
+        "DRIPPER_MAX_BLOCKS": 1,  # which lets the fallback have the page, which waits for the flag
+        "DRIPPER_FALLBACK": "tests.crawl.engines.fallback",
+        "DRIPPER_META_FIELD": "by",
+    }
+    process = start("AsyncCrawlerProcess", {**settings, "DRIPPER_TIMEOUT": limit}, urls=site.pages(1), engine="real")
+    process.wait_for("parsed")
+    time.sleep(0.5)
+
+    process.popen.send_signal(signal.SIGSTOP)
+    time.sleep(1.5 * limit)
+    process.popen.send_signal(signal.SIGCONT)
+    flag.touch()
+
+    assert process.end() == 0
+    assert [item["by"]["fallback_reason"] for item in process.items] == ["oversize"]

@@ -119,7 +119,9 @@ def hanging(number: object, then: str = "") -> bytes:
     return page(number, f"<p>HANG {then}</p>").encode()
 
 
-def test_pages_that_hang_hold_nothing_up(crawl: Crawls, reactor: Reactor, site: Site) -> None:
+def test_pages_that_hang_hold_nothing_up(
+    crawl: Crawls, reactor: Reactor, site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
     """Three of 57 pages of one host: the others have the model's content, those their fallback, and the event loop runs
     on, though the interpreter of a worker does not."""
     urls = site.pages(57)
@@ -148,6 +150,7 @@ def test_pages_that_hang_hold_nothing_up(crawl: Crawls, reactor: Reactor, site: 
     assert result.stat("pages/truth") == 54
     assert result.stat("fallback/timeout") == 3
     assert result.stat("workers/timeout") >= 3
+    assert caplog.text.count("A page stopped a worker process and fell back") == 1
 
 
 def test_slow_pages_wait_for_the_others_and_not_the_others_for_them(crawl: Crawls, site: Site, tmp_path: Path) -> None:

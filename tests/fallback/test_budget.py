@@ -82,13 +82,6 @@ def test_an_article_in_references_is_still_read() -> None:
     assert "And more." in (found.text or "")
 
 
-def test_a_text_is_cut_at_the_end_of_the_budget() -> None:
-    budget = Budget(characters=7)
-
-    assert [budget.read("tide"), budget.read("moon"), budget.read("sun")] == ["tide", "moo", ""]
-    assert budget.is_spent
-
-
 graphs = st.recursive(
     st.one_of(st.sampled_from(["a", "tide " * 60, "moon " * 300]), st.integers()),
     lambda inner: st.one_of(

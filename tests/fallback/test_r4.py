@@ -173,30 +173,6 @@ def test_algorithms_1_to_5(forest: list[tuple[str, str, list[tuple[str, str, lis
     assert {node for node, is_main in zip(nodes, main, strict=True) if is_main} == the_paper(body)
 
 
-@given(st.lists(st.tuples(st.floats(0, 0.999), st.integers(0, 9)), min_size=1, max_size=60))
-def test_words_count_by_their_distance(rest: list[tuple[float, int]]) -> None:
-    """The quadrature equals the sum in Definition 3.1."""
-    parent, depth, words = [-1], [0], [3]
-    for place, count in rest:
-        path = [len(parent) - 1]
-        while path[-1]:
-            path.append(parent[path[-1]])
-        above = path[int(place * len(path))]  # one of the open elements, for document order
-        parent.append(above)
-        depth.append(depth[above] + 1)
-        words.append(count)
-    expected = np.zeros(len(parent))
-    for i, count in enumerate(words):
-        at, distance = i, 1
-        while at >= 0:
-            expected[at] += count / distance
-            at, distance = parent[at], distance + 1
-
-    found = word_ratios(np.array(words), np.array(parent), np.array(depth))
-
-    assert found == pytest.approx(expected)
-
-
 def test_far_words_count_next_to_nothing() -> None:
     """At distances for which the quadrature is not exact, its error is smaller than the contribution of the words."""
     m = 3_000

@@ -44,7 +44,6 @@ DEFAULTS: dict[str, Any] = {
     "door": "middleware",  # or "pipeline", or "callback"
     "engine": "rules",  # or "tagger"
     "processes": 0,  # worker processes; they find engine and fallback in fault_worker.py
-    "first": 0,
     "pages": 2_050,
     "site": {},  # faults of the site
     "faults": {},  # faults of the engine
@@ -199,7 +198,7 @@ class FaultSpider(Spider):
 
     async def start(self) -> Any:
         job = self.ledger.job
-        pages = range(job["first"], job["first"] + job["pages"])
+        pages = range(job["pages"])
         if job["lists"]:
             for number in pages[::50]:
                 yield Request(f"{job['url']}/list/{number}", callback=self.parse_list)
@@ -218,7 +217,6 @@ class FaultSpider(Spider):
         return Request(url, cb_kwargs={"number": number}, **kwargs)
 
     def parse_list(self, response: Any) -> Iterator[Any]:
-        self.ledger.asked += self.ledger.job["door"] == "callback"  # by the downloader middleware
         for link in response.css("a::attr(href)").getall():
             yield self.request(int(link.rpartition("/")[2]), response.urljoin(link))
 

@@ -229,9 +229,9 @@ def test_three_crawls_in_one_process(crawls: Any, pages: int) -> None:
         processes=2,
         settings={"DRIPPER_TIMEOUT": 30},
         crawls=[
-            {"name": "fails", "faults": failing},
-            {"name": "good"},
-            {"name": "no_items", "spider": {"none": [1, 0]}},
+            {"name": "fails", "faults": failing, "own": {"DRIPPER_MODEL": "fails"}},
+            {"name": "good", "own": {"DRIPPER_MODEL": "good"}},
+            {"name": "no_items", "spider": {"none": [1, 0]}, "own": {"DRIPPER_MODEL": "good"}},
         ],
     )
 

@@ -15,7 +15,6 @@ from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import Engine, Limits
 from scrapy_dripper.extraction import Document
-from scrapy_dripper.fallback import fallback
 from scrapy_dripper.inspection import look as look_module
 from scrapy_dripper.workshop.annotation.pages import sheet
 from scrapy_dripper.workshop.annotation.prompt import prompt_hash
@@ -31,10 +30,8 @@ def test_the_file_holds_each_block_with_its_label_and_what_speaks_for_it(inspect
     assert main_blocks == [0, 1, 1, 1, 1, 1, 0, 0]
     probabilities = [block[0] for block in data["blocks"]]
     assert probabilities[2] > 0.5 > probabilities[0]
-    kept_by_trafilatura = [block[2] for block in data["blocks"]]
-    assert (kept_by_trafilatura[0], kept_by_trafilatura[2]) == (0, 1)
-    assert "nav" in [data["flags"][flag] for flag in data["blocks"][0][3]]
-    reasons = [(data["groups"][group], change) for block in data["blocks"] for group, change in block[4]]
+    assert "nav" in [data["flags"][flag] for flag in data["blocks"][0][2]]
+    reasons = [(data["groups"][group], change) for block in data["blocks"] for group, change in block[3]]
     assert reasons
     assert all(0.02 <= abs(change) <= 1 for _, change in reasons)
 
@@ -48,10 +45,8 @@ def test_the_file_holds_every_form_of_the_output(inspected: Inspect) -> None:
     assert '"type": "title"' in forms["content"]
     assert 'tides"' not in forms["text"]
     assert '_item_id="1"' in forms["simplified"]
-    assert "spring tides" in forms["trafilatura"]
     assert "<h1>Tides</h1>" in data["markdown_html"]
     assert ["source", "tagger"] in data["facts"]
-    assert [what for what, _ in data["timings"]][-1].startswith("Trafilatura")
 
 
 def test_what_can_be_exported_is_a_task_of_annotate(inspected: Inspect) -> None:
@@ -75,10 +70,8 @@ def test_labels_of_other_blocks_than_those_of_annotate_cannot_be_exported(inspec
     [(b"%PDF-1.7 " + b"x" * 200, "a PDF"), (b"   ", "empty"), (b"<p>  </p>", "no visible text")],
 )
 def test_a_document_without_blocks_has_a_file_that_says_why(
-    inspected: Inspect, document: bytes, reason: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    inspected: Inspect, document: bytes, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Trafilatura does not get such a document: it would log its failure with a traceback."""
-    monkeypatch.setattr(fallback, "_reported", set[str]())
     data = data_of(inspected(document))
 
     assert data["blocks"] == []
@@ -123,8 +116,8 @@ def test_rules_are_seen_in_the_labels(inspected: Inspect, tmp_path: Path) -> Non
 
     assert [block[1] for block in data["blocks"]] == [0] * 7 + [1]
     assert data["forms"]["text"]["text"] == "Copyright 2026, all rights reserved"
-    assert data["rules"][data["blocks"][7][5]] == data["rules"][data["blocks"][2][5]] == "a rule of DRIPPER_RULES"
-    assert data["rules"][data["blocks"][0][5]] == ""  # the probabilities said so, too
+    assert data["rules"][data["blocks"][7][4]] == data["rules"][data["blocks"][2][4]] == "a rule of DRIPPER_RULES"
+    assert data["rules"][data["blocks"][0][4]] == ""  # the probabilities said so, too
 
 
 def test_the_rule_that_decided_a_label_is_named(inspected: Inspect) -> None:
@@ -132,8 +125,8 @@ def test_the_rule_that_decided_a_label_is_named(inspected: Inspect) -> None:
     fragment, page = data_of(inspected("<p>Buy now</p>")), data_of(inspected())
 
     whole = "a fragment is main as a whole, and an error page or a bot wall is not"
-    assert [fragment["rules"][block[5]] for block in fragment["blocks"]] == [whole]
-    assert [page["rules"][block[5]] for block in page["blocks"][:4]] == [""] * 4
+    assert [fragment["rules"][block[4]] for block in fragment["blocks"]] == [whole]
+    assert [page["rules"][block[4]] for block in page["blocks"][:4]] == [""] * 4
     assert data_of(inspected(PAGE, "--min-quality", "1"))["rules"] == [""]
 
 

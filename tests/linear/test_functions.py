@@ -15,14 +15,13 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import FallbackReason, Metadata
 from scrapy_dripper.fallback import fall_back, metadata
 from scrapy_dripper.metadata.authors import MOST_NAMES
-from scrapy_dripper.output.code.lines import has_number_class
 from scrapy_dripper.output.images import image
 from scrapy_dripper.output.items import Text
 from scrapy_dripper.output.markdown_inline import InlineWriter
-from scrapy_dripper.output.math.formulas import formula
-from scrapy_dripper.output.math.images import formula_of_image
-from scrapy_dripper.output.math.tex_source import clean
+from scrapy_dripper.output.math.formulas import formula, formula_of_image
+from scrapy_dripper.output.math.tex import clean
 from scrapy_dripper.page.footnotes import FootnoteMarks
+from scrapy_dripper.page.recognise import has_number_class
 
 LONG = 50_000
 

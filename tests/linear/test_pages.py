@@ -26,10 +26,10 @@ from scrapy_dripper.fallback.shell import Budget
 from scrapy_dripper.fallback.trafilatura_output import MAX_PARAGRAPHS
 from scrapy_dripper.fallback.trees import MAX_DEPTH, limited_tree
 from scrapy_dripper.output import inline, inline_tags
-from scrapy_dripper.output.code import lines
+from scrapy_dripper.output.code import blocks as code_blocks
 from scrapy_dripper.output.footnotes import without_label
 from scrapy_dripper.output.items import Item, Paragraph, Text
-from scrapy_dripper.output.math import delimiters, sources
+from scrapy_dripper.output.math import delimiters, formulas
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.head import MOST_NAMES
 from scrapy_dripper.page.parse import parse
@@ -39,10 +39,10 @@ HEAD = "<h1>Title</h1><p>" + "word " * 40 + "</p>"
 
 READ: dict[str, tuple[Any, str, Callable[[int], str]]] = {
     "numbers in each other": (
-        lines, "_digits", lambda n: HEAD + "<div class=ln>" * n + "<i>1</i>" * 2 * n + "a" + "</div>" * n,
+        code_blocks, "_digits", lambda n: HEAD + "<div class=ln>" * n + "<i>1</i>" * 2 * n + "a" + "</div>" * n,
     ),
     "numbers beside each other": (
-        lines, "_digits", lambda n: HEAD + "<div class=ln>" + "<pre class=ln>1</pre>" * 4 * n + "a</div>",
+        code_blocks, "_digits", lambda n: HEAD + "<div class=ln>" + "<pre class=ln>1</pre>" * 4 * n + "a</div>",
     ),
     "opening delimiters": (
         delimiters, "_prose", lambda n: HEAD + "<p>" + "\\( " * 4 * n + "and the of it\\)",
@@ -54,7 +54,7 @@ READ: dict[str, tuple[Any, str, Callable[[int], str]]] = {
         inline, "numbers_of", lambda n: HEAD + "<p>" + "1 a " * n + "<span class=sr-only>1</span>" * n,
     ),
     "annotations": (
-        sources, "balanced", lambda n: HEAD + "<p>x<math>" + "<annotation encoding=tex>" * n + "{ a" * 4 * n,
+        formulas, "balanced", lambda n: HEAD + "<p>x<math>" + "<annotation encoding=tex>" * n + "{ a" * 4 * n,
     ),
     "images in a link": (
         inline, "_spaced", lambda n: f"<p>words<a title=qqq href='http://{'a.b-' * n}'>" + "<p><img src=b.png>" * n,
@@ -98,7 +98,7 @@ def test_what_is_read_grows_with_the_page(name: str, extractor: Extractor, monke
 
 def test_nodes_in_boxes_that_are_named_as_line_numbers(extractor: Extractor, monkeypatch: pytest.MonkeyPatch) -> None:
     """A single letter deep in them proves that they are no line numbers. It is found without reading each box again."""
-    texts_by_node, read = lines._texts_by_node, 0
+    texts_by_node, read = code_blocks._texts_by_node, 0
 
     def counted(element: Any) -> Iterator[str]:
         nonlocal read
@@ -106,7 +106,7 @@ def test_nodes_in_boxes_that_are_named_as_line_numbers(extractor: Extractor, mon
             read += 1
             yield text
 
-    monkeypatch.setattr(lines, "_texts_by_node", counted)
+    monkeypatch.setattr(code_blocks, "_texts_by_node", counted)
     extractor.extract([HEAD + ("<div class=ln>" * 400 + "a" + "</div>" * 400) * 10])
     assert read <= 30 * 4_000
 

@@ -14,7 +14,7 @@ from tests.linear.patterns import sites_in
 from tests.linear.pump import superlinear
 
 ALLOWED = {
-    "scrapy_dripper.commands.dripper:_check_pattern": "checks a pattern that the user names on the command line",
+    "scrapy_dripper.commands.dripper:_regex": "checks a pattern that the user names on the command line",
     "scrapy_dripper.engines.tagger.lexicon:_literals": "reads the keywords of that module, at import",
     "scrapy_dripper.engines.qwen3.grammar:_encode": "reads what the grammar wrote, by a table of patterns",
 }

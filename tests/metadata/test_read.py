@@ -92,6 +92,7 @@ def test_title(headings: list[str], below: list[str], names: list[str], site: st
         "Rope &amp; knots [Bearbeiten]",
         "# Rope &amp; knots #",
         '<a class="anchor" href="#rope">Rope &amp; knots</a>',
+        'Rope &amp; <a href="/knots">knots</a>',
     ],
 )
 def test_a_title_has_no_signs_of_links_to_it(heading: str) -> None:

@@ -18,7 +18,7 @@ from scrapy_dripper.output.content_json import length, to_json
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.items import Cell, Paragraph, Table, Text
 from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.output.tables.linear import linear
+from scrapy_dripper.output.tables.html import linear, table_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.testing import FakeEngine
 from tests.output.test_markdown_properties import pages
@@ -167,7 +167,7 @@ def test_a_table_is_filled_up_only_where_that_is_little() -> None:
     (table,) = content_list(parse(long))
     assert isinstance(table, Table)
     assert not table.simple
-    assert markdown((table,)) == table.html
+    assert markdown((table,)) == table_html(table)
     assert [len(row) for row in table.rows] == [500, *[1] * 500, 2]
     lines = markdown((table,), tables="linear").splitlines()
     assert len(lines) == 503

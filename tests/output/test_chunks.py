@@ -36,7 +36,6 @@ from scrapy_dripper.output.items import (
     Title,
 )
 from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.output.text import is_longer
 from scrapy_dripper.output.tokens import counter
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.retrieval import with_retrieval
@@ -81,15 +80,6 @@ def test_together_they_hold_the_whole_once(items: Items, size: int) -> None:
     """Every letter occurs once and in order, whatever was cut."""
     whole = "".join(_letters(markdown(items, links="drop")))
     assert "".join(_letters(joined(chunks(items, size=size, write=partial(markdown, links="drop"))))) == whole
-
-
-@given(ITEMS)
-def test_text_that_is_longer_is_longer_when_written(items: Items) -> None:
-    """Items that are rejected by the length of their text would not have fitted."""
-    for links in ("keep", "drop"):
-        assert not is_longer(items, len(markdown(items, links=links)))  # type: ignore[arg-type]
-    nested = Quote((List("unordered", (ListItem((Paragraph((Text("four"), Code("five."))),)),)),))
-    assert [is_longer((nested, *items), most) for most in (0, 8)] == [True, True]
 
 
 @given(ITEMS, SIZES, st.integers(0, 300))

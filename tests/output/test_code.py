@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html
 
-from scrapy_dripper.output.code.blocks import TWIN, code_block, code_of_lines
-from scrapy_dripper.output.code.lines import without_numbers
+from scrapy_dripper.output.code.blocks import TWIN, code_block, code_of_lines, without_numbers
 from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Text
 from scrapy_dripper.page.recognise import has_code_class
 
@@ -51,34 +50,6 @@ def test_lines(markup: str, code: str) -> None:
     """Indents and inner blank lines are kept, blank lines at the ends are removed, and each displayed line is a
     line."""
     assert text(markup) == code
-
-
-@pytest.mark.parametrize(
-    "markup",
-    [
-        "<pre><span class=lineno>1</span>a\n<span class=lineno>2</span>\n<span class=lineno>3</span>  b</pre>",
-        "<pre><span class=ln>1</span>a\n<span class=ln>2</span>\n<span class=ln>3</span>  b</pre>",
-        "<pre>a\n\n  b<span class=line-numbers-rows><span>1</span><span>2</span><span>3</span></span></pre>",
-        "<table class=highlighttable><tr><td class=linenos><pre>1\n2\n3</pre></td><td><pre>a\n\n  b</pre></td></tr>"
-        "</table>",
-        "<table><tr><td><pre>1\n2\n3</pre></td><td><pre>a\n\n  b</pre></td></tr></table>",
-        "<table class=lntable><tr><td><pre><span class=lnt>1\n</span><span class=lnt>2\n</span></pre></td>"
-        "<td><pre>a\n\n  b</pre></td></tr></table>",
-        "<table class=highlight><tr><td class=blob-num data-line-number=1></td><td class=blob-code>a</td></tr>"
-        "<tr><td class=blob-num>2</td><td class=blob-code>\n</td></tr>"
-        "<tr><td class=blob-num>3</td><td class=blob-code>  b</td></tr></table>",
-        "<div class=syntaxhighlighter><table><tr><td class=gutter><div class=line>1</div><div class=line>2</div></td>"
-        "<td class=code><div class=container><div class=line>a</div><div class=line>&nbsp;</div>"
-        "<div class=line><code>&nbsp;&nbsp;</code><code>b</code></div></div></td></tr></table></div>",
-        "<pre><div><span>1</span><div>a</div></div><div><span>2</span><div></div></div>"
-        "<div><span>3</span><div>  b</div></div></pre>",
-        "<div class=language-x><span class=lang>x</span><pre>a\n\n  b</pre><div class=line-numbers-wrapper>1<br>2</div>"
-        "</div>",
-    ],
-)
-def test_line_numbers(markup: str) -> None:
-    """Line numbers beside code are removed, whatever the markup."""
-    assert text(markup) == "a\n\n  b"
 
 
 @pytest.mark.parametrize(

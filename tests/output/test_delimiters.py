@@ -13,12 +13,11 @@ from scrapy_dripper.output.math.delimiters import (
     looks_like_formula,
     notation,
     spans,
-    split_delimiters,
 )
 
 
 def formulas(text: str, **settings: bool) -> list[tuple[str, bool]]:
-    return [part for part in split_delimiters(text, Notation(**settings)) if not isinstance(part, str)]
+    return [(found.latex, found.display) for _, _, found in spans(text, Notation(**settings))]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +72,7 @@ def test_formulas(text: str, found: list[tuple[str, bool]]) -> None:
 )
 def test_no_formulas(text: str) -> None:
     """Money, shell variables, price classes, regular expressions and unclosed delimiters stay text."""
-    assert split_delimiters(text) == [text]
+    assert formulas(text) == []
 
 
 def test_notation_of_the_page() -> None:
@@ -94,7 +93,7 @@ def test_notation_of_the_page() -> None:
 )
 def test_dollars_beside_scripts_without_spaces(text: str, found: list[tuple[str, bool]]) -> None:
     """If MathJax or KaTeX is loaded, a Chinese letter beside a dollar sign is not part of the same word."""
-    assert [part for part in split_delimiters(text, Notation(loaded=True)) if not isinstance(part, str)] == found
+    assert formulas(text, loaded=True) == found
 
 
 @pytest.mark.parametrize(
@@ -141,20 +140,12 @@ PIECES = st.sampled_from(["$", "$$", "\\(", "\\)", "\\[", "\\]", "\\begin{align}
 
 
 @given(st.lists(PIECES, max_size=25).map("".join), st.booleans())
-def test_text_is_kept_property(text: str, dollars: bool) -> None:
-    """Text outside formulas is unchanged and in order, and formulas stay in place."""
-    settings = Notation(dollars)
-    found = list(spans(text, settings))
-    parts = split_delimiters(text, settings)
+def test_formulas_are_in_order_property(text: str, dollars: bool) -> None:
+    """No two formulas share a character."""
     end = 0
-    outside: list[str] = []
-    for start, stop, formula in found:
+    for start, stop, _ in spans(text, Notation(dollars)):
         assert end <= start < stop <= len(text)
-        assert formula.latex.split() == "".join(formula.latex).split()
-        outside.append(text[end:start])
         end = stop
-    outside.append(text[end:])
-    assert "".join(outside) == "".join(part for part in parts if isinstance(part, str))
 
 
 RUNS = st.lists(

@@ -8,7 +8,7 @@ import pytest
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.output import write
-from scrapy_dripper.output.numerals import numeral
+from scrapy_dripper.output.list_tags import numeral
 from scrapy_dripper.output.urls import direct
 from scrapy_dripper.page import read
 
@@ -44,17 +44,6 @@ def test_a_title_of_a_word_processor_is_a_heading() -> None:
         "# Minutes\n\n## May\n\nWe met."
     )
     assert markdown("<p class=MsoTitle>Minutes</p><p class=title>We met.</p>") == "# Minutes\n\nWe met."
-
-
-def test_levels_of_a_list_that_stand_apart() -> None:
-    """Google Docs writes each level of a list by itself."""
-    body = "".join(
-        f"<ul class='lst-kix_x1-{level} start'>{''.join(f'<li>{text}</li>' for text in texts)}</ul>"
-        for level, texts in ((0, ["fruit"]), (1, ["pears", "plums"]), (2, ["red"]), (0, ["bread"]), (1, ["rye"]))
-    )
-
-    assert markdown(body) == "- fruit\n  - pears\n  - plums\n    - red\n- bread\n  - rye"
-    assert markdown("<ul class=lst-kix_a-0><li>a</ul><ul class=lst-kix_b-1><li>b</ul>").startswith("- a\n\n* b")
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,13 @@ from scrapy_dripper.output import write
 from scrapy_dripper.output.images import (
     LAZY_SOURCES,
     PLAYERS,
-    captioned,
     emoji,
     image,
     largest,
     player,
     same_image,
 )
-from scrapy_dripper.output.items import Audio, Cell, Image, Items, Paragraph, Runs, Table, Text, Video
+from scrapy_dripper.output.items import Audio, Image, Video
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.page.recognise import caption_of, is_figure
@@ -258,10 +257,6 @@ def test_player(html: str, expected: Video | Audio | None) -> None:
     assert player(found, str) == expected
 
 
-CAPTION: Runs = (Text("c"),)
-TABLE = Table(((Cell(()),),), simple=False)
-
-
 @pytest.mark.parametrize(
     ("html", "caption"),
     [
@@ -287,27 +282,3 @@ def test_common_elements_are_not_figures() -> None:
     """Class names are compared as a whole."""
     assert not is_figure(element("<div class='thumbs wp-caption-text'></div>"))
     assert not is_figure(element("<p></p>"))
-
-
-@pytest.mark.parametrize(
-    ("items", "expected"),
-    [
-        ((Image("i.png"),), (Image("i.png", caption=CAPTION),)),
-        ((Video("v.mp4"),), (Video("v.mp4", caption=CAPTION),)),
-        ((Table((), 0),), (Table((), 0, CAPTION),)),
-        ((Image("i.png"), Image("j.png")), (Image("i.png"), Image("j.png"), Paragraph(CAPTION))),
-        ((Image("i.png", caption=(Text("own"),)),), (Image("i.png", caption=(Text("own"),)), Paragraph(CAPTION))),
-        ((), (Paragraph(CAPTION),)),
-    ],
-)
-def test_captioned(items: Items, expected: Items) -> None:
-    """A caption belongs to the only item that it can describe, and is never lost."""
-    assert captioned(items, CAPTION) == expected
-    assert captioned(items, ()) == items
-
-
-def test_caption_of_a_complex_table_is_in_its_html() -> None:
-    """The HTML of a table is complete."""
-    (table,) = captioned((TABLE,), CAPTION)
-    assert isinstance(table, Table)
-    assert "<caption>c</caption>" in table.html

@@ -8,9 +8,8 @@ from typing import Any, get_args
 
 import pytest
 
-from scrapy_dripper.output.chunks import chunks
+from scrapy_dripper.output.chunks import chunks, cut
 from scrapy_dripper.output.content_json import from_json, to_json
-from scrapy_dripper.output.cuts import cut
 from scrapy_dripper.output.items import (
     Audio,
     Cell,
@@ -37,8 +36,7 @@ from scrapy_dripper.output.items import (
 )
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.outlinks import outlinks
-from scrapy_dripper.output.tables.html import table_html
-from scrapy_dripper.output.tables.linear import linear
+from scrapy_dripper.output.tables.html import linear, table_html
 from scrapy_dripper.output.text import plain_text
 
 URL = "https://example.org/a"
@@ -81,7 +79,7 @@ HANDLERS: dict[str, Callable[[Item], Any]] = {
     "Markdown": lambda item: markdown((item,)),
     "links": lambda item: outlinks((item,)),
     "chunks": lambda item: chunks((item,), URL, size=50),
-    "parts": lambda item: cut(item, lambda _items, _share: False),
+    "parts": lambda item: cut(item, lambda _items: False),
     "HTML": lambda item: table_html(in_a_table(item)),
     "a line of a cell": lambda item: linear(in_a_table(item)),
     "no images": lambda item: only((item,), [kind.type for kind in EXAMPLES if kind is not Image]),

@@ -11,38 +11,23 @@ from markdown_it import MarkdownIt
 
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.items import (
-    Cell,
     Code,
     CodeBlock,
-    Deleted,
-    Emphasis,
-    Footnote,
-    FootnoteMark,
-    Footnotes,
-    Formula,
     Image,
     Item,
     Items,
     LineBreak,
-    Link,
     List,
-    ListItem,
     Paragraph,
     Quote,
-    Ruby,
-    Rule,
-    Runs,
     Strong,
-    Sub,
     Table,
     Text,
     Title,
-    Video,
 )
 from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.output.tables.grid import MAX_SPANNED
 from scrapy_dripper.output.tables.html import table_html
-from scrapy_dripper.output.tables.table import MAX_NESTING, table
+from scrapy_dripper.output.tables.table import MAX_NESTING, MAX_SPANNED, table
 from scrapy_dripper.page.parse import parse
 
 
@@ -110,7 +95,7 @@ def test_plain_table() -> None:
     """There is one header row, and short rows are padded."""
     found = made(f"<table>{row('a', 'b', tag='th')}{row('1', '2')}{row('3')}</table>")
     assert shown(found) == [["a#", "b#"], ["1", "2"], ["3", ""]]
-    assert (found.header_rows, found.simple, found.html) == (1, True, "")
+    assert (found.header_rows, found.simple) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -282,18 +267,12 @@ def test_blocks_in_a_simple_cell() -> None:
         f"<table><thead>{row('a', 'b')}{row('c', 'd')}</thead>{row('1', '2')}</table>",
     ],
 )
-def test_complex_tables_have_html(html: str) -> None:
-    """Markdown cannot express spans, blocks in cells, or two header rows."""
-    found = made(html)
-    assert not found.simple
-    assert found.html == table_html(found)
+def test_tables_that_markdown_cannot_express(html: str) -> None:
+    """Spans, blocks in cells, or two header rows."""
+    assert not made(html).simple
 
 
 # ---------------------------------------------------------------------- HTML
-def cell_html(*items: Item, links: bool = True) -> str:
-    """Return the HTML of a table's only cell."""
-    html = table_html(Table(((Cell(items),),), simple=False), links)
-    return html.removeprefix("<table>\n<tbody>\n<tr><td>").removesuffix("</td></tr>\n</tbody>\n</table>")
 
 
 def test_html_of_a_table() -> None:
@@ -302,69 +281,11 @@ def test_html_of_a_table() -> None:
         "<table class=x><caption>Sizes</caption><tr><th rowspan=2>a</th><th colspan=2>b</th></tr>"
         "<tr><th>c</th><th>d</th></tr><tr><td>1</td><td>2</td><td>3</td></tr></table>"
     )
-    assert found.html == (
+    assert table_html(found) == (
         "<table>\n<caption>Sizes</caption>\n<thead>\n"
         '<tr><th rowspan="2">a</th><th colspan="2">b</th></tr>\n<tr><th>c</th><th>d</th></tr>\n</thead>\n'
         "<tbody>\n<tr><td>1</td><td>2</td><td>3</td></tr>\n</tbody>\n</table>"
     )
-
-
-RUNS: list[tuple[Runs, str]] = [
-    ((Text("a <b> & $5"),), "a &lt;b&gt; &amp; &#36;5"),
-    ((Code("a<b"), LineBreak(), Formula("a<b", "mathml")), "<code>a&lt;b</code><br>$a&lt;b$"),
-    ((Link('/x?a&b"', (Emphasis((Text("e"),)),), "t"),), '<a href="/x?a&amp;b&quot;" title="t"><em>e</em></a>'),
-    ((Strong((Deleted((Sub((Text("s"),)),)),)),), "<strong><del><sub>s</sub></del></strong>"),
-    ((Image("i.png", 'a"b', "t"),), '<img src="i.png" alt="a&quot;b" title="t">'),
-    ((Link("/x\n\ny", (Text("a"),), "b\n\nc"),), '<a href="/x&#10;&#10;y" title="b&#10;&#10;c">a</a>'),
-    ((Ruby((Text("漢"),), "かん"), FootnoteMark("1")), "<ruby>漢<rt>かん</rt></ruby>[^1]"),
-]
-
-
-@pytest.mark.parametrize(("runs", "html"), RUNS)
-def test_html_of_runs(runs: Runs, html: str) -> None:
-    """Runs use safe inline tags, and text is escaped."""
-    assert cell_html(Paragraph(runs)) == html
-
-
-@pytest.mark.parametrize(
-    ("items", "html"),
-    [
-        ((Paragraph((Text("a"),)), Paragraph((Text("b"),))), "<p>a</p><p>b</p>"),
-        ((Title(2, (Text("a"),)), Rule()), "<h2>a</h2><hr>"),
-        ((CodeBlock("a<b\n\n \nc", "c"),), '<pre><code class="language-c">a&lt;b&#10;&#10; \nc</code></pre>'),
-        ((Formula("x", "mathml", True),), "$$x$$"),
-        (
-            (Paragraph((Text("on:"),)), List("ordered", (ListItem((Paragraph((Text("a"),)),)),), start=3)),
-            'on:<ol start="3"><li>a</li></ol>',
-        ),
-        (
-            (
-                List(
-                    "definition",
-                    (
-                        ListItem(
-                            (Paragraph((Text("d"),)),),
-                            ((Text("t"),),),
-                        ),
-                    ),
-                ),
-            ),
-            "<dl><dt>t</dt><dd>d</dd></dl>",
-        ),
-        ((Quote((Paragraph((Text("q"),)),)),), "<blockquote><p>q</p></blockquote>"),
-        ((Image("i.png", caption=(Text("c"),)),), '<p><img src="i.png" alt=""></p><p>c</p>'),
-        ((Video("v.mp4", title="v"),), '<p><a href="v.mp4">v</a></p>'),
-        ((Footnotes((Footnote("1", (Paragraph((Text("n"),)),)),)),), "<ol><li>n</li></ol>"),
-    ],
-)
-def test_html_of_items(items: Items, html: str) -> None:
-    """Blocks in a cell stay blocks."""
-    assert cell_html(*items) == html
-
-
-def test_html_without_links() -> None:
-    """The text of links is kept."""
-    assert cell_html(Paragraph((Link("/x", (Text("a"),)),)), links=False) == "a"
 
 
 # ---------------------------------------------------------------------- too much

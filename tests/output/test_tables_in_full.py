@@ -27,7 +27,7 @@ def markdown(html: str, **options: Any) -> str:
         ("k", "k", "k"),
         ("<p>p<p>q", "<p>p</p><p>q</p>", "p q"),
         ("<h3>t</h3>u", "<h3>t</h3><p>u</p>", "t u"),
-        ("<pre>a\nb</pre>", "<pre><code>a\nb</code></pre>", "a b"),
+        ("<pre>a\nb</pre>", "<pre><code>a\nb</code></pre>", "`a b`"),
         ("<ul><li>i<li>j</ul>", "<ul><li>i</li><li>j</li></ul>", "i j"),
         ("<dl><dt>T<dd>D</dl>", "<dl><dt>T</dt><dd>D</dd></dl>", "T D"),
         ("<math display=block><mi>x</mi></math>", "$$x$$", "$x$"),

@@ -37,7 +37,6 @@ ALLOWED = {
     ("workshop/export/checkpoint.py", "huggingface_hub"): "a model that the user names on the command line",
     ("__init__.py", "importlib"): "the module of a public name, out of a constant table",
     ("workers/process.py", "subprocess"): "the worker processes, with arguments and no shell",
-    ("workshop/cli/corpus_run.py", "subprocess"): "the error of sbatch, which datatrove calls",
     ("engines/__init__.py", "pkgutil"): "DRIPPER_ENGINE, a setting",
     ("child/server.py", "importlib"): "the module of an engine, out of a constant tuple",
     ("cli/entry.py", "importlib"): "the module of a command, out of a constant table",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from scrapy_dripper import Config, Document, Extraction, Extractor
+from scrapy_dripper.sites import Hosts, Templates
 from scrapy_dripper.testing import FakeEngine
 
 MENU = "<nav><ul><li><a href='/'>Home</a></li><li><a href='/all'>All articles</a></li></ul></nav>"
@@ -44,12 +45,12 @@ def truth(text: str) -> float:
 class Reader:
     """An extractor with templates, and an engine that counts its pages. One page at a time."""
 
-    def __init__(self, main: Callable[[str], float] = truth) -> None:
+    def __init__(self, main: Callable[[str], float] = truth, templates: Templates | None = None) -> None:
         self.engine = FakeEngine(main=lambda text: self.main(text))
         self.main = main
-        self.extractor = Extractor(Config(sites="templates", processes=0), self.engine)
-        assert self.extractor.templates is not None
-        self.templates = self.extractor.templates
+        self.templates = Templates() if templates is None else templates
+        hosts = Hosts(templates=self.templates)
+        self.extractor = Extractor(Config(sites="templates", processes=0), self.engine, hosts=hosts)
 
     @property
     def asked(self) -> int:

@@ -81,11 +81,11 @@ def test_it_never_grows_over_its_bounds(visits: list[tuple[int, int]]) -> None:
 
     assert len(site) <= 3
     for _, one in site:
-        arrays = (one.texts, one.counts, one.last, one.seen, one.places, one.place_counts, one.place_texts)
+        arrays = (*one.texts.columns, *one.places.columns, one.seen)
         assert sum(array.nbytes for array in arrays) <= memory.BYTES_PER_HOST
-        for column in (one.texts, one.places):
+        for column in (one.texts.hashes, one.places.hashes):
             assert (np.diff(column.astype(object)) > 0).all()  # sorted, each of them once
-        assert set((one.texts >> np.uint64(32)).tolist()) <= set(one.places.tolist())
+        assert set((one.texts.hashes >> np.uint64(32)).tolist()) <= set(one.places.hashes.tolist())
 
 
 def test_the_host_that_was_not_seen_for_longest_is_forgotten() -> None:

@@ -4,7 +4,6 @@ once."""
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 from collections import Counter
 from collections.abc import Sequence
@@ -124,9 +123,6 @@ def test_a_killed_fallback_costs_nothing(pools: Pools, tmp_path: Any) -> None:
     ("text", "reason", "deaths"),
     [
         ("SLEEP THEN SLEEP", TIMEOUT, {"timeout": 2}),
-        ("SLEEP THEN DIE", TIMEOUT, {"timeout": 1, "worker_error": 2}),
-        ("DIE THEN SLEEP", DEAD, {"timeout": 1, "worker_error": 2}),
-        ("DIE THEN DIE", DEAD, {"worker_error": 4}),
         ("DIE THEN EXIT", DEAD, {"worker_error": 4}),
     ],
 )
@@ -225,16 +221,6 @@ def test_a_page_that_cannot_be_sent_costs_no_other_one_anything() -> None:
     seen = through(pool, ["x"] * 4, own(batch_size=4, batch_wait=5.0))
     assert reasons(seen) == [None, None, DEAD, None]
     assert [page.source for page in seen.pages] == ["engine", "engine", "fallback:none", "engine"]
-
-
-def test_hosts_that_stop_workers_are_named(pools: Pools, caplog: pytest.LogCaptureFixture) -> None:
-    """The warning comes once per host."""
-    config = own(batch_size=1)
-    through(pools(config=config), ["DIE THEN", "DIE THEN", "DIE THEN"], config, host="hostile.example")
-    warnings = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-    assert len(warnings) == 1
-    assert "http://hostile.example/" in warnings[0]
-    assert "ended by SIGKILL" in warnings[0]
 
 
 @dataclass

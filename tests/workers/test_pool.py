@@ -311,11 +311,11 @@ def test_many_threads_at_once(pools: Pools, begin: Begin, monkeypatch: pytest.Mo
         except WorkerError:
             results[number] = "killed"
 
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(60)]
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(20)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     for number, found in results.items():
         assert found == ([f"page {number}-{i}" for i in range(3)] if number % 10 else "killed")
-    assert len(results) == 60
+    assert len(results) == 20

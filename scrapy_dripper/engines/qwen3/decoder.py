@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from scrapy_dripper.engines.base import EngineError, EngineLostError, ModelError, PrecisionError
 from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.grammar import Grammar
-from scrapy_dripper.engines.qwen3.loop import Decoded, NotFiniteError, Task, decode
+from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, NotFiniteError, decode
 from scrapy_dripper.engines.qwen3.passes import Passes
 from scrapy_dripper.engines.qwen3.prompt import Prompt
 from scrapy_dripper.engines.qwen3.session import is_no_memory, no_room, open_session, tokens_that_fit
@@ -21,9 +20,6 @@ logger = logging.getLogger(__name__)
 
 LOST_AFTER = 3
 """Number of failures in a row after which the model is tested on a page that it must be able to process."""
-RETRY_SECONDS = 30.0
-"""Seconds after which a lost model is tested again, because another program may have used the memory of the device. A
-worker process that has a lost model is ended instead."""
 
 
 class Decoder:
@@ -47,9 +43,11 @@ class Decoder:
             )
         self.passes: Passes | None = Passes(session, prepared, self.prompt.shared, self.limit)
         self.lost = ""
-        """Why the model no longer runs, so that prompts get :exc:`EngineLostError`; empty while it runs."""
-        self.again = 0.0
-        """When a lost model is tested again, as :func:`time.monotonic` counts."""
+        """Why the model no longer runs, so that prompts get :exc:`EngineLostError`; empty while it runs.
+
+        The process of a lost model is ended. A model in the program's own process is tested again with each prompt,
+        because another program may have used the memory of the device.
+        """
         self._failures = 0
         try:
             self._smoke()
@@ -61,7 +59,7 @@ class Decoder:
                 "export --check' says, and export it again"
             ) from None
 
-    def decode(self, tasks: Sequence[Task]) -> list[Decoded | EngineError]:
+    def decode(self, tasks: Sequence[DecodeTask]) -> list[Decoded | EngineError]:
         """Return the labels or the error of each task, in order."""
         return [self._decode(task) for task in tasks]
 
@@ -69,9 +67,9 @@ class Decoder:
         """Release the session and its memory. Further calls have no effect."""
         self.passes = None
 
-    def _decode(self, task: Task) -> Decoded | EngineError:
+    def _decode(self, task: DecodeTask) -> Decoded | EngineError:
         """Decode a task. If that fails, mostly for lack of memory, retry it once."""
-        if self.lost and (time.monotonic() < self.again or not self._runs()):
+        if self.lost and not self._runs():
             return EngineLostError(self.lost)
         found = self._tried(task)
         if isinstance(found, EngineError) and not isinstance(found, PrecisionError):  # which a retry would repeat
@@ -83,7 +81,7 @@ class Decoder:
             self._failures = 0
         return found
 
-    def _tried(self, task: Task) -> Decoded | EngineError:
+    def _tried(self, task: DecodeTask) -> Decoded | EngineError:
         try:
             return self._passes_over(task)
         except NotFiniteError as error:
@@ -92,7 +90,7 @@ class Decoder:
             logger.debug("passes over a prompt failed", exc_info=True)
             return EngineError(f"{type(error).__name__}: {error}")
 
-    def _passes_over(self, task: Task, lookahead: int | None = None) -> Decoded:
+    def _passes_over(self, task: DecodeTask, lookahead: int | None = None) -> Decoded:
         passes = self.passes
         if passes is None:
             raise RuntimeError("the model was closed")
@@ -109,7 +107,6 @@ class Decoder:
             self._smoke()
         except Exception as error:
             self.lost = f"the model no longer runs ({type(error).__name__}: {error})"
-            self.again = time.monotonic() + RETRY_SECONDS
             return False
         self._failures, self.lost = 0, ""
         return True
@@ -118,7 +115,7 @@ class Decoder:
         """Decode two blocks, in two passes. Raise any exception if that fails."""
         (prompt,) = self.prompt.encode(['<p _item_id="1">a</p><p _item_id="2">b</p>'])
         draft = np.zeros(2, dtype=np.bool_)
-        self._passes_over(Task(prompt, self.grammar.answer(2), draft, self.grammar.main, self.grammar.other), 0)
+        self._passes_over(DecodeTask(prompt, self.grammar.answer(2), draft, self.grammar.main, self.grammar.other), 0)
 
     def _explained(self, error: Exception) -> str:
         """Return the message of an error, with advice if the data type of the model caused it."""

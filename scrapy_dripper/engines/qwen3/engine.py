@@ -14,7 +14,7 @@ from scrapy_dripper.engines.qwen3.decoder import Decoder
 from scrapy_dripper.engines.qwen3.draft import Draft, drafts
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared, model_folder
 from scrapy_dripper.engines.qwen3.grammar import Grammar
-from scrapy_dripper.engines.qwen3.loop import Decoded, Task
+from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask
 from scrapy_dripper.engines.qwen3.prompt import Prompt
 from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.engines.qwen3.windows import Part, Splitter, average
@@ -29,7 +29,7 @@ class Decodes(Protocol):
     def limit(self) -> int:
         """Maximum number of tokens of a prompt together with its answer."""
 
-    def decode(self, tasks: Sequence[Task]) -> list[Decoded | EngineError]:
+    def decode(self, tasks: Sequence[DecodeTask]) -> list[Decoded | EngineError]:
         """Return the labels or the error of each task, in order."""
 
     def close(self) -> None:
@@ -86,7 +86,7 @@ class Qwen3Engine:
                 answers[i] = replace(draft.labels, source=self._tagger.name)
             else:
                 asked.append((i, draft, simplify(page, prepared.truncate_chars)))
-        tasks: list[Task] = []
+        tasks: list[DecodeTask] = []
         parts: dict[int, list[Part]] = {}
         prompts = self._prompt.encode(["".join(blocks) for _, _, blocks in asked])
         for (i, draft, blocks), prompt in zip(asked, prompts, strict=True):
@@ -101,10 +101,10 @@ class Qwen3Engine:
             answers[i] = _merged(len(pages[i].blocks), own, [next(decoded) for _ in own])
         return [answers[i] for i in range(len(pages))]
 
-    def _task(self, part: Part, draft: Draft) -> Task:
+    def _task(self, part: Part, draft: Draft) -> DecodeTask:
         answer = self._grammar.answer(len(part.blocks))
         main = draft.labels.main[part.blocks.start : part.blocks.stop]
-        return Task(part.prompt, answer, main, self._grammar.main, self._grammar.other)
+        return DecodeTask(part.prompt, answer, main, self._grammar.main, self._grammar.other)
 
 
 def drafting_tagger(config: Config) -> Tagger:

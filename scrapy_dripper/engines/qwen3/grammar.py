@@ -60,7 +60,7 @@ published weights does not say which format they have learnt, so an export tests
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answer:
+class AnswerTokens:
     """The tokens of an answer for n blocks, up to its last label.
 
     ``ids`` is int64 of shape (m,), with main for all labels. ``places``, int64 of shape (n,), are the indices of the
@@ -96,18 +96,18 @@ class Grammar:
         """Token id of the label other."""
         self._closing = len(self._label_ids(MAIN, 1)) - int(self._answer.places[0]) - 1
 
-    def answer(self, n: int) -> Answer:
+    def answer(self, n: int) -> AnswerTokens:
         """Return the answer for n blocks."""
         while n > len(self._answer):
             self._answer = self._derive(2 * len(self._answer))
         end = int(self._answer.places[n - 1]) + 1 if n else 0
-        return Answer(self._answer.ids[:end], self._answer.places[:n])
+        return AnswerTokens(self._answer.ids[:end], self._answer.places[:n])
 
     def length(self, n: int) -> int:
         """Return the number of tokens of a whole answer for n blocks. It does not depend on the labels."""
         return len(self.answer(n).ids) + self._closing if n else 0
 
-    def _derive(self, n: int) -> Answer:
+    def _derive(self, n: int) -> AnswerTokens:
         """Return the answer for n blocks, after checking that no pair of adjacent labels changes its tokens."""
         main, other = self._label_ids(MAIN, n), self._label_ids(OTHER, n)
         if len(main) != len(other):
@@ -122,7 +122,7 @@ class Grammar:
             found = self._encode(self._format.text([MAIN if label else OTHER for label in labels]))
             if not np.array_equal(found, expected):
                 raise self._error("the tokens between two labels depend on the labels")
-        return Answer(main[: places[-1] + 1], places)
+        return AnswerTokens(main[: places[-1] + 1], places)
 
     def _label_ids(self, label: str, n: int) -> Ids:
         text = self._format.text([label] * n)

@@ -8,7 +8,7 @@ iteration, as in Santilli et al., ACL 2023), until nothing differs. A right draf
 takes a pass per block.
 
 In floating point, the number of tokens in a pass changes the last bits of the logits. If the logits of main and other
-are nearly equal, this could change a label. ``benchmarks/decode.py --prove`` searches for such cases.
+are nearly equal, this could change a label. ``benchmarks/gpu.py --prove`` searches for such cases.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.engines.qwen3.grammar import Answer, Ids
+from scrapy_dripper.engines.qwen3.grammar import AnswerTokens, Ids
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Chunk:
+class TokenChunk:
     """Tokens that a pass adds to the sequence."""
 
     start: int
@@ -40,20 +40,20 @@ class NotFiniteError(ValueError):
     """A logit of the model is NaN or infinite."""
 
 
-class Model(Protocol):
+class CausalModel(Protocol):
     """A causal model that caches the tokens that it has read."""
 
-    def forward(self, chunk: Chunk) -> Floats:
+    def forward(self, chunk: TokenChunk) -> Floats:
         """Read a chunk. Return float32 logits [rows, 2] of main and other."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Task:
+class DecodeTask:
     """One page to decode: its prompt, the tokens of its answer, and a draft of its n labels (True for main)."""
 
     prompt: Ids
-    answer: Answer
+    answer: AnswerTokens
     draft: Bools
     main: int
     other: int
@@ -84,7 +84,7 @@ class Decoded:
         return p
 
 
-def decode(model: Model, task: Task, start: int = 0, lookahead: int | None = None) -> Decoded:
+def decode(model: CausalModel, task: DecodeTask, start: int = 0, lookahead: int | None = None) -> Decoded:
     """Return the labels of a page.
 
     The first ``start`` tokens of the prompt have already been read. ``lookahead`` limits how many labels of the draft
@@ -99,7 +99,7 @@ def decode(model: Model, task: Task, start: int = 0, lookahead: int | None = Non
         ids = np.concatenate([task.prompt, answer.ids[: answer.places[end - 1]]])
         places = before + answer.places[:end]
         ids[places[:-1]] = np.where(labels[: end - 1], task.main, task.other)
-        logits = model.forward(Chunk(start, ids[start:], places[fixed:] - 1 - start))
+        logits = model.forward(TokenChunk(start, ids[start:], places[fixed:] - 1 - start))
         if not np.isfinite(logits).all():
             raise NotFiniteError("the model's logits are not finite")
         passes += 1

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.grammar import Ids
-from scrapy_dripper.engines.qwen3.loop import Chunk, Floats
+from scrapy_dripper.engines.qwen3.loop import Floats, TokenChunk
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession, IOBinding, OrtValue
@@ -65,11 +65,11 @@ class Passes:
             self._allocate(math.ceil(capacity / GRANULE) * GRANULE)
         self._prefixed &= shared
         if shared and not self._prefixed:
-            self.forward(Chunk(0, self._shared, np.zeros(1, dtype=np.int64)))
+            self.forward(TokenChunk(0, self._shared, np.zeros(1, dtype=np.int64)))
             self._prefixed = True
         return len(self._shared) if shared else 0
 
-    def forward(self, chunk: Chunk) -> Floats:
+    def forward(self, chunk: TokenChunk) -> Floats:
         """Read a chunk after the cached tokens; return float32 logits [rows, 2] of main and other.
 
         The graph reads padding as text. That has no effect, because no earlier token attends to it, and the next chunk

@@ -76,7 +76,7 @@ def cut_v1(root: HtmlElement, url: str = "") -> V1Page:
     If the document has more than :data:`~scrapy_dripper.page.blocks.MAX_NODES` elements, only the first ones are used
     and the page is truncated.
     """
-    return _Cutter(root).page(url)
+    return _V1Cutter(root).page(url)
 
 
 PROFILES: dict[str, Profile] = {
@@ -103,7 +103,7 @@ class _Container:
         self.first = self.last = self.next
 
 
-class _Cutter:
+class _V1Cutter:
     """The state of the two passes over the nodes: their properties, and the columns being filled.
 
     For each node, ``dropped`` is True if the profile removes it, ``seen`` if its text is visible, ``divides`` if it

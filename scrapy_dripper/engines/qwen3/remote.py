@@ -12,7 +12,7 @@ from scrapy_dripper.engines.base import EngineError, EngineLostError, OversizeEr
 from scrapy_dripper.engines.qwen3.decoder import Decoder
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine, drafting_tagger
 from scrapy_dripper.engines.qwen3.folder import load_prepared, model_folder, read_manifest
-from scrapy_dripper.engines.qwen3.loop import Decoded, Task
+from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask
 
 Message = tuple[dict[str, Any], list[bytes]]
 Ask = Callable[[dict[str, Any], list[bytes]], Message]
@@ -45,7 +45,7 @@ class RemoteDecoder:
             self.decode([])
         return self._limit
 
-    def decode(self, tasks: Sequence[Task]) -> list[Decoded | EngineError]:
+    def decode(self, tasks: Sequence[DecodeTask]) -> list[Decoded | EngineError]:
         """Return the labels or the error of each task, in order."""
         sent = [part for task in tasks for part in (task.prompt.astype(np.int32).tobytes(), task.draft.tobytes())]
         header, parts = self._ask({"say": "label"}, sent)
@@ -89,10 +89,10 @@ class ModelServer:
         self._say({"say": "labels", "answers": rows, "limit": decoder.limit, "is_lost": is_lost}, answered)
 
 
-def _task(decoder: Decoder, prompt: bytes, draft: bytes) -> Task:
+def _task(decoder: Decoder, prompt: bytes, draft: bytes) -> DecodeTask:
     main = np.frombuffer(draft, dtype=np.bool_)
     ids = np.frombuffer(prompt, dtype=np.int32).astype(np.int64)
-    return Task(ids, decoder.grammar.answer(len(main)), main, decoder.grammar.main, decoder.grammar.other)
+    return DecodeTask(ids, decoder.grammar.answer(len(main)), main, decoder.grammar.main, decoder.grammar.other)
 
 
 def _unpacked(row: dict[str, Any], main: bytes, margins: bytes) -> Decoded | EngineError:

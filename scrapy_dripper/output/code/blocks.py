@@ -6,20 +6,333 @@ Highlighters wrap code in tables with line numbers, toolbars, and copies for the
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import partial
 from html import unescape
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from textwrap import dedent
+from typing import TYPE_CHECKING, Final, cast
+
+from lxml import etree
 
 from scrapy_dripper.output.code.language import is_named, language_of, normalised
-from scrapy_dripper.output.code.lines import Look, code_text, is_deep, is_line, is_numbers, is_tool
 from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Runs, Text
 from scrapy_dripper.page.recognise import has_number_class
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-__all__ = ["CODE_TAGS", "TWIN", "code_block", "code_of_lines"]
+
+_LINES = frozenset("tr li div p dd dt".split())
+_FRAMES = frozenset("table thead tbody tfoot tr ol ul".split())
+_UNSEEN = frozenset("script style template textarea button svg clipboard-copy caption colgroup select".split())
+_LINE_CLASSES = frozenset("line code-line token-line codeline view-line cm-line hljs-line code_line".split())
+_TOOLS = frozenset(
+    "copy copy-btn copybtn copy-button code-copy code-copy-button btn-clipboard toolbar crayon-toolbar "
+    "enlighter-toolbar enlighter-toolbar-top enlighter-toolbar-bottom toolbar-item zeroclipboard-container "
+    "codemirror-gutters bar tools crayon-info crayon-plain-wrap boring".split()
+)
+"""Classes of elements that generators add to code, and of lines that mdBook hides ("boring")."""
+
+_PRE = frozenset({"pre", "listing", "xmp", "plaintext"})
+_BLANKS = " \t\r\f\v\xa0\u200b\ufeff"
+"""Invisible characters, which some generators put into blank lines to preserve them."""
+
+MAX_ABOVE, MAX_NAMED = 16, 4
+"""Number of ancestors to check, and how many of them may be named as line numbers. On broken pages, everything after an
+unclosed element is nested in it, and each level would be read to its end."""
+
+_SKIPPED = -1
+
+_number_token = re.compile(
+    r"(?:^|\s)(?:m[iohfb]?|il|number|hljs-number|constant|numeric|nu0)(?:\s|$)", re.IGNORECASE
+).search
+_indent = re.compile(r"^[ \t\xa0]+", re.MULTILINE).sub
+_digits = re.compile(r"[\s\d.:|]*").fullmatch
+_numbered = re.compile(r"[ \t]*(\d{1,5})(?:[:|](?=\s|$)|(?=[ \t]|$))").match
+_basic = re.compile(r"(?:PRINT|GOTO|GOSUB|LET|REM|INPUT|NEXT|RETURN|DATA|READ|DIM|END|CLS|FOR|IF|POKE|STOP)\b").match
+_code_mark = re.compile(r"[(){}\[\];=<>]|:$|^(?:(?:import|from|package|use|end|else|return)\b|#|//|--)").search
+
+
+class Look:
+    """A budget of texts to read for detecting line numbers. It is negative once it was exceeded."""
+
+    def __init__(self, texts: int) -> None:
+        self.left = texts
+
+
+def is_numbers(element: _Element, look: Look | None = None) -> bool:
+    """Return True for an element that only holds line numbers, one or all of them.
+
+    ``look`` limits the texts to read for elements that are checked repeatedly. Once it is used up, the answer is based
+    on the first texts only.
+    """
+    if not (named := _is_named(element)):
+        following = element.getnext()
+        if following is None or not (element.tag == "td" or _leads_line(element, following)):
+            return False
+    elif look is None and is_deep(element):
+        return False
+    found = named
+    texts = _texts_by_node(element)
+    some = 4
+    while pieces := list(islice(texts, some)):
+        written = "".join(pieces)
+        if not _digits(written):
+            return False
+        found = found or not written.isspace()
+        some = min(2 * some, 256)
+        if look is not None:
+            look.left -= len(pieces)
+            if look.left < 0:
+                break
+    return found
+
+
+def is_deep(element: _Element) -> bool:
+    """Return True for an element in more elements that are marked as line numbers than code ever has."""
+    return sum(map(_is_named, islice(element.iterancestors(), MAX_ABOVE))) > MAX_NAMED
+
+
+def _is_named(element: _Element) -> bool:
+    """Return True if an attribute marks an element as line numbers."""
+    name = element.get("class")
+    return (
+        (bool(name) and has_number_class(name))  # type: ignore[arg-type]
+        or "data-line-number" in element.attrib
+        or "data-linenos" in element.attrib
+    )
+
+
+def _leads_line(element: _Element, following: _Element) -> bool:
+    """Return True for a number right before the ``<div>`` of its line."""
+    return element.tag == "span" and following.tag == "div" and not element.tail and element.getprevious() is None
+
+
+def is_tool(element: _Element) -> bool:
+    """Return True for buttons and labels that a generator adds to code."""
+    if element.tag in _UNSEEN:
+        return True
+    tokens = (element.get("class") or "").lower().split()
+    return not _TOOLS.isdisjoint(tokens) or ("lang" in tokens and element.tag == "span")
+
+
+def is_line(element: _Element) -> bool:
+    """Return True for a line of code, judging by its class."""
+    return not _LINE_CLASSES.isdisjoint((element.get("class") or "").lower().split())
+
+
+def code_text(root: _Element) -> str:
+    """Return the code in an element, without line numbers and without blank lines at both ends. Takes linear time."""
+    preformatted = _is_preformatted(root)
+    text = _Lines(root, preformatted).text()
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "\xa0" in text:
+        # Where white space collapses, they stand for spaces. In a <pre>, they do so only in the indents of an editor
+        # that breaks lines with <br>.
+        if not preformatted:
+            text = text.replace("\xa0", " ")
+        elif next(root.iter("br"), None) is not None:
+            text = _indent(_as_spaces, text)
+    lines = [line if line.strip(_BLANKS) else "" for line in text.rstrip().split("\n")]
+    first = next((i for i, line in enumerate(lines) if line), len(lines))
+    text = "\n".join(lines[first:])
+    return without_numbers(text if preformatted else dedent(text))
+
+
+def _is_preformatted(root: _Element) -> bool:
+    """Return True for code whose white space is preserved."""
+    return next(root.iter(*_PRE), None) is not None or next(root.iterancestors(*_PRE), None) is not None
+
+
+def _is_at_line_end(br: _Element) -> bool:
+    """Return True for a ``<br>`` with a line break of the source before or after it."""
+    if (br.tail or "\n").lstrip(" \t")[:1] in ("\r", "\n"):
+        return True
+    before = br.getprevious()
+    parent = br.getparent()
+    text = before.tail if before is not None else parent.text if parent is not None else None
+    return bool(text) and (text or "").rstrip(" \t")[-1:] == "\n"
+
+
+def _as_spaces(match: re.Match[str]) -> str:
+    return match[0].replace("\xa0", " ")
+
+
+def _leading_numbers(root: _Element) -> frozenset[_Element]:
+    """Return the line numbers that are the first element of each line, without a class that says so.
+
+    All lines must have one, the numbers must count the lines, and the text after them must look like code.
+    """
+    numbers: list[_Element] = []
+    for span in root.iter("span"):
+        text = span.text or ""
+        if len(span) or span.getprevious() is not None or not (text.isdecimal() and text.isascii() and len(text) < 6):
+            continue
+        line = span.getparent()
+        if line is None or line is root or (line.text or "").strip():
+            continue
+        if numbers and int(text) != int(numbers[-1].text or "") + 1:
+            return frozenset()
+        numbers.append(span)
+    lines = [number.getparent() for number in numbers]
+    frame = lines[0].getparent() if lines and lines[0] is not None else None
+    if len(lines) < 2 or frame is None or _number_token(numbers[0].get("class") or ""):
+        return frozenset()
+    if len({number.get("class") for number in numbers}) > 1 or [line for line in frame if line.tag != "br"] != lines:
+        return frozenset()
+    rests = ["".join(_texts(line))[len(number.text or "") :] for line, number in zip(lines, numbers, strict=True)]  # type: ignore[arg-type]
+    return frozenset(numbers) if _is_code(rests) else frozenset()
+
+
+class _Lines:
+    """Collects the lines of code in one pass over the nodes."""
+
+    def __init__(self, root: _Element, preformatted: bool) -> None:
+        self._root = root
+        self._pieces: list[str] = []
+        self._written = 0
+        self._open = False  # True if the line is not empty
+        self._lines: list[
+            tuple[int, bool]
+        ] = []  # for each open element that is a line: where it begins, and whether lines are in it
+        text = "".join(_texts(root))
+        breaks = root.findall(".//br")
+        # A <br> beside a line break in the text was added by an editor.
+        self._double = len(breaks) > preformatted and all(map(_is_at_line_end, breaks)) and "\n" in text
+        self._seen = False  # something in the line, in the text that an editor broke
+        self._led = _leading_numbers(root)
+        self._spans = not breaks and "\n" not in text.strip("\n")
+
+    def text(self) -> str:
+        walk = etree.iterwalk(self._root, events=("start", "end", "comment", "pi"))
+        for event, node in walk:
+            if event == "start":
+                if node is not self._root and (is_tool(node) or is_numbers(node) or node in self._led):
+                    walk.skip_subtree()
+                    self._lines.append((_SKIPPED, False))  # lxml still reports its end
+                    continue
+                self._enter(node)
+            elif event == "end":
+                if self._lines and self._lines[-1][0] == _SKIPPED:
+                    self._lines.pop()
+                else:
+                    self._leave(node)
+                self._tail(node)
+            else:
+                self._tail(node)
+        return "".join(self._pieces)
+
+    def _enter(self, node: _Element) -> None:
+        if self._is_line(node):
+            if self._open:
+                self._write("\n")
+            if self._lines:
+                self._lines[-1] = (self._lines[-1][0], True)
+            self._lines.append((self._written, False))
+        elif node.tag == "br":
+            self._break()
+        elif node.tag == "img":
+            self._write(node.get("alt") or "")
+        text = node.text
+        if text and not (text.isspace() and (node.tag in _FRAMES or (len(node) and self._is_line(node[0])))):
+            self._write(text)
+
+    def _leave(self, node: _Element) -> None:
+        if not self._is_line(node):
+            return
+        start, has_lines = self._lines.pop()
+        if self._open or (not has_lines and self._written == start):
+            self._write("\n")
+
+    def _tail(self, node: _Element) -> None:
+        tail = node.tail
+        if not tail or node is self._root:
+            return
+        if tail.isspace():
+            parent = node.getparent()
+            if self._is_line(node) or (parent is not None and parent.tag in _FRAMES):
+                return
+        self._write(tail)
+
+    def _write(self, text: str) -> None:
+        if text:
+            self._pieces.append(text)
+            self._written += len(text)
+            self._open = text[-1] != "\n"
+            self._seen = self._seen or not text.isspace()
+
+    def _break(self) -> None:
+        if not self._double:
+            self._write("\n")
+            return
+        last = self._pieces[-1] if self._pieces else ""
+        before, new_line, indent = last.rpartition("\n")
+        if self._seen and new_line and not indent.strip():  # the break comes first on the next line of the source
+            self._pieces[-1] = before.rstrip()
+        self._seen = False
+
+    def _is_line(self, node: _Element) -> bool:
+        if node is self._root:
+            return False
+        if node.tag in _LINES:
+            return True
+        return bool(
+            self._spans
+            and node.tag in ("span", "code", "pre")
+            and (node.get("data-line") is not None or is_line(node) or "CodeMirror-line" in (node.get("class") or ""))
+        )
+
+
+def without_numbers(code: str) -> str:
+    """Remove the numbers at the beginning of lines if they count the lines. Line numbers of BASIC are kept.
+
+    The numbers must increase by one, and the text after them must look like code, because tables can have them, too.
+    """
+    lines = code.split("\n")
+    if len(lines) < 3 or not lines[0].lstrip()[:1].isdigit():
+        return code
+    ends: list[int] = []
+    rests: list[str] = []
+    number = -1
+    for line in lines:
+        found = _numbered(line)
+        if found is None or (number >= 0 and int(found[1]) != number + 1):
+            return code
+        number = int(found[1])
+        ends.append(found.end())
+        rests.append(line[found.end() :])
+    if not _is_code(rests):
+        return code
+    columns = [end + len(rest) - len(rest.lstrip()) for end, rest in zip(ends, rests, strict=True) if rest.strip()]
+    column = min(columns)
+    if all(end < column or not rest.strip() for end, rest in zip(ends, rests, strict=True)):
+        return "\n".join(line[column:] for line in lines)
+    gap = min(len(rest) - len(rest.lstrip()) for rest in rests if rest.strip())
+    return "\n".join(rest[gap:] for rest in rests)
+
+
+def _is_code(rests: list[str]) -> bool:
+    """Return True if lines look like a program, and not like table rows or a program with line numbers of its own."""
+    filled = [rest for rest in rests if rest.strip()]
+    if not filled or 2 * sum(_basic(rest.strip()) is not None for rest in filled) >= len(filled):
+        return False
+    indents = {len(rest) - len(rest.lstrip()) for rest in filled}
+    marked = sum(_code_mark(rest.strip()) is not None for rest in filled)
+    return 2 * marked >= len(filled) or (marked > 0 and (len(indents) > 1 or len(filled) < len(rests)))
+
+
+def _texts_by_node(element: _Element) -> Iterator[str]:
+    """Yield a string for each node in an element, even if it has no text: reading nodes takes time as well."""
+    for node in element.iter():
+        own = (node.text or "") if isinstance(node.tag, str) else ""
+        yield own if node is element else own + (node.tail or "")
+
+
+def _texts(element: _Element) -> Iterator[str]:
+    return cast("Iterator[str]", element.itertext())
+
 
 CODE_TAGS = frozenset({"pre", "listing", "xmp", "plaintext", "table"})
 """Tags that :func:`code_block` recognises without a class."""
@@ -37,7 +350,6 @@ own."""
 MAX_IN_LINE = 200
 """Maximum number of elements in a line of code without a ``<pre>``."""
 
-_PRE = frozenset({"pre", "listing", "xmp", "plaintext"})
 _PROSE = ("h1", "h2", "h3", "h4", "h5", "h6", "video", "audio", "iframe", "blockquote", "article", "section", "figure")
 _NO_LINE = frozenset({*_PROSE, "p", "ul", "ol", "dl", "table", "img", "pre", "a", "form", "input"})
 _WHOLE = frozenset(
@@ -69,7 +381,8 @@ def code_of_lines(runs: Runs) -> CodeBlock | None:
 def code_block(element: _Element) -> CodeBlock | None:
     """Return the code block of an element, :data:`TWIN` (without text) if it is to be dropped, or None.
 
-    Call this for elements of :data:`CODE_TAGS` and those with :func:`has_code_class`, before their content.
+    Call this for elements of :data:`CODE_TAGS` and those with
+    :func:`~scrapy_dripper.page.recognise.has_code_class`, before their content.
     """
     tag = element.tag
     if tag in _PRE:

@@ -96,20 +96,6 @@ def looks_like_formula(tex: str) -> bool:
     return all(word in _names or (len(word) < 4 and word.isupper()) for word in _words(tex))
 
 
-def split_delimiters(text: str, notation: Notation = NOTATION) -> list[str | tuple[str, bool]]:
-    """Split a text into plain text and formulas. A formula is a pair of its LaTeX and whether it is on display."""
-    parts: list[str | tuple[str, bool]] = []
-    end = 0
-    for start, stop, formula in spans(text, notation):
-        if start > end:
-            parts.append(text[end:start])
-        parts.append((formula.latex, formula.display))
-        end = stop
-    if end < len(text) or not parts:
-        parts.append(text[end:])
-    return parts
-
-
 def join_formulas(runs: Runs, notation: Notation = NOTATION) -> Runs:
     """Find formulas that extend over several runs of a line, and merge their runs.
 

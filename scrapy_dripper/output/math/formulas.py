@@ -2,7 +2,7 @@
 
 Generators write each formula two or three times: as MathML, as styled boxes, as an image, or as a preview while scripts
 load. All but one of them are twins, which are represented by a :class:`Formula` without LaTeX. If the page contains the
-author's LaTeX in an annotation, an attribute or a script, it is used. Otherwise, LaTeX is generated from MathML.
+author's LaTeX in an annotation, an attribute, an alternative text or a script, it is used. Otherwise, it is generated.
 """
 
 from __future__ import annotations
@@ -12,24 +12,167 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote, unquote_plus
+
+from lxml import etree
 
 from scrapy_dripper.output.items import Formula
+from scrapy_dripper.output.math import mathml
 from scrapy_dripper.output.math.delimiters import (
     Notation,
     join_formulas,
     looks_like_formula,
     notation,
-    split_delimiters,
 )
-from scrapy_dripper.output.math.images import formula_of_image
 from scrapy_dripper.output.math.mathjax_tree import drawn_math
-from scrapy_dripper.output.math.mathml_tree import inner_text, is_blank
-from scrapy_dripper.output.math.sources import TWIN, attribute_of, first_math, from_math, from_source, parsed
-from scrapy_dripper.output.math.tex_source import clean, undelimited
+from scrapy_dripper.output.math.tex import balanced, clean, undelimited
+from scrapy_dripper.output.text import inner_text
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
+
+
+TWIN: Final = Formula("", "twin")
+"""Returned for an element to drop, which only repeats a formula."""
+
+TEX_ATTRIBUTES = ("data-tex", "data-latex", "data-formula", "data-katex", "data-equation-content", "data-math")
+"""Attributes that hold LaTeX if the class of the element says that it is a formula."""
+MAX_ANNOTATIONS = 8
+"""Maximum number of LaTeX annotations to check in a formula. On broken pages, they are nested."""
+
+_tex_encoding = re.compile(r"(?:application|text)?/?(?:x-)?(?:la)?tex\b", re.I).fullmatch
+
+
+def from_math(element: _Element, display: bool, origin: str = "") -> Formula:
+    """Return the formula of a ``<math>`` element. ``origin`` replaces the origin ``annotation``, if it is given."""
+    annotations = (one for one in element.iter("{*}annotation") if _tex_encoding((one.get("encoding") or "").strip()))
+    for annotation in islice(annotations, MAX_ANNOTATIONS):
+        source = inner_text(annotation)
+        if source.strip() and balanced(source):
+            return from_source(source, display, origin or "annotation")
+    written = next((element.get(key) for key in ("data-latex", "data-tex") if element.get(key)), None)
+    if written:
+        return from_source(written, display, origin or "annotation")
+    alternative = element.get("alttext") or ""
+    if (
+        alternative
+        and balanced(alternative)
+        and ("ltx_" in (element.get("class") or "") or looks_like_formula(alternative))
+    ):
+        return from_source(alternative, display, origin or "alttext")
+    made_by = origin if origin in ("katex", "mathjax2", "mathjax3") else "mathml"
+    return Formula(mathml.latex(element), made_by, display)
+
+
+def from_source(source: str, display: bool, origin: str) -> Formula:
+    """Return a formula from its source, which may be in delimiters, or TWIN if the source is empty."""
+    tex, displayed = undelimited(clean(source, wikipedia=origin == "wikipedia"))
+    display = display if displayed is None else displayed
+    return Formula(tex, origin, display) if tex else TWIN
+
+
+def first_math(element: _Element) -> _Element | None:
+    """Return the MathML at the beginning of a wrapper."""
+    return next((node for node in islice(element.iter(), 16) if node.tag == "math"), None)
+
+
+def parsed(source: str) -> _Element | None:
+    """Return the MathML in an attribute or a script."""
+    parser = etree.HTMLParser(recover=True, no_network=True, remove_comments=True)
+    try:
+        root = etree.fromstring(source.encode("utf-8", "replace"), parser)
+    except (etree.LxmlError, ValueError):
+        return None
+    return None if root is None else next(root.iter("math"), None)
+
+
+def attribute_of(element: _Element) -> str | None:
+    """Return the LaTeX in an attribute of a formula."""
+    return next((value for key in TEX_ATTRIBUTES if (value := element.get(key)) and value.strip()), None)
+
+
+_IMAGE_CLASSES = frozenset(
+    "latex latexcenter tex math mathtex mwe-math-fallback-image-inline mwe-math-fallback-image-display latex-image "
+    "ql-img-inline-formula ql-img-displayed-equation quicklatex-auto-format equation_image eeimg ee_img "
+    "math-latex texrender latex_image wp-latex".split()
+)
+_DISPLAYED_IMAGES = frozenset({"latexcenter", "ql-img-displayed-equation", "mwe-math-fallback-image-display"})
+_PICTURED = {
+    r"latex\.php\?": r"(?:[^#]*?&)?latex=(?P<form1>[^&#]+)",
+    r"zhihu\.com/equation\?": r"(?:[^#]*?&)?tex=(?P<form2>[^&#]+)",
+    r"codecogs\.com/(?:[a-z]+\.latex|[a-z]+\.image|eq\.latex|gif\.download|png\.download)\?": r"(?P<raw1>.+)",
+    r"(?:mime|math)tex\.cgi\?": r"(?P<raw2>.+)",
+    r"[?&]cht=tx&": r"(?:[^#]*?&)?chl=(?P<form3>[^&#]+)",
+    r"render/math\?": r"(?:[^#]*?&)?math=(?P<form4>[^&#]+)",
+    r"math\.(?:now\.sh|vercel\.app)/?\?": r"(?:[^#]*?&)?from=(?P<form5>[^&#]+)",
+    r"i\.upmath\.me/(?:svg|png|svgb)/": r"(?P<raw3>.+)",
+    r"/equation_images/": r"(?P<twice>[^?#]+)",
+}
+"""URL patterns of services that draw formulas: the beginning, and the rest with the formula."""
+# Matched in two steps, because the beginning can match at many places of a URL.
+_service = re.compile("|".join(_PICTURED), re.IGNORECASE).search
+_service_and_query = re.compile("|".join(map("".join, _PICTURED.items())), re.IGNORECASE).match
+_settings = re.compile(
+    r"^(?:\\(?:inline|dpi\{\d+\}|bg_?\w+|fg_\w+|(?:tiny|small|large|Large|LARGE|huge|Huge)\b|color\{\w+\}|bg\{\w+\})\s*)+"
+).sub
+_label = re.compile(r"LaTeX:\s*", re.IGNORECASE).match
+
+
+def formula_of_image(element: _Element) -> Formula | None:
+    """Return the formula that an ``<img>`` shows, or None if it is another image."""
+    tokens = (element.get("class") or "").split()
+    source = element.get("src") or element.get("data-src") or ""
+    known = not _IMAGE_CLASSES.isdisjoint(tokens) or element.get("eeimg") is not None
+    query = _query(source)
+    if not known and query is None:
+        return None
+    written = element.get("data-equation-content") or element.get("data-latex") or element.get("data-tex")
+    alternative = (element.get("alt") or "").strip()
+    label = _label(alternative)
+    if label:
+        alternative = alternative[label.end() :]
+    if not written and (query is None or (alternative and looks_like_formula(alternative))):
+        written = alternative
+    if not written and query is not None:
+        written = _from_url(query)
+    if not written:
+        return None
+    tex, displayed = undelimited(_settings("", clean(written)).strip())
+    if not tex or (displayed is None and query is None and not looks_like_formula(tex) and len(tex) > 1 and " " in tex):
+        return None
+    is_wide = element.get("eeimg") == "2" or ("zhihu.com/equation" in source and alternative.endswith("\\\\"))
+    wide = is_wide or not _DISPLAYED_IMAGES.isdisjoint(tokens) or _in_block(element)
+    display = wide if displayed is None else displayed
+    if "mwe-math" in " ".join(tokens):
+        return Formula(clean(written.strip("$"), wikipedia=True), "wikipedia", display)
+    return Formula(tex.removesuffix("\\\\").strip(), "image", display)
+
+
+def _query(url: str) -> re.Match[str] | None:
+    """Return the match of the formula in a URL, with a named group of :data:`_PICTURED`."""
+    if not ("?" in url or "upmath" in url or "equation_images" in url):
+        return None
+    service = _service(url)
+    return _service_and_query(url, service.start()) if service else None
+
+
+def _from_url(query: re.Match[str]) -> str:
+    name = query.lastgroup or ""
+    value = query[name]
+    if name == "twice":
+        return unquote(unquote(value))
+    tex = unquote_plus(value) if name.startswith("form") else unquote(value)
+    return tex.replace("&space;", " ").replace("&plus;", "+").replace("&hash;", "#")
+
+
+def _in_block(element: _Element) -> bool:
+    """Return True for an image in a ``<div class="math">`` of Sphinx."""
+    parent = element.getparent()
+    if parent is not None and parent.tag == "p":
+        parent = parent.getparent()
+    return parent is not None and parent.tag == "div" and "math" in (parent.get("class") or "").split()
+
 
 __all__ = [
     "MATH_TAGS",
@@ -38,7 +181,6 @@ __all__ = [
     "formula",
     "join_formulas",
     "notation",
-    "split_delimiters",
 ]
 
 MATH_TAGS = frozenset(
@@ -199,7 +341,11 @@ def _preview(element: _Element, tokens: frozenset[str]) -> Formula | None:
     if "katex-html" in tokens:
         before = element.getprevious()
         return TWIN if before is not None and "katex-mathml" in (before.get("class") or "") else None
-    if _script_behind(element) is not None or _rendered_behind(element) or is_blank(element):
+    if (
+        _script_behind(element) is not None
+        or any(_has(node, _MATHJAX_2) for node in _siblings_behind(element))
+        or not inner_text(element).strip()
+    ):
         return TWIN
     text = element.text or ""
     return from_source(text, False, "mathjax2") if not len(element) and looks_like_formula(text) else None
@@ -218,15 +364,10 @@ def _siblings_behind(element: _Element) -> list[_Element]:
 
 
 def _script_behind(element: _Element) -> _Element | None:
-    return next((node for node in _siblings_behind(element) if _is_math_script(node)), None)
-
-
-def _rendered_behind(element: _Element) -> bool:
-    return any(_has(node, _MATHJAX_2) for node in _siblings_behind(element))
-
-
-def _is_math_script(element: _Element) -> bool:
-    return (element.get("type") or "").strip().lower().startswith("math/")
+    return next(
+        (node for node in _siblings_behind(element) if (node.get("type") or "").strip().lower().startswith("math/")),
+        None,
+    )
 
 
 def _script(element: _Element) -> Formula | None:

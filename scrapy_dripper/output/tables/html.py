@@ -1,9 +1,10 @@
-"""Write tables that Markdown cannot express as HTML, with attributes only for spans, links and images."""
+"""Write tables that Markdown cannot express: as HTML, or as simple tables whose spanning cells are repeated."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 
 from scrapy_dripper.output.items import (
@@ -36,6 +37,7 @@ from scrapy_dripper.output.items import (
     Title,
     Video,
 )
+from scrapy_dripper.output.tables.table import as_line
 
 _TAGS: dict[type, str] = {Emphasis: "em", Strong: "strong", Deleted: "del", Sub: "sub", Sup: "sup"}
 _marks = re.compile(r"\](?=[(\[:])|```|~~~").sub
@@ -185,3 +187,36 @@ def _value(value: str) -> str:
 def _inert(html: str) -> str:
     """Escape Markdown syntax and fences, since some renderers interpret Markdown inside HTML."""
     return _marks(lambda mark: "".join(f"&#{ord(one)};" for one in mark[0]), html)
+
+
+FREE, FACTOR = 10_000, 4
+"""The characters of repeated cells in a table: so many, and so many times those of the table. Further cells are not
+repeated."""
+
+
+def linear(table: Table) -> Table:
+    """Return a table as a simple one. Only the first of several header rows stays a header row."""
+    above: dict[int, tuple[Cell, int]] = {}  # column to the cell spanning from above, and its remaining rows
+    rows: list[tuple[Cell, ...]] = []
+    left = FREE + FACTOR * len(repr(table.rows))
+    for row in table.rows:
+        cells: list[Cell] = []
+        for cell in (*row, None):
+            while len(cells) in above:
+                spanning, more = above.pop(len(cells))
+                if more > 1:
+                    above[len(cells)] = spanning, more - 1
+                cells.append(spanning)
+            if cell is None:
+                break
+            line = Cell((Paragraph(as_line(cell.items, Text(" "))),) if cell.items else (), header=cell.header)
+            repeated = cell.rowspan * cell.colspan
+            if repeated > 1:
+                left -= repeated * len(repr(line))
+            columns, more = (cell.colspan, cell.rowspan - 1) if left >= 0 else (1, 0)
+            for _ in range(columns):
+                if more:
+                    above[len(cells)] = line, more
+                cells.append(line)
+        rows.append(tuple(cells))
+    return replace(table, rows=tuple(rows), header_rows=min(table.header_rows, 1), simple=True)

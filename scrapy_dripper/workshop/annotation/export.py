@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +63,7 @@ def write_page(folder: Path, record: Record, sheet: Sheet, sure: float = SURE) -
         "reviewed": False,
         "_internal": {},
         "ground_truth": {"main_content": text(sheet.page, main), "title": record.title, "with": [], "without": []},
-        "annotation": asdict(record),
+        "prompt": record.prompt,
     }
     for name in ("html", "ground-truth"):
         (folder / name).mkdir(parents=True, exist_ok=True)

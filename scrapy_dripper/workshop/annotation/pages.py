@@ -6,6 +6,8 @@ import hashlib
 import re
 from dataclasses import dataclass
 
+from lxml.html import HtmlElement
+
 from scrapy_dripper.config import Config
 from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import Page, read
@@ -55,13 +57,14 @@ class Sheet:
 def sheet(document: Document, name: str, stem: str) -> Sheet:
     """Return the sheet of a document. Raise :exc:`PageError` if it has no blocks."""
     page = read(document, Config())
+    html = document.html if isinstance(document.html, str) else decode_html(document.html, document.charset)
     data = document.html if isinstance(document.html, bytes) else document.html.encode("utf-8", "replace")
     sha256 = hashlib.sha256(data).hexdigest()
     cut = hashlib.sha256("\0".join(page.blocks.text).encode("utf-8", "replace")).hexdigest()
     return Sheet(
         id=f"{_unsafe.sub('-', stem)[:_STEM]}-{sha256[:8]}",
         name=name,
-        url=one_line(document.url or _address(document)),
+        url=one_line(document.url or declared_url(parse(html))),
         title=one_line(page.title or ""),
         sha256=sha256,
         cut=cut,
@@ -70,13 +73,9 @@ def sheet(document: Document, name: str, stem: str) -> Sheet:
     )
 
 
-def _address(document: Document) -> str:
-    """Return the URL that a document declares as its own, or an empty string. Training needs it to separate hosts."""
-    html = document.html if isinstance(document.html, str) else decode_html(document.html, document.charset)
-    root = parse(html)
+def declared_url(root: HtmlElement) -> str:
+    """Return the URL that a page declares as its own, or an empty string. Training needs it to separate hosts."""
     links = (n.get("href", "") for n in root.iter("link") if "canonical" in (n.get("rel") or "").lower().split())
     metas = (n.get("content", "") for n in root.iter("meta") if n.get("property") == "og:url")
-    for address in (*links, *metas):
-        if address.strip().lower().startswith(("http://", "https://")):
-            return str(address.strip())
-    return ""
+    addresses = (address.strip() for address in (*links, *metas))
+    return next((str(one) for one in addresses if one.lower().startswith(("http://", "https://"))), "")

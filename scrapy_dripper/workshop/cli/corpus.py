@@ -15,7 +15,7 @@ from scrapy_dripper.cli.inputs import WARC
 from scrapy_dripper.cli.options import OPTIONS, add_options, configured, count
 from scrapy_dripper.config import Config
 from scrapy_dripper.replace import replace_file
-from scrapy_dripper.workshop.cli import corpus_clean, corpus_report, corpus_run, corpus_sample, corpus_tokens
+from scrapy_dripper.workshop.cli import corpus_clean, corpus_run, corpus_sample, corpus_tokens
 
 OUTPUTS = ("markdown", "text", "main_html")
 
@@ -23,15 +23,14 @@ EXAMPLES = """\
 examples:
   scrapy-dripper corpus extract crawl.warc.gz -o pages/
   scrapy-dripper corpus extract 'shards/*.warc.gz' -o pages/ --workers 8 --main-html
-  scrapy-dripper corpus extract shards/ -o /shared/pages/ --executor slurm --sbatch partition=cpu --sbatch time=4:00:00
 
 Every WARC file is a task with its own Parquet file, DIR/00000.parquet and so on; with --tasks, a task has several. A
 file appears only when it is complete. After an interruption, repeat the command: finished tasks are not repeated.
 DIR/logs has the log of each task. datatrove runs the tasks. It waits for ever for a process of its own that is killed,
 for example because memory ran out: press Ctrl-C, and repeat the command with fewer --workers.
 
-exit codes: 0 every task was done, 1 a task failed or was submitted, or a record could not be read, 2 wrong usage or an
-output that cannot be written, 130 Ctrl-C
+exit codes: 0 every task was done, 1 a task failed or a record could not be read, 2 wrong usage or an output that cannot
+be written, 130 Ctrl-C
 """
 
 
@@ -56,7 +55,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="N",
         help="number of tasks; default: one for each WARC file, which is also the maximum",
     )
-    corpus_run.add_options(extract)
+    extract.add_argument("--workers", type=count, metavar="N", help="tasks at a time; default: one for each core")
     extract.add_argument(
         "--processes",
         type=count,
@@ -78,7 +77,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     # Chunks and front matter are for items. A row of the table has its metadata in columns.
     add_options(extract, [name for name in OPTIONS if name != "chunks"])
     corpus_clean.add_parser(parts)
-    corpus_report.add_parser(parts)
     corpus_sample.add_parser(parts)
     corpus_tokens.add_parser(parts)
 
@@ -119,15 +117,14 @@ def run(arguments: argparse.Namespace) -> int:
         ),
         RowWriter(folder, schema(columns)),
     ]
-    code = 0 if corpus_run.run(arguments, [corpus_run.Stage("", tasks, steps)], folder / "logs") else 1
+    code = 0 if corpus_run.run(steps, tasks, arguments.workers, folder / "logs") else 1
     totals = corpus_run.totals(folder / "logs")
     read, extracted = totals.get("FastWARC", Counter()), totals.get("Dripper", Counter())
-    if totals:  # a submitted job may not have begun
-        for line in _summary(read, extracted):
-            say(line)
-    lost = {reason.value: read[f"skipped/{reason}"] for reason in UNREADABLE if read[f"skipped/{reason}"]}
+    for line in _summary(read, extracted):
+        say(line)
+    lost = Counter({reason.value: read[f"skipped/{reason}"] for reason in UNREADABLE if read[f"skipped/{reason}"]})
     if lost:
-        say("records that cannot be read: " + _listed(lost))
+        say("records that cannot be read: " + corpus_run.without_prefix(lost, ""))
         code = 1
     return code
 
@@ -169,15 +166,8 @@ def _summary(read: Counter[str], extracted: Counter[str]) -> list[str]:
         f"{extracted['pages']:,} pages, {extracted['extracted']:,} with content, "
         f"{extracted['empty']:,} without (kept), {extracted['dropped']:,} without (dropped)"
     ]
-    for title, counts, prefix in (
-        ("not decided by the model", extracted, "reason/"),
-        ("records that are not pages", read, "skipped/"),
-    ):
-        found = {name.removeprefix(prefix): number for name, number in counts.items() if name.startswith(prefix)}
-        if found:
-            lines.append(f"{title}: {_listed(found)}")
+    if reasons := corpus_run.without_prefix(extracted, "reason/"):
+        lines.append(f"not decided by the model: {reasons}")
+    if skipped := corpus_run.without_prefix(read, "skipped/"):
+        lines.append(f"records that are not pages: {skipped}")
     return lines
-
-
-def _listed(counts: dict[str, int]) -> str:
-    return ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items()))

@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 
 from scrapy_dripper.cli.console import UsageError, say
+from scrapy_dripper.cli.options import count
 from scrapy_dripper.workshop.cli import corpus_run
 
 CLEAN = "clean"
@@ -27,7 +28,7 @@ Words are counted by spaCy (pip install spacy; some languages need more, which a
 fasttext-numpy2-wheel and fasteners, --urls needs pyahocorasick and fasteners. Two steps download a file at their first
 use, and need nothing from the network afterwards: --language (fastText's model, 131 MB) and --safety (the words of C4).
 
-exit codes: 0 all done, 1 a task failed or was submitted, 2 wrong usage or an output that cannot be written, 130 Ctrl-C
+exit codes: 0 all done, 1 a task failed, 2 wrong usage or an output that cannot be written, 130 Ctrl-C
 """
 
 
@@ -55,7 +56,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--words", metavar="FILE", help="file of regular expressions, one per line; texts that match one are dropped"
     )
     clean.add_argument("--safety", action="store_true", help="also drop pages by datatrove's lists of URLs and words")
-    corpus_run.add_options(clean)
+    clean.add_argument("--workers", type=count, metavar="N", help="tasks at a time; default: one for each core")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -77,16 +78,17 @@ def run(arguments: argparse.Namespace) -> int:
     except (ImportError, OSError, ValueError, re.error) as error:
         raise UsageError(str(error)) from None
     folder.mkdir(exist_ok=True)
-    stages = [corpus_run.Stage(*stage) for stage in found]
     prints = {name: hashlib.sha256("\n".join(lines).encode()).hexdigest() for name, lines in lists.items()}
     options = {"languages": rules.languages, "safety": rules.safety, **prints}
     corpus_run.claim(folder, {"files": [os.path.basename(file) for file in files], "options": options})
-    if not corpus_run.run(arguments, stages, folder / "logs"):
+    logs = folder / "logs"
+    if not all(corpus_run.run(steps, tasks, arguments.workers, logs / name) for name, tasks, steps in found):
         return 1
     shutil.rmtree(folder / "work", ignore_errors=True)
-    for name, counts in corpus_run.filters(folder / "logs").items():
-        reasons = ", ".join(f"{reason} {number:,}" for reason, number in counts.dropped.items())
-        say(f"{name}: {counts.before:,} in, {counts.after:,} out" + (f" ({reasons})" if reasons else ""))
+    for name, counts in [*corpus_run.totals(logs / "filters").items(), *corpus_run.totals(logs / "write").items()]:
+        if "dropped" in counts or "forwarded" in counts:
+            reasons = corpus_run.without_prefix(counts, "dropped_")
+            say(f"{name}: {counts['total']:,} in, {counts['forwarded']:,} out" + (f" ({reasons})" if reasons else ""))
     return 0
 
 

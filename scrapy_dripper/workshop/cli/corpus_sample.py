@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -20,12 +20,12 @@ from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import PageError
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.workshop.annotation.pages import declared_url
 from scrapy_dripper.workshop.cli.corpus_inputs import InputPage, PageInputs
 from scrapy_dripper.workshop.dataset.pages import host_of
 from scrapy_dripper.workshop.dataset.tables import aligned
 
 if TYPE_CHECKING:
-    from lxml.html import HtmlElement
     from scipy.sparse import csr_matrix
 
 LIST = "sample.jsonl"
@@ -45,8 +45,7 @@ The inputs are read three times.
 
 The pages are written to DIR, with a line about each in DIR/sample.jsonl.
 
-exit codes: 0 written, 2 wrong usage or an output that cannot
-be written, 130 Ctrl-C
+exit codes: 0 written, 2 wrong usage or an output that cannot be written, 130 Ctrl-C
 """
 
 
@@ -85,17 +84,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="LIST",
         help="shares of languages, such as en=60,de=20,other=20, or 'equal'; default: those of the candidates",
     )
-    sample.add_argument(
-        "--distance",
-        type=_share,
-        default=0.05,
-        metavar="D",
-        help="cosine distance up to which two layouts are alike, 0 to 1 (default: %(default)s)",
-    )
-    sample.add_argument(
-        "--most-per-host", type=count, default=10_000, metavar="N", help="pages of a host to cluster (default: 10,000)"
-    )
-    sample.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the random choices (default: 0)")
     add_options(sample, ("engine", "model", "limits"))
 
 
@@ -116,12 +104,12 @@ def run(arguments: argparse.Namespace) -> int:
     hosts: list[str] = []
     layouts: list[csr_matrix] = []
     numbers: list[int] = []
-    for number, page in enumerate(_bar(inputs, "layouts")):
+    for number, page in enumerate(tqdm(inputs, desc="layouts", unit="page", disable=None)):
         if (found := _layout(page)) is not None:
             numbers.append(number)
             hosts.append(found[0])
             layouts.append(found[1])
-    alike = representatives(hosts, layouts, arguments.distance, arguments.most_per_host, arguments.seed)
+    alike = representatives(hosts, layouts)
     sizes = {numbers[one.page]: one.pages for one in alike}
     host_by_number = dict(zip(numbers, hosts, strict=True))
     candidates = [one for one in _described(inputs, sizes, host_by_number, config) if one.page_type]
@@ -133,7 +121,6 @@ def run(arguments: argparse.Namespace) -> int:
         [one.host for one in candidates],
         arguments.pages,
         shares,
-        arguments.seed,
     )
     sample = [candidates[index] for index in chosen]
     _write(arguments.output, inputs, sample)
@@ -143,10 +130,6 @@ def run(arguments: argparse.Namespace) -> int:
         f"{len(sample):,} chosen: {arguments.output / LIST}"
     )
     return 0
-
-
-def _bar(pages: Iterable[InputPage], what: str, total: int | None = None) -> Iterator[InputPage]:
-    return iter(tqdm(pages, desc=what, unit="page", total=total, disable=None))
 
 
 def _layout(page: InputPage) -> tuple[str, csr_matrix] | None:
@@ -159,16 +142,7 @@ def _layout(page: InputPage) -> tuple[str, csr_matrix] | None:
         root = parse(html)
     except PageError:
         return None
-    return host_of(document.url or _canonical(root)) or str(Path(page.name).parent), layout(root)
-
-
-def _canonical(root: HtmlElement) -> str:
-    """Return the URL that a page declares as its own, or an empty string."""
-    for link in root.iter("link"):
-        if link.get("rel", "").lower() == "canonical":
-            return str(link.get("href", ""))
-    found = (meta.get("content", "") for meta in root.iter("meta") if meta.get("property", "").lower() == "og:url")
-    return str(next(found, ""))
+    return host_of(document.url or declared_url(root)) or str(Path(page.name).parent), layout(root)
 
 
 def _described(
@@ -180,8 +154,7 @@ def _described(
     from py3langid import classify
 
     with closing(Extractor(config)) as extractor:
-        bar = tqdm(inputs.only(sizes), desc="candidates", unit="page", total=len(sizes), disable=None)
-        pages = iter(bar)
+        pages = iter(tqdm(inputs.only(sizes), desc="candidates", unit="page", total=len(sizes), disable=None))
         while batch := list(islice(pages, BATCH)):
             found = extractor.extract([page.document for _, page in batch])
             for (number, _), one in zip(batch, found, strict=True):
@@ -235,10 +208,3 @@ def _weights(value: str) -> dict[str, float]:
             f"expected languages with shares, such as en=60,other=40 (got {value!r})"
         ) from None
     return found
-
-
-def _share(value: str) -> float:
-    with suppress(ValueError):
-        if 0 < float(value) <= 1:
-            return float(value)
-    raise argparse.ArgumentTypeError(f"expected a number over 0 and up to 1 (got {value!r})")

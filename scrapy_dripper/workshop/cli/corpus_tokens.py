@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -13,8 +12,8 @@ from pathlib import Path
 from tqdm import tqdm
 
 from scrapy_dripper.characters import printable
-from scrapy_dripper.cli.console import UsageError, say
-from scrapy_dripper.cli.options import add_options, configured, count
+from scrapy_dripper.cli.console import UsageError, say, to_json
+from scrapy_dripper.cli.options import add_options, configured
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.extractor import Extractor
@@ -22,9 +21,11 @@ from scrapy_dripper.output.tokens import counter
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.workshop.cli.corpus_inputs import PageInputs
-from scrapy_dripper.workshop.corpus.cost import Shape, Tokens, report, to_json, tokens_of
+from scrapy_dripper.workshop.corpus.cost import Tokens, lengths, savings, tokens_of
 
 BATCH = 16
+PROFILE = PROFILES["v1.0"]
+"""The profile of the published weights."""
 EXAMPLES = """\
 examples:
   scrapy-dripper corpus tokens html/                                      in characters
@@ -54,20 +55,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     tokens.add_argument(
         "--tokenizer", metavar="FILE", help="a tokenizer.json, or a folder with one; default: count characters"
     )
-    tokens.add_argument(
-        "--profile",
-        choices=sorted(PROFILES),
-        default="v1.0",
-        help="profile of the simplified HTML (default: %(default)s)",
-    )
-    tokens.add_argument(
-        "--layers",
-        type=count,
-        default=28,
-        metavar="L",
-        help="number of layers of the model (default: 28, as Qwen3-0.6B)",
-    )
-    tokens.add_argument("--width", type=count, default=1024, metavar="D", help="width of the model (default: 1024)")
     tokens.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
     add_options(tokens, ("engine", "model", "limits"))
 
@@ -84,19 +71,19 @@ def run(arguments: argparse.Namespace) -> int:
         except ConfigError as error:
             raise UsageError(f"--tokenizer: {error}") from None
     inputs = PageInputs(arguments.inputs, config.limits.bytes)
-    pages = list(_measured(inputs, config, arguments.profile, length))
+    pages = list(_measured(inputs, config, length))
     if not pages:
         raise UsageError("none of the pages could be labelled")
-    shape = Shape(arguments.layers, arguments.width)
-    print(printable(report(pages, unit, shape)))
+    tables = lengths(pages, unit), savings(pages)
+    print(printable("\n\n".join(table.text() for table in tables)))
     if arguments.json:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        written = json.dumps(to_json(pages, unit, shape), indent=1, ensure_ascii=False)
-        arguments.json.write_text(written + "\n", encoding="utf-8", errors="replace")
+        figures = {"unit": unit, "lengths": tables[0].records(), "savings": tables[1].records()}
+        arguments.json.write_text(to_json(figures, 1) + "\n", encoding="utf-8", errors="replace")
     return 0
 
 
-def _measured(inputs: PageInputs, config: Config, profile: str, length: Callable[[str], int]) -> Iterator[Tokens]:
+def _measured(inputs: PageInputs, config: Config, length: Callable[[str], int]) -> Iterator[Tokens]:
     """Yield the lengths of each page that the engine labels. At the end, print how many pages it did not label."""
     left_out = 0
     with closing(Extractor(config)) as extractor:
@@ -104,7 +91,7 @@ def _measured(inputs: PageInputs, config: Config, profile: str, length: Callable
         while batch := [page.document for page in islice(pages, BATCH)]:
             for document, extraction in zip(batch, extractor.extract(batch), strict=True):
                 try:
-                    page = read(document, config, PROFILES[profile])
+                    page = read(document, config, PROFILE)
                 except PageError:
                     left_out += 1
                     continue

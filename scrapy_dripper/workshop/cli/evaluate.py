@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -111,24 +110,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--endpoint", metavar="URL", help="ask the OpenAI-compatible API at this URL, such as http://HOST/v1")
     add("--endpoint-model", metavar="NAME", help="the model to ask for")
     add(
-        "--endpoint-cache",
-        type=Path,
-        metavar="FILE",
-        help="store its answers in this SQLite file; the budgets are for this file, over all runs",
-    )
-    add(
         "--endpoint-requests",
         type=count,
         default=1_000,
         metavar="N",
-        help="maximum number of requests (default: %(default)s)",
-    )
-    add(
-        "--endpoint-tokens",
-        type=count,
-        default=5_000_000,
-        metavar="N",
-        help="maximum number of tokens in requests and answers (default: %(default)s)",
+        help="refuse to start if there are more pages, each of which is a request (default: %(default)s)",
     )
     add(
         "--endpoint-price",
@@ -195,6 +181,8 @@ def _run_folders(arguments: argparse.Namespace, config: Config) -> int:
     samples = [sample for one in sets for sample in one.samples]
     if partial := next((one.name for one in sets if any(sample.facts for sample in one.samples)), None):
         raise UsageError(f"{partial} holds pages of which only some facts are known: 'make train' measures these")
+    if language_model and len(samples) > arguments.endpoint_requests:
+        raise UsageError(f"{len(samples):,} pages are more than --endpoint-requests {arguments.endpoint_requests:,}")
     digest = sets[0].sha256 if len(sets) == 1 else sha256("".join(one.sha256 for one in sets).encode()).hexdigest()
     stored = read_stored(arguments.predictions) if arguments.predictions else None
     if stored is None:
@@ -286,23 +274,14 @@ def _language_model(arguments: argparse.Namespace) -> ModelOptions | None:
 
     if arguments.endpoint is None:
         return None
-    if not arguments.endpoint_model or arguments.endpoint_cache is None:
-        raise UsageError("--endpoint needs --endpoint-model NAME and --endpoint-cache FILE")
-    options = ModelOptions(
-        url=arguments.endpoint,
-        model=arguments.endpoint_model,
-        cache=arguments.endpoint_cache,
-        key=key_in(arguments.api_key_env),
-        requests=arguments.endpoint_requests,
-        tokens=arguments.endpoint_tokens,
-        price=arguments.endpoint_price,
-    )
+    if not arguments.endpoint_model:
+        raise UsageError("--endpoint needs --endpoint-model NAME")
+    key = key_in(arguments.api_key_env)
+    options = ModelOptions(arguments.endpoint, arguments.endpoint_model, key, arguments.endpoint_price)
     try:
         LanguageModel(options)
     except ValueError as error:
         raise UsageError(f"--endpoint expects {error}") from None
-    except (OSError, sqlite3.Error) as error:
-        raise UsageError(f"--endpoint-cache expects a file for SQLite: {error}") from None
     return options
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import find_sources
-from scrapy_dripper.cli.options import count
 from scrapy_dripper.workshop.cli.outcomes import Outcomes, bar
 
 if TYPE_CHECKING:
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from scrapy_dripper.workshop.learning.corrections import Correction
     from scrapy_dripper.workshop.learning.learn import Gain
 
-FOLDS = 5
 EXAMPLES = """\
 examples:
   scrapy-dripper inspect page.html --url https://example.com/page      correct the labels, press Export
@@ -25,9 +23,8 @@ examples:
   scrapy-dripper learn corrections/ --base my-model -o my-model        more sites, or more pages of a site
   scrapy-dripper extract page.html --url https://example.com/page2 --model my-model
 
-CORRECTIONS is a folder of pages with their corrections beside them: exports of the inspector (*.answer.json) or labels
-of 'annotate' (*.jsonl). It can also be a folder written by 'annotate --export', or one with pages and their true texts,
-as for 'evaluate'.
+CORRECTIONS is a folder of pages with their corrections beside them: exports of the inspector (*.answer.json). It
+can also be a folder of pages with their true texts, as for 'evaluate', which 'annotate --export' writes too.
 
 A site is a host. Parts of its pages are held out in turn, and measured with weights learnt from the other parts. A site
 is left as it was if it does not gain, even with a standard error added, and is "unsure" if it only gains with that
@@ -56,13 +53,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "-o", "--out", type=Path, required=True, metavar="DIR", help="the model folder, for --model and DRIPPER_MODEL"
     )
     parser.add_argument("--base", type=Path, metavar="DIR", help="the model to start from (default: the bundled one)")
-    parser.add_argument(
-        "--folds",
-        type=_folds,
-        default=FOLDS,
-        metavar="N",
-        help="number of folds of a site's pages (default: %(default)s)",
-    )
     parser.add_argument(
         "--every",
         action="store_true",
@@ -108,9 +98,7 @@ class _Job:
         if seen := sum(one.sha256 in known for one in corrections):
             say(f"the base was trained on {seen} of these pages, so its figures on them are too good")
         with bar(corrections, "learn") as progress:
-            sites, gains = learn(
-                corrections, Model(base), folds=self.arguments.folds, every=self.arguments.every, done=progress.update
-            )
+            sites, gains = learn(corrections, Model(base), every=self.arguments.every, done=progress.update)
         self._show(gains)
         if not sites:
             say("no site has gained, so nothing was written; correct more pages of a site, or use the model as it is")
@@ -158,7 +146,7 @@ class _Job:
                 self.outcomes.fail(sample.id, why(error))
 
     def _of_answers(self, folder: Path) -> Iterator[Correction]:
-        """Yield the corrections of a folder of pages with answers and labels beside them."""
+        """Yield the corrections of a folder of pages with answers beside them."""
         from scrapy_dripper.workshop.learning.corrections import CorrectionError, of_record
 
         records = self._records(folder)
@@ -177,22 +165,16 @@ class _Job:
             self.outcomes.fail(record.id, what)
 
     def _records(self, folder: Path) -> dict[str, Record]:
-        """Return the labels in a folder, by the hash of the page. Answers take precedence over a file of labels."""
-        from scrapy_dripper.workshop.annotation.store import ANSWERS, StoreError, load, read_answers
+        """Return the answers in a folder, by the hash of the page."""
+        from scrapy_dripper.workshop.annotation.store import ANSWERS, StoreError, read_answers
 
-        records: dict[str, Record] = {}
-        stores, answers = sorted(folder.glob("*.jsonl")), any(folder.glob(ANSWERS))
-        if not stores and not answers:
+        if not any(folder.glob(ANSWERS)):
             raise UsageError(
-                f"{folder} holds no corrections: expected *.answer.json of the inspector or *.jsonl of 'annotate' "
-                "beside the pages, or html/ and ground-truth/, or html/ and pages.jsonl"
+                f"{folder} holds no corrections: expected *.answer.json of the inspector beside the pages, or html/ "
+                "and ground-truth/, or html/ and pages.jsonl"
             )
-        try:
-            for path in stores:
-                records |= {record.sha256: record for record in load(path)}
-        except (StoreError, OSError) as error:
-            raise UsageError(str(error)) from None
-        for answer in read_answers(folder) if answers else ():
+        records: dict[str, Record] = {}
+        for answer in read_answers(folder):
             if isinstance(answer, StoreError):
                 self.outcomes.fail("", str(answer))
             else:
@@ -204,10 +186,3 @@ def _is_set(folder: Path) -> bool:
     from scrapy_dripper.workshop.dataset.sets import PAGES
 
     return (folder / "ground-truth").is_dir() or ((folder / PAGES).is_file() and (folder / "html").is_dir())
-
-
-def _folds(value: str) -> int:
-    number = count(value)
-    if number < 2:
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least 2 (got {value!r})")
-    return number

@@ -77,13 +77,13 @@ def layout(root: HtmlElement) -> csr_matrix:
     return csr_matrix(normalize(hstack([weight * part for weight, part in zip(weights, parts, strict=True)])))
 
 
-def clusters(layouts: Sequence[csr_matrix], distance: float = DISTANCE) -> npt.NDArray[np.int64]:
+def clusters(layouts: Sequence[csr_matrix]) -> npt.NDArray[np.int64]:
     """Return the number of the cluster of each page, from 0 (DBSCAN). There has to be a page.
 
     Pages are in one cluster if they are alike, or if they are connected by a chain of pages that are alike. A page that
     is like no other is a separate cluster.
     """
-    dbscan = DBSCAN(eps=distance, min_samples=1, metric="cosine", algorithm="brute")
+    dbscan = DBSCAN(eps=DISTANCE, min_samples=1, metric="cosine", algorithm="brute")
     found: npt.NDArray[np.int64] = dbscan.fit_predict(csr_matrix(vstack(layouts)))
     return found
 
@@ -97,27 +97,21 @@ class Representative(NamedTuple):
     """Number of pages in the cluster."""
 
 
-def representatives(
-    hosts: Sequence[str],
-    layouts: Sequence[csr_matrix],
-    distance: float = DISTANCE,
-    most: int = MOST_PAGES,
-    seed: int = 0,
-) -> list[Representative]:
+def representatives(hosts: Sequence[str], layouts: Sequence[csr_matrix]) -> list[Representative]:
     """Return a page for each cluster of each host, in the order of the pages.
 
     It is the page with the greatest mean similarity to the pages of its cluster. If several are equal, it is the first
-    of them. Pages without a host are clustered together. If a host has more than ``most`` pages, a random sample of
-    that size is clustered.
+    of them. Pages without a host are clustered together. If a host has more than :data:`MOST_PAGES` pages, a random
+    sample of that size is clustered.
     """
     pages: dict[str, list[int]] = {}
     for index, host in enumerate(hosts):
         pages.setdefault(host, []).append(index)
     found = []
     for host, some in pages.items():
-        drawn = sorted(random.Random(f"{seed} {host}").sample(some, most)) if len(some) > most else some
+        drawn = sorted(random.Random(host).sample(some, MOST_PAGES)) if len(some) > MOST_PAGES else some
         own = [layouts[index] for index in drawn]
-        labels, matrix = clusters(own, distance), csr_matrix(vstack(own))
+        labels, matrix = clusters(own), csr_matrix(vstack(own))
         for label in range(int(labels.max()) + 1):
             members = np.flatnonzero(labels == label)
             inside = matrix[members]
@@ -149,7 +143,6 @@ def balanced(
     hosts: Sequence[str],
     n: int,
     weights: Mapping[str, float] | None = None,
-    seed: int = 0,
 ) -> list[int]:
     """Return the indexes of n pages in order, or of all pages if there are fewer.
 
@@ -167,7 +160,7 @@ def balanced(
     for name, kinds in ordered.items():
         by_format = shares({kind: len(some) for kind, some in kinds.items()}, by_language[name])
         for kind, some in kinds.items():
-            rng = random.Random(f"{seed} {name} {kind}")
+            rng = random.Random(f"{name} {kind}")
             chosen += _by_host(some, hosts, rng)[: by_format[kind]]
     return sorted(chosen)
 

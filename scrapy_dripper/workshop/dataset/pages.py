@@ -58,8 +58,6 @@ class Sample:
     """True if the truth leaves out the headline by convention, so that a headline is neither right nor wrong."""
     facts: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The facts of a page whose truth is partial, by name. They are main content, and ``truth`` is empty."""
-    annotation: Any = None
-    """The labels that the truth was made of, as ``annotate`` writes them; None if there are none."""
 
     def read_html(self) -> str:
         """Return the page decoded as UTF-8. Invalid bytes become U+FFFD."""
@@ -203,7 +201,6 @@ def _sample(root: Path, path: Path) -> Sample:
             page_type=page_type_of(document),
             title=truth.get("title") or "",
             sure=float(document.get("sure", 1.0)),
-            annotation=document.get("annotation"),
         )
     except (ValueError, TypeError, AttributeError) as error:
         raise DataError(f"{path} is not an annotation: {error}") from None

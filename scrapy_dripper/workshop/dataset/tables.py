@@ -45,8 +45,8 @@ class ReportTable:
         ]
 
     def text(self) -> str:
-        """Return the title and the table as aligned text."""
-        return f"{self.title}\n{aligned(list(self.columns), self.cells())}"
+        """Return the title, the table as aligned text, and the note."""
+        return "\n".join(filter(None, [self.title, aligned(list(self.columns), self.cells()), self.note]))
 
     def markdown(self) -> str:
         """Return the table in Markdown."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from scrapy_dripper.characters import printable
-from scrapy_dripper.workshop.dataset.alignment import tokens
 from scrapy_dripper.workshop.dataset.bootstrap import mean_interval, paired_interval
 from scrapy_dripper.workshop.dataset.metrics import (
     ALL,
@@ -27,8 +26,6 @@ from scrapy_dripper.workshop.evaluation.measure import PageResults, Result
 from scrapy_dripper.workshop.evaluation.set_tables import set_tables
 from scrapy_dripper.workshop.evaluation.study import SCALE, Study
 
-LENGTHS = ((0, "no words"), (99, "1-99"), (299, "100-299"), (999, "300-999"), (2999, "1,000-2,999"))
-LONGEST = "3,000 or more"
 TIE = 1e-9
 BINS = 10
 """Number of bins of the distribution of word F1."""
@@ -79,14 +76,12 @@ class Evaluation:
 
     def tables(self) -> Iterator[ReportTable]:
         """Yield all tables."""
-        lengths = [*(name for _, name in LENGTHS), LONGEST]
         types = _members(self.samples, lambda s: s.page_type, PAGE_TYPES)
         yield self._systems()
         yield from self._papers()
         yield self._distribution()
         yield self._groups("page type", types)
         yield self._groups("difficulty", _members(self.samples, lambda s: self.levels[s.id], LEVELS))
-        yield self._groups("true words", _members(self.samples, lambda s: length_of(len(tokens(s.truth))), lengths))
         if len(self.systems) > 1:
             yield self._differences(types)
         yield from self._blocks(types)
@@ -255,11 +250,6 @@ def evaluate(
     level = dict(zip((page.id for page in pages), levels([page.complexity for page in pages]), strict=True))
     systems = [SystemResults(name, label, {p.id: p.results[name] for p in pages}) for name, label in labels.items()]
     return Evaluation(data, data_sha256, samples, level, systems, notes, resamples)
-
-
-def length_of(words: int) -> str:
-    """Return the name of the group for a page with this number of true words."""
-    return next((name for most, name in LENGTHS if words <= most), LONGEST)
 
 
 def _members(samples: Sequence[Sample], kind: Callable[[Sample], str], order: Sequence[str]) -> dict[str, list[str]]:

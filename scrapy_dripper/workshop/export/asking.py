@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from reprlib import Repr
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -15,6 +15,9 @@ from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids, fitting
 from scrapy_dripper.engines.qwen3.prompt import HTML
 from scrapy_dripper.workshop.export import ExportError
 from scrapy_dripper.workshop.export.validate import probe_pages
+
+if TYPE_CHECKING:
+    from scrapy_dripper.workshop.export.reference import Reference
 
 FREE = 64
 """Number of tokens that the model generates freely."""
@@ -32,18 +35,6 @@ THOUGHT = "<think>\n\n</think>\n\n"
 
 _shown = Repr()
 _shown.maxstring = 120
-
-
-class Writer(Protocol):
-    """A language model."""
-
-    def write(self, prompt: Ids, tokens: int) -> Ids:
-        """Return the tokens that greedy decoding adds to a prompt; fewer than ``tokens`` if the text ends earlier."""
-        ...
-
-    def likelihood(self, tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) -> float:
-        """Return the log-likelihood per block of answers with the labels that the model prefers."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +57,7 @@ class Manner:
         return f"asked {self.way}, it answers in the format {self.answer}{before} ({self.likelihood:.2f} a block)"
 
 
-def ask(writer: Writer, tokenizer: Tokenizer, ways: dict[str, str], context: int) -> Manner:
+def ask(model: Reference, tokenizer: Tokenizer, ways: dict[str, str], context: int) -> Manner:
     """Return the manner of a model: among those with a known answer format, the one with the highest likelihood.
 
     ``ways`` are templates by name. Raise :exc:`ExportError`, with the model's text, if no answer has a known format.
@@ -80,7 +71,7 @@ def ask(writer: Writer, tokenizer: Tokenizer, ways: dict[str, str], context: int
         prompts = [_encode(tokenizer, template.replace(HTML, "".join(page))) for page in pages]
         if max(map(len, prompts)) + FREE > context:
             raise ExportError(f"the prompt has no room in the model's context of {context:,} tokens")
-        texts = [writer.write(prompt, FREE) for prompt in prompts]
+        texts = [model.write(prompt, FREE) for prompt in prompts]
         wrote.append(f"{way}: {_shown.repr(tokenizer.decode(texts[0].tolist(), skip_special_tokens=False))}")
         read = {_read(text, len(page), grammars) for text, page in zip(texts, pages, strict=True)}
         if len(read) != 1 or (one := read.pop()) is None:
@@ -90,7 +81,7 @@ def ask(writer: Writer, tokenizer: Tokenizer, ways: dict[str, str], context: int
             *prompts[0].tolist(),
             *one[0],
         ]:
-            likelihood = writer.likelihood(tokenizer, template + prefix, grammars[answer], context)
+            likelihood = model.likelihood(tokenizer, template + prefix, grammars[answer], context)
             found.append(Manner(way, template + prefix, prefix, answer, likelihood))
     best = max(found, key=lambda manner: manner.likelihood, default=None)
     if best is None or best.likelihood < LEAST_LIKELIHOOD:

@@ -11,7 +11,7 @@ from transformers import DynamicCache, Qwen3ForCausalLM
 
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
 from scrapy_dripper.engines.qwen3.loop import Floats
-from scrapy_dripper.workshop.export.validate import Check, probes
+from scrapy_dripper.workshop.export.validate import LogitCheck, probes
 
 
 class Reference:
@@ -24,11 +24,11 @@ class Reference:
         ends = self._model.config.eos_token_id
         self._ends = set(ends if isinstance(ends, list) else [ends])
 
-    def checks(self, tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) -> list[Check]:
+    def checks(self, tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) -> list[LogitCheck]:
         """Return the logits of the labels on a few prompts."""
         labels = [grammar.main, grammar.other]
         return [
-            Check(ids.tolist(), rows.tolist(), self._logits(ids, rows)[:, labels].tolist())
+            LogitCheck(ids.tolist(), rows.tolist(), self._logits(ids, rows)[:, labels].tolist())
             for ids, rows in probes(tokenizer, template, grammar, context)
         ]
 

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 
 from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
-from scrapy_dripper.engines.qwen3.loop import Chunk
+from scrapy_dripper.engines.qwen3.loop import TokenChunk
 from scrapy_dripper.engines.qwen3.passes import Passes
 from scrapy_dripper.engines.qwen3.prompt import HTML
 from scrapy_dripper.engines.qwen3.session import open_session
@@ -38,7 +38,7 @@ _PAGES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class LogitCheck:
     """A prompt with an answer, and the checkpoint's logits."""
 
     ids: list[int]
@@ -93,7 +93,7 @@ def probes(tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) 
     return found
 
 
-def compare(prepared: Prepared, checks: Sequence[Check], device: str = "auto") -> Comparison:
+def compare(prepared: Prepared, checks: Sequence[LogitCheck], device: str = "auto") -> Comparison:
     """Run a graph on the prompts of checks, each in one pass, and in two passes with a cache between them.
 
     Raise :exc:`~scrapy_dripper.engines.base.ModelError` if it does not run at all.
@@ -107,7 +107,7 @@ def compare(prepared: Prepared, checks: Sequence[Check], device: str = "auto") -
             for start, end in ((0, cut), (cut, len(ids))):
                 here = (rows >= start) & (rows < end)
                 if end > start:
-                    ours.append(passes.forward(Chunk(start, ids[start:end], rows[here] - start)))
+                    ours.append(passes.forward(TokenChunk(start, ids[start:end], rows[here] - start)))
                     theirs.append(np.array(check.logits, dtype=np.float32)[here])
     a, b = np.concatenate(ours), np.concatenate(theirs)
     return Comparison(
@@ -119,10 +119,10 @@ def compare(prepared: Prepared, checks: Sequence[Check], device: str = "auto") -
     )
 
 
-def stored_checks(prepared: Prepared) -> list[Check]:
+def stored_checks(prepared: Prepared) -> list[LogitCheck]:
     """Return the checks that an export left in a manifest. Raise :exc:`ExportError` if there are none."""
     try:
-        checks = [Check(**one) for one in prepared.source["checks"]]
+        checks = [LogitCheck(**one) for one in prepared.source["checks"]]
         if checks and all(len(one.rows) == len(one.logits) and one.rows for one in checks):
             return checks
     except (KeyError, TypeError):

@@ -61,21 +61,14 @@ def of_record(record: Record, page: Sheet) -> Correction:
 
 
 def of_sample(sample: Sample) -> Correction:
-    """Return the correction of a page in a folder, by its labels if ``annotate`` wrote it, or else by its true text.
+    """Return the correction of a page with its true text.
 
-    Raise :exc:`CorrectionError` if the labels do not fit the page's blocks, the page has no blocks, or its URL is
-    unknown.
+    Raise :exc:`CorrectionError` if the page has no blocks, or its URL is unknown.
     """
     try:
         page = sheet(Document(sample.path.read_bytes(), sample.url), sample.id, sample.id)
     except PageError as error:
         raise CorrectionError(f"{error.reason}: {error}") from None
-    if sample.annotation is not None:
-        try:
-            record = Record.of(sample.annotation)
-        except ValueError as error:
-            raise CorrectionError(f"its 'annotation' is invalid: expected {error}; export the labels again") from None
-        return of_record(replace(record, url=page.url), page)
     found = align(page.page.blocks.text, sample.truth)
     trust = found.weight
     if sample.title_apart:

@@ -20,7 +20,7 @@ from onnxmltools import convert_lightgbm
 from onnxmltools.convert.common.data_types import FloatTensorType
 
 if TYPE_CHECKING:
-    from scrapy_dripper.workshop.training.calibrate import Calibration
+    from scrapy_dripper.workshop.training.fit import Calibration
     from scrapy_dripper.workshop.training.network import Network
 
 OPSET = 17

@@ -30,9 +30,7 @@ from scrapy_dripper.workshop.training.fit import (
     predict,
     predict_types,
 )
-from scrapy_dripper.workshop.training.known import without_declarations
-from scrapy_dripper.workshop.training.partial import completed
-from scrapy_dripper.workshop.training.prepare import Example
+from scrapy_dripper.workshop.training.prepare import Example, completed, without_declarations
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from scrapy_dripper.engines.base import EngineError, Labels
-from scrapy_dripper.engines.qwen3.loop import Chunk, Floats
+from scrapy_dripper.engines.qwen3.loop import Floats, TokenChunk
 from scrapy_dripper.page.page import Page
 
 PREPARED = Path(__file__).parent / "prepared"
@@ -26,7 +26,7 @@ class FakeModel:
         self.read: list[int] = []
         self.passes = 0
 
-    def forward(self, chunk: Chunk) -> Floats:
+    def forward(self, chunk: TokenChunk) -> Floats:
         """Return the logits of main and other after the rows of a chunk."""
         self.passes += 1
         assert chunk.start <= len(self.read), "a gap in the sequence"

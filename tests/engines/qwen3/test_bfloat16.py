@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 from benchmarks.equality import Prover
 from scrapy_dripper.engines.files import hashes
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
-from scrapy_dripper.engines.qwen3.loop import Chunk, Floats
+from scrapy_dripper.engines.qwen3.loop import Floats, TokenChunk
 from scrapy_dripper.engines.qwen3.passes import Passes
 from scrapy_dripper.engines.qwen3.session import open_session
 
@@ -52,7 +52,7 @@ def logits(prepared: Prepared, ids: np.ndarray, *cuts: int) -> Floats:
     ends = [*cuts, len(ids)]
     found = []
     for start, end in zip([0, *cuts], ends, strict=True):
-        found.append(passes.forward(Chunk(start, ids[start:end], np.arange(end - start))))
+        found.append(passes.forward(TokenChunk(start, ids[start:end], np.arange(end - start))))
     return np.concatenate(found)
 
 

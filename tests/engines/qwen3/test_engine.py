@@ -257,9 +257,9 @@ def test_a_page_that_always_fails_is_an_error_of_its_own(engine: Qwen3Engine) ->
     assert "RuntimeError: CUDA out of memory" in str(answers[1])
 
 
-def test_a_device_that_is_gone(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loss is detected after a few pages. Later pages do not wait, and the model is loaded again after a pause."""
-    pages, now = [page(5)] * 6, [0.0]
+def test_a_device_that_is_gone(engine: Qwen3Engine) -> None:
+    """The loss is detected after a few pages. Later pages only cost a test, until one succeeds."""
+    pages = [page(5)] * 6
     expected = good(engine.label(pages)[0]).main.tolist()
 
     def fail(length: int) -> None:
@@ -270,16 +270,9 @@ def test_a_device_that_is_gone(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPa
         assert [type(answer) for answer in answers] == [EngineError] * 2 + [EngineLostError] * 4
         assert "the model no longer runs" in str(answers[-1])
         assert "CUDA failure 719" in str(answers[-1])
-        assert len(begun) == 2 * 3 + 1
-        assert [type(answer) for answer in engine.label(pages)] == [EngineLostError] * 6
-        assert len(begun) == 2 * 3 + 1
+        assert len(begun) == 2 * 3 + 1 + 3
         assert decoder_of(engine).lost
 
-        monkeypatch.setattr(decoder_module.time, "monotonic", lambda: now[0])
-        now[0] = decoder_of(engine).again + 1
-        assert isinstance(engine.label(pages)[0], EngineLostError)
-    assert isinstance(engine.label(pages)[0], EngineLostError)  # tried a moment ago
-    now[0] = decoder_of(engine).again + 1
     assert [good(answer).main.tolist() for answer in engine.label(pages)] == [expected] * 6
     assert not decoder_of(engine).lost
 

@@ -1,7 +1,4 @@
-"""Labels from a real graph equal those of token-by-token decoding, however the passes are divided.
-
-``python benchmarks/decode.py --prove`` does the same with hundreds of pages.
-"""
+"""Labels from a real graph equal those of token-by-token decoding, however the passes are divided."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import pytest
 from benchmarks.equality import Prover, naive
 from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, Ids
-from scrapy_dripper.engines.qwen3.loop import Chunk, Floats, decode
+from scrapy_dripper.engines.qwen3.loop import Floats, TokenChunk, decode
 from scrapy_dripper.engines.qwen3.passes import CHUNK, Passes
 from scrapy_dripper.engines.qwen3.session import open_session
 
@@ -59,8 +56,8 @@ def test_padding_stays_within_the_context(prepared: Prepared, monkeypatch: pytes
     passes = Passes(open_session(prepared, "auto"), replace(prepared, context=300), np.zeros(0, dtype=np.int64))
     shapes = noted(monkeypatch)
     passes.begin(300, shared=False)
-    passes.forward(Chunk(0, np.arange(3, 270), np.array([266])))
-    passes.forward(Chunk(267, np.arange(3, 36), np.array([32])))
+    passes.forward(TokenChunk(0, np.arange(3, 270), np.array([266])))
+    passes.forward(TokenChunk(267, np.arange(3, 36), np.array([32])))
 
     assert [end for _, end, _ in shapes] == [300, 300]
 
@@ -107,9 +104,9 @@ def test_buffers_grow_and_the_prefix_survives_or_is_read_again(prepared: Prepare
         ids = np.concatenate([shared_ids, np.arange(3, 3 + length) % 500])
         last = np.array([len(ids) - 1])
         start = passes.begin(len(ids), shared=shared)
-        found = passes.forward(Chunk(start, ids[start:], last - start))
+        found = passes.forward(TokenChunk(start, ids[start:], last - start))
         alone = Passes(open_session(prepared, "auto"), prepared, shared_ids)
         alone.begin(len(ids), shared=False)
 
         assert start == (len(shared_ids) if shared else 0)
-        np.testing.assert_allclose(found, alone.forward(Chunk(0, ids, last)), atol=1e-4)
+        np.testing.assert_allclose(found, alone.forward(TokenChunk(0, ids, last)), atol=1e-4)

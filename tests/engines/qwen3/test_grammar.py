@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.qwen3.grammar import FORMATS, Answer, Grammar, fitting
+from scrapy_dripper.engines.qwen3.grammar import FORMATS, AnswerTokens, Grammar, fitting
 
 
-def spelt(tokenizer: Tokenizer, grammar: Grammar, answer: Answer, labels: list[bool]) -> str:
+def spelt(tokenizer: Tokenizer, grammar: Grammar, answer: AnswerTokens, labels: list[bool]) -> str:
     """Return the text of an answer with these labels."""
     ids = answer.ids.copy()
     ids[answer.places] = np.where(labels, grammar.main, grammar.other)

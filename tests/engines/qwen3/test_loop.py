@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 
 from benchmarks.equality import naive
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, Grammar
-from scrapy_dripper.engines.qwen3.loop import Chunk, Decoded, Task, decode
+from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, TokenChunk, decode
 from tests.engines.qwen3.fakes import PREPARED, FakeModel
 
 
@@ -24,12 +24,12 @@ def grammar(name: str) -> Grammar:
     return Grammar(tokenizer, name)
 
 
-def task(prompt: list[int], draft: list[bool], answer: str = "json") -> Task:
+def task(prompt: list[int], draft: list[bool], answer: str = "json") -> DecodeTask:
     one = grammar(answer)
-    return Task(np.array(prompt), one.answer(len(draft)), np.array(draft, dtype=np.bool_), one.main, one.other)
+    return DecodeTask(np.array(prompt), one.answer(len(draft)), np.array(draft, dtype=np.bool_), one.main, one.other)
 
 
-def expected(model: FakeModel, one: Task) -> Decoded:
+def expected(model: FakeModel, one: DecodeTask) -> Decoded:
     """Return the labels of token-by-token decoding, from a fresh start."""
     return naive(type(model)(model.seed, model.ties), one)
 
@@ -118,7 +118,7 @@ def test_without_a_draft_each_block_is_a_pass() -> None:
 def test_cached_tokens_are_not_read_again() -> None:
     model = FakeModel()
     one = task([5, 6, 7, 8], [True] * 4)
-    model.forward(Chunk(0, np.array([5, 6]), np.array([1])))
+    model.forward(TokenChunk(0, np.array([5, 6]), np.array([1])))
     found = decode(model, one, start=2)
     whole = decode(FakeModel(), one)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scrapy_dripper.engines.qwen3.folder import Prepared
-from scrapy_dripper.engines.qwen3.loop import Chunk
+from scrapy_dripper.engines.qwen3.loop import TokenChunk
 from scrapy_dripper.engines.qwen3.passes import Passes
 from scrapy_dripper.engines.qwen3.session import open_session
 
@@ -48,7 +48,7 @@ def test_the_prefix_is_read_once(prepared: Prepared, runs: list[int]) -> None:
 def test_a_page_is_not_padded_on_a_cpu(prepared: Prepared, runs: list[int]) -> None:
     passes = opened(prepared)
     passes.begin(33, shared=False)
-    passes.forward(Chunk(0, np.arange(3, 36), np.array([32])))
+    passes.forward(TokenChunk(0, np.arange(3, 36), np.array([32])))
 
     assert runs == [33]
 

@@ -50,7 +50,7 @@ def test_export_is_what_the_training_reads(annotate: Annotate, labelled: Path, t
     assert made is not None
     assert made.main.tolist() == [i + 1 in MAIN for i in range(6)]
     truth = json.loads((out / "ground-truth" / f"{tides.id}.json").read_text(encoding="utf-8"))
-    assert (truth["source"], truth["reviewed"], truth["annotation"]["labels"]) == ("reader-1", False, MAIN)
+    assert (truth["source"], truth["reviewed"], truth["prompt"]) == ("reader-1", False, records(tmp_path)[1]["prompt"])
 
 
 def test_people_are_sure(annotate: Annotate, labelled: Path, tmp_path: Path) -> None:

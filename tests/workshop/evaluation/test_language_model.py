@@ -1,4 +1,4 @@
-"""A language model behind an endpoint as a peer: what it is asked, its budget and its cache."""
+"""A language model behind an endpoint as a peer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from scrapy_dripper.cli import main
 from scrapy_dripper.workshop import endpoint as endpoint_module
 from scrapy_dripper.workshop.endpoint import EndpointError
-from scrapy_dripper.workshop.evaluation.language_model import BudgetError, LanguageModel, ModelOptions
+from scrapy_dripper.workshop.evaluation.language_model import LanguageModel, ModelOptions
 from tests.fake_endpoint import FakeEndpoint, Reply, Request, chat
 from tests.workshop.evaluation.test_evaluate_command import data, figures, held_out
 
@@ -35,8 +35,8 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEndpoint]:
 
 
 @pytest.fixture
-def options(fake: FakeEndpoint, tmp_path: Path) -> ModelOptions:
-    return ModelOptions(fake.url, "small", tmp_path / "deep" / "answers.sqlite", timeout=5)
+def options(fake: FakeEndpoint) -> ModelOptions:
+    return ModelOptions(fake.url, "small", timeout=5)
 
 
 def usage(text: str, asked: int, answered: int) -> Reply:
@@ -68,40 +68,6 @@ def test_tokens_are_guessed_where_none_are_reported(fake: FakeEndpoint, options:
     assert 11 + len(fake.requests[0].question) // 4 < reply.tokens < 200
 
 
-def test_an_answer_is_kept(fake: FakeEndpoint, options: ModelOptions) -> None:
-    """This holds for several runs. Other models and pages have their own answers."""
-    first = LanguageModel(options)(PAGE)
-
-    assert LanguageModel(options)(PAGE) == first
-    assert len(fake.requests) == 1
-    LanguageModel(options)(PAGE.replace(b"Tides", b"Sand"))
-    LanguageModel(replace(options, model="large"))(PAGE)
-    assert len(fake.requests) == 3
-
-
-def test_the_budget_of_requests_holds_for_all_processes(fake: FakeEndpoint, options: ModelOptions) -> None:
-    """Failed requests count as well. Answers from the cache do not."""
-    one, other = (LanguageModel(replace(options, requests=2)) for _ in range(2))
-    one(PAGE)
-    fake.script = [Reply(400)]
-    with pytest.raises(EndpointError, match="HTTP 400"):
-        other(PAGE.replace(b"Tides", b"Sand"))
-
-    with pytest.raises(BudgetError, match=r"2 requests and 1,000 tokens .* raise --endpoint-requests"):
-        one(PAGE.replace(b"Tides", b"Sea"))
-    assert one(PAGE).text == "Tides"
-    assert len(fake.requests) == 2
-
-
-def test_the_budget_of_tokens(fake: FakeEndpoint, options: ModelOptions) -> None:
-    model = LanguageModel(replace(options, tokens=1_500))
-    model(PAGE)
-    model(PAGE.replace(b"Tides", b"Sand"))
-
-    with pytest.raises(BudgetError):
-        model(PAGE.replace(b"Tides", b"Sea"))
-
-
 def test_it_does_not_wait_for_ever(fake: FakeEndpoint, options: ModelOptions) -> None:
     fake.script = [Reply(hang=True)]
     with pytest.raises(EndpointError, match=r"did not answer within 0.1 seconds"):
@@ -109,7 +75,7 @@ def test_it_does_not_wait_for_ever(fake: FakeEndpoint, options: ModelOptions) ->
 
 
 def test_the_key_is_in_no_message() -> None:
-    assert "s3cret" not in repr(ModelOptions("http://x/v1", "small", Path("x"), key="s3cret"))
+    assert "s3cret" not in repr(ModelOptions("http://x/v1", "small", key="s3cret"))
 
 
 # ---------------------------------------------------------------------------- the command
@@ -120,29 +86,28 @@ def run(*arguments: object) -> int:
 def test_evaluate(
     data: Path, held_out: Path, tmp_path: Path, fake: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    """A language model is a system like any other, with tokens and their price. A page over the budget is an error."""
+    """A language model is a system like any other, with tokens and their price."""
     pytest.importorskip("rapidfuzz")
     monkeypatch.setenv("KEY", "s3cret")
-    fake.script = [lambda request: usage(text_of(request), 400, 100)]
+    fake.script = [Reply(400), *[lambda request: usage(text_of(request), 400, 100)] * 7]
     out = tmp_path / "out.json"
     wanted = [data, "--predictions", held_out, "--endpoint", fake.url, "--endpoint-model", "small", "--json", out]
-    wanted += ["--endpoint-cache", tmp_path / "answers", "--endpoint-price", "1,2", "--api-key-env", "KEY"]
+    wanted += ["--endpoint-price", "1,2", "--api-key-env", "KEY"]
 
-    assert run(*wanted, "--endpoint-requests", 6) == 0
+    assert run(*wanted, "--endpoint-requests", 7) == 2
+    assert "8 pages are more than --endpoint-requests 7" in capsys.readouterr().err
+    assert run(*wanted) == 0
 
     tables = figures(out)["tables"]
     system, study = tables["Systems"][1], tables["Measures of Yadav's study, 0 to 5"][1]
-    assert (system["system"], system["errors"]) == ("endpoint small", 2)
-    assert system["R"] == 6 / 8
+    assert (system["system"], system["errors"]) == ("endpoint small", 1)
+    assert system["R"] == 7 / 8
     assert study["tokens"] == 500
     assert study["cost"] == pytest.approx(0.0006)
     printed = capsys.readouterr()
     assert "0.000600" in printed.out
     assert "s3cret" not in printed.out + printed.err + out.read_text()
     assert fake.requests[0].headers["Authorization"] == "Bearer s3cret"
-
-    assert run(*wanted) == 0
-    assert figures(out)["tables"]["Systems"][1]["errors"] == 0
     assert len(fake.requests) == 8
 
 
@@ -154,11 +119,9 @@ def text_of(request: Request) -> str:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ([], "--endpoint needs --endpoint-model NAME and --endpoint-cache FILE"),
-        (["--endpoint-model", "x"], "--endpoint needs --endpoint-model NAME and --endpoint-cache FILE"),
-        (["--endpoint-model", "x", "--endpoint-cache", "."], "--endpoint-cache expects a file for SQLite"),
+        ([], "--endpoint needs --endpoint-model NAME"),
         (["--endpoint-price", "1"], "expected two prices of a million tokens, such as 0.15,0.6 (got '1')"),
-        (["--endpoint-model", "x", "--endpoint-cache", "c", "--api-key-env", "NO_SUCH"], "it is not set"),
+        (["--endpoint-model", "x", "--api-key-env", "NO_SUCH"], "it is not set"),
     ],
 )
 def test_wrong_use(more: list[str], message: str, data: Path, held_out: Path, capsys: Any) -> None:
@@ -171,7 +134,6 @@ def test_wrong_use(more: list[str], message: str, data: Path, held_out: Path, ca
     assert message in capsys.readouterr().err
 
 
-def test_a_wrong_address(data: Path, held_out: Path, tmp_path: Path, capsys: Any) -> None:
-    more = ["--endpoint-model", "x", "--endpoint-cache", tmp_path / "c"]
-    assert run(data, "--predictions", held_out, "--endpoint", "ftp://x", *more) == 2
+def test_a_wrong_address(data: Path, held_out: Path, capsys: Any) -> None:
+    assert run(data, "--predictions", held_out, "--endpoint", "ftp://x", "--endpoint-model", "x") == 2
     assert "--endpoint expects a URL such as http://localhost:8000/v1" in capsys.readouterr().err

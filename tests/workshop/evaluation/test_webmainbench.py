@@ -221,14 +221,13 @@ def test_the_model_and_a_peer_on_a_file(tmp_path: Path, model: Path, capsys: Any
 
     printed = capsys.readouterr().out
     found = json.loads(out.read_text())
-    ours, peer = found["systems"]
-    assert found["groups"]["all"] == found["groups"]["code"] == 2
-    assert ours["rouge"]["all"] == 1
-    assert ours["fine"]["text_edit"] == 1
-    assert ours["fine"]["overall"] == pytest.approx(1 / 5), "as in the toolkit, metrics without pages count as 0"
+    (ours, peer), (fine, _) = found["tables"].values()
+    assert ours["all (2)"] == ours["code (2)"] == 1
+    assert fine["text_edit"] == 1
+    assert fine["overall"] == pytest.approx(1 / 5), "as in the toolkit, metrics without pages count as 0"
     assert found["pages"][0]["scores"]["ours"]["overall"] == 1
     assert found["pages"][1]["scores"]["ours"]["fine"] == {}
-    assert peer["rouge"]["mid"] < 1
+    assert peer["mid (2)"] < 1
     assert "2 pages of bench.jsonl, 1 with Markdown by annotators" in printed
     assert "1.0000" in printed
 

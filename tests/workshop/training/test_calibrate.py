@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scrapy_dripper.workshop.training.calibrate import Calibration, calibrate
+from scrapy_dripper.workshop.training.fit import Calibration, calibrate
 
 
 @pytest.mark.parametrize(("slope", "intercept"), [(1.0, 0.0), (2.0, -1.0), (0.5, 0.7)])

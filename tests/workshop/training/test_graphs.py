@@ -6,7 +6,7 @@ import lightgbm
 import numpy as np
 import onnxruntime
 
-from scrapy_dripper.workshop.training.calibrate import Calibration
+from scrapy_dripper.workshop.training.fit import Calibration
 from scrapy_dripper.workshop.training.graphs import context_graph, pages_graph, quality_graph
 
 

@@ -124,37 +124,30 @@ class BenchFigures:
         order = [*(name for name in GROUPS if name in names), *sorted(names - set(GROUPS))]
         return {name: sum(name in one.groups for one in self.results) for name in order}
 
+    def tables(self) -> list[ReportTable]:
+        """Return the tables of the metrics that apply to some page."""
+        tables = []
+        if self.rouge(OURS) is not None:
+            columns = {"system": "", **{f"{name} ({pages:,})": ".4f" for name, pages in self.groups.items()}}
+            rows = [[label, *(self.rouge(name, one) for one in self.groups)] for name, label in self.labels.items()]
+            tables.append(ReportTable("ROUGE-5 F1 on html2text's Markdown, by group (pages)", columns, rows))
+        if any(one.scores[OURS].fine for one in self.results):
+            columns = {"system": "", **dict.fromkeys(("overall", *FINE, TREES), ".4f")}
+            rows = [[label, *self.fine(name).values()] for name, label in self.labels.items()]
+            title = "Parts of the Markdown, over the pages where either text has them"
+            tables.append(ReportTable(title, columns, rows))
+        return tables
+
     def text(self) -> str:
         """Return the tables as text."""
         count = sum(bool(one.scores[OURS].fine) for one in self.results)
-        parts = [f"{len(self.results):,} pages of {self.name}, {count:,} with Markdown by annotators"]
-        groups = self.groups
-        if self.rouge(OURS) is not None:
-            columns = {"": "", **{f"{name} ({pages:,})": ".4f" for name, pages in groups.items()}}
-            rows = [[label, *(self.rouge(name, one) for one in groups)] for name, label in self.labels.items()]
-            parts.append(ReportTable("ROUGE-5 F1 on html2text's Markdown, by group (pages)", columns, rows).text())
-        if count:
-            columns = {"": "", **dict.fromkeys(("overall", *FINE, TREES), ".4f")}
-            rows = [[label, *self.fine(name).values()] for name, label in self.labels.items()]
-            title = "Parts of the Markdown, over the pages where either text has them"
-            parts.append(ReportTable(title, columns, rows).text())
+        head = f"{len(self.results):,} pages of {self.name}, {count:,} with Markdown by annotators"
         errors = {label: sum(system in one.errors for one in self.results) for system, label in self.labels.items()}
-        parts += [
-            f"{label} raised on {number:,} pages, which count as empty" for label, number in errors.items() if number
-        ]
-        return "\n\n".join(parts)
+        notes = [f"{name} raised on {n:,} pages, which count as empty" for name, n in errors.items() if n]
+        return "\n\n".join([head, *(table.text() for table in self.tables()), *notes])
 
     def to_json(self) -> dict[str, Any]:
-        """Return the means and the scores of all pages as JSON values."""
-        systems = [
-            {
-                "name": system,
-                "label": label,
-                "rouge": {group: self.rouge(system, group) for group in self.groups},
-                "fine": self.fine(system),
-            }
-            for system, label in self.labels.items()
-        ]
+        """Return the tables, and the scores of all pages, as JSON values."""
         pages = [
             {
                 "id": one.id,
@@ -164,13 +157,8 @@ class BenchFigures:
             }
             for one in self.results
         ]
-        return {
-            "data": {"file": self.name, "pages": len(self.results)},
-            "groups": self.groups,
-            "notes": list(self.notes),
-            "systems": systems,
-            "pages": pages,
-        }
+        tables = {table.title: table.records() for table in self.tables()}
+        return {"data": self.name, "notes": list(self.notes), "tables": tables, "pages": pages}
 
 
 def _mean(values: Sequence[float]) -> float | None:

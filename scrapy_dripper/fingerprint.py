@@ -12,10 +12,11 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.fingerprint.counters import is_counter
-
 SHINGLE = 3
 """Number of consecutive words in a shingle."""
+
+MOST_CHARS = 40
+"""Maximum length of a line that only holds a counter or a relative time, in characters."""
 
 _AT_ONCE = 1 << 16
 """Number of words to process together, to limit memory."""
@@ -28,13 +29,35 @@ _words = re.compile(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\u0e00-\u0e7f\U00020000-\U0003ffff]"
     r"|[^\W\d_\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\u0e00-\u0e7f\U00020000-\U0003ffff]+|\d+"
 ).findall
+_letters = re.compile(r"[^\W\d_]+").findall
+
+# One of these words makes a number a counter or a relative time.
+_SAYING = frozenset(
+    "ago view views viewed read reads like likes liked comment comments share shares reply replies vote votes follower "
+    "followers vor aufrufe kommentare gelesen il vues commentaires lectures hace visitas vistas comentarios fa "
+    "visualizzazioni commenti há atrás visualizações comentários geleden weergaven reacties назад просмотр просмотра "
+    "просмотров комментарий комментария комментариев "
+    "秒前 分钟前 小时前 天前 周前 个月前 年前 分鐘前 小時前 次浏览 浏览 阅读 次阅读 次播放 评论 条评论 次瀏覽 閱讀 "
+    "分前 時間前 日前 か月前 ヶ月前 回視聴 閲覧数 件のコメント 초 전 분 시간 일 개월 조회 조회수 댓글".split()
+)
+# These words may occur beside one of the above. They are not enough alone: "30 minutes" may be a cooking time.
+_BESIDE = frozenset(
+    "k m about an a the in time times second seconds sec secs s minute minutes min mins hour hours hr hrs h day days d "
+    "week weeks w month months mo year years yr yrs y mal tag tagen stunde stunden minuten sekunden woche wochen monat "
+    "monaten jahr jahren y a fois jour jours heure heures semaine semaines mois ans veces día días hora horas minuto "
+    "minutos semana semanas mes meses año años giorno giorni ora ore minuti settimane mesi anni dia dias ano anos "
+    "vezes dag dagen uur uren minuut weken maanden jaar keer минут минуты минуту час часа часов день дня дней неделю "
+    "недели недель месяц месяца месяцев год года лет раз 万 회".split()
+)
+_KNOWN = _SAYING | _BESIDE
+_PRICED = frozenset("%$€£¥₽₩₹")
 
 
 def content_hash(text: str) -> str:
     """Return a hash of a text as 32 hexadecimal digits: BLAKE2b with 128 bits (RFC 7693).
 
     White space and invisible characters do not count. Neither do short lines that only hold a counter or a relative
-    time (:mod:`~scrapy_dripper.fingerprint.counters`), such as ``1,204 views`` or ``3 hours ago``. All other numbers
+    time (:func:`is_counter`), such as ``1,204 views`` or ``3 hours ago``. All other numbers
     count, such as prices, dates and scores.
     """
     digest = blake2b(digest_size=16)
@@ -68,6 +91,17 @@ def simhash(text: str) -> str:
 def distance(one: str, other: str) -> int:
     """Return the number of bits, 0 to 64, in which two simhashes differ."""
     return (int(one, 16) ^ int(other, 16)).bit_count()
+
+
+def is_counter(line: str) -> bool:
+    """Return True for a short line that only holds a counter or a relative time: ``1,204 views``, ``3 hours ago``.
+
+    The function knows the words of eleven languages. A line with other words or a currency sign is not a counter.
+    """
+    if len(line) > MOST_CHARS or not any(map(str.isdigit, line)) or not _PRICED.isdisjoint(line):
+        return False
+    words = _letters(line.casefold())
+    return _KNOWN.issuperset(words) and not _SAYING.isdisjoint(words)
 
 
 def _hash(word: str) -> int:

@@ -1,0 +1,68 @@
+"""What an extractor knows about the hosts of its documents: what a crawl sends with them, or what it has learnt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.extraction import Document, Extraction
+from scrapy_dripper.page.page import Page
+from scrapy_dripper.sites.memory import SiteMemory, furniture
+from scrapy_dripper.sites.places import digest, hashes, places
+from scrapy_dripper.sites.template import Said, say, unpack_rules
+from scrapy_dripper.sites.templates import Templates, is_audited
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """The site memory and the templates of an extractor, which learn from each document.
+
+    In a crawl, these are the crawl's: a document comes with what is known about its host, and what can be learnt from
+    it goes back with its extraction.
+    """
+
+    memory: SiteMemory | None = None
+    templates: Templates | None = None
+
+    def informed(self, document: Document) -> Document:
+        """Return a document with what is known about its host, for another process."""
+        if self.memory is None and self.templates is None:
+            return document
+        return replace(document, known=self._known(document), templates=self._templates(document))
+
+    def said(self, page: Page, document: Document) -> Said | None:
+        """Return what the templates of its host say about a page, or None if there are no templates."""
+        known = self._templates(document)
+        return None if known is None else say(page, unpack_rules(known), audit=is_audited(document.url))
+
+    def repeated(
+        self, page: Page, document: Document, main: npt.NDArray[np.bool_]
+    ) -> tuple[npt.NDArray[np.bool_] | None, bytes]:
+        """Return which main blocks are furniture, and the digest of the page, from which the memory learns.
+
+        They are None and empty without a site memory.
+        """
+        known = self._known(document)
+        if known is None:
+            return None, b""
+        found = places(page)
+        return furniture(page, main, found, hashes(known)), digest(found, main)
+
+    def learn(self, document: Document, extraction: Extraction) -> None:
+        """Learn from a document, unless a crawl does."""
+        if self.memory is not None and document.known is None and extraction.digest:
+            self.memory.learn(document.url, extraction.digest)
+        if self.templates is not None and document.templates is None and extraction.lesson:
+            self.templates.learn(document.url, extraction.lesson)
+
+    def _known(self, document: Document) -> bytes | None:
+        if document.known is None and self.memory is not None:
+            return self.memory.known(document.url)
+        return document.known
+
+    def _templates(self, document: Document) -> bytes | None:
+        if document.templates is None and self.templates is not None:
+            return self.templates.known(document.url)
+        return document.templates
