@@ -212,7 +212,7 @@ def test_a_crawl_that_is_suspended_gives_no_page_up(start: Start, site: Site, tm
     settings = {
         "DRIPPER_PROCESSES": 1,
         "DRIPPER_ENGINE": "tests.crawl.engines.Truth",
-        "DRIPPER_MAX_BLOCKS": 1,  # which lets the fallback have the page, which waits for the flag
+        "DRIPPER_LIMITS": {"blocks": 1},  # which lets the fallback have the page, which waits for the flag
         "DRIPPER_FALLBACK": "tests.crawl.engines.fallback",
         "DRIPPER_META_FIELD": "by",
     }
