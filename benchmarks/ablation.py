@@ -28,10 +28,10 @@ from report import heading, publish, table
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
 from scrapy_dripper.engines.stages import Stage, Step, apply
 from scrapy_dripper.engines.tagger import engine
 from scrapy_dripper.engines.tagger.decision import DecisionRule, decide
-from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.workshop.dataset.bootstrap import paired_interval
 from scrapy_dripper.workshop.dataset.neutral import neutral_prf

@@ -22,9 +22,9 @@ from report import heading, publish, table
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
 from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.engines.tagger.model import bundled
-from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.sites import Outcome, Templates
 from scrapy_dripper.workshop.dataset.bootstrap import paired_interval

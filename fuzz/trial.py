@@ -17,8 +17,7 @@ from fuzz.cases import Case
 from fuzz.checks import BrokenError
 from fuzz.records import FORMS, Cost
 from fuzz.state import Peak
-from scrapy_dripper.extraction import Extraction
-from scrapy_dripper.output.content_json import to_json
+from scrapy_dripper.data import Extraction
 
 clock = time.process_time
 
@@ -113,7 +112,7 @@ def _output(found: Extraction) -> dict[str, int]:
     """Return the characters of each form of an extraction."""
     forms: dict[str, Any] = {form: getattr(found, form) or "" for form in FORMS}
     try:
-        forms["content"] = json.dumps(to_json(found.content or ()), ensure_ascii=False, separators=(",", ":"))
+        forms["content"] = json.dumps(found.content or [], ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, AttributeError):  # no content list, which the checks report
         forms["content"] = ""
     return {form: len(text) for form, text in forms.items()}

@@ -15,12 +15,21 @@ import numpy.typing as npt
 
 from scrapy_dripper.checks import short
 from scrapy_dripper.config import FALLBACKS, Config
+from scrapy_dripper.data import (
+    Document,
+    Extraction,
+    FallbackReason,
+    Metadata,
+    TeachingExtraction,
+    informed,
+    known_of,
+    teaching,
+)
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import Engine, EngineError, Labels
 from scrapy_dripper.engines.checked import checked
 from scrapy_dripper.engines.rules import marks
 from scrapy_dripper.engines.stages import after_engine, apply, overruled, takes_too_much
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata, revised
 from scrapy_dripper.fallback import NOT_A_PAGE, fall_back, fill_shell, metadata
 from scrapy_dripper.fallback_names import NOTHING_MEANT, check_fallback
 from scrapy_dripper.garbage import paused
@@ -28,6 +37,7 @@ from scrapy_dripper.metadata import detected_language
 from scrapy_dripper.metadata.facts import missing
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.output.hidden import hidden_blocks, hidden_nodes
+from scrapy_dripper.output.items import Items
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.errors import Over
 from scrapy_dripper.page.page import Wishes
@@ -40,7 +50,7 @@ logger = logging.getLogger(__name__)
 NODES_TOGETHER = 60_000
 """How many elements to hold in memory as trees before their pages are finished: about 50 ordinary pages."""
 HIDDEN = "hidden"
-"""The name of the removal of hidden text in :attr:`Extraction.overruled`."""
+"""The name of the removal of hidden text among the overruled steps of :attr:`Extraction.details`."""
 DOCUMENTS_TOGETHER = 256
 """How many documents to hold before they are finished. Those that cannot be read have no elements."""
 
@@ -173,13 +183,13 @@ class Extractor:
                 seconds += per_block * n * asked
             self._learn(one.document, extraction)
             seconds += time.perf_counter() - start
-            extractions.append(revised(extraction, milliseconds=seconds * 1000))
+            extractions.append(extraction.with_details(milliseconds=seconds * 1000))
         return extractions
 
     def _say(self, one: _Read) -> Said | None:
         """Return what the templates of a page's host say about the page, or None if templates do not apply to it."""
         page, document = one.found, one.document
-        known = document.templates
+        known = known_of(document)[1]
         if known is None and self.templates is not None:
             known = self.templates.known(document.url)
         # Templates have learnt from pages with the options of the crawl. They do not apply to a page with other
@@ -199,9 +209,12 @@ class Extractor:
         """Let this extractor's own site memory and templates learn from a document, unless a crawl has supplied its
         own.
         """
-        if self.memory is not None and document.known is None and extraction.digest:
+        if not isinstance(extraction, TeachingExtraction):
+            return
+        known, templates = known_of(document)
+        if self.memory is not None and known is None and extraction.digest:
             self.memory.learn(document.url, extraction.digest)
-        if self.templates is not None and document.templates is None and extraction.lesson:
+        if self.templates is not None and templates is None and extraction.lesson:
             self.templates.learn(document.url, extraction.lesson)
 
     def _from_labels(self, one: _Read, labels: Labels | EngineError, n: int) -> Extraction:
@@ -212,14 +225,15 @@ class Extractor:
             made = self._filled(document, config, made)
         if isinstance(made, PageError):
             found = self._fall_back(document, config, made.reason, str(made))
-            found = revised(found, exceeded=made.limit)
+            if made.limit is not None:
+                found = found.with_details(limit=made.limit)
             nothing = found.is_empty and config.fallback not in NOTHING_MEANT
             if made.reason is FallbackReason.LOW_QUALITY and nothing:  # a poor text is better than none
                 return self._from_labels(replace(one, config=replace(config, min_quality=None)), labels, n)
             made = found
         if n and isinstance(one.found, Page):
             lost = () if made.text is None else missing(one.found.facts, one.found.blocks.text, made.text)
-            return revised(made, blocks=n, missing=lost)
+            return made.with_details(blocks=n, missing=list(lost))
         return made
 
     def _filled(self, document: Document, config: Config, made: Extraction | PageError) -> Extraction | PageError:
@@ -234,14 +248,14 @@ class Extractor:
             return PageError(FallbackReason.JS_SHELL, shell.error or "") if shell.is_empty else shell
         if shell.is_empty:
             return replace(made, fallback_reason=shell.fallback_reason, error=shell.error)
-        return replace(shell, rules=made.rules)
+        return shell.with_details(rules=made.details.get("rules"))
 
     def _shell(self, document: Document, config: Config) -> Extraction | None:
         """Return the extraction of a page that a script would fill, or None for other pages."""
         self._begin(document)
         try:
             shell = fill_shell(document, config)
-            return shell and with_retrieval(shell, document, config)
+            return shell and with_retrieval(shell, None, document, config)
         except Exception:  # the page is then treated as if it had no data
             logger.debug("cannot read the data of %(url)s", {"url": document.url}, exc_info=True)
             return None
@@ -257,7 +271,7 @@ class Extractor:
             found = metadata(document, config)
         if found.language is None:
             found = replace(found, language=detected_language(extraction.text or ""))
-        extraction = revised(extraction, metadata=found)
+        extraction = replace(extraction, metadata=found)
         return with_front_matter(extraction, found) if config.markdown.front_matter else extraction
 
     def fall_back(self, document: Document, reason: FallbackReason, error: str | None = None) -> Extraction:
@@ -286,18 +300,17 @@ class Extractor:
 
     def _known(self, document: Document) -> bytes | None:
         """Return what the site memory knows about the host of a document, or None without a site memory."""
-        if document.known is None and self.memory is not None:
-            return self.memory.known(document.url)
-        return document.known
+        known = known_of(document)[0]
+        return self.memory.known(document.url) if known is None and self.memory is not None else known
 
     def _informed(self, document: Document) -> Document:
         """Return a document with what the site memory and the templates know about its host."""
         if self.memory is None and self.templates is None:
             return document
-        templates = document.templates
+        templates = known_of(document)[1]
         if templates is None and self.templates is not None:
             templates = self.templates.known(document.url)
-        return replace(document, known=self._known(document), templates=templates)
+        return informed(document, self._known(document), templates)
 
     def _begin(self, document: Document | None) -> None:
         if self.watch is not None:
@@ -365,10 +378,10 @@ class Extractor:
             unsure = answer.overruled + overruled(steps)
             if hidden.any() and _is_the_page(page, answer, main, hidden):
                 hidden, unsure = np.zeros_like(hidden), (*unsure, HIDDEN)
-            extraction = self._compose(document, config, page, answer, main, hidden)
-            repeated = int((taken & ~main).sum())
-            extraction = revised(extraction, rules=ruled.blocks, repeated=repeated, digest=learnt, overruled=unsure)
-            return with_retrieval(extraction, document, config)
+            extraction, items = self._compose(document, config, page, answer, main, hidden)
+            more = {"rules": ruled.blocks, "repeated": int((taken & ~main).sum()), "overruled": list(unsure)}
+            extraction = with_retrieval(extraction.with_details(**more), items, document, config)
+            return teaching(extraction, digest=learnt)
         except PageError as error:
             return PageError(error.reason, str(error), error.limit)  # the caught one keeps the tree in memory
         except MemoryError:
@@ -385,9 +398,9 @@ class Extractor:
         answer: Labels,
         main: npt.NDArray[np.bool_],
         hidden: npt.NDArray[np.bool_],
-    ) -> Extraction:
-        """Return the extraction of a page whose main blocks and hidden nodes are known. Errors of the writers
-        propagate.
+    ) -> tuple[Extraction, Items]:
+        """Return the extraction of a page whose main blocks and hidden nodes are known, and its content list. Errors of
+        the writers propagate.
         """
         # "Nothing is main" is a valid answer, and a better one than a fallback's (docs/reference/fallback.md).
         nothing = not main.any() and len(page.blocks) > 0
@@ -395,26 +408,28 @@ class Extractor:
         if not len(page.blocks) and not (written.text or written.markdown):
             raise PageError(FallbackReason.NO_BLOCKS, "no visible text, and formulas that cannot be read")
         over = _exceeded(page, answer, written.truncated, config)
-        return Extraction(
+        extraction = Extraction(
             url=document.url,
             title=page.title,
             main_html=written.main_html,
             markdown=written.markdown,
             text=written.text,
-            content=written.content,
             source=answer.source or self.engine.name,
             fallback_reason=FallbackReason.NO_MAIN if nothing else None,
             error=over and over.problem,
-            exceeded=over and over.setting,
             labels=tuple(main.tolist()),
             probabilities=tuple(answer.probabilities.tolist()),
-            blocks=len(main),
             truncated=page.truncated or answer.truncated or written.truncated,
             page_type=answer.page_type,
-            page_type_probability=answer.page_type_probability,
             quality=answer.quality,
-            work=answer.work,
+            details={
+                "blocks": len(main),
+                "page_type_probability": answer.page_type_probability,
+                "work": {str(name): int(value) for name, value in answer.work.items()},
+                "limit": over and over.setting,
+            },
         )
+        return extraction, written.content
 
 
 def _as_config(value: object) -> str:
@@ -472,7 +487,7 @@ def _with_lesson(extraction: Extraction, said: Said | None, labels: Labels | Eng
     """Add to an extraction the outcome of the templates, and what they learn from the page."""
     if said is None or isinstance(labels, EngineError) or labels.truncated:
         return extraction
-    return revised(extraction, template=said.outcome.value, lesson=said.lesson(labels.main))
+    return teaching(extraction.with_details(template=said.outcome.value), lesson=said.lesson(labels.main))
 
 
 _NO_BLOCKS = Labels(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))

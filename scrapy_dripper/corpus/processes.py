@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TypeVar
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, Extraction
+from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.workers import Pool, Task, WorkerError, shared_pool
 
 T = TypeVar("T")

@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -14,7 +15,7 @@ from datatrove.pipeline.base import PipelineStep
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.corpus.processes import Processes
-from scrapy_dripper.extraction import Document, Extraction
+from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 
 OUTPUTS = ("markdown", "text", "main_html")
@@ -60,7 +61,7 @@ class DripperExtractor(PipelineStep):  # type: ignore[misc]
             raise ConfigError(f"on_error must be one of {', '.join(map(repr, ON_ERROR))} (got {on_error!r})")
         if isinstance(processes, bool) or not isinstance(processes, int) or processes < 0:
             raise ConfigError(f"processes must be a whole number of at least 0 (got {processes!r})")
-        self.config = config or Config()
+        self.config = replace(config or Config(), content_field="content" if content else None)
         self.output, self.content, self.on_error, self.processes = output, content, on_error, processes
 
     def run(self, data: Iterable[Row], rank: int = 0, world_size: int = 1) -> Iterator[Row]:  # noqa: ARG002
@@ -101,7 +102,8 @@ class DripperExtractor(PipelineStep):  # type: ignore[misc]
             "error": extraction.error,
         }
         if self.content:
-            row.metadata["content"] = None if extraction.content is None else _json(extraction)
+            content = extraction.content
+            row.metadata["content"] = None if content is None else json.dumps(content, ensure_ascii=False)
         if extraction.metadata is not None:
             row.metadata["page"] = json.dumps(extraction.metadata.as_dict(), ensure_ascii=False)
         self.update_doc_stats(row)
@@ -124,10 +126,3 @@ class _Here:
     def close(self) -> None:
         """Close the extractor."""
         self._extractor.close()
-
-
-def _json(extraction: Extraction) -> str:
-    from scrapy_dripper.output.content_json import to_json
-
-    assert extraction.content is not None
-    return json.dumps(to_json(extraction.content), ensure_ascii=False)

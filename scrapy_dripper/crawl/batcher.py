@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.in_process import InProcess
-from scrapy_dripper.extraction import SUSPECT, Document, Extraction, FallbackReason, nothing
+from scrapy_dripper.data import SUSPECT, Document, Extraction, FallbackReason, nothing
 from scrapy_dripper.workers import Shared, StartError, Task, WorkerError, processes, shared_pool
 from scrapy_dripper.workers.errors import ClosedError
 from scrapy_dripper.workers.pool import RESTART_SECONDS, RESTARTS

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.config import ModelError as ModelError
-from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.page.page import Page
 
 

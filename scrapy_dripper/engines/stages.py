@@ -46,7 +46,7 @@ class Step:
     """A step after the decision of the model. ``change`` returns the labels of a page, given those before."""
 
     name: str
-    """The name in :attr:`Extraction.overruled <scrapy_dripper.extraction.Extraction.overruled>` and in the stats."""
+    """The name in ``Extraction.details["overruled"]`` and in the stats."""
     reason: str
     change: Callable[[Bools], Bools]
     free: float = 0

@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.data import Extraction
 from scrapy_dripper.fallback.trees import limited_tree
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page
 from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.retrieval import plain_content
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -51,7 +52,7 @@ def by_blocks(
         main_html=written.main_html,
         markdown=written.markdown,
         text=written.text,
-        content=written.content,
+        content=plain_content(written.content, config),
         source=f"fallback:{name}",
         truncated=truncated or written.truncated,
     )

@@ -20,7 +20,7 @@ from justext.core import (
 from trafilatura.settings import JUSTEXT_LANGUAGES
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Extraction, nothing
+from scrapy_dripper.data import Extraction, nothing
 from scrapy_dripper.fallback.trees import limited_tree, title_of
 from scrapy_dripper.fallback.whole_page import whole_page
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, Metadata
+from scrapy_dripper.data import Document, Metadata
 from scrapy_dripper.fallback.trees import limited_tree
 from scrapy_dripper.page import PageError, metadata_of
 from scrapy_dripper.page.charset import decode_html

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.data import Extraction
 from scrapy_dripper.fallback.chosen import blocks_in, by_blocks
 from scrapy_dripper.page import Page
 

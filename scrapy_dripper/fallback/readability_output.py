@@ -9,7 +9,7 @@ from lxml import etree
 from readability import Document
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.data import Extraction
 from scrapy_dripper.fallback.trees import limited_tree, parse_all, title_of
 from scrapy_dripper.fallback.whole_page import whole_page
 from scrapy_dripper.page.recover import drop_controls

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
+from scrapy_dripper.characters import without_controls
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason, nothing
+from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
 from scrapy_dripper.fallback.budget import Budget
 from scrapy_dripper.fallback.flight import flight
 from scrapy_dripper.fallback.trees import limited_tree, title_of
@@ -95,7 +96,7 @@ def fill_shell(document: Document, config: Config) -> Extraction | None:
     found = whole_page(content, document.url, config, len(document.html))
     return replace(
         found,
-        title=title or article.title or None,
+        title=title or without_controls(article.title) or None,
         source=SOURCE,
         fallback_reason=FallbackReason.JS_SHELL,
         error="a script would fill the page; the text comes from the data in it",

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.data import Extraction
 from scrapy_dripper.fallback.chosen import blocks_in, by_blocks
 from scrapy_dripper.fallback.trees import title_of
 from scrapy_dripper.page import Page

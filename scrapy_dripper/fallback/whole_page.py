@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.data import Extraction
 from scrapy_dripper.fallback.chosen import by_blocks
 
 

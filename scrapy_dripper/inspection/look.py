@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.engines.base import Engine, EngineError, Labels
 from scrapy_dripper.engines.rules import marks
 from scrapy_dripper.engines.stages import after_engine, reasons
 from scrapy_dripper.engines.tagger.engine import Tagger
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.inspection.compare import kept
 from scrapy_dripper.inspection.snapshot import snapshot, style_sheets
-from scrapy_dripper.output.content_json import to_json
 from scrapy_dripper.page import Page, read
 from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.simplify import simplify
@@ -101,8 +100,8 @@ TaskOf = Callable[[Page], "dict[str, Any] | str"]
 def look(document: Document, extractor: Extractor, task_of: TaskOf, name: str = "") -> PageView:
     """Return the view of a document. No document makes this function raise."""
     config, clock = extractor.config, _Clock()
-    extraction = extractor.extract([document])[0]
-    clock.add("the whole extraction", extraction.milliseconds)
+    extraction = extractor.extract([replace(document, config=replace(config, content_field="content"))])[0]
+    clock.add("the whole extraction", extraction.details.get("milliseconds", 0.0))
     page = _read(document, extractor, extraction.fallback_reason)
     clock.lap("of that: decode, parse and cut into blocks")
     influences: dict[str, Any] = {}
@@ -183,7 +182,7 @@ def rendered(markdown: str) -> str | None:
 def _facts(extraction: Extraction) -> list[tuple[str, str]]:
     """Return the facts about the page as a whole."""
     kind = extraction.page_type
-    likely = extraction.page_type_probability
+    likely = extraction.details.get("page_type_probability")
     facts = [("source", extraction.source)]
     if extraction.fallback_reason is not None:
         facts.append(("reason", str(extraction.fallback_reason)))
@@ -241,7 +240,7 @@ def strongest(influences: Sequence[float]) -> tuple[tuple[int, float], ...]:
 
 
 def _forms(page: Page | None, extraction: Extraction, other: Extraction) -> dict[str, Form]:
-    content = json.dumps(to_json(extraction.content or ()), ensure_ascii=False, indent=1)
+    content = json.dumps(extraction.content or [], ensure_ascii=False, indent=1)
     texts = {
         "main_html": extraction.main_html or "",
         "markdown": extraction.markdown or "",

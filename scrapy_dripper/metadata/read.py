@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
-from scrapy_dripper.extraction import Metadata
+from scrapy_dripper.data import Metadata
 from scrapy_dripper.metadata.breadcrumbs import breadcrumbs
 from scrapy_dripper.metadata.dating import Dating
 from scrapy_dripper.metadata.json_ld import Linked, read_json_ld, texts
@@ -69,7 +69,7 @@ def read_metadata(root: HtmlElement, url: str) -> Metadata:
         description=_first(described, _DESCRIPTIONS) or linked.text("description") or None,
         image=_image(described, linked, resolve) or None,
         breadcrumbs=breadcrumbs(described, linked, resolve),
-    )
+    ).without_controls()
 
 
 def _first(described: Described, names: tuple[str, ...]) -> str:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from lxml import etree
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.output.absolute import make_absolute
 from scrapy_dripper.output.bounds import LEAST, UNBOUNDED, Allowance, TooLongError, most_chars
 from scrapy_dripper.output.content_list import content_list, only

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.data import FallbackReason
 
 
 class Over(NamedTuple):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.extraction import Metadata
+from scrapy_dripper.data import Metadata
 from scrapy_dripper.metadata.facts import Fact
 from scrapy_dripper.page.errors import Over
 from scrapy_dripper.page.styles import Styles

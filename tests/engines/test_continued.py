@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
 from scrapy_dripper.engines.tagger.continued import with_continued
-from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import read
 
 SENTENCE = "The ferry leaves the northern pier at nine in the morning."

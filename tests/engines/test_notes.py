@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
 from scrapy_dripper.engines.tagger.notes import with_notes
-from scrapy_dripper.extraction import Document
 from scrapy_dripper.output import write
 from scrapy_dripper.output.footnotes import FootnoteMarks
 from scrapy_dripper.page import Page, read

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
 from scrapy_dripper.engines.tagger.one_article import BODY, OUTSIDE, with_one_article
-from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import read
 
 SENTENCE = "The harbour was closed for the third day in a row because of the storm from the north. "

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
 from scrapy_dripper.engines.tagger.panels import with_parts, with_titles
-from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import read
 
 TEXT = "A long answer about the ferry, the pier and the morning."

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
 from scrapy_dripper.engines.tagger.twins import without_twins
-from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import Page, read
 
 LINE = "The ferry leaves the northern pier at nine and comes back after dark."

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
 from scrapy_dripper.engines.tagger.notes import with_notes
 from scrapy_dripper.engines.tagger.whole import with_alike, with_headings, with_whole
-from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.callouts import _FAMILIES as _CALLOUTS
 from scrapy_dripper.output.callouts import ALERTS, callout_names, has_callout_class

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.fallback import fall_back
 from tests.html_strategies import documents
 

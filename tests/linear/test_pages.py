@@ -16,10 +16,10 @@ from lxml import etree
 
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.engines import headline
 from scrapy_dripper.engines.tagger import twins
 from scrapy_dripper.engines.tagger.class_names import Names
-from scrapy_dripper.extraction import Extraction, FallbackReason
 from scrapy_dripper.fallback import shell, trafilatura_output
 from scrapy_dripper.fallback.budget import Budget
 from scrapy_dripper.fallback.trafilatura_output import MAX_PARAGRAPHS

@@ -11,7 +11,7 @@ from typing import Any
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.batcher import Batcher
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from tests.load.observer import Observer
 
 

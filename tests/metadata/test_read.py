@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Breadcrumb, Document, Metadata
+from scrapy_dripper.data import Breadcrumb, Document, Metadata
 from scrapy_dripper.page import metadata_of, read
 from scrapy_dripper.page.parse import parse
 

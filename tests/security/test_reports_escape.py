@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.page import read
 from scrapy_dripper.workshop.annotation.listing import listing
 from scrapy_dripper.workshop.annotation.web_task import web_task

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.workers import StartError, WorkerError
 from scrapy_dripper.workers import shared as model
 from scrapy_dripper.workers.shared import Model

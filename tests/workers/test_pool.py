@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.config import Config, ConfigError, ModelError
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.workers import Pool, StartError, Task, WorkerError, process, processes, shared, shared_pool
 from scrapy_dripper.workers import pool as module
 from scrapy_dripper.workers.clock import StepClock

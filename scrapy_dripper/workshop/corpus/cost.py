@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.data import Extraction
 from scrapy_dripper.page import Page
 from scrapy_dripper.page.simplify import FOOT, HEAD, simplify
 from scrapy_dripper.workshop.dataset.text_table import aligned

@@ -35,7 +35,7 @@ _SCORING = (
     "workshop/dataset/alignment.py",
 )
 _PEERS = ("workshop/evaluation/peers.py", "fallback")
-_PAGES = ("page", "extraction.py")
+_PAGES = ("page", "data.py")
 _OURS = ("engines", "extractor.py", "fallback", "output")
 
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
 from scrapy_dripper.engines.tagger.features import Features, features
-from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.workshop.dataset.alignment import align, tokens
 from scrapy_dripper.workshop.dataset.headlines import headlines

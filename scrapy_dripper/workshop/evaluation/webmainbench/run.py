@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.workshop.dataset.pages import DataError
 from scrapy_dripper.workshop.dataset.text_table import aligned
 from scrapy_dripper.workshop.evaluation.measure import OURS, Stored
