@@ -44,7 +44,7 @@ def test_plain_values_and_back() -> None:
 
 
 def test_no_control_characters() -> None:
-    found = Metadata("a\x1bb", ("c\x1bd",), breadcrumbs=(Breadcrumb("e\x1bf"),))
+    found = Metadata("a\x1bb", ("c\x1bd",), breadcrumbs=(Breadcrumb("e\x1bf"),)).without_controls()
     assert "\x1b" not in json.dumps(found.as_dict(), ensure_ascii=False).replace("\\u001b", "\x1b")
 
 

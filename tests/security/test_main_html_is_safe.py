@@ -18,6 +18,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction, Metadata
 from scrapy_dripper.engines.base import Engine
 from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.output.content_json import to_json
 from scrapy_dripper.output.items import Link, Paragraph, Text
 from scrapy_dripper.testing import FakeEngine
 from tests.security.checks import Silent, dangers, elements
@@ -231,7 +232,7 @@ def hostile_callable(html: str, url: str) -> str:
 
 def hostile_extraction(html: str, url: str) -> Extraction:
     title, text, url = (f"{name}{CONTROLS}" for name in ("title", "text", "/url"))
-    content = (Paragraph((Link(url, (Text(text),)),)),)
+    content = to_json((Paragraph((Link(url, (Text(text),)),)),))
     return Extraction("", title, html, text, text, "mine", error=text, content=content, metadata=Metadata(title))
 
 
