@@ -104,9 +104,9 @@ def test_the_downloader_middleware_and_callbacks(crawl: Crawls, site: Site) -> N
         main = await Dripper.from_crawler(self.crawler).extract(response)
         again = await Dripper.from_crawler(self.crawler).extract(response)
         assert main is again
-        yield {"url": response.url, "text": main.text, "content": main.content[0].runs[0].text}
+        yield {"url": response.url, "text": main.text, "content": main.content[0]["runs"][0]["text"]}
 
-    result = crawl(spider(site.pages(12), parse), {**workers(2), **EARLY})
+    result = crawl(spider(site.pages(12), parse), {**workers(2), **EARLY, "DRIPPER_CONTENT_FIELD": "list"})
     assert len(result.items) == 12
     for item in result.items:
         expected = f"MAIN text of page {item['url'].rpartition('/')[2]}, which is about nothing in particular."
