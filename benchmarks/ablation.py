@@ -29,9 +29,9 @@ from tqdm import tqdm
 
 from scrapy_dripper.choose import steps
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
 from scrapy_dripper.engines.tagger import engine
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
-from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.workshop.dataset.bootstrap import paired_interval
 from scrapy_dripper.workshop.dataset.metrics import neutral_prf

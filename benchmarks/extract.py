@@ -23,10 +23,10 @@ from tqdm import tqdm
 
 from scrapy_dripper.choose import Given, choose
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.engines.tagger.engine import chosen
 from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.engines.tagger.model import Model, bundled
-from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.main_html import main_tree, to_html

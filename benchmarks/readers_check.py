@@ -42,7 +42,7 @@ _EXTRACT = """
 import json, sys
 from pathlib import Path
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.extractor import Extractor
 extractor = Extractor(Config(model=sys.argv[1]))
 pages = json.load(sys.stdin)

@@ -24,9 +24,9 @@ from writers import PEERS, main_content, writers
 
 from scrapy_dripper.choose import Given, choose
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import Labels
-from scrapy_dripper.extraction import Document
 from scrapy_dripper.output import write
 from scrapy_dripper.output.code.language import normalised
 from scrapy_dripper.page import Page, read

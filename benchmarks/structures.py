@@ -18,7 +18,7 @@ from tqdm import tqdm
 from writers import PEERS, writers
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output import write
 from scrapy_dripper.page.blocks import cut

@@ -21,10 +21,10 @@ from common import heading, publish, table
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
 from scrapy_dripper.engines.base import EngineError, Labels, Limits
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.model import bundled
-from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import Page
 from scrapy_dripper.sites import Hosts, Outcome, Templates
@@ -100,9 +100,9 @@ class Crawl:
                 before = self._score(sample, html, self._alone)
                 self._known[sample.id] = self._engine.answer, before
             (found,) = both.extract([document])
-            if sample.measure and found.template is not None:
+            if sample.measure and found.details.get("template") is not None:
                 after = scored(sample, found.text or "", html).word.f1
-                yield Row(sample.part, sample.host, number, found.template, before, after)
+                yield Row(sample.part, sample.host, number, found.details["template"], before, after)
 
     def _score(self, sample: Sample, html: bytes, extractor: Extractor) -> float:
         (found,) = extractor.extract([Document(html, sample.url)])

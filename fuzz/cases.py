@@ -32,7 +32,7 @@ _LIMITS: tuple[dict[str, Any], ...] = (
 _TYPES = (*(None,) * 10, ("paragraph",), ("title", "list", "quote"), ("table", "code"), CONTENT_TYPES[:6],
           CONTENT_TYPES[6:], CONTENT_TYPES)  # fmt: skip
 
-_plain = Config(fallback="html", processes=0)  # what is looked for would die elsewhere
+_plain = Config(fallback="html", content_field="content", processes=0)  # what is looked for would die elsewhere
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ import re
 import traceback
 from collections import Counter
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 from itertools import compress
 from pathlib import Path
@@ -20,10 +19,10 @@ from lxml import etree, html
 from fuzz.cases import Case
 from fuzz.engines import Drawn, Failing, Tagger
 from fuzz.safety import unsafe_html, unsafe_urls
+from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.engines.qwen3.draft import carry, native_copy
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.engines.qwen3.simplify import simplify
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.content_json import from_json, schema, to_json
 from scrapy_dripper.page import Page, PageError
@@ -146,15 +145,17 @@ def _shape(case: Case, found: Extraction, page: Page | None) -> None:
     decided = found.fallback_reason in (None, FallbackReason.NO_MAIN)
     if found.fallback_reason is FallbackReason.JS_SHELL:
         decided = not found.source.startswith("fallback:")
-    formulas = found.fallback_reason is None and not found.blocks and bool(found.markdown)
-    if decided != (len(found.labels) > 0 or formulas) or (decided and len(found.labels) != found.blocks):
+    blocks = found.details.get("blocks", 0)
+    formulas = found.fallback_reason is None and not blocks and bool(found.markdown)
+    if decided != (len(found.labels) > 0 or formulas) or (decided and len(found.labels) != blocks):
         raise BrokenError(
-            "labels", f"{len(found.labels)} labels of {found.blocks} blocks, reason {found.fallback_reason}"
+            "labels",
+            f"{len(found.labels)} labels of {blocks} blocks, reason {found.fallback_reason}",
         )
     if len(found.probabilities) != len(found.labels):
         raise BrokenError("labels", f"{len(found.probabilities)} probabilities of {len(found.labels)} labels")
-    if decided and not formulas and (page is None or len(page.blocks) != found.blocks):
-        raise BrokenError("labels", f"{found.blocks} blocks of a page with {page and len(page.blocks)}")
+    if decided and not formulas and (page is None or len(page.blocks) != blocks):
+        raise BrokenError("labels", f"{blocks} blocks of a page with {page and len(page.blocks)}")
     none = [value is None for value in (found.main_html, found.markdown, found.text)]
     if any(none) and not (all(none) and found.source == "fallback:none"):
         raise BrokenError("fields", f"{none} from {found.source}")
@@ -182,7 +183,7 @@ def _strings(found: Extraction) -> None:
 
 
 def _content(found: Extraction) -> None:
-    values = to_json(found.content or ())
+    values = found.content or []
     try:
         written = json.dumps(values, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError) as error:
@@ -192,7 +193,7 @@ def _content(found: Extraction) -> None:
     wrong = next(_schema().iter_errors(values), None) if len(written) <= SCHEMA_CHARS else None
     if wrong is not None:
         raise BrokenError("schema", wrong.message[:200])
-    if from_json(json.loads(written)) != (found.content or ()):
+    if to_json(from_json(json.loads(written))) != values:
         raise BrokenError("content", "is not the same after JSON")
     bad = next(iter(unsafe_urls(values)), None)
     if bad is not None:
@@ -313,8 +314,8 @@ def _difference(part: str, whole: str) -> str:
 
 # ------------------------------------------------------------------------------------------------------- thorough ones
 def _same(first: Extraction, second: Extraction) -> None:
-    if replace(first, milliseconds=0) != replace(second, milliseconds=0):
-        names = [name for name in first.__slots__ if name != "milliseconds"]
+    if first.with_details(milliseconds=0) != second.with_details(milliseconds=0):
+        names = [name for name in first.__slots__ if name != "details"]
         raise BrokenError("same twice", ", ".join(n for n in names if getattr(first, n) != getattr(second, n)))
 
 

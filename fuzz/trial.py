@@ -19,7 +19,6 @@ from fuzz import cases, checks
 from fuzz.checks import BrokenError
 from fuzz.mutate import tokens_of
 from scrapy_dripper.fallback import trafilatura_output  # noqa: F401 (takes long to import)
-from scrapy_dripper.output.content_json import to_json
 
 # All limits are proportional to the size of the document, and well above the cost of real pages.
 SECONDS, SECONDS_PER_MB = 0.3, 6.0
@@ -74,7 +73,7 @@ def attempt(case: cases.Case) -> Cost:
         raise BrokenError("memory", f"{grown / 1e6:.0f} MB for {size:,} characters")
     forms = {name: len(getattr(found, name) or "") for name in ("main_html", "markdown", "text")}
     checks.check(case, found)
-    forms["content"] = len(json.dumps(to_json(found.content or ()), ensure_ascii=False, separators=(",", ":")))
+    forms["content"] = len(json.dumps(found.content or [], ensure_ascii=False, separators=(",", ":")))
     form = max(forms, key=lambda name: forms[name])
     if forms[form] > OUTPUT * size:
         raise BrokenError("output", f"{forms[form]:,} characters of {form} for {size:,}")

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from scrapy_dripper.addon import Addon
     from scrapy_dripper.config import Config, ConfigError
     from scrapy_dripper.crawl.dripper import Dripper
+    from scrapy_dripper.data import Document, Extraction, FallbackReason
     from scrapy_dripper.engines.base import Engine, EngineError, Labels, Limits, ModelError
-    from scrapy_dripper.extraction import Document, Extraction, FallbackReason
     from scrapy_dripper.extractor import Extractor
     from scrapy_dripper.items import PageItem
     from scrapy_dripper.page.page import Page
@@ -42,7 +42,7 @@ _MODULES = {
     **dict.fromkeys(("Config", "ConfigError"), "config"),
     "Dripper": "crawl.dripper",
     **dict.fromkeys(("Engine", "EngineError", "Labels", "Limits", "ModelError"), "engines.base"),
-    **dict.fromkeys(("Document", "Extraction", "FallbackReason"), "extraction"),
+    **dict.fromkeys(("Document", "Extraction", "FallbackReason"), "data"),
     "Extractor": "extractor",
     "Page": "page.page",
     "PageItem": "items",

@@ -13,7 +13,7 @@ from scrapy.settings import BaseSettings
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.advice import JAVASCRIPT
 from scrapy_dripper.crawl.dripper import Dripper
-from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.data import FallbackReason
 
 BROWSER = "playwright"
 """The key of a request's meta with which scrapy-playwright downloads it in a browser."""

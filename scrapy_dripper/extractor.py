@@ -16,15 +16,16 @@ from scrapy_dripper.choose import Choice, Given, choose
 from scrapy_dripper.choose.steps import TEMPLATE, overruled, stages
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import FALLBACKS, Config
+from scrapy_dripper.data import Document, Extraction, FallbackReason, teaching
 from scrapy_dripper.engines import load_engine, profile_of
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason, revised
 from scrapy_dripper.fallback import NOT_A_PAGE, fall_back, fill_shell, metadata
 from scrapy_dripper.fallback_names import NOTHING_MEANT, check_fallback
 from scrapy_dripper.garbage import paused
 from scrapy_dripper.metadata import detected_language
 from scrapy_dripper.metadata.facts import missing
 from scrapy_dripper.output import NOTHING, write
+from scrapy_dripper.output.items import Items
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.page import Over, Wishes
 from scrapy_dripper.retrieval import measure, with_front_matter, with_retrieval
@@ -263,7 +264,7 @@ class Extractor:
         start = time.perf_counter()
         made = job.found if isinstance(job.found, Extraction) else self._described(job, self._extraction(job))
         self._hosts.learn(job.document, made)
-        return revised(made, milliseconds=1000 * (job.seconds + time.perf_counter() - start))
+        return made.with_details(milliseconds=1000 * (job.seconds + time.perf_counter() - start))
 
     def _extraction(self, job: _Job) -> Extraction:
         """Return the extraction of a document: from its labels, from its data, or from the fallback."""
@@ -274,7 +275,8 @@ class Extractor:
             made = self._filled(job, made)
         if isinstance(made, PageError):
             found = self._fall_back(job.document, job.config, made.reason, str(made))
-            found = revised(found, exceeded=made.limit)
+            if made.limit is not None:
+                found = found.with_details(limit=made.limit)
             nothing = found.is_empty and job.config.fallback not in NOTHING_MEANT
             if made.reason is FallbackReason.LOW_QUALITY and nothing:  # a poor text is better than none
                 return self._extraction(replace(job, config=replace(job.config, min_quality=None)))
@@ -282,7 +284,7 @@ class Extractor:
         if job.page is None:
             return made
         lost = () if made.text is None else missing(job.page.facts, job.page.blocks.text, made.text)
-        return revised(made, blocks=len(job.page.blocks), missing=lost)
+        return made.with_details(blocks=len(job.page.blocks), missing=list(lost))
 
     def _chosen(self, job: _Job, page: Page) -> Extraction | PageError:
         """Return the extraction of a page from its labels, or the reason why the fallback is to extract it."""
@@ -300,14 +302,13 @@ class Extractor:
             furniture, digest = known or (None, b"")
             given = Given.of(page, labels.probabilities, labels.page_type, config, ruled, furniture)
             choice = choose(given, labels.main)
-            extraction = revised(
-                self._composed(job, page, labels, choice),
+            extraction, items = self._composed(job, page, labels, choice)
+            extraction = extraction.with_details(
                 rules=ruled.blocks,
                 repeated=0 if furniture is None else int((furniture & ~choice.main).sum()),
-                digest=digest,
-                overruled=labels.overruled + choice.overruled,
+                overruled=list(labels.overruled + choice.overruled),
             )
-            return with_retrieval(extraction, document, config)
+            return teaching(with_retrieval(extraction, items, document, config), digest=digest)
         except PageError as error:
             return PageError(error.reason, str(error), error.limit)  # the caught one keeps the tree in memory
         except MemoryError:
@@ -316,8 +317,10 @@ class Extractor:
             logger.debug("cannot write %(url)s", {"url": document.url}, exc_info=True)
             return PageError(FallbackReason.OUTPUT_ERROR, f"{type(error).__name__}: {error}")
 
-    def _composed(self, job: _Job, page: Page, labels: Labels, choice: Choice) -> Extraction:
-        """Return the extraction of a page, given what is written of it. Errors of the writers propagate."""
+    def _composed(self, job: _Job, page: Page, labels: Labels, choice: Choice) -> tuple[Extraction, Items]:
+        """Return the extraction of a page, given what is written of it, and its content list. Errors of the writers
+        propagate.
+        """
         main = choice.main
         # "Nothing is main" is a valid answer, and a better one than a fallback's (docs/reference/fallback.md).
         nothing = not main.any() and len(page.blocks) > 0
@@ -325,26 +328,28 @@ class Extractor:
         if not len(page.blocks) and not (written.text or written.markdown):
             raise PageError(FallbackReason.NO_BLOCKS, "no visible text, and formulas that cannot be read")
         over = _exceeded(page, labels, written.truncated, job.config)
-        return Extraction(
+        extraction = Extraction(
             url=job.document.url,
             title=page.title,
             main_html=written.main_html,
             markdown=written.markdown,
             text=written.text,
-            content=written.content,
             source=labels.source or self.engine.name,
             fallback_reason=FallbackReason.NO_MAIN if nothing else None,
             error=over and over.problem,
-            exceeded=over and over.setting,
             labels=tuple(main.tolist()),
             probabilities=tuple(labels.probabilities.tolist()),
-            blocks=len(main),
             truncated=page.truncated or labels.truncated or written.truncated,
             page_type=labels.page_type,
-            page_type_probability=labels.page_type_probability,
             quality=labels.quality,
-            work=labels.work,
+            details={
+                "blocks": len(main),
+                "page_type_probability": labels.page_type_probability,
+                "work": {str(name): int(value) for name, value in labels.work.items()},
+                "limit": over and over.setting,
+            },
         )
+        return extraction, written.content
 
     def _filled(self, job: _Job, made: Extraction | PageError) -> Extraction | PageError:
         """Return the article in the data of a page that a script would fill. Return other pages as they are.
@@ -354,7 +359,7 @@ class Extractor:
         self._begin(job.document)
         try:
             shell = fill_shell(job.document, job.config)
-            shell = shell and with_retrieval(shell, job.document, job.config)
+            shell = shell and with_retrieval(shell, None, job.document, job.config)
         except Exception:  # the page is then treated as if it had no data
             logger.debug("cannot read the data of %(url)s", {"url": job.document.url}, exc_info=True)
             return made
@@ -364,7 +369,7 @@ class Extractor:
             return PageError(FallbackReason.JS_SHELL, shell.error or "") if shell.is_empty else shell
         if shell.is_empty:
             return replace(made, fallback_reason=shell.fallback_reason, error=shell.error)
-        return replace(shell, rules=made.rules)
+        return shell.with_details(rules=made.details.get("rules"))
 
     def _fall_back(self, document: Document, config: Config, reason: FallbackReason, error: str | None) -> Extraction:
         self._begin(document)
@@ -374,7 +379,8 @@ class Extractor:
     def _described(self, job: _Job, made: Extraction) -> Extraction:
         """Add to an extraction the page's metadata and front matter, as configured, and what templates learn."""
         if job.said is not None and isinstance(job.labels, Labels) and not job.labels.truncated:
-            made = revised(made, template=job.said.outcome.value, lesson=job.said.lesson(job.labels.main))
+            made = made.with_details(template=job.said.outcome.value)
+            made = teaching(made, lesson=job.said.lesson(job.labels.main))
         if not job.config.reads_metadata or made.fallback_reason in NOT_A_PAGE:
             return made
         found = job.found.metadata if isinstance(job.found, Page) else None
@@ -383,7 +389,7 @@ class Extractor:
             found = metadata(job.document, job.config)
         if found.language is None:
             found = replace(found, language=detected_language(made.text or ""))
-        made = revised(made, metadata=found)
+        made = replace(made, metadata=found)
         return with_front_matter(made, found) if job.config.markdown.front_matter else made
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from scrapy_dripper.config import FALLBACKS, Config, ConfigError
 
 if TYPE_CHECKING:
-    from scrapy_dripper.extraction import Extraction
+    from scrapy_dripper.data import Extraction
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.crawl.feeds import warn_of_feeds
 from scrapy_dripper.crawl.fields import Fields
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 
 
 class DripperPipeline:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import fields
 from typing import Any
 
 from scrapy import Request
@@ -12,8 +12,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_dripper.crawl.dripper import Dripper
-from scrapy_dripper.extraction import Extraction, FallbackReason, Metadata, nothing
-from scrapy_dripper.output.content_json import from_json, to_json
+from scrapy_dripper.data import Extraction, FallbackReason, Metadata, nothing
 
 try:
     from scrapy_poet.page_input_providers import PageObjectInputProvider
@@ -59,19 +58,18 @@ class DripperProvider(PageObjectInputProvider):
 
 
 def _serialize(main: Extraction) -> SerializedLeafData:
-    content = None if main.content is None else to_json(main.content)
-    values = {**asdict(replace(main, content=None)), "content": content}
-    del values["digest"], values["lesson"]  # bytes for the crawl, which has learnt from them already
+    # Without what the crawl has learnt from the page.
+    values = {option.name: getattr(main, option.name) for option in fields(Extraction)}
+    values["metadata"] = None if main.metadata is None else main.metadata.as_dict()
     return {"json": json.dumps(values, ensure_ascii=False).encode()}
 
 
 def _deserialize(cls: type[Extraction], data: SerializedLeafData) -> Extraction:
     values = json.loads(data["json"])
-    reason, content, about = (values[name] for name in ("fallback_reason", "content", "metadata"))
+    reason, about = values["fallback_reason"], values["metadata"]
     values["fallback_reason"] = None if reason is None else FallbackReason(reason)
-    values["content"] = None if content is None else from_json(content)
     values["metadata"] = None if about is None else Metadata.from_dict(about)
-    for name in ("labels", "probabilities", "overruled", "missing"):
+    for name in ("labels", "probabilities"):
         values[name] = tuple(values[name])
     return cls(**values)
 

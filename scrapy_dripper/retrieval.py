@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any, cast
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, Extraction, Metadata, revised
+from scrapy_dripper.data import Document, Extraction, Metadata, fingerprints
 from scrapy_dripper.output.bounds import most_chars
 from scrapy_dripper.output.chunks import Chunk, chunks
-from scrapy_dripper.output.content_json import from_json
+from scrapy_dripper.output.content_json import from_json, to_json
 from scrapy_dripper.output.front_matter import front_matter as yaml
 from scrapy_dripper.output.items import Items
 from scrapy_dripper.output.markdown import Callouts, Tables
@@ -36,7 +36,9 @@ def markdown(
     is from the page's metadata, if that was read. Raise ValueError if it is asked for without an extraction.
     """
     extraction = content if isinstance(content, Extraction) else None
-    found = content if extraction is None else extraction.content or ()
+    found = content if extraction is None else extraction.content
+    if found is None:
+        raise ValueError("the extraction has no content list: set DRIPPER_CONTENT_FIELD, or Config(content_field=...)")
     items = from_json(found) if isinstance(found, list) else cast("Items", found)
     written = of_items(items, links=links, tables=tables, callouts=callouts, types=types)
     if not front_matter:
@@ -52,21 +54,29 @@ def wants_content(config: Config) -> bool:
     return not (config.content_field is config.chunks_field is config.links_field is None)
 
 
-def with_retrieval(extraction: Extraction, document: Document, config: Config) -> Extraction:
-    """Return an extraction with chunks, links and fingerprints added, as far as fields are configured for them."""
-    if extraction.text is not None and config.meta_field is not None:
-        from scrapy_dripper.fingerprint import content_hash, simhash  # loads OpenSSL, which most crawls do not need
+def plain_content(items: Items, config: Config) -> list[dict[str, Any]] | None:
+    """Return a content list as plain JSON values, if an item field needs it."""
+    return to_json(items) if wants_content(config) else None
 
-        extraction = revised(extraction, fingerprints=(content_hash(extraction.text), simhash(extraction.text)))
-    content = extraction.content
-    if content is None:
-        return extraction
-    if config.links_field is not None:
-        extraction = revised(extraction, links=outlinks(content))
-    if config.chunks_field is not None:
+
+def with_retrieval(extraction: Extraction, items: Items | None, document: Document, config: Config) -> Extraction:
+    """Return an extraction with content list, chunks, links and fingerprints, as far as fields are configured for them.
+
+    ``items`` is the content list; by default that of the extraction, as it comes from a fallback.
+    """
+    if config.meta_field is not None:
+        extraction = extraction.with_details(**fingerprints(extraction.text))
+    if items is None and extraction.content is not None and wants_content(config):
+        items = from_json(extraction.content)
+    content = links = chunks = None
+    if items is not None and config.content_field is not None:
+        content = to_json(items)
+    if items is not None and config.links_field is not None:
+        links = [asdict(link) for link in outlinks(items)]
+    if items is not None and config.chunks_field is not None:
         most = most_chars(len(document.html), config.limits.output)
-        extraction = revised(extraction, chunks=_chunks(content, document.url, config, most))
-    return extraction
+        chunks = plain_chunks(_chunks(items, document.url, config, most))
+    return replace(extraction, content=content, links=links, chunks=chunks)
 
 
 def measure(config: Config) -> Callable[[str], int]:

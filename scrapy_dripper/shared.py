@@ -6,7 +6,7 @@ import os
 import threading
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, Extraction
+from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 
 _lock = threading.RLock()
@@ -14,7 +14,8 @@ _extractor: Extractor | None = None
 
 
 def extract(html: str | bytes, url: str = "") -> Extraction:
-    """Return the main content of one page, with its metadata. The URL makes links absolute, and helps with the rest.
+    """Return the main content of one page, with its metadata and its content list. The URL makes links absolute, and
+    helps with the rest.
 
     The first call loads the model. All threads share it, and take turns. A forked process loads its own at its first
     call. No page makes this function raise; anything but text or bytes is a TypeError. For other options, or for many
@@ -25,7 +26,7 @@ def extract(html: str | bytes, url: str = "") -> Extraction:
         raise TypeError(f"extract takes the HTML of one page, as text or bytes (got {type(html).__name__})")
     with _lock:
         if _extractor is None:
-            _extractor = Extractor(Config(metadata_field="metadata"))
+            _extractor = Extractor(Config(metadata_field="metadata", content_field="content"))
         return _extractor.extract([Document(html, url)])[0]
 
 

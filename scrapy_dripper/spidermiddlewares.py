@@ -15,7 +15,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.crawl.feeds import warn_of_feeds
 from scrapy_dripper.crawl.fields import Fields
-from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.data import Extraction
 
 
 class DripperSpiderMiddleware:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
 from scrapy_dripper.engines.base import EngineError, Labels, Limits
-from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import read
 from scrapy_dripper.page.page import Page
 

@@ -17,7 +17,7 @@ from multiprocessing import get_context
 import pytest
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.testing import FakeEngine
 
@@ -150,7 +150,7 @@ def test_control_characters_and_surrogates() -> None:
     """Characters that XML forbids do not cost the page."""
     result = extract("<p title='\x08'>a\x01b\x0b</p><p>c\ud800d</p><p>e&#1;&#x110000;f\ufffe</p>")
     assert result.fallback_reason is None
-    assert result.blocks == 3
+    assert result.details["blocks"] == 3
     assert result.main_html is not None
     result.main_html.encode()
 
@@ -207,7 +207,7 @@ def many_blocks() -> str:
 def test_many_blocks() -> None:
     """A page of 20,000 blocks is labelled if the settings allow it."""
     result = extract_or_kill(many_blocks, limits={"blocks": 20_000})
-    assert (result.fallback_reason, result.blocks, result.truncated) == (None, 20_000, False)
+    assert (result.fallback_reason, result.details["blocks"], result.truncated) == (None, 20_000, False)
     assert result.text is not None
     assert result.text.endswith("Paragraph number 19999 of the page.")
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.engines.base import EngineError, Labels, Limits
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason, revised
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fingerprint import content_hash, simhash
 from scrapy_dripper.page import Page
@@ -79,7 +79,7 @@ def test_one_bad_page_falls_back_alone(bad: Callable[[int], Any], place: int) ->
     assert found[place].fallback_reason is FallbackReason.ENGINE_ERROR
     assert found[place].error
     assert "bad page" in (found[place].text or "")
-    assert found[place].blocks == 2
+    assert found[place].details["blocks"] == 2
 
 
 def test_an_engine_that_loses_a_page() -> None:
@@ -126,7 +126,7 @@ def test_a_page_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert found.fallback_reason is FallbackReason.OUTPUT_ERROR
     assert "cannot write" in (found.error or "")
-    assert found.blocks == 2
+    assert found.details["blocks"] == 2
 
 
 @pytest.mark.parametrize("url", ["http://[", "not a url", "", "javascript:x", "http://a/%zz"])
@@ -158,7 +158,7 @@ def test_oversize_truncated() -> None:
     config = Config(limits={"blocks": 3}, oversize="truncate")
     found = Extractor(config, Engine()).extract(["".join(f"<p>word {i}</p>" for i in range(5))])[0]
 
-    assert (found.source, found.truncated, found.blocks) == ("fake", True, 3)
+    assert (found.source, found.truncated, found.details["blocks"]) == ("fake", True, 3)
     assert found.text == "word 0\nword 1\nword 2"
     assert "word 3" not in (found.main_html or "")
 
@@ -179,7 +179,7 @@ def test_the_lower_limit_counts_and_is_named() -> None:
     )
 
     assert (found.error, found.limit) == ('5 blocks, over DRIPPER_LIMITS["blocks"] = 3', 'DRIPPER_LIMITS["blocks"]')
-    assert (kept.blocks, kept.truncated) == (2, True)
+    assert (kept.details["blocks"], kept.truncated) == (2, True)
 
 
 def test_too_many_bytes() -> None:
@@ -207,14 +207,6 @@ def test_too_many_elements() -> None:
     assert (kept.text, kept.truncated) == ("first words", True)
 
 
-def test_a_revised_extraction_is_one_that_was_replaced() -> None:
-    extraction = Extractor().extract([Document("<h1>Tea</h1><p>" + "Pour water over the leaves. " * 9)])[0]
-    changes: dict[str, Any] = {"milliseconds": 1.5, "error": "\x1b[31mred", "text": "a\x00b", "rules": {"x.org": 2}}
-    assert revised(extraction, **changes) == replace(extraction, **changes)
-    assert revised(extraction, text="a\x00b").text == "ab"
-    assert revised(extraction).content == extraction.content
-
-
 def test_options_of_one_document() -> None:
     """A document can bring its own options; the others keep the extractor's."""
     own = Config(limits={"blocks": 1}, fallback="empty")
@@ -230,7 +222,7 @@ def test_nothing_main_is_an_answer() -> None:
 
     assert (found.main_html, found.markdown, found.text) == ("", "", "")
     assert (found.source, found.fallback_reason) == ("fake", FallbackReason.NO_MAIN)
-    assert (found.blocks, found.main_blocks) == (2, 0)
+    assert (found.details["blocks"], found.main_blocks) == (2, 0)
 
 
 def test_extractions_are_plain_data() -> None:
@@ -256,7 +248,7 @@ def test_extractions_are_plain_data() -> None:
         "truncated": False,
         "content_hash": content_hash(found.text or ""),
         "simhash": simhash(found.text or ""),
-        "milliseconds": round(found.milliseconds, 2),
+        "milliseconds": round(found.details["milliseconds"], 2),
     }
 
 
@@ -267,12 +259,12 @@ def test_what_the_engine_says_of_the_page_comes_out() -> None:
     )
     good, bad = Extractor(Config(), engine).extract([GOOD[0], BAD])
 
-    assert (good.page_type, good.page_type_probability, good.quality) == (None, None, None)
-    assert (bad.page_type, bad.page_type_probability, bad.quality) == ("forum", 0.75, 0.5)
-    assert type(bad.quality) is type(bad.page_type_probability) is float
+    assert (good.page_type, good.details["page_type_probability"], good.quality) == (None, None, None)
+    assert (bad.page_type, bad.details["page_type_probability"], bad.quality) == ("forum", 0.75, 0.5)
+    assert type(bad.quality) is type(bad.details["page_type_probability"]) is float
     assert {"page_type": "forum", "page_type_probability": 0.75, "quality": 0.5}.items() <= bad.meta().items()
     fallen = Extractor(Config(fallback="html", limits={"blocks": 1}), engine).extract([BAD])[0]
-    assert (fallen.page_type, fallen.page_type_probability, fallen.quality) == (None, None, None)
+    assert (fallen.page_type, fallen.meta()["page_type_probability"], fallen.quality) == (None, None, None)
 
 
 def doubtful(quality: float = 0.4, main: bool = True) -> Engine:
@@ -319,7 +311,7 @@ def test_a_page_of_low_quality_falls_back(fallback: Any, quality: float, source:
     else:
         assert (found.fallback_reason, found.quality) == (FallbackReason.LOW_QUALITY, None)
         assert found.error == "expected word F1 of 0.400, under DRIPPER_MIN_QUALITY = 0.5"
-        assert found.blocks == 10
+        assert found.details["blocks"] == 10
 
 
 def test_doubt_that_nothing_is_main() -> None:
@@ -360,7 +352,7 @@ def test_formulas_without_text_are_a_page(body: str, markdown: str) -> None:
     pages = Extractor(Config(fallback="none")).extract([f"<body>{body}", other, "<script>let x = 1;</script>"])
     assert [page.markdown for page in pages][::2] == [markdown, None]
     assert (pages[0].source, pages[0].fallback_reason, pages[0].confidence) == ("tagger", None, None)
-    assert len(pages[1].labels) == pages[1].blocks == 3
+    assert len(pages[1].labels) == pages[1].details["blocks"] == 3
     assert pages[2].fallback_reason is FallbackReason.NO_BLOCKS
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.data import Extraction
 from scrapy_dripper.fingerprint import content_hash, distance, simhash
 
 ENGLISH = "the tide comes in and the boats go out before anybody in the harbour has had breakfast or read".split()
@@ -106,6 +106,6 @@ def test_a_long_text_in_parts() -> None:
 def test_of_an_extraction() -> None:
     """They are those of its text; an extraction that is empty on purpose has none."""
     one = Extraction("u", None, "", "", "Some text.", "all")
-    assert (one.content_hash, one.simhash) == (content_hash("Some text."), simhash("Some text."))
+    assert (one.meta()["content_hash"], one.meta()["simhash"]) == (content_hash("Some text."), simhash("Some text."))
     nothing = Extraction("u", None, None, None, None, "fallback:none")
-    assert (nothing.content_hash, nothing.simhash) == (None, None)
+    assert (nothing.meta()["content_hash"], nothing.meta()["simhash"]) == (None, None)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.garbage import paused
 from scrapy_dripper.testing import FakeEngine

@@ -29,7 +29,7 @@ from scrapy_dripper.fallback import fill_shell
 from scrapy_dripper.metadata import read_metadata
 from scrapy_dripper.output import write
 from scrapy_dripper.output.chunks import chunks
-from scrapy_dripper.output.content_json import clean, from_json, to_json
+from scrapy_dripper.output.content_json import clean, to_json
 from scrapy_dripper.output.outlinks import outlinks
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
@@ -215,7 +215,7 @@ def run(html: str) -> tuple[dict[str, int], int]:
         written = write(page, np.ones(len(page.blocks), dtype=np.bool_), config)
         for tables in ("html", "linear"):
             write(page, np.ones(len(page.blocks), dtype=np.bool_), Config(markdown={"tables": tables}))
-        clean(from_json(to_json(written.content)))
+        clean(to_json(written.content))
         outlinks(written.content)
         chunks(written.content, size=2_000)
     return calls.of_readers(), len(page.tree.nodes)

@@ -15,8 +15,8 @@ from types import ModuleType
 from typing import Any, BinaryIO, Protocol
 
 from scrapy_dripper.config import OUT_OF_PROCESS, Config, ConfigError
+from scrapy_dripper.data import SUSPECT, Document, Extraction, FallbackReason, nothing
 from scrapy_dripper.engines.base import Engine, ModelError
-from scrapy_dripper.extraction import SUSPECT, Document, Extraction, FallbackReason, nothing
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fallback import fall_back, first_part
 from scrapy_dripper.fallback_names import PARSING

@@ -41,7 +41,7 @@ ASKED = math.inf
 MODEL = ""
 """The reason of labels that follow from the probabilities of a model."""
 HIDDEN = "hidden"
-"""The name of the removal of hidden text in :attr:`Extraction.overruled`."""
+"""The name of the removal of hidden text in ``Extraction.details["overruled"]``."""
 TAGGER, TEMPLATE = "tagger", "template"
 """Which labels a step is for, if it is not for all: those of the tagger, and those of a site's template."""
 
@@ -51,7 +51,7 @@ class Step:
     """A step after the engine. ``change`` returns the labels of a page, given those before."""
 
     name: str
-    """The name in :attr:`Extraction.overruled <scrapy_dripper.extraction.Extraction.overruled>` and in the stats."""
+    """The name in ``Extraction.details["overruled"]`` and in the stats."""
     reason: str
     """Why a label was changed. An option's step says so itself if it has no reason, or if the option is ``drop``."""
     change: Callable[[Given, Bools], Bools]

@@ -225,7 +225,7 @@ def _spiders(report: _Report, settings: BaseSettings) -> None:
 
 
 def _engine(report: _Report, config: Config) -> None:
-    from scrapy_dripper.extraction import Document
+    from scrapy_dripper.data import Document
     from scrapy_dripper.extractor import Extractor
 
     report.part("engine")
@@ -248,7 +248,7 @@ def _engine(report: _Report, config: Config) -> None:
             f"a sample page was not extracted: {page.fallback_reason or page.source}, {page.error or 'empty'}"
         )
     else:
-        report.say(f"a sample page was extracted in {page.milliseconds:.0f} ms, by {page.source}", "ok")
+        report.say(f"a sample page was extracted in {page.details['milliseconds']:.0f} ms, by {page.source}", "ok")
     _workers(report, config, document)
 
 

@@ -25,13 +25,13 @@ from scrapy_dripper.cli.fetch import SECONDS
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, file_name, find_sources, is_url, read_source
 from scrapy_dripper.cli.options import add_options, configured, count, seconds
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, Extraction
+from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.replace import replace_file
 
 EXTENSIONS = {"markdown": ".md", "html": ".html", "text": ".txt", "json": ".json", "jsonl": ".jsonl"}
-RECORD = (
-    *("url", "title", "text", "markdown", "main_html", "source", "fallback_reason", "error", "limit"),
-    *("confidence", "blocks", "main_blocks", "strip", "truncated"),
+TEXTS = ("url", "title", "text", "markdown", "main_html")
+META = (
+    *("source", "fallback_reason", "error", "limit", "confidence", "blocks", "main_blocks", "strip", "truncated"),
     *("page_type", "page_type_probability", "quality", "content_hash", "simhash"),
 )
 MORE = {"content": "content", "metadata": "metadata", "chunks": "chunks", "links": "link_list"}
@@ -106,7 +106,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _record(source: Source, extraction: Extraction, more: Sequence[str]) -> dict[str, Any]:
-    record = {"id": source.id} | {name: getattr(extraction, name) for name in RECORD}
+    meta = extraction.meta()
+    record = {"id": source.id} | {name: getattr(extraction, name) for name in TEXTS} | {key: meta[key] for key in META}
     if more:
         from scrapy_dripper.crawl.fields import VALUES  # Slow to import, and not needed for --help.
 

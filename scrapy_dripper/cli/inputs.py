@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.fetch import PIECE, SECONDS, fetch
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 
 PAGE_EXTENSIONS = (".html", ".htm", ".xhtml", ".mhtml", ".mht")
 WARC = (".warc", ".warc.gz", ".warc.zst", ".warc.lz4")

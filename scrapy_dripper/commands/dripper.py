@@ -9,7 +9,6 @@ import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import AsyncIterator
-from dataclasses import asdict
 from pathlib import Path
 from textwrap import indent
 from typing import Any, ClassVar
@@ -31,7 +30,7 @@ from scrapy_dripper.cli.console import drop_output, to_json, why
 from scrapy_dripper.cli.options import count
 from scrapy_dripper.commands.site import FolderError, SiteFolder, SiteSpider
 from scrapy_dripper.crawl.dripper import Dripper
-from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.data import Extraction
 from scrapy_dripper.pipelines import DripperPipeline
 
 FORMATS = ("markdown", "html", "text", "json")
@@ -269,10 +268,10 @@ class Command(ScrapyCommand):
             self.complain(response.url, "not an HTML page, or extraction is switched off")
             return
         if form == "json":
-            names = ("main_blocks", "confidence", "limit", "content_hash", "simhash")
-            values = asdict(extraction) | {name: getattr(extraction, name) for name in names}
-            del values["digest"], values["lesson"]  # bytes, for what is known of the site
-            text = to_json(values)
+            names = ("url", "title", "main_html", "markdown", "text", "content", "chunks", "links", "labels")
+            values = {name: getattr(extraction, name) for name in (*names, "probabilities")}
+            values["metadata"] = None if extraction.metadata is None else extraction.metadata.as_dict()
+            text = to_json(values | extraction.meta())
         else:
             texts = {"markdown": extraction.markdown, "html": extraction.main_html, "text": extraction.text}
             text = texts[form] or ""

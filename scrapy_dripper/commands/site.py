@@ -26,7 +26,7 @@ from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.console import why
 from scrapy_dripper.cli.inputs import file_name, page_id, unique
 from scrapy_dripper.crawl.dripper import Dripper
-from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.data import Extraction
 from scrapy_dripper.replace import replace_file
 
 INDEX = "index.jsonl"

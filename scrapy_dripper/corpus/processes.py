@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, Extraction
+from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workers import Pool, Task, WorkerError, Workers
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 
 from datatrove.data import Document as Row
@@ -12,7 +13,7 @@ from datatrove.pipeline.base import PipelineStep
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.corpus.processes import extracting
-from scrapy_dripper.extraction import Document, Extraction
+from scrapy_dripper.data import Document, Extraction
 
 OUTPUTS = ("markdown", "text", "main_html")
 """Forms of the main content for the text of a document."""
@@ -57,7 +58,7 @@ class DripperExtractor(PipelineStep):  # type: ignore[misc]
             raise ConfigError(f"on_error must be one of {', '.join(map(repr, ON_ERROR))} (got {on_error!r})")
         if isinstance(processes, bool) or not isinstance(processes, int) or processes < 0:
             raise ConfigError(f"processes must be a whole number of at least 0 (got {processes!r})")
-        self.config = config or Config()
+        self.config = replace(config or Config(), content_field="content" if content else None)
         self.output, self.content, self.on_error, self.processes = output, content, on_error, processes
 
     def run(self, data: Iterable[Row], rank: int = 0, world_size: int = 1) -> Iterator[Row]:  # noqa: ARG002
@@ -97,15 +98,9 @@ class DripperExtractor(PipelineStep):  # type: ignore[misc]
             "error": extraction.error,
         }
         if self.content:
-            row.metadata["content"] = None if extraction.content is None else _json(extraction)
+            content = extraction.content
+            row.metadata["content"] = None if content is None else json.dumps(content, ensure_ascii=False)
         if extraction.metadata is not None:
             row.metadata["page"] = json.dumps(extraction.metadata.as_dict(), ensure_ascii=False)
         self.update_doc_stats(row)
         return bool(text) or self.on_error == "keep"
-
-
-def _json(extraction: Extraction) -> str:
-    from scrapy_dripper.output.content_json import to_json
-
-    assert extraction.content is not None
-    return json.dumps(to_json(extraction.content), ensure_ascii=False)

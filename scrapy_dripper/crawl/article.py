@@ -7,8 +7,7 @@ from typing import Any
 
 from zyte_common_items import Article, ArticleMetadata, Audio, Author, Breadcrumb, Image, Video
 
-from scrapy_dripper.crawl.fields import VALUES
-from scrapy_dripper.extraction import Extraction, Metadata
+from scrapy_dripper.data import Extraction, Metadata
 
 __all__ = ["Article", "to_article"]
 
@@ -20,7 +19,7 @@ def to_article(found: Extraction) -> Article:
     is also the date of publication, as zyte-common-items requires.
     """
     about = found.metadata or Metadata()
-    media = list(_media(VALUES["content_field"](found)))
+    media = list(_media(found.content))
     return Article(
         url=found.url,
         headline=about.title or found.title,
@@ -54,7 +53,7 @@ def _probability(found: Extraction) -> float:
     """
     if found.is_empty:
         return 0.0
-    likely = found.page_type_probability
+    likely: float | None = found.details.get("page_type_probability")
     if found.page_type is None or likely is None:
         return 1.0
     return likely if found.page_type == "article" else min(likely, 1 - likely)

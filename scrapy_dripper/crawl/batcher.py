@@ -15,7 +15,7 @@ from functools import partial
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.in_process import InProcess
 from scrapy_dripper.crawl.stats import CrawlStats
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason, nothing
+from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
 from scrapy_dripper.workers import StartError, Task, WorkerError, Workers, processes
 from scrapy_dripper.workers.errors import ClosedError
 from scrapy_dripper.workers.pool import RESTART_SECONDS, RESTARTS

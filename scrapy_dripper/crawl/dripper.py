@@ -20,7 +20,7 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.batcher import Batcher
 from scrapy_dripper.crawl.report import Report
 from scrapy_dripper.crawl.stats import CrawlStats
-from scrapy_dripper.extraction import Document, Extraction
+from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.fallback_names import check_fallback
 
 if TYPE_CHECKING:
@@ -86,7 +86,8 @@ class Dripper:
         """Return the main content of a response, or None if it is not HTML or extraction is off.
 
         No page makes this method raise. ``request`` is only needed in downloader middlewares, where Scrapy has not set
-        ``response.request`` yet. With ``metadata``, the extraction has the page's metadata, whatever the options say.
+        ``response.request`` yet. With ``metadata``, the extraction has the page's metadata and
+        its content list, whatever the options say.
         """
         return await _result(self.start(response, request, metadata=metadata))
 
@@ -99,7 +100,8 @@ class Dripper:
         """
         config = self.config_for(response, request)
         if metadata and not config.reads_metadata:
-            config = replace(config, metadata_field="metadata")  # only here: items do not get such a field
+            # Only here: items do not get such fields.
+            config = replace(config, metadata_field="metadata", content_field=config.content_field or "content")
             if response not in self._described:
                 self._described.add(response)
                 self._futures.pop(response, None)

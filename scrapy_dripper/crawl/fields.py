@@ -3,44 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 from itemadapter import ItemAdapter
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.stats import CrawlStats
-from scrapy_dripper.extraction import Extraction, packed_values
+from scrapy_dripper.data import Extraction
 from scrapy_dripper.items import PageItem
-
-
-def _content(extraction: Extraction) -> list[dict[str, Any]] | None:
-    values = packed_values(extraction)  # converting them to items and back would block the event loop for seconds
-    if values is None and extraction.content is not None:
-        from scrapy_dripper.output.content_json import to_json  # not needed by other crawls
-
-        values = to_json(extraction.content)
-    return values
-
-
-def _chunks(extraction: Extraction) -> list[dict[str, Any]] | None:
-    if extraction.chunks is None:
-        return None
-    from scrapy_dripper.retrieval import plain_chunks  # as above
-
-    return plain_chunks(extraction.chunks)
-
 
 VALUES: dict[str, Callable[[Extraction], Any]] = {
     "html_field": lambda extraction: extraction.main_html,
     "markdown_field": lambda extraction: extraction.markdown,
     "text_field": lambda extraction: extraction.text,
     "title_field": lambda extraction: extraction.title,
-    "content_field": _content,
-    "chunks_field": _chunks,
-    "links_field": lambda extraction: None if extraction.links is None else [asdict(link) for link in extraction.links],
+    "content_field": lambda extraction: extraction.content,
+    "chunks_field": lambda extraction: extraction.chunks,
+    "links_field": lambda extraction: extraction.links,
     "metadata_field": lambda extraction: None if extraction.metadata is None else extraction.metadata.as_dict(),
-    "meta_field": lambda extraction: dict(extraction.meta()),
+    "meta_field": lambda extraction: extraction.meta(),
 }
 """The value of the field that each option names."""
 CONTENT = ("html_field", "markdown_field", "text_field", "content_field", "chunks_field", "links_field")

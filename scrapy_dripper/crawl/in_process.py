@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Extraction, FallbackReason
+from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.workers import Task
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.data import Extraction
 from scrapy_dripper.inspection.rows import Row, Sample
 from scrapy_dripper.inspection.summary import Summary
 from scrapy_dripper.replace import replace_file

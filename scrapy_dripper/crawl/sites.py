@@ -6,7 +6,6 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -15,7 +14,7 @@ from scrapy.utils.job import job_dir
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.stats import CrawlStats
-from scrapy_dripper.extraction import Document, Extraction
+from scrapy_dripper.data import Document, Extraction, TeachingExtraction, informed, known_of
 from scrapy_dripper.sites import MemoryFileError, SiteMemory, Templates, read, read_templates, write, write_templates
 
 logger = logging.getLogger(__name__)
@@ -90,13 +89,13 @@ class CrawlMemory(Knowledge[SiteMemory]):
 
     def informed(self, document: Document) -> Document:
         """Return a document with the hashes of the texts that its host repeats."""
-        return replace(document, known=self._known.known(document.url))
+        return informed(document, self._known.known(document.url), known_of(document)[1])
 
     def learn_from(self, extraction: Extraction) -> None:
         """Count the texts of a page."""
-        if extraction.digest:
+        if isinstance(extraction, TeachingExtraction) and extraction.digest:
             learnt = self._known.learn(extraction.url, extraction.digest)
-            self._stats.remembered(learnt=learnt, hosts=len(self._known), blocks=extraction.repeated)
+            self._stats.remembered(learnt=learnt, hosts=len(self._known), blocks=extraction.details["repeated"])
 
 
 class CrawlTemplates(Knowledge[Templates]):
@@ -109,11 +108,11 @@ class CrawlTemplates(Knowledge[Templates]):
 
     def informed(self, document: Document) -> Document:
         """Return a document with the templates of its host."""
-        return replace(document, templates=self._known.known(document.url))
+        return informed(document, known_of(document)[0], self._known.known(document.url))
 
     def learn_from(self, extraction: Extraction) -> None:
         """Learn from the labels of a page."""
-        if extraction.lesson:
+        if isinstance(extraction, TeachingExtraction) and extraction.lesson:
             dropped = self._known.learn(extraction.url, extraction.lesson)
             self._stats.taught(dropped=dropped, hosts=len(self._known))
 

@@ -11,7 +11,7 @@ from scrapy.crawler import Crawler
 from scrapy_dripper.checks import short
 from scrapy_dripper.crawl.advice import JAVASCRIPT, NoContent
 from scrapy_dripper.crawl.report import Report
-from scrapy_dripper.extraction import SUSPECT, Extraction, FallbackReason
+from scrapy_dripper.data import SUSPECT, Extraction, FallbackReason
 
 logger = logging.getLogger(__name__)
 
@@ -144,17 +144,18 @@ class CrawlStats:
             self._quality += extraction.quality
             self._count("quality/pages")
             self._write("set_value", "quality/mean", round(self._quality / self._judged, 4))
-        if extraction.template is not None:
-            self._count(f"templates/{extraction.template}")
-        if extraction.rules is not None:
-            self._count("rules/pages" if extraction.rules else "rules/missed")
-            for kind, blocks in extraction.rules.items():
+        more = extraction.details
+        if more.get("template") is not None:
+            self._count(f"templates/{more['template']}")
+        if more.get("rules") is not None:
+            self._count("rules/pages" if more["rules"] else "rules/missed")
+            for kind, blocks in more["rules"].items():
                 self._count(f"rules/{kind}", blocks)
-        for name, value in extraction.work.items():
+        for name, value in more.get("work", {}).items():
             self._count(f"{extraction.source}/{name}", value)
-        for step in extraction.overruled:
+        for step in more.get("overruled", []):
             self._count(f"overruled/{step}")
-        for kind in extraction.missing:
+        for kind in more.get("missing", []):
             self._count(f"missing/{kind}")
 
     def _warn_of(self, extraction: Extraction) -> None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.checks import short
 from scrapy_dripper.config import ModelError as ModelError
-from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.page.page import Page
 
 

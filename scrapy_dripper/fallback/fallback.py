@@ -8,14 +8,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
+from scrapy_dripper.characters import without_controls
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata, nothing
+from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, nothing
 from scrapy_dripper.fallback.methods import by_justext, by_r4, by_readability, by_title_and_paragraphs, whole_page
 from scrapy_dripper.fallback.trees import first_part, limited_tree
 from scrapy_dripper.fallback_names import PARSING, Fallback, load
 from scrapy_dripper.machine import is_out_of_memory
 from scrapy_dripper.output import write_html
-from scrapy_dripper.output.content_json import clean
+from scrapy_dripper.output.content_json import clean, to_json
 from scrapy_dripper.page import PageError, metadata_of
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.retrieval import wants_content, with_retrieval
@@ -61,7 +62,7 @@ def fall_back(
     """
     found = _fall_back(document, config, reason, error)
     try:
-        return with_retrieval(found, document, config)
+        return with_retrieval(found, None, document, config)
     except Exception as problem:  # a custom fallback can return anything; includes MemoryError
         problems = [found.error, f"no chunks, links and fingerprints: {type(problem).__name__}: {problem}"]
         return replace(found, error="; ".join(filter(None, problems)))
@@ -80,7 +81,8 @@ def _fall_back(document: Document, config: Config, reason: FallbackReason, error
         error = "; ".join(filter(None, [error, f"fallback {name}: {type(problem).__name__}: {problem}"]))
         return nothing(document.url, reason, error, "empty")
     source = f"fallback:{name}"
-    return replace(found, url=document.url, source=source, fallback_reason=reason, error=found.error or error)
+    error = found.error or (error and without_controls(error))
+    return replace(found, url=document.url, source=source, fallback_reason=reason, error=error)
 
 
 def _name(fallback: str | Callable[..., Any]) -> str:
@@ -126,17 +128,17 @@ def _custom(text: str, url: str, config: Config) -> Extraction:
     call = load(config.fallback) if isinstance(config.fallback, str) else cast(Fallback, config.fallback)
     answer: object = call(text, url)
     if isinstance(answer, Extraction):
-        content = answer.content
-        if content is not None:
-            content = clean(content)
+        content = None
+        if answer.content is not None:
+            content = clean(answer.content)
         elif answer.main_html and wants_content(config):
-            content = write_html(answer.main_html, url, config, len(answer.main_html)).content
-        return replace(answer, content=content)
+            content = to_json(write_html(answer.main_html, url, config, len(answer.main_html)).content)
+        return replace(answer, content=content, details={}).without_controls()
     if answer is not None and not isinstance(answer, str):
         raise TypeError(f"expected HTML, an Extraction or None (got {type(answer).__name__})")
     if answer is None or not answer.strip():
         return nothing(url, None, None, "empty")
-    return replace(whole_page(answer, url, config, len(answer)), main_html=answer)
+    return replace(whole_page(answer, url, config, len(answer)), main_html=answer).without_controls()
 
 
 def metadata(document: Document, config: Config) -> Metadata:

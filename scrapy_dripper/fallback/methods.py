@@ -20,12 +20,13 @@ from lxml import etree
 
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Extraction, nothing
+from scrapy_dripper.data import Extraction, nothing
 from scrapy_dripper.fallback.trees import limited_tree, parse_all, title_of
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.recover import drop_controls
+from scrapy_dripper.retrieval import plain_content
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -308,7 +309,7 @@ def _by_blocks(
         main_html=written.main_html,
         markdown=written.markdown,
         text=written.text,
-        content=written.content,
+        content=plain_content(written.content, config),
         source="fallback",  # fall_back adds the name
         truncated=truncated or written.truncated,
     )

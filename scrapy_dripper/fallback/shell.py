@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lxml import etree
 
+from scrapy_dripper.characters import without_controls
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason, nothing
+from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
 from scrapy_dripper.fallback.methods import whole_page
 from scrapy_dripper.fallback.trees import limited_tree, title_of
 from scrapy_dripper.page.charset import decode_html
@@ -131,7 +132,7 @@ def fill_shell(document: Document, config: Config) -> Extraction | None:
     found = whole_page(f"<article>{heading}{body}</article>", document.url, config, len(document.html))
     return replace(
         found,
-        title=title or article.title or None,
+        title=title or without_controls(article.title) or None,
         source=SOURCE,
         fallback_reason=FallbackReason.JS_SHELL,
         error="a script would fill the page; the text comes from the data in it",

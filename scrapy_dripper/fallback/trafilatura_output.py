@@ -19,7 +19,7 @@ from trafilatura.utils import line_processing, trim
 from trafilatura.xml import xmltotxt
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.data import Extraction
 from scrapy_dripper.fallback.trees import limited_tree, parse_all, title_of
 from scrapy_dripper.output import write_html
 from scrapy_dripper.output.bounds import most_chars
@@ -27,6 +27,7 @@ from scrapy_dripper.output.tables.table import MAX_PADDED, MAX_PADDING
 from scrapy_dripper.output.urls import unsafe_url
 from scrapy_dripper.page.recover import drop_controls
 from scrapy_dripper.page.tags import UNSEEN
+from scrapy_dripper.retrieval import plain_content
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -89,7 +90,7 @@ def by_trafilatura(text: str, url: str, config: Config, size: int) -> Extraction
         main_html=written.main_html,
         markdown=written.markdown,
         text=plain,
-        content=written.content,
+        content=plain_content(written.content, config),
         source="fallback:trafilatura",
         truncated=truncated or written.truncated,
     )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from scrapy_dripper.extraction import Document, FallbackReason
+from scrapy_dripper.characters import without_controls
+from scrapy_dripper.data import Document, FallbackReason
 from scrapy_dripper.metadata import without_signs
 from scrapy_dripper.page.limits import cut_off
 from scrapy_dripper.page.page import PageError
@@ -61,7 +62,9 @@ def _tree(text: str, flat: bool) -> HtmlElement:
 def title_of(root: HtmlElement) -> str | None:
     """Return the text of the first ``<title>``, or None if there is none."""
     title = root.find(".//title")
-    return None if title is None else without_signs(" ".join("".join(title.itertext()).split())) or None
+    return (
+        None if title is None else without_signs(without_controls(" ".join("".join(title.itertext()).split()))) or None
+    )
 
 
 def parse_all(root: HtmlElement) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,13 @@ from scrapy_dripper.choose import Given
 from scrapy_dripper.choose.steps import reasons, stages
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.engines import profile_of
 from scrapy_dripper.engines.base import Engine, EngineError, Labels
 from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.engines.tagger.engine import Tagger
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.inspection.snapshot import snapshot, style_sheets
-from scrapy_dripper.output.content_json import to_json
 from scrapy_dripper.page import Page, read
 from scrapy_dripper.page.page import Flag
 
@@ -97,7 +96,7 @@ TaskOf = Callable[[Page], "dict[str, Any] | str"]
 def look(document: Document, extractor: Extractor, task_of: TaskOf, name: str = "") -> PageView:
     """Return the view of a document. No document makes this function raise."""
     config = extractor.config
-    extraction = extractor.extract([document])[0]
+    extraction = extractor.extract([replace(document, config=replace(config, content_field="content"))])[0]
     page = _read(document, extractor, extraction.fallback_reason)
     influences: dict[str, Any] = {}
     rules: list[str] = []
@@ -151,7 +150,7 @@ def rendered(markdown: str) -> str | None:
 def _facts(extraction: Extraction) -> list[tuple[str, str]]:
     """Return the facts about the page as a whole."""
     kind = extraction.page_type
-    likely = extraction.page_type_probability
+    likely = extraction.details.get("page_type_probability")
     facts = [("source", extraction.source)]
     if extraction.fallback_reason is not None:
         facts.append(("reason", str(extraction.fallback_reason)))
@@ -206,7 +205,7 @@ def strongest(influences: Sequence[float]) -> tuple[tuple[int, float], ...]:
 
 
 def _forms(page: Page | None, extraction: Extraction) -> dict[str, Form]:
-    content = json.dumps(to_json(extraction.content or ()), ensure_ascii=False, indent=1)
+    content = json.dumps(extraction.content or [], ensure_ascii=False, indent=1)
     texts = {
         "main_html": extraction.main_html or "",
         "markdown": extraction.markdown or "",

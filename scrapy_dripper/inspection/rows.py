@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from scrapy_dripper.extraction import STRIP, Extraction
+from scrapy_dripper.data import STRIP, Extraction
 
 MAX_ROWS = 5_000
 """Maximum number of rows of an index. A longer crawl is represented by a random sample of this size."""
@@ -45,8 +45,8 @@ class Row:
     def of(cls, extraction: Extraction) -> Row:
         """Return the row of an extraction by any engine or fallback."""
         # meta() is not used, because it computes fingerprints, which take longer than everything else.
-        names = ("url", "title", "source", "fallback_reason", "page_type", "quality", "blocks", "main_blocks")
-        values = {name: getattr(extraction, name) for name in (*names, "milliseconds", "strip")}
+        names = ("url", "title", "source", "fallback_reason", "page_type", "quality", "main_blocks", "strip")
+        values = {**extraction.details, **{name: getattr(extraction, name) for name in names}}
         return cls._of(values, extraction.text)
 
     @classmethod

@@ -9,7 +9,7 @@ from lxml import etree
 
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.output.main_html import ATTRIBUTES, MATHML
 from scrapy_dripper.page import Page, PageError, plant
 from scrapy_dripper.page.tags import TAGS

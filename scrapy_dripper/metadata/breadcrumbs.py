@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from scrapy_dripper.extraction import Breadcrumb
+from scrapy_dripper.data import Breadcrumb
 from scrapy_dripper.metadata.json_ld import Linked, items, texts
 from scrapy_dripper.metadata.tree import UNSEEN, Described, text_of
 

@@ -16,7 +16,7 @@ from urllib.parse import urljoin, urlsplit
 
 from resiliparse.parse.lang import detect_fast
 
-from scrapy_dripper.extraction import Metadata
+from scrapy_dripper.data import Metadata
 from scrapy_dripper.metadata.authors import LONGEST_NAME, authors_of
 from scrapy_dripper.metadata.breadcrumbs import breadcrumbs
 from scrapy_dripper.metadata.dates import Dating
@@ -94,7 +94,7 @@ def read_metadata(root: HtmlElement, url: str) -> Metadata:
         description=_first(described, _DESCRIPTIONS) or linked.text("description") or None,
         image=_image(described, linked, resolve) or _lead_picture(headline, beside, resolve) or None,
         breadcrumbs=breadcrumbs(described, linked, resolve),
-    )
+    ).without_controls()
 
 
 def _first(described: Described, names: tuple[str, ...]) -> str:

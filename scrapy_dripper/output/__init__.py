@@ -11,7 +11,7 @@ import numpy.typing as npt
 from lxml import etree
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.output.bounds import LEAST, TooLongError, most_chars
 from scrapy_dripper.output.content_json import length
 from scrapy_dripper.output.content_list import content_list

@@ -39,12 +39,9 @@ def from_json(values: Sequence[Any]) -> Items:
         raise ContentError(f"not a content list ({type(error).__name__}: {error})") from None
 
 
-def clean(items: Sequence[Item]) -> Items:
-    """Return items without control characters. Raise :exc:`ContentError` if the values are not items."""
-    try:
-        return from_json(_clean(to_json(items)))
-    except (TypeError, AttributeError) as error:
-        raise ContentError(f"not a content list ({type(error).__name__}: {error})") from None
+def clean(values: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return a content list as JSON values without control characters. Raise :exc:`ContentError` if it is none."""
+    return to_json(from_json(_clean(values)))
 
 
 def _clean(value: Any) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, FallbackReason, Metadata
+from scrapy_dripper.data import Document, FallbackReason, Metadata
 from scrapy_dripper.metadata import read_metadata
 from scrapy_dripper.page.blocks import MAX_NODES, cut
 from scrapy_dripper.page.charset import decoded, in_utf8

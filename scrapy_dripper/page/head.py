@@ -9,6 +9,7 @@ from html import unescape
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from scrapy_dripper.characters import without_controls
 from scrapy_dripper.metadata import base_url, without_signs
 from scrapy_dripper.metadata.json_ld import parsed
 from scrapy_dripper.page.page import About, Styles
@@ -47,7 +48,7 @@ def title_and_base(root: HtmlElement, url: str) -> tuple[str | None, str]:
     """Return the document's title and the URL that its links resolve against."""
     # An icon can have a title, too: <svg><title>.
     title = next((node for node in root.iter("title") if node.getparent().tag in ("head", "body", "html")), None)
-    text = " ".join("".join(title.itertext()).split()) if title is not None else ""
+    text = without_controls(" ".join("".join(title.itertext()).split())) if title is not None else ""
     base = next((href for node in root.iter("base") if (href := node.get("href")) is not None), None)
     return without_signs(text) or None, url if base is None else base_url(url, base.strip())
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.page.page import Over, PageError
 from scrapy_dripper.page.recover import xml_text
 from scrapy_dripper.page.tags import UNSEEN

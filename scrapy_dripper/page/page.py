@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.extraction import FallbackReason, Metadata
+from scrapy_dripper.data import FallbackReason, Metadata
 from scrapy_dripper.metadata.facts import Fact
 
 if TYPE_CHECKING:

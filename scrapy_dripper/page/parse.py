@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from lxml import etree, html
 
 from scrapy_dripper.binary import looks_binary
-from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.page.charset import in_utf8
 from scrapy_dripper.page.page import PageError
 from scrapy_dripper.page.recover import MAX_DEPTH, RecoveryError, append_text, has_attribute_run, recover

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.extraction import Document, Extraction
+from scrapy_dripper.data import Document, Extraction, TeachingExtraction, informed, known_of
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.sites.memory import SiteMemory, furniture
 from scrapy_dripper.sites.places import digest, hashes, places
@@ -30,7 +30,7 @@ class Hosts:
         """Return a document with what is known about its host, for another process."""
         if self.memory is None and self.templates is None:
             return document
-        return replace(document, known=self._known(document), templates=self._templates(document))
+        return informed(document, self._known(document), self._templates(document))
 
     def said(self, page: Page, document: Document) -> Said | None:
         """Return what the templates of its host say about a page, or None if there are no templates."""
@@ -52,17 +52,18 @@ class Hosts:
 
     def learn(self, document: Document, extraction: Extraction) -> None:
         """Learn from a document, unless a crawl does."""
-        if self.memory is not None and document.known is None and extraction.digest:
+        if not isinstance(extraction, TeachingExtraction):
+            return
+        known, templates = known_of(document)
+        if self.memory is not None and known is None and extraction.digest:
             self.memory.learn(document.url, extraction.digest)
-        if self.templates is not None and document.templates is None and extraction.lesson:
+        if self.templates is not None and templates is None and extraction.lesson:
             self.templates.learn(document.url, extraction.lesson)
 
     def _known(self, document: Document) -> bytes | None:
-        if document.known is None and self.memory is not None:
-            return self.memory.known(document.url)
-        return document.known
+        known, _ = known_of(document)
+        return self.memory.known(document.url) if known is None and self.memory is not None else known
 
     def _templates(self, document: Document) -> bytes | None:
-        if document.templates is None and self.templates is not None:
-            return self.templates.known(document.url)
-        return document.templates
+        _, templates = known_of(document)
+        return self.templates.known(document.url) if templates is None and self.templates is not None else templates

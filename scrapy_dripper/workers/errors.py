@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.data import FallbackReason
 
 
 class StartError(OSError):

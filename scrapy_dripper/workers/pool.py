@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from scrapy_dripper.config import ENGINES, FALLBACKS, OUT_OF_PROCESS, Config, ConfigError, ModelError
-from scrapy_dripper.extraction import Extraction, FallbackReason, nothing
+from scrapy_dripper.data import Extraction, FallbackReason, nothing
 from scrapy_dripper.machine import cores
 from scrapy_dripper.workers.errors import ClosedError, StartError, WorkerError
 from scrapy_dripper.workers.process import OnSlow, Process, Relay

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from scrapy_dripper.config import Config, ConfigError, ModelError
-from scrapy_dripper.extraction import Extraction, FallbackReason
+from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.workers.errors import StartError, WorkerError
 from scrapy_dripper.workers.messages import Message, receive, send
 from scrapy_dripper.workers.wire import PARTS, Task, pack_config, pack_tasks, unpack_extraction

@@ -6,17 +6,20 @@ import json
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from scrapy_dripper.checks import short
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason, Metadata, PackedContent
+from scrapy_dripper.data import (
+    Document,
+    Extraction,
+    FallbackReason,
+    InformedDocument,
+    Metadata,
+    TeachingExtraction,
+    known_of,
+)
 from scrapy_dripper.fallback_names import dotted_path
-
-if TYPE_CHECKING:
-    from scrapy_dripper.output.chunks import Chunk
-    from scrapy_dripper.output.items import Items
-    from scrapy_dripper.output.outlinks import Outlink
 
 Values = dict[str, Any]
 
@@ -58,6 +61,7 @@ def pack_tasks(tasks: Sequence[Task]) -> tuple[Values, list[bytes]]:
             number = numbers[id(task.config)] = len(configs)
             configs.append(task.config)
         document = task.document
+        known, templates = known_of(document)
         # One more than the limit, so that the worker can tell that the document is too long.
         html = document.html[: task.config.limits.bytes + 1]
         rows.append(
@@ -67,14 +71,14 @@ def pack_tasks(tasks: Sequence[Task]) -> tuple[Values, list[bytes]]:
                 "config": number,
                 "rules": task.config.rules.of(document.url) if task.config.rules else [],
                 "text": isinstance(html, str),
-                "known": document.known is not None,
-                "templates": document.templates is not None,
+                "known": known is not None,
+                "templates": templates is not None,
                 "reason": None if task.reason is None else task.reason.value,
                 "error": task.error,
             }
         )
         bodies.append(html.encode("utf-8", "surrogatepass") if isinstance(html, str) else html)
-        bodies += [document.known or b"", document.templates or b""]
+        bodies += [known or b"", templates or b""]
     return {"tasks": rows, "configs": [pack_config(config) for config in configs]}, bodies
 
 
@@ -87,29 +91,29 @@ def unpack_tasks(header: Values, bodies: Sequence[bytes]) -> list[Task]:
         config = configs[row["config"]]
         if row["rules"]:
             config = replace(config, rules=row["rules"])
-        site = (data if row[name] else None for name, data in (("known", known), ("templates", templates)))
-        document = Document(html, row["url"], row["charset"], config, *site)
+        document = Document(html, row["url"], row["charset"], config)
+        if row["known"] or row["templates"]:
+            site = (data if row[name] else None for name, data in (("known", known), ("templates", templates)))
+            document = InformedDocument(html, row["url"], row["charset"], config, *site)
         reason = None if row["reason"] is None else FallbackReason(row["reason"])
         tasks.append(Task(document, config, reason, row["error"]))
     return tasks
 
 
 _STRINGS = ("title", "main_html", "markdown", "text", "source", "error", "page_type")
+_LISTS = ("content", "chunks", "links")
+PARTS = len(_STRINGS) + len(_LISTS) + 4
+"""Parts of an extraction: strings, lists as JSON, labels, probabilities, digest and lesson."""
 
 
 def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
     """Return an extraction as a header and parts. Raise TypeError or ValueError if a value has the wrong type."""
-    from scrapy_dripper.output.content_json import to_json
-
     strings = [getattr(extraction, name) for name in _STRINGS]
-    content = None if extraction.content is None else json.dumps(to_json(extraction.content), separators=(",", ":"))
-    metadata = None if extraction.metadata is None else json.dumps(extraction.metadata.as_dict())
-    chunks = None if extraction.chunks is None else _dumped(extraction.chunks)
-    links = None if extraction.links is None else _dumped(extraction.links)
-    texts = [*strings, content, metadata, chunks, links]
-    for text in texts:
+    for text in strings:
         if text is not None and not isinstance(text, str):
             raise TypeError(f"expected a string (got {type(text).__name__})")
+    lists = [getattr(extraction, name) for name in _LISTS]
+    texts = [*strings, *(None if one is None else json.dumps(one, separators=(",", ":")) for one in lists)]
     if extraction.metadata is not None:
         extraction.metadata.check()
     if len(extraction.labels) != len(extraction.probabilities):
@@ -118,78 +122,69 @@ def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
         )
     values = {
         "reason": None if extraction.fallback_reason is None else extraction.fallback_reason.value,
-        "exceeded": None if extraction.exceeded is None else str(extraction.exceeded),
-        "blocks": int(extraction.blocks),
         "truncated": bool(extraction.truncated),
-        "page_type_probability": _number(extraction.page_type_probability),
         "quality": _number(extraction.quality),
-        "fingerprints": _fingerprints(extraction.fingerprints),
-        "rules": _counts(extraction.rules),
-        "work": {str(name): int(value) for name, value in extraction.work.items()},
-        "overruled": list(map(str, extraction.overruled)),
-        "facts_missing": list(map(str, extraction.missing)),
-        "repeated": int(extraction.repeated),
-        "template": None if extraction.template is None else str(extraction.template),
-        "milliseconds": float(extraction.milliseconds),
+        "metadata": None if extraction.metadata is None else extraction.metadata.as_dict(),
+        "details": json.loads(json.dumps(dict(extraction.details))),  # raises here for what is no JSON
         "missing": [text is None for text in texts],
     }
     parts = [(text or "").encode("utf-8", "surrogatepass") for text in texts]
     parts += [bytes(bytearray(extraction.labels)), array("d", extraction.probabilities).tobytes()]
-    parts += [extraction.digest, extraction.lesson]
+    parts += [extraction.digest, extraction.lesson] if isinstance(extraction, TeachingExtraction) else [b"", b""]
     return values, parts
-
-
-PARTS = len(_STRINGS) + 8
-"""Parts of an extraction: strings, content list, metadata, chunks, links, labels, probabilities, digest and lesson."""
 
 
 def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes]) -> Extraction:
     """Return the extraction of a URL. Raise ValueError, TypeError or KeyError if the data is invalid."""
-    *texts, content, metadata, chunks, links, labels, probabilities, digest, lesson = parts
-    _check_sites(digest, lesson, values["template"])
-    *absent, no_content, no_metadata, no_chunks, no_links = values["missing"]
-    strings: list[str | None] = [
-        None if missing else text.decode("utf-8", "surrogatepass") for text, missing in zip(texts, absent, strict=True)
-    ]
-    title, main_html, markdown, text, source, error, page_type = strings
-    if source is None:
+    *texts, labels, probabilities, digest, lesson = parts
+    found = {
+        name: None if missing else text.decode("utf-8", "surrogatepass")
+        for name, text, missing in zip((*_STRINGS, *_LISTS), texts, values["missing"], strict=True)
+    }
+    if found["source"] is None:
         raise ValueError("expected an extraction with a source (got none)")
     likely = array("d")
     likely.frombytes(probabilities)
     if len(likely) != len(labels):
         raise ValueError(f"expected {len(labels)} probabilities, one per label (got {len(likely)})")
-    return Extraction(
-        url=url,
-        title=title,
-        main_html=main_html,
-        markdown=markdown,
-        text=text,
-        source=source,
-        error=error,
-        fallback_reason=None if values["reason"] is None else FallbackReason(values["reason"]),
-        labels=tuple(map(bool, labels)),
-        probabilities=tuple(likely),
-        exceeded=values["exceeded"],
-        blocks=int(values["blocks"]),
-        truncated=bool(values["truncated"]),
-        page_type=page_type,
-        page_type_probability=_number(values["page_type_probability"]),
-        quality=_number(values["quality"]),
-        content=None if no_content else _packed(content),  # type: ignore[arg-type]
-        metadata=None if no_metadata else Metadata.from_dict(json.loads(metadata)),
-        chunks=None if no_chunks else _chunks(chunks),
-        links=None if no_links else _links(links),
-        fingerprints=_fingerprints(values["fingerprints"]),
-        rules=_counts(values["rules"]),
-        work={str(name): int(count) for name, count in dict(values["work"]).items()},
-        overruled=tuple(map(str, values["overruled"])),
-        missing=tuple(map(str, values["facts_missing"])),
-        repeated=int(values["repeated"]),
-        digest=digest,
-        template=values["template"],
-        lesson=lesson,
-        milliseconds=float(values["milliseconds"]),
-    )
+    details = _details(values["details"])
+    _check_sites(digest, lesson, details.get("template"))
+    fields_of: Values = {
+        **found,
+        **{name: _list(text) for name in _LISTS if (text := found[name]) is not None},
+        "url": url,
+        "fallback_reason": None if values["reason"] is None else FallbackReason(values["reason"]),
+        "labels": tuple(map(bool, labels)),
+        "probabilities": tuple(likely),
+        "truncated": bool(values["truncated"]),
+        "quality": _number(values["quality"]),
+        "metadata": None if values["metadata"] is None else Metadata.from_dict(values["metadata"]),
+        "details": details,
+    }
+    if digest or lesson:
+        return TeachingExtraction(**fields_of, digest=digest, lesson=lesson)
+    return Extraction(**fields_of)
+
+
+def _details(values: Mapping[str, Any]) -> Values:
+    """Return the details of an extraction. Raise ValueError, TypeError or AttributeError if the crawl cannot count
+    them.
+    """
+    details = dict(values)
+    for name in ("rules", "work"):
+        if details.get(name) is not None:
+            details[name] = {key: int(count) for key, count in details[name].items()}
+    for name in ("overruled", "missing"):
+        if not all(isinstance(one, str) for one in details.get(name, [])):
+            raise TypeError(f"expected a list of names as {name}")
+    return details
+
+
+def _list(text: str) -> list[dict[str, Any]]:
+    values = json.loads(text)
+    if not isinstance(values, list) or not all(isinstance(one, dict) for one in values):
+        raise ValueError(f"expected a list of dicts (got {short(values)})")
+    return values
 
 
 def _check_sites(digest: bytes, lesson: bytes, template: str | None) -> None:
@@ -203,66 +198,6 @@ def _check_sites(digest: bytes, lesson: bytes, template: str | None) -> None:
             read_lesson(lesson)
         if template is not None:
             Outcome(template)
-
-
-def _packed(data: bytes) -> PackedContent:
-    return PackedContent(partial(_items, data), partial(_values, data))
-
-
-def _items(data: bytes) -> Items:
-    from scrapy_dripper.output.content_json import from_json
-
-    return from_json(json.loads(data))
-
-
-def _values(data: bytes) -> list[dict[str, Any]]:
-    """Return packed items as plain JSON values. They need no validation, since :func:`pack_extraction` made them."""
-    values = json.loads(data)
-    if not isinstance(values, list):
-        raise ValueError(f"expected a content list (got {type(values).__name__})")
-    return values
-
-
-def _dumped(parts: Sequence[Any]) -> str:
-    """Return chunks or links as JSON, each as a list of its values. Raise TypeError for values of the wrong type."""
-    rows = [[getattr(part, field.name) for field in fields(part)] for part in parts]
-    for row in rows:
-        _check_row(row)
-    return json.dumps(rows, separators=(",", ":"))
-
-
-def _chunks(data: bytes) -> tuple[Chunk, ...]:
-    from scrapy_dripper.output.chunks import Chunk
-
-    rows = [_check_row(row) for row in json.loads(data)]
-    return tuple(Chunk(text, tuple(headings), *others) for text, headings, *others in rows)
-
-
-def _links(data: bytes) -> tuple[Outlink, ...]:
-    from scrapy_dripper.output.outlinks import Outlink
-
-    return tuple(Outlink(url, text) for url, text in map(_check_row, json.loads(data)))
-
-
-def _check_row(row: Sequence[Any]) -> Sequence[Any]:
-    for value in row:
-        inside = value if isinstance(value, (list, tuple)) else ()
-        if not (isinstance(value, (str, int, list, tuple)) and all(isinstance(one, str) for one in inside)):
-            raise TypeError(f"expected strings and numbers (got {type(value).__name__})")
-    return row
-
-
-def _fingerprints(values: Any) -> tuple[str, str] | None:
-    if values is None:
-        return None
-    of_content, of_words = values
-    if not (isinstance(of_content, str) and isinstance(of_words, str)):
-        raise TypeError(f"expected two strings (got {type(of_content).__name__} and {type(of_words).__name__})")
-    return of_content, of_words
-
-
-def _counts(values: Mapping[str, int] | None) -> dict[str, int] | None:
-    return None if values is None else {str(name): int(count) for name, count in dict(values).items()}
 
 
 def _number(value: Any) -> float | None:

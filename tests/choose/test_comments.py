@@ -10,8 +10,8 @@ from lxml.html import document_fromstring
 
 from scrapy_dripper.choose.comments import in_comments
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.engines.base import EngineError, Labels
-from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.testing import FakeEngine

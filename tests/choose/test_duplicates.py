@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scrapy_dripper.choose.duplicates import without_duplicates
 from scrapy_dripper.choose.given import Given
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.page import Page, read
 
 LINE = "The ferry leaves the northern pier at nine and comes back after dark."

@@ -10,7 +10,7 @@ import pytest
 from scrapy_dripper.choose.footnotes import with_footnotes
 from scrapy_dripper.choose.given import Given
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.output import write
 from scrapy_dripper.page import Page, read
 from scrapy_dripper.page.footnotes import FootnoteMarks

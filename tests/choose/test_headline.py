@@ -8,8 +8,8 @@ import pytest
 from scrapy_dripper.choose.given import Given
 from scrapy_dripper.choose.headline import PageNames, headline, with_headline
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
 from scrapy_dripper.engines.base import Labels, Limits
-from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import Page, read
 

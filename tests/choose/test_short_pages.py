@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.extractor import Extractor
 
 WORDS = {

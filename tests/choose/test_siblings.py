@@ -10,7 +10,7 @@ import pytest
 from scrapy_dripper.choose.given import Given
 from scrapy_dripper.choose.siblings import with_continued, with_holes, with_parts, with_titles
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.page import read
 
 SENTENCE = "The ferry leaves the northern pier at nine in the morning."

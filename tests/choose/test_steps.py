@@ -26,8 +26,8 @@ from scrapy_dripper.choose.steps import (
     takes_too_much,
 )
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.engines.base import EngineError, Labels, Limits
-from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import Page, read
 
@@ -194,7 +194,7 @@ def test_a_hostile_step_of_the_tagger_takes_nothing_away(monkeypatch: pytest.Mon
 
     found = extracted(ARTICLE)
 
-    assert found.overruled == (name,)
+    assert found.details["overruled"] == [name]
     assert found.text == expected.text
     assert found.meta()["overruled"] == [name]
 
@@ -210,8 +210,8 @@ def test_an_article_that_counts_as_hidden_is_kept(how: str, certain: bool) -> No
 
     assert "In year 3 the ferry" in (expected.text or "")
     assert found.text == expected.text
-    assert found.overruled == ("hidden",)
-    assert expected.overruled == ()
+    assert found.details["overruled"] == ["hidden"]
+    assert expected.details["overruled"] == []
 
 
 @pytest.mark.parametrize("certain", [False, True], ids=["tagger", "no probabilities"])
@@ -221,7 +221,7 @@ def test_an_article_that_a_layout_moves_up_is_not_hidden(certain: bool) -> None:
     )
     found = extracted(moved, certain=certain)
 
-    assert found.overruled == ()
+    assert found.details["overruled"] == []
     assert all(f"In year {i} the ferry" in (found.text or "") for i in range(3, 12))
 
 
@@ -253,5 +253,5 @@ def test_what_the_user_asks_for_is_taken_away() -> None:
     finally:
         extractor.close()
 
-    assert found.overruled == ()
+    assert found.details["overruled"] == []
     assert "ferry left" not in (found.text or "")

@@ -15,7 +15,7 @@ from scrapy_dripper.choose.given import Given
 from scrapy_dripper.choose.siblings import with_alike, with_headings
 from scrapy_dripper.choose.structures import with_whole_structures
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import Page, read
 from scrapy_dripper.page.callouts import _FAMILIES as _CALLOUTS

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.extractor import Extractor
 from tests.corpus.shards import structured
 

@@ -20,8 +20,8 @@ from zyte_common_items import Article, AutoArticlePage
 from zyte_common_items.fields import auto_field
 
 from scrapy_dripper.crawl.article import to_article
+from scrapy_dripper.data import Extraction, Metadata
 from scrapy_dripper.engines.base import Labels
-from scrapy_dripper.extraction import Extraction, Metadata
 from scrapy_dripper.providers import MainContent
 
 POET = {
@@ -149,7 +149,8 @@ def test_it_can_be_cached(crawl: Crawls, site: Site, engine: EngineLog, tmp_path
 )
 def test_probability(page_type: str | None, likely: float | None, expected: float) -> None:
     """For another type, the probability is an upper bound."""
-    found = Extraction("u", "t", "<p>x", "x", "x", "tagger", page_type=page_type, page_type_probability=likely)
+    found = Extraction("u", "t", "<p>x", "x", "x", "tagger", page_type=page_type)
+    found = found.with_details(page_type_probability=likely)
     article = to_article(found)
     assert article.metadata is not None
     assert article.metadata.probability == pytest.approx(expected)

@@ -18,8 +18,8 @@ from scrapy.utils.test import get_crawler
 from scrapy_dripper import Addon
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.batcher import Batcher
+from scrapy_dripper.data import Document
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
-from scrapy_dripper.extraction import Document
 from tests.crawl.crawling import PATIENCE, Crawls, EngineLog, FakeEngine, Site, eventually, spider
 
 PATH = "scrapy_dripper.downloadermiddlewares.DripperBackpressureMiddleware"

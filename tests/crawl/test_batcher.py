@@ -15,7 +15,7 @@ import pytest
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl import batcher as module
 from scrapy_dripper.crawl.batcher import Batcher, most_waiting
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.testing import FakeEngine
 from scrapy_dripper.workers import StartError, Task
 

@@ -12,7 +12,7 @@ import scrapy
 from scrapy.http import HtmlResponse, Response
 
 from scrapy_dripper.crawl.dripper import Dripper
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.data import Document, Extraction, FallbackReason
 from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Reactor, Site, eventually, page, spider
 
 MAIN = "MAIN text of page 1, which is about nothing in particular."

@@ -12,7 +12,7 @@ import pytest
 import scrapy
 from itemadapter import ItemAdapter
 
-from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.data import FallbackReason
 from tests.crawl.crawling import Crawls, Reactor, Site
 
 DOCS = Path(__file__).parents[2] / "docs"

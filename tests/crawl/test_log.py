@@ -13,7 +13,7 @@ from scrapy.settings import Settings
 from scrapy_dripper import Addon
 from scrapy_dripper.crawl.advice import ADVICE
 from scrapy_dripper.crawl.log import DripperLogFormatter
-from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.data import FallbackReason
 from tests.crawl.crawling import Crawls, Site, page, spider
 
 

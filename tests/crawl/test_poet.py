@@ -23,8 +23,7 @@ from web_poet.serialization import deserialize_leaf, serialize_leaf
 
 from scrapy_dripper import Addon
 from scrapy_dripper.crawl.dripper import Dripper
-from scrapy_dripper.extraction import Extraction, FallbackReason, Metadata
-from scrapy_dripper.output.items import Paragraph, Text
+from scrapy_dripper.data import Extraction, FallbackReason, Metadata
 from scrapy_dripper.providers import DripperProvider, MainContent
 
 PROVIDER = "scrapy_dripper.providers.DripperProvider"
@@ -149,10 +148,10 @@ def test_it_can_be_cached(crawl: Crawls, site: Site, engine: EngineLog, tmp_path
 def test_an_extraction_survives_serialization() -> None:
     """Its enum, tuples, content list and metadata are restored."""
     main = Extraction(
-        "u", "t", "<p>ä</p>", "ä", "ä", "fallback:html", FallbackReason.TIMEOUT, "slow", (True, False), (0.5, 0.25), 2
+        "u", "t", "<p>ä</p>", "ä", "ä", "fallback:html", FallbackReason.TIMEOUT, "slow", (True, False), (0.5, 0.25)
     )
-    main = replace(main, content=(Paragraph((Text("ä"),)),), metadata=Metadata(title="t"))
-    main = replace(main, page_type="forum", page_type_probability=0.5, quality=0.25)
+    main = replace(main, content=[{"type": "paragraph", "runs": []}], metadata=Metadata(title="t"))
+    main = replace(main, page_type="forum", quality=0.25, details={"blocks": 2, "overruled": []})
 
     assert deserialize_leaf(MainContent, serialize_leaf(main)) == main
 

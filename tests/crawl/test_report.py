@@ -14,8 +14,8 @@ import scrapy
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl import report as report_module
 from scrapy_dripper.crawl.report import Report
+from scrapy_dripper.data import Extraction
 from scrapy_dripper.engines.base import EngineError
-from scrapy_dripper.extraction import Extraction
 from tests.crawl.crawling import Crawls, EngineLog, Site, spider
 
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
 from scrapy_dripper.engines.base import Labels
 from scrapy_dripper.engines.tagger import Tagger
-from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import Page, read
 from tests.html_strategies import documents
 

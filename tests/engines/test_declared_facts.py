@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_dripper.extraction import Extraction
+from scrapy_dripper.data import Extraction
 from scrapy_dripper.extractor import Extractor
 
 INGREDIENTS = ["200 g plain flour", "two large eggs", "one pinch of salt", "half a litre of milk", "butter for the pan"]
@@ -61,7 +61,7 @@ def test_a_recipe_keeps_its_ingredients_and_steps(extract: Any, declares: bool) 
     assert [one for one in (*INGREDIENTS, *STEPS) if one not in found.text] == []
     assert "All rights reserved" not in found.text
     assert RELATED[0] not in found.text
-    assert found.missing == ()
+    assert found.details["missing"] == []
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_lost_facts_are_named(extract: Any) -> None:
     body = f"<nav>{linked([f'{one} and more of it' for one in MENU], 'menu')}</nav><p>{PROSE[0]}</p><p>{PROSE[1]}</p>"
     found = extract(script(lie) + body)
 
-    assert found.missing == (("ingredient",) if MENU[0] not in found.text else ())
-    assert found.meta()["missing"] == list(found.missing)
+    assert found.details["missing"] == (["ingredient"] if MENU[0] not in found.text else [])
+    assert found.meta()["missing"] == found.details["missing"]
 
 
 def test_an_empty_answer_has_no_quality(extract: Any) -> None:

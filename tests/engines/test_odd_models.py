@@ -16,10 +16,10 @@ import onnxruntime
 import pytest
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
 from scrapy_dripper.engines import runtime
 from scrapy_dripper.engines.base import Labels, ModelError
 from scrapy_dripper.engines.tagger import Tagger, model
-from scrapy_dripper.extraction import Document
 from scrapy_dripper.page import read
 
 onnx = pytest.importorskip("onnx")

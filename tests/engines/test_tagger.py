@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
 from scrapy_dripper.engines import runtime
 from scrapy_dripper.engines.base import Labels, ModelError
 from scrapy_dripper.engines.qwen3.folder import read_manifest
 from scrapy_dripper.engines.tagger import Tagger, model
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
-from scrapy_dripper.extraction import Document
 from scrapy_dripper.extractor import Extractor
 
 ARTICLE = (
@@ -52,7 +52,7 @@ def test_an_article_without_its_navigation_and_footer() -> None:
     assert "In winter the bees of hive 5" in found.markdown
     assert "About us" not in found.markdown
     assert "Privacy" not in found.markdown
-    assert found.blocks == len(found.labels) == len(found.probabilities)
+    assert found.details["blocks"] == len(found.labels) == len(found.probabilities)
     assert found.confidence is not None
     assert 0.5 < found.confidence <= 1
 
@@ -196,7 +196,7 @@ def test_favor_on_real_pages() -> None:
 
 
 def test_label_answers_every_page() -> None:
-    from scrapy_dripper.extraction import Document
+    from scrapy_dripper.data import Document
     from scrapy_dripper.page import read
 
     config = Config()

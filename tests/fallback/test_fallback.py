@@ -11,7 +11,7 @@ import pytest
 from lxml.html import HtmlElement
 
 from scrapy_dripper.config import FALLBACKS, Config, ConfigError
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fallback import fall_back, first_part, trees
 from scrapy_dripper.fallback import fallback as fallback_module
@@ -214,7 +214,7 @@ def to_html(html: str, url: str) -> str:
 
 
 def to_extraction(html: str, url: str) -> Extraction:
-    return Extraction("elsewhere", "Mine", "<p>x</p>", "x", html[:1], "mine", blocks=3)
+    return Extraction("elsewhere", "Mine", "<p>x</p>", "x", html[:1], "mine", details={"blocks": 3})
 
 
 def to_none(html: str, url: str) -> None:
@@ -234,7 +234,7 @@ def test_callable_that_returns_html() -> None:
 def test_callable_that_returns_an_extraction() -> None:
     """The extraction is used, but its source is overwritten."""
     result = run("<p>x</p>", fallback=to_extraction)
-    assert (result.title, result.main_html, result.text, result.blocks) == ("Mine", "<p>x</p>", "<", 3)
+    assert (result.title, result.main_html, result.text, result.details) == ("Mine", "<p>x</p>", "<", {})
     assert (result.url, result.source) == (URL, "fallback:to_extraction")
     assert (result.fallback_reason, result.error) == (REASON, "no main block")
 

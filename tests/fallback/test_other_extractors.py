@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.fallback import fall_back
 from tests.html_strategies import documents
 
@@ -34,7 +34,8 @@ def page(sentence: str = SENTENCE, lang: str = "en", more: str = "") -> str:
 def extracted(name: str, html: str, **options: Any) -> Extraction:
     if name == "readability":
         pytest.importorskip("readability")
-    return fall_back(Document(html, "http://example.com/"), Config(fallback=name, **options), FallbackReason.TIMEOUT)
+    config = Config(fallback=name, content_field="content", **options)
+    return fall_back(Document(html, "http://example.com/"), config, FallbackReason.TIMEOUT)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lxml.html import HtmlElement
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.fallback import fall_back
 from scrapy_dripper.fallback.methods import Elements, by_r4, main_elements, word_ratios
 from scrapy_dripper.page.parse import parse

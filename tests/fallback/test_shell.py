@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_dripper import Extraction, Extractor
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, FallbackReason
+from scrapy_dripper.data import Document, FallbackReason
 from scrapy_dripper.fallback import fill_shell
 
 FERRY = (

@@ -21,9 +21,8 @@ from fuzz.cases import Case
 from fuzz.checks import BrokenError
 from fuzz.mutate import mutate, soup
 from fuzz.safety import unsafe_html
-from scrapy_dripper.extraction import Extraction, FallbackReason
+from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.output.items import Paragraph, Text
 
 PAGE = Case("<p>one two</p><p>three <b>four</b></p><p>five</p>", seed=0)
 
@@ -51,14 +50,17 @@ BROKEN: dict[str, tuple[str, Callable[[Extraction], Extraction]]] = {
     "NUL": ("strings", lambda e: _planted(e, "text", "a\0")),
     "a command of a terminal": ("strings", lambda e: _planted(e, "title", "a\x9b2J")),
     "half a character": ("strings", lambda e: _planted(e, "markdown", "a\ud800")),
-    "a control in content": ("strings", lambda e: replace(e, content=(Paragraph((Text("a\x1b"),)),))),
+    "a control in content": ("strings", lambda e: replace(e, content=[{"type": "code", "text": "a\x1b"}])),
     "bytes": ("strings", lambda e: replace(e, title=b"t")),  # type: ignore[arg-type]
     "a label too few": ("labels", lambda e: replace(e, labels=e.labels[1:])),
     "a probability too few": ("labels", lambda e: replace(e, probabilities=e.probabilities[1:])),
-    "blocks miscounted": ("labels", lambda e: replace(e, blocks=e.blocks + 1)),
+    "blocks miscounted": ("labels", lambda e: e.with_details(blocks=e.details["blocks"] + 1)),
     "no text": ("fields", lambda e: replace(e, text=None)),
-    "content against the schema": ("schema", lambda e: replace(e, content=(Paragraph((Text(7),)),))),  # type: ignore[arg-type]
-    "content that is no JSON": ("content", lambda e: replace(e, content=(Paragraph((Text(b"x"),)),))),  # type: ignore[arg-type]
+    "content against the schema": (
+        "schema",
+        lambda e: replace(e, content=[{"type": "paragraph", "runs": [{"type": "text", "text": 7}]}]),
+    ),
+    "content that is no JSON": ("content", lambda e: replace(e, content=[{"type": b"x"}])),
     "a reason that is a defect": ("reason", lambda e: replace(e, fallback_reason=FallbackReason.OUTPUT_ERROR)),
 }
 

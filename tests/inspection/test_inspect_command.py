@@ -13,8 +13,8 @@ import pytest
 
 from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
 from scrapy_dripper.engines.base import Engine, Limits
-from scrapy_dripper.extraction import Document
 from scrapy_dripper.inspection import look as look_module
 from scrapy_dripper.workshop.annotation.pages import sheet
 from scrapy_dripper.workshop.annotation.prompt import prompt_hash

@@ -30,10 +30,9 @@ def test_the_row_of_an_extraction() -> None:
         "tagger",
         FallbackReason.LOW_QUALITY,
         labels=(False, True, True, False),
-        blocks=4,
         page_type="article",
         quality=0.25,
-        milliseconds=12.5,
+        details={"blocks": 4, "milliseconds": 12.5},
     )
 
     row = Row.of(extraction)

@@ -12,7 +12,7 @@ from lxml import html
 
 from scrapy_dripper import Document
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import FallbackReason, Metadata
+from scrapy_dripper.data import FallbackReason, Metadata
 from scrapy_dripper.fallback import fall_back, metadata
 from scrapy_dripper.metadata.authors import MOST_NAMES
 from scrapy_dripper.output.images import image

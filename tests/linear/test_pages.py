@@ -20,7 +20,7 @@ from scrapy_dripper.choose import duplicates, headline
 from scrapy_dripper.choose.class_names import Names
 from scrapy_dripper.choose.given import Given
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Extraction, FallbackReason
+from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.fallback import shell, trafilatura_output
 from scrapy_dripper.fallback.shell import Budget
 from scrapy_dripper.fallback.trafilatura_output import MAX_PARAGRAPHS

@@ -14,7 +14,7 @@ import pytest
 
 from scrapy_dripper import Extractor
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.fallback import trafilatura_output
 from scrapy_dripper.testing import FakeEngine
 from scrapy_dripper.workers import Pool, Task
@@ -114,7 +114,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.engines.tagger.engine import Tagger
 from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.page import read
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 
 class Mallinfo(ctypes.Structure):
     names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()

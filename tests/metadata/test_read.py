@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Breadcrumb, Document, Metadata
+from scrapy_dripper.data import Breadcrumb, Document, Metadata
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.metadata.read import best_title
 from scrapy_dripper.page import metadata_of, read
@@ -48,7 +48,7 @@ def test_plain_values_and_back() -> None:
 
 
 def test_no_control_characters() -> None:
-    found = Metadata("a\x1bb", ("c\x1bd",), breadcrumbs=(Breadcrumb("e\x1bf"),))
+    found = Metadata("a\x1bb", ("c\x1bd",), breadcrumbs=(Breadcrumb("e\x1bf"),)).without_controls()
     assert "\x1b" not in json.dumps(found.as_dict(), ensure_ascii=False).replace("\\u001b", "\x1b")
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Extraction, FallbackReason
+from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.output.bounds import LEAST, most_chars
 from scrapy_dripper.output.content_json import length, to_json
 from scrapy_dripper.output.content_list import content_list
@@ -58,12 +58,12 @@ WAYS: dict[str, dict[str, Any]] = {
 @cache
 def extractor(way: str) -> Extractor:
     engine = Silent() if way in ("html", "trafilatura") else FakeEngine()
-    return Extractor(Config(processes=0, **WAYS[way]), engine=engine)
+    return Extractor(Config(processes=0, content_field="content", **WAYS[way]), engine=engine)
 
 
 def forms(found: Extraction) -> dict[str, str]:
     """Return all forms of an extraction."""
-    content = json.dumps(to_json(found.content or ()), ensure_ascii=False, separators=(",", ":"))
+    content = json.dumps(found.content or [], ensure_ascii=False, separators=(",", ":"))
     return {
         "html": found.main_html or "",
         "markdown": found.markdown or "",

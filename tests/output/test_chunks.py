@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.extraction import Document, Extraction
+from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.output.chunks import Chunk, chunks, joined
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.items import (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.output import write
 from scrapy_dripper.output.list_tags import numeral
 from scrapy_dripper.output.urls import direct

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, FallbackReason
+from scrapy_dripper.data import Document, FallbackReason, fingerprints
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fallback import fall_back
 from scrapy_dripper.output.content_list import content_list
@@ -84,9 +84,9 @@ def test_what_a_fallback_finds_is_cut_too() -> None:
     config = Config(fallback="html", chunks_field="c", links_field="l", meta_field="m")
     found = fall_back(document, config, FallbackReason.TIMEOUT)
     assert found.chunks is not None
-    assert [chunk.headings for chunk in found.chunks] == [("One",)]
-    assert found.links == (Outlink("https://e.org/x", "it"),)
-    assert found.fingerprints == (found.content_hash, found.simhash)
+    assert [chunk["headings"] for chunk in found.chunks] == [["One"]]
+    assert found.links == [{"url": "https://e.org/x", "text": "it"}]
+    assert found.details.items() >= fingerprints(found.text).items()
 
     none = fall_back(document, Config(fallback="none", chunks_field="c", links_field="l"), FallbackReason.TIMEOUT)
     assert (none.chunks, none.links) == (None, None)
@@ -100,4 +100,4 @@ def own(html: str, url: str) -> str:
 def test_so_is_what_a_callable_finds() -> None:
     found = fall_back(Document("<p>x</p>", "u"), Config(fallback=own, chunks_field="c"), FallbackReason.NO_BLOCKS)
     assert found.chunks is not None
-    assert [chunk.markdown for chunk in found.chunks] == ["# Mine\n\nFound."]
+    assert [chunk["markdown"] for chunk in found.chunks] == ["# Mine\n\nFound."]

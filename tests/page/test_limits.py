@@ -6,7 +6,7 @@ import pytest
 from lxml import etree
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, FallbackReason
+from scrapy_dripper.data import Document, FallbackReason
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.limits import cut_off, enforce
 from scrapy_dripper.page.parse import parse

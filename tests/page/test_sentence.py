@@ -7,7 +7,7 @@ import pytest
 from lxml.html import fragment_fromstring
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.output import write
 from scrapy_dripper.page import Page, read
 from scrapy_dripper.page.sentence import MOST_INSIDE, in_sentence

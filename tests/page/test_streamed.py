@@ -8,7 +8,7 @@ import pytest
 from lxml import etree
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.page import read
 from scrapy_dripper.page.parse import parse
 

@@ -161,7 +161,7 @@ def test_rules_go_before_the_engine() -> None:
 
     assert page.text == "Foot"
     assert "".join(page.main_html.split()) == "<html><body><footer><p>Foot</p></footer></body></html>"
-    assert page.rules == {"drop": 2, "keep": 1}
+    assert page.details["rules"] == {"drop": 2, "keep": 1}
     assert page.meta()["rules"] == {"drop": 2, "keep": 1}
     assert page.source == "fixed"
 
@@ -174,8 +174,8 @@ def test_a_whole_is_taken_as_it_is() -> None:
 
 def test_rules_that_find_nothing_say_so() -> None:
     """The site may have changed. Pages without rules have no such count."""
-    assert extracted({"drop": ".gone"}).rules == {}
-    assert extracted(None).rules is None
+    assert extracted({"drop": ".gone"}).details["rules"] == {}
+    assert extracted(None).details["rules"] is None
 
 
 def test_dropping_all_is_an_answer() -> None:
@@ -250,9 +250,9 @@ def test_a_request_brings_few_rules_and_no_xpath_and_no_file(tmp_path: Path) -> 
 
     long = {"*": {"drop": ["p, " * 200 + "p"] * 2}}
     for rules in ({"*": {"drop": "//p"}}, str(tmp_path / "rules.json"), {"*": {"drop": ["p"] * 21}}, long, 5):
-        unchanged, ignored, (problem,) = config.overridden({"rules": rules})
-        assert problem.startswith('meta["dripper"]["rules"] must be ')
-        assert (unchanged, ignored) == (config, 1)
+        found, _, problems = config.overridden({"rules": rules})
+        assert found == config
+        assert 'meta["dripper"]["rules"] must be ' in problems[0]
     assert list(config.overridden({"rules": {"*": {"drop": ".a"}}})[0].rules or ()) == [Rule("*", "drop", ".a")]
     assert config.overridden({"rules": None})[0].rules is None
     assert config.overridden({"title": "drop"})[0].rules == config.rules

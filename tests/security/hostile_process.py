@@ -16,7 +16,7 @@ def main(folder: Path) -> None:
     import scrapy_dripper.fallback.trafilatura_output  # noqa: F401
     from scrapy_dripper.cli import main as command
     from scrapy_dripper.config import Config
-    from scrapy_dripper.extraction import Document
+    from scrapy_dripper.data import Document
     from scrapy_dripper.extractor import Extractor
     from scrapy_dripper.testing import FakeEngine
     from tests.security.checks import Silent

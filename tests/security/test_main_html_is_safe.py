@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Extraction, Metadata
 from scrapy_dripper.engines.base import Engine
-from scrapy_dripper.extraction import Extraction, Metadata
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.content_json import to_json
 from scrapy_dripper.output.items import Link, Paragraph, Text
@@ -122,7 +122,7 @@ def hostile_callable(html: str, url: str) -> str:
 
 def hostile_extraction(html: str, url: str) -> Extraction:
     title, text, url = (f"{name}{CONTROLS}" for name in ("title", "text", "/url"))
-    content = (Paragraph((Link(url, (Text(text),)),)),)
+    content = to_json((Paragraph((Link(url, (Text(text),)),)),))
     return Extraction("", title, html, text, text, "mine", error=text, content=content, metadata=Metadata(title))
 
 
@@ -141,7 +141,7 @@ def test_no_control_character_reaches_a_terminal(fallback: Any) -> None:
 
     assert found.source == (f"fallback:{getattr(fallback, '__name__', fallback)}" if fallback else FakeEngine.name)
     assert found.metadata is not None
-    lists = [json.dumps(one, ensure_ascii=False) for one in (to_json(found.content or ()), found.metadata.as_dict())]
+    lists = [json.dumps(one, ensure_ascii=False) for one in (found.content or [], found.metadata.as_dict())]
     for form in (found.title, found.main_html, found.markdown, found.text, *lists):
         assert not re.search("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\\\\u00", form or "")
     assert not re.search("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", found.error or "")

@@ -64,7 +64,7 @@ class Reader:
 
     def outcomes(self, pages: Iterable[tuple[str, str]]) -> list[str | None]:
         """Extract pages, each with its own URL, and return their outcomes."""
-        return [self.read(html, address).template for html, address in pages]
+        return [self.read(html, address).details.get("template") for html, address in pages]
 
     def learnt(self, pages: int = 12) -> Reader:
         """Extract articles until their template answers."""

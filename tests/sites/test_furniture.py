@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 
 from scrapy_dripper import Config, Document, Extractor
+from scrapy_dripper.data import TeachingExtraction
 from scrapy_dripper.sites import furniture, places
 from scrapy_dripper.testing import FakeEngine, page
 from tests.html_strategies import documents
@@ -63,14 +64,14 @@ def test_pages_of_one_call_know_of_those_before() -> None:
     extractor = Extractor(Config(sites="memory", processes=0), All())
     found = extractor.extract(site(*["*" + TEAM] * 8))
 
-    assert [one.repeated for one in found] == [0] * 3 + [3] * 5
+    assert [one.details["repeated"] for one in found] == [0] * 3 + [3] * 5
 
 
 def test_off_nothing_is_left_out() -> None:
     found = Extractor(Config(processes=0), All()).extract(site(*["*" + TEAM] * 8))
 
     assert all("The team" in (one.text or "") for one in found)
-    assert {(one.repeated, one.digest) for one in found} == {(0, b"")}
+    assert {(one.details["repeated"], isinstance(one, TeachingExtraction)) for one in found} == {(0, False)}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_dripper import Document, Extraction
+from scrapy_dripper.data import TeachingExtraction
 from scrapy_dripper.sites import Outcome, Templates, is_audited, read_lesson, templates, unpack_rules
 from scrapy_dripper.sites.template import Lesson
 from tests.sites.site import FOOT, Reader, article, listing, truth, url
@@ -18,12 +19,23 @@ FREE = [number for number in range(1_000, 3_000) if not is_audited(url(number))]
 """Numbers of pages on which the model is not asked to check a template."""
 
 
+def lesson_of(found: Extraction) -> bytes:
+    """Return what templates can learn from a page."""
+    return found.lesson if isinstance(found, TeachingExtraction) else b""
+
+
 def test_a_template_answers_when_it_has_agreed_with_the_model() -> None:
     """The engine is then not asked, and the extraction is the same as with the model."""
     reader = Reader()
     found = [reader.read(article(number), url(number)) for number in FREE[:10]]
 
-    assert [one.template for one in found] == ["new", "uncovered", "learning", "learning", *["answered"] * 6]
+    assert [one.details.get("template") for one in found] == [
+        "new",
+        "uncovered",
+        "learning",
+        "learning",
+        *["answered"] * 6,
+    ]
     assert reader.asked == 4
     assert [one.source for one in found] == [*["fake"] * 4, *["template"] * 6]
     for number, one in zip(FREE, found, strict=False):
@@ -36,7 +48,7 @@ def test_a_headline_is_not_lost_and_structures_are_whole() -> None:
     items = "".join(f"<li>MAIN item {i} of a list that no other page has</li>" for i in range(6))
     found = reader.read(article(FREE[0], f"<p>{'MAIN text. ' * 60}</p><ul>{items}</ul>"), url(FREE[0]))
 
-    assert found.template == "answered"
+    assert found.details.get("template") == "answered"
     assert (found.text or "").startswith(f"MAIN title {FREE[0]}\n")
     assert (found.text or "").count("MAIN item") == 6
     assert found.main_html is not None
@@ -59,7 +71,7 @@ def test_pages_that_are_left_to_the_model(html: str, outcome: str) -> None:
     asked = reader.asked
     found = reader.read(html, url(FREE[0]))
 
-    assert found.template == outcome
+    assert found.details.get("template") == outcome
     assert reader.asked == asked + 1
     assert found.source == "fake"
 
@@ -87,7 +99,7 @@ def test_a_heading_on_which_the_model_differs_goes_with_the_text_below() -> None
     reader.outcomes(pages)
     found = [reader.read(*one) for one in pages]
 
-    assert {one.template for one in found} == {"answered"}
+    assert {one.details.get("template") for one in found} == {"answered"}
     assert all((one.text or "").count("Part") == 1 for one in found)
 
 
@@ -115,7 +127,7 @@ def test_a_template_that_is_wrong_is_forgotten_and_learnt_anew() -> None:
     after = reader.outcomes(changed(next(free)) for _ in range(8))
 
     assert first == ["answered"] * 3
-    assert check.template == "audit"
+    assert check.details.get("template") == "audit"
     assert "MAIN" in (check.text or "")
     assert after[:3] == ["uncovered", "learning", "learning"]  # the checked page was the first to learn from
     assert after[-1] == "answered"
@@ -127,7 +139,7 @@ def test_a_template_that_fits_no_page_any_more_is_forgotten() -> None:
     ((_, [before]),) = reader.templates
     for number, name in zip(FREE[: templates.REFUSED], "abcdefghijklmnop", strict=False):
         box = f"<section class='{name}'>{'Some words. ' * 90}</section>"
-        assert reader.read(article(number, box), url(number)).template == "uncovered"
+        assert reader.read(article(number, box), url(number)).details.get("template") == "uncovered"
 
     assert all(one is not before for _, own in reader.templates for one in own)
 
@@ -145,14 +157,14 @@ def test_odd_pages_do_not_push_out_a_template_that_answers() -> None:
     ((_, own),) = reader.templates
 
     assert len(own) == templates.MOST_TEMPLATES
-    assert reader.read(article(FREE[0]), url(FREE[0])).template == "answered"
+    assert reader.read(article(FREE[0]), url(FREE[0])).details.get("template") == "answered"
 
 
 def test_a_template_grows_old() -> None:
     now = 0.0
     store = Templates(clock=lambda: now)
     reader = Reader()
-    lessons = [reader.read(article(number), url(number)).lesson for number in range(3)]
+    lessons = [lesson_of(reader.read(article(number), url(number))) for number in range(3)]
     assert store.learn(url(0), lessons[0]) == 0
     now += templates.TTL - 1
     assert store.learn(url(1), lessons[0]) == 0
@@ -170,8 +182,8 @@ def test_hosts_and_options_are_kept_apart() -> None:
         [Document(article(FREE[0]), url(FREE[0]), config=reader.extractor.config.overridden({"favor": "recall"})[0])]
     )
 
-    assert other.template == "new"
-    assert (asking.template, asking.lesson, asking.source) == (None, b"", "fake")
+    assert other.details.get("template") == "new"
+    assert (asking.details.get("template"), lesson_of(asking), asking.source) == (None, b"", "fake")
 
 
 def test_an_engine_that_fails_teaches_nothing() -> None:
@@ -179,13 +191,13 @@ def test_an_engine_that_fails_teaches_nothing() -> None:
     found = reader.read(article(1), url(1))
 
     assert found.fallback_reason is not None
-    assert (found.template, found.lesson, len(reader.templates)) == (None, b"", 0)
+    assert (found.details.get("template"), lesson_of(found), len(reader.templates)) == (None, b"", 0)
 
 
 def test_without_the_option_nothing_is_different() -> None:
     found: Extraction = Reader().extractor.__class__(engine=Reader().engine).extract([Document(article(1), url(1))])[0]
 
-    assert (found.template, found.lesson) == (None, b"")
+    assert (found.details.get("template"), lesson_of(found)) == (None, b"")
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 60)), min_size=1, max_size=25))
@@ -216,7 +228,7 @@ def test_counts_are_halved_before_they_are_too_large() -> None:
     store = Templates()
     reader = Reader()
     reader.read(article(0), url(0))
-    lesson = reader.read(article(1), url(1)).lesson
+    lesson = lesson_of(reader.read(article(1), url(1)))
     for number in range(3 * templates.MOST_PAGES):
         store.learn(url(number), lesson)
     (rules,) = unpack_rules(store.known(url(0)))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workers import Pool, Task
 
@@ -62,7 +62,7 @@ def rescue(text: str, config: Config = OWN, **values: Any) -> Task:
 
 def worker_of(extraction: Extraction) -> int:
     """Return the process ID of the worker with the engine ``AllMain`` that made an extraction."""
-    return extraction.work["pid"]
+    return extraction.details["work"]["pid"]
 
 
 def own(**options: Any) -> Config:

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from scrapy_dripper.data import Extraction, Metadata
 from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
-from scrapy_dripper.extraction import Extraction, Metadata
 from scrapy_dripper.page import Page
 
 log = logging.getLogger(__name__)

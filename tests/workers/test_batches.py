@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl import batcher as batcher_module
 from scrapy_dripper.crawl.batcher import Batcher
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.workers import Pool, StartError, Task, WorkerError
 from scrapy_dripper.workers import pool as module
 from tests.workers.children import OWN, SECONDS, Pools, own

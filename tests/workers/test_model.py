@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import FallbackReason
+from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.workers import StartError, WorkerError, model
 from scrapy_dripper.workers.model import Model
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workers import one_worker, process
 from tests.workers.children import ARTICLE, LARGE, SECONDS, SENTENCE, SMALL, Make, comes_true, gone
@@ -44,7 +44,7 @@ def test_only_large_pages_go_there(extractor: Make) -> None:
 
     (found,) = one.extract([LARGE])
     assert SENTENCE.strip() in (found.text or "")
-    assert found.work["pid"] == pid_of(one) != os.getpid()
+    assert found.details["work"]["pid"] == pid_of(one) != os.getpid()
 
 
 @pytest.mark.usefixtures("every_page")
@@ -57,7 +57,7 @@ def test_it_is_reused(extractor: Make) -> None:
 
     assert [x.fallback_reason for x in found] == [None, "empty_body", "not_html", None, None, None]
     assert found[4].text == "café au lait"
-    assert {x.work.get("pid", first) for x in found} == {first} == {pid_of(one)}
+    assert {x.details.get("work", {}).get("pid", first) for x in found} == {first} == {pid_of(one)}
 
 
 def test_without_processes_there_is_none(extractor: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,8 +67,8 @@ def test_without_processes_there_is_none(extractor: Make, monkeypatch: pytest.Mo
 
 
 def without_time(extraction: Extraction) -> dict[str, Any]:
-    values = {name: getattr(extraction, name) for name in Extraction.__slots__}
-    return values | {"milliseconds": 0}
+    timeless = extraction.with_details(milliseconds=0)
+    return {name: getattr(timeless, name) for name in Extraction.__slots__}
 
 
 @pytest.mark.usefixtures("every_page")
@@ -121,7 +121,7 @@ def test_a_callable_that_is_asked_for_want_of_quality(extractor: Make, finds: bo
         assert (found.text, found.fallback_reason, found.page_type) == ("mine", FallbackReason.LOW_QUALITY, None)
     else:
         assert (found.text, found.fallback_reason, found.source) == ("one\ntwo", None, "all")
-        assert (found.page_type, found.page_type_probability, found.quality) == ("forum", 0.75, 0.4)
+        assert (found.page_type, found.details["page_type_probability"], found.quality) == ("forum", 0.75, 0.4)
 
 
 @pytest.mark.usefixtures("every_page")

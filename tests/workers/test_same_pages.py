@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, Extraction, FallbackReason
+from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workers import Pool, Task
 from tests.workers.children import OWN
@@ -24,7 +24,7 @@ DEEP = [
     "<b><i>" * 1_000 + "deep runs",
     "<table><tr><td>" * 100 + "deep tables",
 ]
-NAMES = "title main_html markdown text content labels source fallback_reason error truncated metadata blocks".split()
+NAMES = "title main_html markdown text content labels source fallback_reason error truncated metadata".split()
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_there_are_pages() -> None:
 )
 def test_all_that_comes_out_is_the_same(pool: Pool, options: dict[str, Any]) -> None:
     """Main-HTML, Markdown, text, content list, labels and metadata are compared, also for deeply nested pages."""
-    config = replace(OWN, **options)
+    config = replace(OWN, content_field="content", **options)
     documents = [Document(page.read_bytes(), "http://example.com/") for page in PAGES]
     documents += [Document(text, "http://example.com/") for text in DEEP]
     here = Extractor(replace(config, processes=0))
@@ -60,10 +60,10 @@ def test_all_that_comes_out_is_the_same(pool: Pool, options: dict[str, Any]) -> 
 
 @pytest.mark.parametrize("fallback", ["trafilatura", "html", "empty", "none"])
 def test_fallbacks_are_the_same(pool: Pool, fallback: str) -> None:
-    config = Config(fallback=fallback)
+    config = Config(fallback=fallback, content_field="content")
     documents = [Document(page.read_bytes(), "http://example.com/") for page in PAGES[::9]]
     documents += [Document(text, "http://example.com/") for text in DEEP]
-    here = Extractor(Config(fallback=fallback, processes=0, engine=OWN.engine))
+    here = Extractor(replace(config, processes=0, engine=OWN.engine))
     reason = FallbackReason.ENGINE_ERROR
     for document in documents:
         expected = values([here.fall_back(document, reason, "x")])

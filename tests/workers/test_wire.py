@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import json
-import pickle
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.config import CONTENT_TYPES, Config, ConfigError
-from scrapy_dripper.crawl.fields import VALUES
-from scrapy_dripper.extraction import Breadcrumb, Document, Extraction, FallbackReason, Metadata
-from scrapy_dripper.output import content_json
+from scrapy_dripper.data import (
+    Breadcrumb,
+    Document,
+    Extraction,
+    FallbackReason,
+    InformedDocument,
+    Metadata,
+    TeachingExtraction,
+    teaching,
+)
 from scrapy_dripper.output import items as kinds
-from scrapy_dripper.output.chunks import Chunk
-from scrapy_dripper.output.outlinks import Outlink
+from scrapy_dripper.output.content_json import to_json
 from scrapy_dripper.rules import Rule
-from scrapy_dripper.sites import Outcome
+from scrapy_dripper.sites import digest, places
+from scrapy_dripper.testing import page
 from scrapy_dripper.workers.wire import (
     PARTS,
     Task,
@@ -70,9 +77,8 @@ LIST_ITEMS = st.lists(st.builds(kinds.ListItem, ITEMS, st.lists(RUNS, max_size=2
 CELLS = st.lists(st.builds(kinds.Cell, ITEMS, st.integers(1, 9), st.integers(1, 9), st.booleans()), max_size=2)
 ROWS = st.lists(CELLS.map(tuple), max_size=2).map(tuple)
 
-CHUNKS = st.builds(
-    Chunk, TEXT, st.lists(TEXT, max_size=3).map(tuple), TEXT, TEXT, st.integers(0, 10**9), st.integers(0, 10**9)
-)
+PLAIN = st.none() | st.booleans() | st.integers() | TEXT
+CHUNKS = st.dictionaries(TEXT, PLAIN | st.lists(TEXT, max_size=3), max_size=3)
 LABELS = st.lists(st.tuples(st.booleans(), st.floats(0, 1)), max_size=10)
 MAYBE = st.none() | TEXT
 METADATA = st.builds(
@@ -96,20 +102,14 @@ EXTRACTIONS = st.builds(
     source=ANY,
     fallback_reason=st.none() | st.sampled_from(FallbackReason),
     error=st.none() | ANY,
-    blocks=st.integers(0, 10**12),
     truncated=st.booleans(),
-    content=st.none() | ITEMS,
+    content=st.none() | ITEMS.map(to_json),
     metadata=st.none() | METADATA,
-    chunks=st.none() | st.lists(CHUNKS, max_size=3).map(tuple),
-    links=st.none() | st.lists(st.builds(Outlink, TEXT, TEXT), max_size=3).map(tuple),
-    fingerprints=st.none() | st.tuples(ANY, ANY).filter(lambda pair: all(map(_no_pair, pair))),
+    chunks=st.none() | st.lists(CHUNKS, max_size=3),
+    links=st.none() | st.lists(st.dictionaries(TEXT, TEXT, max_size=2), max_size=3),
     page_type=st.none() | ANY,
-    page_type_probability=st.none() | st.floats(0, 1),
     quality=st.none() | st.floats(0, 1),
-    work=st.dictionaries(TEXT, st.integers(), max_size=3),
-    overruled=st.lists(TEXT, max_size=3).map(tuple),
-    template=st.none() | st.sampled_from([outcome.value for outcome in Outcome]),
-    milliseconds=st.floats(0, allow_infinity=False),
+    details=st.dictionaries(TEXT, PLAIN | st.lists(TEXT, max_size=2) | st.dictionaries(TEXT, PLAIN, max_size=2)),
 )
 
 
@@ -129,83 +129,36 @@ def test_any_extraction_arrives_as_it_was(extraction: Extraction) -> None:
     assert all(type(label) is bool for label in found.labels)
 
 
-@given(ITEMS)
-def test_a_packed_content_list_behaves_like_any_other(content: kinds.Items) -> None:
-    """It behaves the same when it is first compared, copied, pickled or iterated."""
-    extraction = Extraction("u", None, "", "", "", "all", content=content)
-    values, parts = pack_extraction(extraction)
-
-    def fresh() -> Extraction:
-        return unpack_extraction("u", values, parts)
-
-    assert fresh() == extraction == fresh()
-    assert fresh() == fresh()
-    assert fresh().content == content
-    assert replace(fresh(), url="v") == replace(extraction, url="v")
-    assert pickle.loads(pickle.dumps(fresh())) == extraction
-    assert asdict(fresh()) == asdict(extraction)
-    assert repr(fresh()) == repr(extraction)
-    once = fresh()
-    assert once.content is once.content
-    assert other_side(fresh()) == extraction  # as a relay would
-
-
-@given(ITEMS)
-def test_the_field_of_a_content_list_needs_no_items(content: kinds.Items) -> None:
-    """An item gets the received values, in a new list each time, because users may change it."""
-    found = other_side(Extraction("u", None, "", "", "", "all", content=content))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(content_json, "from_json", None)
-        values = VALUES["content_field"](found)
-        assert VALUES["content_field"](found) is not values
-    assert values == content_json.to_json(content)
-    assert found.content == content
-    assert VALUES["content_field"](found) == values
-
-
-def test_an_invalid_content_list_is_not_a_field_value() -> None:
-    values, parts = pack_extraction(Extraction("u", None, "", "", "", "all", content=()))
-    parts[-8] = b'{"type": "rule"}'
-    with pytest.raises(ValueError, match="expected a content list"):
-        VALUES["content_field"](unpack_extraction("u", values, parts))
-
-
-def test_an_extraction_stays_frozen() -> None:
-    """So does its content list."""
-    found = other_side(Extraction("u", None, "", "", "", "all", content=(kinds.Rule(),)))
-    with pytest.raises((AttributeError, TypeError)):
-        found.content = ()  # type: ignore[misc]
-    assert found.content == (kinds.Rule(),)
-
-
 GOOD = Extraction("u", "t", "h", "m", "x", "all", labels=(True, False), probabilities=(0.5, 0.25))
+
+
+def test_what_a_page_teaches_comes_along() -> None:
+    """An extraction without it is sent as one."""
+    found = page("<p>Tea is ready.</p>")
+    own = digest(places(found), np.ones(1, dtype=np.bool_))
+    sent = other_side(teaching(GOOD, digest=own))
+
+    assert isinstance(sent, TeachingExtraction)
+    assert (sent.digest, sent.lesson) == (own, b"")
+    assert type(other_side(GOOD)) is Extraction
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
         {"markdown": 7},
-        {"content": ({"type": object()},)},
+        {"content": [{"type": object()}]},
         {"metadata": Metadata(title=7)},  # type: ignore[arg-type]
         {"metadata": {"title": "x"}},
         {"metadata": Metadata(authors=("x", 7))},  # type: ignore[arg-type]
         {"metadata": Metadata(breadcrumbs=(Breadcrumb("x", 7),))},  # type: ignore[arg-type]
-        {"chunks": (Chunk("x", (7,)),)},  # type: ignore[arg-type]
-        {"chunks": (Chunk(None),)},  # type: ignore[arg-type]
-        {"chunks": ("x",)},
-        {"links": (Outlink("x", b"y"),)},  # type: ignore[arg-type]
-        {"fingerprints": ("x", 7)},
-        {"fingerprints": ("x",)},
+        {"chunks": [object()]},
         {"labels": (True,)},
         {"labels": None},
         {"labels": (300, 4)},
         {"probabilities": ("x", "y")},
-        {"work": {"x": None}},
-        {"work": None},
-        {"rules": {"drop": None}},
-        {"rules": 3},
-        {"blocks": "many"},
-        {"milliseconds": None},
+        {"details": {"work": object()}},
+        {"details": None},
         {"page_type": 3},
         {"quality": "good"},
         {"fallback_reason": "because"},
@@ -220,19 +173,18 @@ def test_invalid_extractions_are_detected_in_the_worker(wrong: dict[str, Any]) -
 
 def broken() -> Iterator[tuple[dict[str, Any], list[bytes]]]:
     """Return a damaged answer."""
-    values, parts = pack_extraction(replace(GOOD, metadata=Metadata(), chunks=(), links=()))
+    values, parts = pack_extraction(replace(GOOD, metadata=Metadata(), content=[], chunks=[], links=[]))
     yield {**values, "reason": "because"}, parts
     yield {**values, "missing": []}, parts
-    yield {**values, "missing": [True] * 9}, parts
-    yield {**values, "blocks": "x"}, parts
-    yield {**values, "work": 3}, parts
-    yield {**values, "rules": 3}, parts
+    yield {**values, "missing": [True] * len(values["missing"])}, parts
     yield {**values, "quality": "x"}, parts
-    yield {**values, "fingerprints": ["x"]}, parts
-    yield {**values, "fingerprints": [1, 2]}, parts
-    yield values, [*parts[:9], b'[["x"]]', *parts[10:]]
-    yield values, [*parts[:9], b'[[{}, [], "", "", 1, 1]]', *parts[10:]]
-    yield values, [*parts[:10], b'[["x", "y", "z"]]', *parts[11:]]
+    for details in (3, {"work": 3}, {"work": {"x": None}}, {"rules": [1]}, {"overruled": [1]}, {"template": "unknown"}):
+        yield {**values, "details": details}, parts
+    for metadata in ({"title": 7}, {"title": "x", "nothing": "x"}, 7):
+        yield {**values, "metadata": metadata}, parts
+    yield values, [*parts[:8], b'{"type": "rule"}', *parts[9:]]
+    yield values, [*parts[:9], b'["x"]', *parts[10:]]
+    yield values, [*parts[:9], b'[{"x"', *parts[10:]]
     yield {}, parts
     yield values, parts[:-1]
     yield values, []
@@ -240,18 +192,14 @@ def broken() -> Iterator[tuple[dict[str, Any], list[bytes]]]:
     yield values, [*parts[:-1], b"x" * 8]
     yield values, [*parts[:-1], b"x" * 7]
     yield values, [*parts[:-2], b"x" * 7, b""]
-    yield {**values, "template": "unknown"}, parts
-    yield values, [*parts[:8], b'{"title": 7}', *parts[9:]]
-    yield values, [*parts[:8], b'{"title": "x", "nothing": "x"}', *parts[9:]]
-    yield values, [*parts[:8], b"7", *parts[9:]]
 
 
 @pytest.mark.parametrize("rules", [None, {}, {"drop": 2, "keep": 1}])
 def test_what_rules_took_comes_along(rules: dict[str, int] | None) -> None:
-    assert unpack_extraction("u", *pack_extraction(replace(GOOD, rules=rules))).rules == rules
+    assert other_side(GOOD.with_details(rules=rules)).details == {"rules": rules}
 
 
-@pytest.mark.parametrize("number", range(21))
+@pytest.mark.parametrize("number", range(23))
 def test_invalid_answers(number: int) -> None:
     """Each raises an exception that the crawl handles."""
     values, parts = list(broken())[number]
@@ -281,7 +229,10 @@ OPTIONS = st.fixed_dictionaries(
         "processes": st.none() | st.integers(0, 9),
     },
 )
-DOCUMENTS = st.builds(Document, ANY | st.binary(max_size=20), TEXT, st.none() | TEXT)
+ARGUMENTS = (ANY | st.binary(max_size=20), TEXT, st.none() | TEXT)
+DOCUMENTS = st.builds(Document, *ARGUMENTS) | st.builds(
+    InformedDocument, *ARGUMENTS, known=st.binary(max_size=3), templates=st.none() | st.binary(max_size=3)
+)
 TASKS = st.lists(
     st.tuples(
         DOCUMENTS,

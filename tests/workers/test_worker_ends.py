@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.extraction import FallbackReason
 from scrapy_dripper.workers import Pool, StartError, WorkerError, process
 from scrapy_dripper.workers.pool import FIRST_STARTS
 from tests.workers.children import OWN, SECONDS, Pools, comes_true, gone, own, rescue, task, worker_of
@@ -415,7 +415,7 @@ def test_a_worker_needs_no_scrapy(pools: Pools) -> None:
 
     assert scrapy.__name__ in sys.modules
     (found,) = pools().extract([task("one")])
-    assert {name: found.work[name] for name in ("scrapy", "twisted", "onnxruntime", "trafilatura")} == {
+    assert {name: found.details["work"][name] for name in ("scrapy", "twisted", "onnxruntime", "trafilatura")} == {
         "scrapy": 0,
         "twisted": 0,
         "onnxruntime": 0,
@@ -443,7 +443,7 @@ def test_secrets_are_for_the_users_own_code_only(
         assert b"CUDA_VISIBLE_DEVICES=1" in known.read_bytes()
         assert b"OMP_NUM_THREADS=1" in known.read_bytes()
     if "engine" not in options:
-        assert pool.extract([task("one")])[0].work["key"] == 1
+        assert pool.extract([task("one")])[0].details["work"]["key"] == 1
 
 
 SCRIPT = """

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.extractor import Extractor
 
 COLUMNS = {

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.output.text import text
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.workshop.annotation.pages import PROFILE, Sheet

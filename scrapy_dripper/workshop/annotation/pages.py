@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lxml.html import HtmlElement
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.page import Page, read
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, WARC, Source, find_sources, read_source
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, file_name, find_sources, is_url, read_source
 from scrapy_dripper.cli.options import add_options, configured
 from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.replace import replace_file
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
+from scrapy_dripper.data import Extraction
 from scrapy_dripper.engines.qwen3.simplify import FOOT, HEAD, simplify
-from scrapy_dripper.extraction import Extraction
 from scrapy_dripper.page import Page
 from scrapy_dripper.workshop.dataset.metrics import ALL
 from scrapy_dripper.workshop.dataset.tables import ReportTable

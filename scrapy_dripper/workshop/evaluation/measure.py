@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document, Extraction
+from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse

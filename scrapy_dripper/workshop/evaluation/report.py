@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.workshop.dataset.metrics import page_title
 from scrapy_dripper.workshop.dataset.pages import Sample

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.output.text import text
 from scrapy_dripper.page import PageError
 from scrapy_dripper.rules import hosts_of

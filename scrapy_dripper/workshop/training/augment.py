@@ -21,7 +21,7 @@ from lxml.html import HtmlElement
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.page import PageError, plant
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.workshop.dataset.alignment import align

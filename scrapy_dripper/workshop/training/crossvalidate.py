@@ -11,8 +11,8 @@ from zlib import crc32
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
-from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workshop.dataset.pages import DataError, Sample, grouped_folds, related_hosts
 from scrapy_dripper.workshop.training.export import export

@@ -19,9 +19,9 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
 from scrapy_dripper.engines.tagger.evidence import ABSENT, MOSTLY
 from scrapy_dripper.engines.tagger.features import Features, features
-from scrapy_dripper.extraction import Document
 from scrapy_dripper.metadata.facts import Fact, FactIndex
 from scrapy_dripper.metadata.facts import tokens as fact_tokens
 from scrapy_dripper.page import Page, PageError, read

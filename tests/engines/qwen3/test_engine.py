@@ -14,6 +14,7 @@ import pytest
 from lxml.html import document_fromstring
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document, FallbackReason
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import EngineError, EngineLostError, Labels, ModelError, OversizeError
 from scrapy_dripper.engines.qwen3 import decoder as decoder_module
@@ -22,7 +23,6 @@ from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.passes import Passes
 from scrapy_dripper.engines.qwen3.profile import PROFILES
-from scrapy_dripper.extraction import Document, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.sites import is_audited
@@ -411,7 +411,7 @@ def test_a_page_of_a_template_costs_nothing(prepared: Prepared, profile: str) ->
     assert [one.source for one in found] == ["template"] * 4
     for number, one in zip(free[8:12], found, strict=True):
         assert f"MAIN sentence of article {number}," in (one.text or "")
-    assert (other.source, other.template) == ("qwen3", "new")
+    assert (other.source, other.details["template"]) == ("qwen3", "new")
     both.close()
 
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from lxml import etree, html
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
 from scrapy_dripper.engines.qwen3.draft import carry, native_copy
 from scrapy_dripper.engines.qwen3.profile import PROFILES, V1Page
 from scrapy_dripper.engines.qwen3.simplify import simplify
-from scrapy_dripper.extraction import Document
 from scrapy_dripper.output.main_html import main_html
 from scrapy_dripper.page import read
 from scrapy_dripper.page.page import NOBODY, Page, Wishes

@@ -13,10 +13,10 @@ import pytest
 from lxml.html import document_fromstring
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.engines.base import EngineLostError, Labels, ModelError, OversizeError
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.engines.qwen3.remote import ModelServer, load_remote
-from scrapy_dripper.extraction import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workers import Task, Workers
 from tests.engines.qwen3.fakes import PREPARED
@@ -47,13 +47,13 @@ def workers(config: Config) -> Iterator[Workers]:
 def extracted(workers: Workers, config: Config) -> list[Extraction]:
     """Return the workers' extractions of the documents."""
     found = workers.pool.extract([Task(document, config) for document in DOCUMENTS])
-    return [replace(one, milliseconds=0) for one in found]
+    return [one.with_details(milliseconds=0) for one in found]
 
 
 def test_the_labels_are_those_of_one_process(workers: Workers, config: Config) -> None:
     """Labels and counters are bit for bit the same, also for pages that are too long or that the tagger decides."""
     extractor = Extractor(config)
-    expected = [replace(one, milliseconds=0) for one in extractor.extract(DOCUMENTS)]
+    expected = [one.with_details(milliseconds=0) for one in extractor.extract(DOCUMENTS)]
     extractor.close()
 
     assert extracted(workers, config) == expected
@@ -84,7 +84,7 @@ def test_only_tokens_are_passed_on(config: Config) -> None:
     assert all(len(prompt) % 4 == 0 and max(memoryview(prompt).cast("i")) < 512 for prompt in prompts)
     assert [type(one) for one in found] == [Labels, Labels, OversizeError, Labels]
     assert isinstance(found[3], Labels)
-    assert found[3].work["windows"] == len(prompts) - 2 > 1
+    assert found[3].details["work"]["windows"] == len(prompts) - 2 > 1
 
 
 def test_a_lost_model_is_lost_for_all_pages(config: Config) -> None:

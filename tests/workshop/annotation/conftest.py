@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.cli import main
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.workshop import endpoint as endpoint_module
 from scrapy_dripper.workshop.annotation.pages import Sheet, sheet
 from tests.fake_endpoint import FakeEndpoint

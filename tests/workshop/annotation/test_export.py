@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.page import read
 from scrapy_dripper.workshop.dataset.alignment import align
 from scrapy_dripper.workshop.dataset.pages import load_pages

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.workshop.annotation.pages import Sheet, sheet
 from scrapy_dripper.workshop.annotation.prompt import prompt_hash
 from scrapy_dripper.workshop.annotation.store import task_of

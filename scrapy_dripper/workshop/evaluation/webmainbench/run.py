@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.extraction import Document
+from scrapy_dripper.data import Document
 from scrapy_dripper.workshop.dataset.pages import DataError
 from scrapy_dripper.workshop.dataset.tables import ReportTable
 from scrapy_dripper.workshop.evaluation.measure import OURS, Systems

@@ -1,20 +1,17 @@
-"""The input and the output of an extraction, as frozen, picklable dataclasses."""
+"""The input and the output of an extraction, as plain, frozen, picklable dataclasses."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
-from scrapy_dripper.characters import has_controls, without_controls
-from scrapy_dripper.config import Config
+from scrapy_dripper.characters import without_controls
 
 if TYPE_CHECKING:
-    from scrapy_dripper.output.chunks import Chunk
-    from scrapy_dripper.output.items import Items
-    from scrapy_dripper.output.outlinks import Outlink
+    from scrapy_dripper.config import Config
 
 
 STRIP = 48
@@ -77,14 +74,6 @@ class Document:
     url: str = ""
     charset: str | None = None
     config: Config | None = None
-    known: bytes | None = None
-    """What a site memory knows about the host (:meth:`~scrapy_dripper.sites.SiteMemory.known`). By default, the
-    extractor asks its own memory, if it has one.
-    """
-    templates: bytes | None = None
-    """The templates of the host (:meth:`~scrapy_dripper.sites.Templates.known`). By default, the extractor uses its own
-    templates, if it has any.
-    """
 
     def __post_init__(self) -> None:
         # Workers get plain data. A wrong type is rejected here, where it is known which document has it.
@@ -100,18 +89,15 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Breadcrumb:
-    """One step of the path from the front page of a site to a page. No value holds control characters."""
+    """One step of the path from the front page of a site to a page."""
 
     name: str | None = None
     url: str | None = None
 
-    def __post_init__(self) -> None:
-        _clean(self, "name", "url")
-
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """The metadata of a page. A value is None or empty if the page does not give it. No value holds control characters.
+    """The metadata of a page. A value is None or empty if the page does not give it.
 
     :meth:`as_dict` and :meth:`from_dict` are for JSON.
     """
@@ -134,11 +120,6 @@ class Metadata:
     """URL of the image that represents the page."""
     breadcrumbs: tuple[Breadcrumb, ...] = ()
     """The path from the front page of the site to the page."""
-
-    def __post_init__(self) -> None:
-        _clean(self, *(option.name for option in fields(self)))
-        if any(has_controls(name) for name in self.authors if isinstance(name, str)):
-            object.__setattr__(self, "authors", tuple(map(without_controls, self.authors)))
 
     @property
     def author(self) -> str | None:
@@ -169,6 +150,10 @@ class Metadata:
         found.check()
         return found
 
+    def without_controls(self) -> Metadata:
+        """Return the metadata without control characters."""
+        return Metadata(**{one.name: _clean(getattr(self, one.name)) for one in fields(self)})
+
     def check(self) -> None:
         """Raise TypeError if a value has the wrong type."""
         single = (getattr(self, field.name) for field in fields(self) if field.name not in ("authors", "breadcrumbs"))
@@ -178,28 +163,13 @@ class Metadata:
                 raise TypeError(f"expected a string (got {type(value).__name__})")
 
 
-class PackedContent:
-    """A content list as received from a worker process. It is decoded on first access, because few crawls read it."""
-
-    __slots__ = ("unpack", "values")
-
-    def __init__(self, unpack: Callable[[], Items], values: Callable[[], list[dict[str, Any]]]) -> None:
-        """``unpack`` returns the items; ``values`` returns them as plain JSON values, in a fraction of the time.
-
-        Both raise ValueError if the data is not a content list.
-        """
-        self.unpack = unpack
-        self.values = values
-
-
 @dataclass(frozen=True, slots=True)
 class Extraction:
     """The result of extracting one page.
 
     ``main_html``, ``markdown`` and ``text`` are None only if the source is ``fallback:none``. ``labels`` and
-    ``probabilities`` have one entry per block, in document order; they are empty if no engine answered. Title,
-    Main-HTML, Markdown, text and error never hold control characters
-    (:func:`~scrapy_dripper.characters.without_controls`).
+    ``probabilities`` have one entry per block, in document order; they are empty if no engine answered. No string but
+    ``url`` holds control characters (:func:`~scrapy_dripper.characters.without_controls`).
     """
 
     url: str
@@ -216,57 +186,45 @@ class Extraction:
     """True for each block that is main content."""
     probabilities: tuple[float, ...] = ()
     """Probability that each block is main content, 0 to 1."""
-    blocks: int = 0
-    """Number of blocks on the page, labelled or not."""
-    exceeded: str | None = None
-    """The limit of the page or of its output that it exceeds, such as ``DRIPPER_LIMITS["blocks"]``."""
     truncated: bool = False
     """True if only the first part of the page was processed: an oversize page with ``DRIPPER_OVERSIZE = "truncate"``,
     or a page that is too large for its fallback."""
-    content: Items | None = None
-    """The content list that Markdown and text are written from."""
-    metadata: Metadata | None = None
-    """None unless ``DRIPPER_METADATA_FIELD`` names a field, or Markdown has front matter."""
-    chunks: tuple[Chunk, ...] | None = None
-    """The main content split at its headings; None unless ``DRIPPER_CHUNKS_FIELD`` names a field."""
-    links: tuple[Outlink, ...] | None = None
-    """The links of the main content; None unless ``DRIPPER_LINKS_FIELD`` names a field."""
-    fingerprints: tuple[str, str] | None = None
-    """``content_hash`` and ``simhash`` of the text if ``DRIPPER_META_FIELD`` names a field. They are then computed in
-    the process that extracts the page."""
     page_type: str | None = None
     """The type of the page: ``article``, ``listing``, ``forum``, ... None if the engine does not predict it, and for
     fallbacks."""
-    page_type_probability: float | None = None
-    """Probability of ``page_type``, 0 to 1."""
     quality: float | None = None
     """Expected word F1 of this extraction, 0 to 1; None if it is empty or the engine does not predict it, and for
     fallbacks."""
-    rules: Mapping[str, int] | None = None
-    """Number of blocks decided by ``DRIPPER_RULES``, by kind (``whole``, ``keep``, ``drop``); None if no rules apply to
-    the page, and for fallbacks."""
-    work: Mapping[str, int] = field(default_factory=dict)
-    """The engine's own counters for this page; see ``docs/reference/stats.md``."""
-    overruled: tuple[str, ...] = ()
-    """Names of the steps after the model that changed nothing on this page, because they would have removed text of
-    which the model was sure, such as ``short_page``, ``structures``, ``footnotes``, ``duplicates`` or ``hidden``."""
-    missing: tuple[str, ...] = ()
-    """The kinds of facts that the page declares and shows, and of which more than half are not in the text:
-    ``ingredient``, ``step``, ``question``, ``answer`` or ``body``. It is checked whatever labelled the page."""
-    repeated: int = 0
-    """Number of main blocks that were left out because other pages of the site have them (``DRIPPER_SITES``)."""
-    digest: bytes = field(default=b"", repr=False)
-    """What a site memory learns from the page (:meth:`~scrapy_dripper.sites.SiteMemory.learn`); empty without one."""
-    template: str | None = None
-    """``answered`` if a template has labelled the page, or why the model was asked: a value of
-    :class:`~scrapy_dripper.sites.Outcome`. None without templates."""
-    lesson: bytes = field(default=b"", repr=False)
-    """What templates learn from the page (:meth:`~scrapy_dripper.sites.Templates.learn`); empty without them."""
-    milliseconds: float = 0.0
-    """Processing time of this page, including its share of the batch's model call."""
+    metadata: Metadata | None = None
+    """None unless ``DRIPPER_METADATA_FIELD`` names a field, or Markdown has front matter."""
+    content: list[dict[str, Any]] | None = None
+    """The content list as plain JSON values, of which :func:`~scrapy_dripper.output.content_json.from_json` makes
+    items; None unless ``DRIPPER_CONTENT_FIELD`` names a field."""
+    chunks: list[dict[str, Any]] | None = None
+    """The main content split at its headings (:class:`~scrapy_dripper.output.chunks.Chunk`), as plain JSON values; None
+    unless ``DRIPPER_CHUNKS_FIELD`` names a field."""
+    links: list[dict[str, str]] | None = None
+    """The links of the main content, each with ``url`` and ``text``; None unless ``DRIPPER_LINKS_FIELD`` names a
+    field."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """More about the extraction, as plain JSON values. A key is missing if its value is not known:
 
-    def __post_init__(self) -> None:
-        _clean(self, "title", "main_html", "markdown", "text", "error", "page_type")
+    * ``blocks``: number of blocks on the page, labelled or not;
+    * ``limit``: the setting with the limit that the page exceeds, such as ``DRIPPER_LIMITS["blocks"]``;
+    * ``page_type_probability``: probability of ``page_type``, 0 to 1;
+    * ``rules``: number of blocks decided by ``DRIPPER_RULES``, by kind (``whole``, ``keep``, ``drop``), if rules apply;
+    * ``work``: the engine's own counters for this page; see ``docs/reference/stats.md``;
+    * ``overruled``: names of the steps after the model that changed nothing on this page, because they would have
+      removed text of which the model was sure, such as ``short_page``, ``structures``, ``footnotes``, ``duplicates``
+      or ``hidden``;
+    * ``missing``: the kinds of facts that the page declares and shows, and of which more than half are not in the text:
+      ``ingredient``, ``step``, ``question``, ``answer`` or ``body``. It is checked whatever labelled the page;
+    * ``repeated``: number of main blocks that were left out because other pages of the site have them;
+    * ``template``: ``answered`` if a template has labelled the page, or why the model was asked: a value of
+      :class:`~scrapy_dripper.sites.Outcome`;
+    * ``content_hash``, ``simhash``: fingerprints of the text, if ``DRIPPER_META_FIELD`` names a field;
+    * ``milliseconds``: processing time of this page, including its share of the batch's model call.
+    """
 
     @property
     def is_empty(self) -> bool:
@@ -292,7 +250,9 @@ class Extraction:
     @property
     def limit(self) -> str | None:
         """The setting whose limit the page exceeds, as it is written in settings; None if it exceeds none."""
-        return self.exceeded or ("DRIPPER_TIMEOUT" if self.fallback_reason is FallbackReason.TIMEOUT else None)
+        if self.fallback_reason is FallbackReason.TIMEOUT:
+            return "DRIPPER_TIMEOUT"
+        return self.details.get("limit")
 
     @property
     def strip(self) -> str | None:
@@ -306,27 +266,10 @@ class Extraction:
         edges = [n * k // parts for k in range(parts + 1)] if n else []
         return "".join(str(9 * sum(self.labels[a:b]) // (b - a)) for a, b in pairwise(edges)) or None
 
-    @property
-    def content_hash(self) -> str | None:
-        """Hash of the text, to detect changes (:func:`~scrapy_dripper.fingerprint.content_hash`)."""
-        return self._fingerprint(0)
-
-    @property
-    def simhash(self) -> str | None:
-        """SimHash of the text, to detect near duplicates (:func:`~scrapy_dripper.fingerprint.simhash`)."""
-        return self._fingerprint(1)
-
-    def _fingerprint(self, number: int) -> str | None:
-        if self.fingerprints is not None:
-            return self.fingerprints[number]
-        if self.text is None:
-            return None
-        from scrapy_dripper import fingerprint
-
-        return (fingerprint.content_hash, fingerprint.simhash)[number](self.text)
-
-    def meta(self) -> Mapping[str, Any]:
-        """Return the dict that ``DRIPPER_META_FIELD`` puts on items."""
+    def meta(self) -> dict[str, Any]:
+        """Return the dict that ``DRIPPER_META_FIELD`` puts on items, as plain JSON values."""
+        known = self.details
+        prints = known if "simhash" in known else fingerprints(self.text)
         return {
             "source": self.source,
             "fallback_reason": self.fallback_reason.value if self.fallback_reason else None,
@@ -334,66 +277,58 @@ class Extraction:
             "limit": self.limit,
             "confidence": _rounded(self.confidence),
             "page_type": self.page_type,
-            "page_type_probability": _rounded(self.page_type_probability),
+            "page_type_probability": _rounded(known.get("page_type_probability")),
             "quality": _rounded(self.quality),
-            "blocks": self.blocks,
+            "blocks": known.get("blocks", 0),
             "main_blocks": self.main_blocks,
             "strip": self.strip,
-            "template": self.template,
-            "rules": None if self.rules is None else dict(self.rules),
-            "overruled": list(self.overruled),
-            "missing": list(self.missing),
+            "template": known.get("template"),
+            "rules": known.get("rules"),
+            "overruled": known.get("overruled", []),
+            "missing": known.get("missing", []),
             "truncated": self.truncated,
-            "content_hash": self.content_hash,
-            "simhash": self.simhash,
-            "milliseconds": round(self.milliseconds, 2),
+            "content_hash": prints.get("content_hash"),
+            "simhash": prints.get("simhash"),
+            "milliseconds": round(known.get("milliseconds", 0.0), 2),
         }
+
+    def without_controls(self) -> Extraction:
+        """Return a copy without control characters. The content list is not changed."""
+        return replace(
+            self,
+            title=_clean(self.title),
+            main_html=_clean(self.main_html),
+            markdown=_clean(self.markdown),
+            text=_clean(self.text),
+            error=_clean(self.error),
+            metadata=self.metadata and self.metadata.without_controls(),
+        )
+
+    def with_details(self, **details: Any) -> Extraction:
+        """Return a copy with some details added or replaced."""
+        return replace(self, details={**self.details, **details})
+
+
+def _clean(value: Any) -> Any:
+    """Return a value of metadata without control characters. Values of other types stay as they are."""
+    if isinstance(value, str):
+        return without_controls(value)
+    if isinstance(value, Breadcrumb):
+        return Breadcrumb(_clean(value.name), _clean(value.url))
+    return tuple(map(_clean, value)) if isinstance(value, tuple) else value
 
 
 def _rounded(share: float | None) -> float | None:
     return None if share is None else round(share, 4)
 
 
-_slots: dict[str, Any] = {option.name: Extraction.__dict__[option.name] for option in fields(Extraction)}
-_content = _slots["content"]
+def fingerprints(text: str | None) -> dict[str, str]:
+    """Return the fingerprints of a text, by their names in :attr:`Extraction.details`."""
+    if text is None:
+        return {}
+    from scrapy_dripper.fingerprint import content_hash, simhash  # loads OpenSSL, which most crawls do not need
 
-
-def revised(extraction: Extraction, **changes: Any) -> Extraction:
-    """Return a copy of an extraction with other values for some of its fields.
-
-    Unlike :func:`dataclasses.replace`, this does not search the whole output for control characters again.
-    """
-    made = object.__new__(Extraction)
-    for name, slot in _slots.items():
-        slot.__set__(made, changes[name] if name in changes else slot.__get__(extraction))
-    _clean(made, *changes)
-    return made
-
-
-def _unpacked(extraction: Extraction) -> Items | None:
-    value = _content.__get__(extraction)
-    if isinstance(value, PackedContent):
-        value = value.unpack()
-        _content.__set__(extraction, value)
-    return value  # type: ignore[no-any-return]
-
-
-def packed_values(extraction: Extraction) -> list[dict[str, Any]] | None:
-    """Return the content list as plain JSON values if a worker sent it and it has not been unpacked; None otherwise."""
-    value = _content.__get__(extraction)
-    return value.values() if isinstance(value, PackedContent) else None
-
-
-# Unpacking takes the crawl's process as long as all of Scrapy's work on a page, so it is done on first access.
-setattr(Extraction, "content", property(_unpacked, _content.__set__))  # noqa: B010 (mypy)
-
-
-def _clean(record: Breadcrumb | Metadata | Extraction, *names: str) -> None:
-    """Remove control characters from the strings of a record. A custom fallback may return any text."""
-    for name in names:
-        value = getattr(record, name)
-        if isinstance(value, str) and has_controls(value):
-            object.__setattr__(record, name, without_controls(value))
+    return {"content_hash": content_hash(text), "simhash": simhash(text)}
 
 
 def nothing(
@@ -403,6 +338,50 @@ def nothing(
 
     With the fallback ``none``, the fields of the page's items are not set. With ``empty``, they are set to empty texts.
     """
+    error = error and without_controls(error)
     if fallback == "none":
         return Extraction(url, None, None, None, None, "fallback:none", reason, error)
-    return Extraction(url, None, "", "", "", "fallback:empty", reason, error, content=())
+    return Extraction(url, None, "", "", "", "fallback:empty", reason, error)
+
+
+# What goes with pages between a crawl and its workers. Users do not see it.
+
+
+@dataclass(frozen=True, slots=True)
+class InformedDocument(Document):
+    """A document with what is known about its host."""
+
+    known: bytes | None = None
+    """What a site memory knows (:meth:`~scrapy_dripper.sites.SiteMemory.known`); None without one."""
+    templates: bytes | None = None
+    """The templates of the host (:meth:`~scrapy_dripper.sites.Templates.known`); None without them."""
+
+
+def known_of(document: Document) -> tuple[bytes | None, bytes | None]:
+    """Return what a site memory and templates know about the host of a document; None without them."""
+    return (document.known, document.templates) if isinstance(document, InformedDocument) else (None, None)
+
+
+def informed(document: Document, known: bytes | None, templates: bytes | None) -> InformedDocument:
+    """Return a document with what is known about its host."""
+    return InformedDocument(document.html, document.url, document.charset, document.config, known, templates)
+
+
+@dataclass(frozen=True, slots=True)
+class TeachingExtraction(Extraction):
+    """An extraction with what can be learnt about its host."""
+
+    digest: bytes = field(default=b"", repr=False)
+    """What a site memory learns (:meth:`~scrapy_dripper.sites.SiteMemory.learn`); empty without one."""
+    lesson: bytes = field(default=b"", repr=False)
+    """What templates learn (:meth:`~scrapy_dripper.sites.Templates.learn`); empty without them."""
+
+
+def teaching(extraction: Extraction, *, digest: bytes = b"", lesson: bytes = b"") -> Extraction:
+    """Return an extraction with what can be learnt from it, in addition to what it has already."""
+    if not (digest or lesson):
+        return extraction
+    if isinstance(extraction, TeachingExtraction):
+        return replace(extraction, digest=digest or extraction.digest, lesson=lesson or extraction.lesson)
+    values = {option.name: getattr(extraction, option.name) for option in fields(extraction)}
+    return TeachingExtraction(**values, digest=digest, lesson=lesson)
