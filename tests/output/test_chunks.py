@@ -269,21 +269,16 @@ def test_an_invalid_tokenizer(tmp_path: Path) -> None:
             counter(str(path))
 
 
-def extraction(items: Items) -> Extraction:
-    """Return an extraction with a content list."""
-    return Extraction("https://e.org/" + "x" * 200, None, "", "m", "t", "all", content=items)
-
-
 def test_no_more_than_the_page_allows() -> None:
     """Many small chunks would take more space than the page, so there are fewer and larger ones. No text is lost."""
     items = tuple(item for i in range(30) for item in (*numbered("1"), Paragraph((Text(f"w{i}x " + "a b " * 500),))))
 
-    def found(**options: Any) -> tuple[Chunk, ...]:
-        one = extraction(items)
+    def found(**options: Any) -> list[Chunk]:
+        one = Extraction("https://e.org/" + "x" * 200, None, "", "m", "t", "all")
         document = Document("x" * 62_000, one.url)
-        made = with_retrieval(one, document, Config(chunks_field="c", chunks={"size": 50}, **options)).chunks
+        made = with_retrieval(one, items, document, Config(chunks_field="c", chunks={"size": 50}, **options)).chunks
         assert made is not None
-        return made
+        return [Chunk(**values) for values in made]
 
     assert len(found(limits={"output": 20})) > 1_000
     few = found(limits={"output": 2})

@@ -387,8 +387,8 @@ def test_extractions_have_their_source_and_work(prepared: Prepared) -> None:
     tagger.confidence, confident = 0.5, extract(both, Config(), html(6))[0]
     unsure = extract(both, Config(), html(6))[0]
 
-    assert (confident.source, dict(confident.work)) == ("tagger", {})
-    assert (unsure.source, unsure.work["windows"]) == ("qwen3", 1)
+    assert (confident.source, confident.details["work"]) == ("tagger", {})
+    assert (unsure.source, unsure.details["work"]["windows"]) == ("qwen3", 1)
     both.close()
 
 
@@ -443,9 +443,9 @@ def test_what_becomes_of_a_long_page_is_the_documents_choice(engine: Qwen3Engine
 
     assert (fallen.source, fallen.fallback_reason) == ("fallback:empty", FallbackReason.OVERSIZE)
     assert "tokens" in fallen.error
-    assert (cut.source, cut.truncated, cut.blocks) == ("qwen3", True, 100)
+    assert (cut.source, cut.truncated, cut.details["blocks"]) == ("qwen3", True, 100)
     assert (whole.source, whole.truncated) == ("qwen3", False)
-    assert whole.work["windows"] > 1
+    assert whole.details["work"]["windows"] > 1
 
 
 def test_pages_are_cut_by_the_models_profile(prepared: Prepared) -> None:
@@ -454,7 +454,7 @@ def test_pages_are_cut_by_the_models_profile(prepared: Prepared) -> None:
     blocks = []
     for profile in ("native", "v1.0"):
         engine = Qwen3Engine(replace(prepared, profile=profile), FakeTagger())
-        blocks.append(extract(engine, Config(), document)[0].blocks)
+        blocks.append(extract(engine, Config(), document)[0].details["blocks"])
         engine.close()
 
     assert blocks == [4, 3]

@@ -84,7 +84,7 @@ def test_only_tokens_are_passed_on(config: Config) -> None:
     assert all(len(prompt) % 4 == 0 and max(memoryview(prompt).cast("i")) < 512 for prompt in prompts)
     assert [type(one) for one in found] == [Labels, Labels, OversizeError, Labels]
     assert isinstance(found[3], Labels)
-    assert found[3].details["work"]["windows"] == len(prompts) - 2 > 1
+    assert found[3].work["windows"] == len(prompts) - 2 > 1
 
 
 def test_a_lost_model_is_lost_for_all_pages(config: Config) -> None:
