@@ -201,11 +201,11 @@ def test_a_value_that_cannot_be_made_costs_no_item(
     def bug(*args: Any) -> Any:
         raise AssertionError("a bug")
 
-    monkeypatch.setattr("scrapy_dripper.output.content_json.to_json", bug)
+    monkeypatch.setattr("scrapy_dripper.data.Extraction.meta", bug)
 
-    result = crawl(spider(site.pages(3)), {"DRIPPER_CONTENT_FIELD": "content"})
+    result = crawl(spider(site.pages(3)), {"DRIPPER_META_FIELD": "by"})
 
-    assert ["MAIN" in item["markdown"] and "content" not in item for item in result.items] == [True] * 3
+    assert ["MAIN" in item["markdown"] and "by" not in item for item in result.items] == [True] * 3
     assert result.stat("bugs") == 3
     assert len([record for record in caplog.records if record.levelno >= logging.ERROR]) == 1
 
@@ -257,7 +257,7 @@ def test_one_request_can_differ(
     assert item.get("by", {}).get("source") == source
 
 
-ODD: list[Any] = [{"links": f"odd {number}"} for number in range(20)]
+ODD: list[Any] = [{"markdown": {"links": f"odd {number}"}} for number in range(20)]
 
 
 def test_mistakes_in_meta_are_warned_about_once(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
@@ -318,14 +318,18 @@ def test_each_kind_of_mistake_in_meta_is_warned_about(
     limited."""
 
     async def start(self: scrapy.Spider) -> Any:
-        for number, values in enumerate([{"links": "dropp", "favor": "recal"}, {"fallbak": "html"}, *ODD]):
+        for number, values in enumerate(
+            [{"markdown": {"links": "dropp"}, "favor": "recal"}, {"fallbak": "html"}, *ODD]
+        ):
             yield scrapy.Request(site.url(f"/page/{number}"), meta={"dripper": values})
 
     crawl(type("Start", (spider([]),), {"start": start}))
 
     said = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     first = site.url("/page/0")
-    (links,) = [message for message in said if message.startswith(f'{first}: meta["dripper"]["links"] must be')]
+    (links,) = [
+        message for message in said if message.startswith(f'{first}: meta["dripper"]["markdown"]["links"] must be')
+    ]
     assert "did you mean drop?" in links
     assert any('meta["dripper"]["favor"] must' in message and "did you mean recall?" in message for message in said)
     assert any("(got 'fallbak'; did you mean fallback?)" in message for message in said)
