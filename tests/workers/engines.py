@@ -164,8 +164,8 @@ def odd_fallback(html: str, url: str) -> Any:
         fields["metadata"] = Metadata(title=7)  # type: ignore[arg-type]
     elif "LABELS" in html:
         fields["labels"] = (True, False)
-    elif "WORK" in html:
-        fields["work"] = {"x": None}
+    elif "FINE" in html:
+        fields["details"] = {"work": {"x": None}}  # which only engines have
     return Extraction(url, **fields)
 
 

@@ -141,7 +141,7 @@ def test_a_fallback_that_stops_its_worker_gives_nothing(
 
 def test_an_answer_that_is_none_is_the_pages_own(pools: Pools) -> None:
     """A user's fallback may return anything."""
-    texts = [f"RAISE {what}" for what in ("NUMBER", "CONTENT", "METADATA", "LABELS", "WORK", "FINE")]
+    texts = [f"RAISE {what}" for what in ("NUMBER", "CONTENT", "METADATA", "LABELS", "FINE")]
     config = own(fallback="tests.workers.engines.odd_fallback")
     seen = through(pools(config=config), texts, config)
     assert seen.deaths == {}
