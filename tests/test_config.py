@@ -152,9 +152,6 @@ def test_a_wrong_key_or_value_of_a_dict(name: str, value: Any, message: str) -> 
 
 def test_a_request_overrides_some_options() -> None:
     config, wrong, problems = Config().overridden({"fallback": "empty", "html_field": None})
-    assert Config().window_tokens == "auto"
-    assert Config().overridden({"window_tokens": None})[0].window_tokens is None
-
     assert (config.fallback, config.html_field, config.batch_size) == ("empty", None, Config().batch_size)
     assert (wrong, problems) == (0, [])
 

@@ -72,7 +72,7 @@ def test_a_broken_file_is_a_warning(
 def test_both_memories_at_once(crawl: Crawls, pages: list[str], tmp_path: Path) -> None:
     """What is furniture of the site is left out of pages that a template answers, too."""
     box = "<div class='team'><p>MAIN team of the site.</p><p>MAIN people who write it.</p></div></body>"
-    options = {**settings(2, tmp_path), "DRIPPER_SITES": "memory"}
+    options = {**settings(2, tmp_path), "DRIPPER_SITES": "all"}
     result = crawl(spider(pages), options)
 
     assert len(result.items) == COUNT

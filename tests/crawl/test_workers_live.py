@@ -79,7 +79,10 @@ def test_the_requests_options_count(crawl: Crawls, site: Site) -> None:
     async def start(self: scrapy.Spider) -> Any:
         for links in ("keep", "drop", "citations"):
             yield scrapy.Request(
-                site.url("/page/1"), meta={"dripper": {"links": links}}, cb_kwargs={"links": links}, dont_filter=True
+                site.url("/page/1"),
+                meta={"dripper": {"markdown": {"links": links}}},
+                cb_kwargs={"links": links},
+                dont_filter=True,
             )
 
     def parse(self: scrapy.Spider, response: Any, links: str) -> Any:

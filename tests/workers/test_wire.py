@@ -59,7 +59,7 @@ ITEM = st.deferred(
         | st.builds(kinds.Paragraph, RUNS)
         | st.builds(kinds.CodeBlock, TEXT, st.none() | TEXT, st.none() | st.just("class"))
         | st.builds(kinds.List, st.sampled_from(["unordered", "definition"]), LIST_ITEMS, st.integers(-3, 10**30))
-        | st.builds(kinds.Table, ROWS, st.integers(0, 3), RUNS, st.booleans(), TEXT)
+        | st.builds(kinds.Table, ROWS, st.integers(0, 3), RUNS, st.booleans())
         | st.builds(kinds.Quote, ITEMS)
         | st.just(kinds.Rule())
         | st.builds(kinds.Footnotes, st.lists(st.builds(kinds.Footnote, TEXT, ITEMS), max_size=2).map(tuple))

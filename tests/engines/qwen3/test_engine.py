@@ -397,7 +397,7 @@ def test_a_page_of_a_template_costs_nothing(prepared: Prepared, profile: str) ->
     """Nprepared a pass of the model nor the tagger's draft; a page of another kind does, as before."""
     tagger = FakeTagger("MAIN", confidence=0.99)
     both = Qwen3Engine(replace(prepared, profile=profile), tagger, cascade=0.9)
-    extractor = Extractor(Config(templates="on", batch_size=1, processes=0), both)
+    extractor = Extractor(Config(sites="templates", batch_size=1, processes=0), both)
     free = [number for number in range(100) if not is_audited(url(number))]
     extractor.extract([Document(article(number), url(number)) for number in free[:8]])
     tagger.confidence = 0.5
