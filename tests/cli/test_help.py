@@ -12,7 +12,7 @@ import pytest
 from scrapy_dripper.cli import main
 from scrapy_dripper.cli.entry import COMMANDS
 
-PARTS = [["corpus", "extract"], ["corpus", "clean"], ["corpus", "report"], ["rules", "check"]]
+PARTS = [["corpus", "extract"], ["corpus", "clean"], ["rules", "check"]]
 ALL = [[name] for name in COMMANDS if name not in ("corpus", "rules")] + PARTS
 
 

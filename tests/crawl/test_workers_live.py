@@ -78,8 +78,12 @@ def test_the_requests_options_count(crawl: Crawls, site: Site) -> None:
 
     async def start(self: scrapy.Spider) -> Any:
         for links in ("keep", "drop", "citations"):
-            meta = {"dripper": {"markdown": {"links": links}}}
-            yield scrapy.Request(site.url("/page/1"), meta=meta, cb_kwargs={"links": links}, dont_filter=True)
+            yield scrapy.Request(
+                site.url("/page/1"),
+                meta={"dripper": {"markdown": {"links": links}}},
+                cb_kwargs={"links": links},
+                dont_filter=True,
+            )
 
     def parse(self: scrapy.Spider, response: Any, links: str) -> Any:
         yield {"links": links}

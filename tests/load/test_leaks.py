@@ -132,7 +132,7 @@ tagger = Tagger.load(Config())
 pages = []
 for blocks in range(10, 210):
     html = "<html><body>" + "<p>A few words of text here.</p>" * blocks + "</body></html>"
-    pages.append(read(Document(html), Config(), "native"))
+    pages.append(read(Document(html), Config()))
     features(pages[-1:])
 tagger.label(pages[-1:])
 before = heap()

@@ -108,7 +108,9 @@ def test_a_title_keeps_what_belongs_to_it(heading: str) -> None:
 
 def test_no_form_of_an_extraction_has_the_sign() -> None:
     page = f"<title>Knots\xb6</title><h1>Knots<a href='#k'>\xb6</a></h1><p>{'Tie the rope to the ring. ' * 30}</p>"
-    (found,) = Extractor(Config(markdown={"front_matter": True})).extract([Document(page, URL)])
+    (found,) = Extractor(Config(metadata_field="metadata", markdown={"front_matter": True})).extract(
+        [Document(page, URL)]
+    )
     assert found.title == "Knots"
     assert "\xb6" not in (found.markdown or "")
 
