@@ -14,7 +14,8 @@ LONGEST_HEADING = 12
 MOST_WORDS = MOST_HEADINGS * LONGEST_HEADING
 """Maximum number of words that are left out of a page."""
 
-_RANKS = {TAGS[f"h{rank}"]: rank for rank in range(1, 7)}
+_RANKS = np.zeros(max(TAGS.values()) + 1, dtype=np.int8)
+_RANKS[[TAGS[f"h{rank}"] for rank in range(1, 7)]] = range(1, 7)
 
 
 def without_empty_headings(given: Given, main: Bools) -> Bools:
@@ -46,10 +47,8 @@ def without_empty_headings(given: Given, main: Bools) -> Bools:
 
 def _ranks(given: Given) -> list[int]:
     """Return the rank of the heading that each block is in, 1 to 6; 0 for other blocks."""
-    tree = given.page.tree
-    tags, parents = tree.tag.tolist(), tree.parent.tolist()
-    ranks = []
-    for node in given.page.blocks.context.tolist():
-        around = (node, max(0, parents[node]))
-        ranks.append(next((_RANKS[tags[one]] for one in around if tags[one] in _RANKS), 0))
+    tree, inner = given.page.tree, given.page.blocks.context
+    around = np.maximum(tree.parent[inner], 0)
+    own, outer = _RANKS[tree.tag[inner]], _RANKS[tree.tag[around]]
+    ranks: list[int] = np.where(own, own, outer).tolist()
     return ranks
