@@ -144,12 +144,6 @@ class Config:
     model: str | None = _crawl(
         None, checks.optional(checks.path), "Folder of the model; by default the model that is bundled with the engine."
     )
-    cascade: float | None = _crawl(
-        None,
-        checks.optional(checks.share),
-        "Smallest confidence of the tagger, 0 to 1, at which a page keeps the tagger's labels and skips the engine. By "
-        "default, the engine labels every page.",
-    )
     device: str = _crawl("auto", checks.one_of("auto", "cpu", "cuda"), "Where the model runs.")
     batch_size: int = _crawl(
         8,
@@ -212,8 +206,7 @@ class Config:
     min_quality: float | None = _page(
         None,
         checks.optional(checks.share),
-        "Expected word F1, 0 to 1, below which a page goes to the fallback, or to the engine with DRIPPER_CASCADE. By "
-        "default, no page does.",
+        "Expected word F1, 0 to 1, below which a page goes to the fallback. By default, no page does.",
     )
 
     # Pages that the model cannot process
@@ -229,9 +222,9 @@ class Config:
     )
     oversize: str = _page(
         "fallback",
-        checks.one_of("fallback", "truncate", "window"),
-        "What happens to a page over a limit: the fallback extracts it ('fallback'), its first part is labelled "
-        "('truncate'), or, if it has too many tokens, it is labelled in overlapping windows ('window').",
+        checks.one_of("fallback", "truncate"),
+        "What happens to a page over a limit: the fallback extracts it ('fallback'), or its first part is labelled "
+        "('truncate').",
     )
     retry_shells: bool = _page(
         False,

@@ -190,13 +190,11 @@ class Wishes:
     """Value of ``DRIPPER_FAVOR``."""
     comments: str = "auto"
     """Value of ``DRIPPER_COMMENTS``."""
-    min_quality: float | None = None
-    """Value of ``DRIPPER_MIN_QUALITY``."""
 
     @classmethod
     def of(cls, config: Config) -> Wishes:
         """Return the options of a configuration."""
-        return cls(config.favor, config.comments, config.min_quality)
+        return cls(config.favor, config.comments)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -211,12 +211,11 @@ OPTIONS = st.fixed_dictionaries(
     {},
     optional={
         "fallback": st.sampled_from(["trafilatura", "html", "empty", "none", "some.module.function"]),
-        "oversize": st.sampled_from(["fallback", "truncate", "window"]),
+        "oversize": st.sampled_from(["fallback", "truncate"]),
         "favor": st.sampled_from(["balanced", "precision", "recall"]),
         "comments": st.sampled_from(["auto", "keep", "drop"]),
         "min_quality": st.none() | st.floats(0, 1),
         "timeout": st.floats(0.001, 10**6),
-        "cascade": st.none() | st.floats(0, 1),
         "limits": st.fixed_dictionaries({}, optional={"bytes": st.integers(1, 10**9), "depth": st.integers(256, 999)}),
         "markdown": st.fixed_dictionaries(
             {"types": st.none() | st.sets(st.sampled_from(CONTENT_TYPES), min_size=1)},

@@ -51,10 +51,7 @@ def open_session(prepared: Prepared, device: str) -> onnxruntime.InferenceSessio
     providers: list[Any] = [CPU]
     if device == "cuda":
         check_provider()
-        settings = {"arena_extend_strategy": "kSameAsRequested"}
-        if prepared.sdpa_kernel is not None:
-            settings["sdpa_kernel"] = str(prepared.sdpa_kernel)
-        providers = [(CUDA, settings), CPU]
+        providers = [(CUDA, {"arena_extend_strategy": "kSameAsRequested"}), CPU]
     try:
         session = onnxruntime.InferenceSession(str(prepared.graph), options, providers=providers)
     except Exception as error:  # onnxruntime has its own exception types

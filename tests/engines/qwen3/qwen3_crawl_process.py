@@ -21,7 +21,7 @@ from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess
 from tokenizers import Tokenizer
 
-from scrapy_dripper.engines.qwen3.passes import Passes
+from scrapy_dripper.engines.qwen3.decoder import Passes
 
 JOB = json.loads(sys.argv[1])
 # Both are two bytes in UTF-8, so a page with one has as many tokens as a page with the other, and is read with it.
