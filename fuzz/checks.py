@@ -27,8 +27,7 @@ from scrapy_dripper.output.content_json import from_json, schema, to_json
 from scrapy_dripper.page import Page, PageError
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.hidden import hidden_nodes
-from scrapy_dripper.page.parse import parse
-from scrapy_dripper.page.streamed import has_parts
+from scrapy_dripper.page.parse import has_parts, parse
 
 EXPECTED = {
     FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML, FallbackReason.OVERSIZE, FallbackReason.TRUNCATED_PARSE,

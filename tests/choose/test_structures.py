@@ -18,8 +18,8 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import Page, read
-from scrapy_dripper.page.callouts import _FAMILIES as _CALLOUTS
-from scrapy_dripper.page.callouts import ALERTS, callout_names, has_callout_class
+from scrapy_dripper.page.recognise import ALERTS, callout_names, has_callout_class
+from scrapy_dripper.page.recognise import CALLOUT_FAMILIES as _CALLOUTS
 
 PARAGRAPHS = (
     "The ferry leaves the northern pier at nine and comes back after dark, and in winter it does not leave at all when "
