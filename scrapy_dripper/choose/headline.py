@@ -1,4 +1,5 @@
-"""Find the headline, which is the heading that names the main content, by comparison with the page's metadata.
+"""Find the headline, which is the heading that names the main content, by comparison with the page's metadata. Leave
+out other headings whose content is not main, such as "Related links" as the last line of an article.
 
 Data sets differ on whether the headline is main content, so models are unreliable here. Readers always want it.
 """
@@ -13,7 +14,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from scrapy_dripper.choose.given import Bools, Given
+from scrapy_dripper.choose.given import UNSEEN, Bools, Given
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.page.vocabulary import SITE_NAMES, either
@@ -25,6 +26,7 @@ FIRST_LINES = 0.15
 SHARED_WORDS = 0.75
 """Minimum share of words that a heading and a name have in common."""
 SAME = 2
+"""The value of a heading with exactly the words of a name: see :meth:`PageNames.match`."""
 MOST_PARTS = 8
 """Maximum number of parts of a title to consider."""
 KEPT_PROBABILITY = 0.7
@@ -44,6 +46,13 @@ SUBTITLE_WORDS = 3
 LONGEST_DESCRIPTION = 1_000
 """Maximum number of characters of a standfirst or description to compare."""
 
+MOST_HEADINGS = 3
+"""Maximum number of such headings on a page. More of them are content themselves, such as the names on cards."""
+LONGEST_HEADING = 12
+"""Maximum number of words of such a heading. A longer one says something by itself."""
+MOST_WORDS = MOST_HEADINGS * LONGEST_HEADING
+"""Maximum number of words that are left out of a page."""
+
 _NO_LEAD = (
     Flag.NAV | Flag.FOOTER | Flag.ASIDE | Flag.FORM | Flag.HIDDEN | Flag.NOSCRIPT | Flag.DIALOG
     | Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FIGURE | Flag.HEADING
@@ -59,6 +68,8 @@ _site_class = re.compile(rf"(?:^|[\s_-])(?:{either(SITE_NAMES)})(?=[\s_-]|$)", r
 _separators = re.compile(r" [-–—|·•:»«/~:]{1,20} | ?[|｜»«_] ?|: ").split
 _ends_sentence = re.compile(r"[.!?…。！？][\"”»“’」』]?\Z").search
 _words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
+_RANKS = np.zeros(max(TAGS.values()) + 1, dtype=np.int8)
+_RANKS[[TAGS[f"h{rank}"] for rank in range(1, 7)]] = range(1, 7)
 
 
 def with_headline(given: Given, main: Bools) -> Bools:
@@ -176,7 +187,7 @@ class PageNames:
 
 
 @dataclass(frozen=True, slots=True)
-class _Heading:
+class HeadlineCandidate:
     """A heading that may be the headline."""
 
     block: int
@@ -203,7 +214,7 @@ def headline(page: Page, main: Bools, names: PageNames) -> int | None:
     unseen, elsewhere = _UNSEEN & ~around, _ELSEWHERE & ~around
     tags = page.tree.tag[page.blocks.context].tolist()
     fronts: dict[int, bool] = {}
-    headings: list[_Heading] = []
+    headings: list[HeadlineCandidate] = []
     plain: int | None = None
     hidden: list[int] = []
     for i, text in enumerate(page.blocks.text[: top + 1]):
@@ -220,10 +231,10 @@ def headline(page: Page, main: Bools, names: PageNames) -> int | None:
         if words and not names.is_site(words) and not _is_site(page, i, fronts):
             match = names.match(words, h1=h1)
             if (i <= body and not aside) or (h1 and match == SAME):
-                headings.append(_Heading(i, words, match, is_first=h1 and not aside))
+                headings.append(HeadlineCandidate(i, words, match, is_first=h1 and not aside))
     firsts = {"".join(one.words): one for one in headings if one.is_first}
 
-    def preferred(one: _Heading) -> tuple[bool, int, bool, int]:
+    def preferred(one: HeadlineCandidate) -> tuple[bool, int, bool, int]:
         return one.block <= body, one.match, one.is_first and "".join(one.words) != names.ending, one.block
 
     best = max((one for one in headings if one.match), key=preferred, default=None)
@@ -311,3 +322,39 @@ def _leads_to_front(page: Page, link: int) -> bool:
         return False
     front = target.path in ("", "/") and not target.query and not target.fragment
     return front and own.path not in ("", "/") and target.netloc in ("", own.netloc)
+
+
+def without_empty_headings(given: Given, main: Bools) -> Bools:
+    """Return the labels without headings that were followed by content of which nothing is main.
+
+    The content of a heading are the blocks up to the next heading of its rank or above. A heading stays if it is the
+    first main block, a link, or the heading of an image. All arrays have shape (n,).
+    """
+    page = given.page
+    blocks, n = page.blocks, len(main)
+    ranks = _ranks(given)
+    seen = given.flags & UNSEEN == 0
+    found: list[int] = []
+    after = n  # the next main block that stays
+    for i in np.flatnonzero(main)[:0:-1].tolist():
+        bare = ranks[i] and not blocks.links[i] and len(blocks.text[i].split()) <= LONGEST_HEADING
+        if bare and (after == n or 0 < ranks[after] <= ranks[i]):
+            end = next((j for j in range(i + 1, after) if 0 < ranks[j] <= ranks[i]), after)
+            if seen[i + 1 : end].any() and not blocks.images[i + 1 : end + 1].any():
+                found.append(i)
+                continue
+        after = i
+    if not 0 < len(found) <= MOST_HEADINGS:
+        return main
+    labels: Bools = main.copy()
+    labels[found] = False
+    return labels
+
+
+def _ranks(given: Given) -> list[int]:
+    """Return the rank of the heading that each block is in, 1 to 6; 0 for other blocks."""
+    tree, inner = given.page.tree, given.page.blocks.context
+    around = np.maximum(tree.parent[inner], 0)
+    own, outer = _RANKS[tree.tag[inner]], _RANKS[tree.tag[around]]
+    ranks: list[int] = np.where(own, own, outer).tolist()
+    return ranks

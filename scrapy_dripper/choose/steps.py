@@ -15,10 +15,9 @@ import numpy as np
 
 from scrapy_dripper.choose.comments import with_comments
 from scrapy_dripper.choose.duplicates import without_duplicates
-from scrapy_dripper.choose.empty_headings import MOST_WORDS, without_empty_headings
 from scrapy_dripper.choose.footnotes import with_footnotes
 from scrapy_dripper.choose.given import Bools, Given
-from scrapy_dripper.choose.headline import with_headline
+from scrapy_dripper.choose.headline import MOST_WORDS, with_headline, without_empty_headings
 from scrapy_dripper.choose.short_pages import LONGEST_ERROR, with_short_page
 from scrapy_dripper.choose.siblings import (
     with_alike,

@@ -225,6 +225,14 @@ class Page:
     styles: Styles = field(default_factory=dict)
     """The fonts of classes in its own style sheets."""
 
+    def holder(self, block: int) -> int:
+        """Return the innermost element that holds more than a block, or -1 if there is none."""
+        tree = self.tree
+        node = int(self.blocks.context[block])
+        while node >= 0 and tree.block_end[node] - tree.block_start[node] <= 1:
+            node = int(tree.parent[node])
+        return node
+
     def first_blocks(self, n: int) -> Page:
         """Return the page with only its first n blocks. The rest of the tree stays, with the owner :data:`NOBODY`."""
         if n >= len(self.blocks):

@@ -306,7 +306,10 @@ def furniture(page: Page, main: Bools, found: Hashes, known: Hashes) -> Bools:
     of_all, of_repeated = (np.cumsum(np.append(0, sizes)).tolist() for sizes in (chars, chars * repeated))
     taken = none.copy()
     for i in np.flatnonzero(repeated & main).tolist():
-        first, end = _around(page, i)
+        holder = page.holder(i)
+        first, end = (
+            (int(page.tree.block_start[holder]), int(page.tree.block_end[holder])) if holder >= 0 else (i, i + 1)
+        )
         taken[i] = of_repeated[end] - of_repeated[first] >= REPEATED_AROUND * (of_all[end] - of_all[first])
     words = np.zeros(len(main), dtype=np.int64)
     for i in np.flatnonzero(main).tolist():
@@ -319,13 +322,3 @@ def furniture(page: Page, main: Bools, found: Hashes, known: Hashes) -> Bools:
         taken[above] = False
     left = whole - words[taken].sum()
     return taken if left >= max(LEAST_WORDS, LEAST_SHARE * whole) else none
-
-
-def _around(page: Page, block: int) -> tuple[int, int]:
-    """Return the range of blocks of the innermost element that holds more than a block: the first, and one past the
-    last."""
-    tree = page.tree
-    node = int(page.blocks.context[block])
-    while node >= 0 and tree.block_end[node] - tree.block_start[node] <= 1:
-        node = int(tree.parent[node])
-    return (int(tree.block_start[node]), int(tree.block_end[node])) if node >= 0 else (block, block + 1)
