@@ -57,9 +57,7 @@ class PageLimits:
         "Bytes of a page to parse, or characters if it is given as text. A larger page is not even decoded.",
     )
     nodes: int = _page(100_000, checks.whole(1), "Elements of a page, with those of its head; never more than 200,000.")
-    attributes: int = _page(500_000, checks.whole(1), "Attributes of all elements of a page.")
     depth: int = _page(500, checks.whole(256), "Depth of elements; a deeper page is flattened, without losing text.")
-    text: int = _page(5_000_000, checks.whole(1), "Characters of text of a page, without scripts and the like.")
     blocks: int = _page(
         10_000, checks.whole(1), "Blocks of a page that are labelled. A long article has a few hundred."
     )

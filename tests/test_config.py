@@ -103,7 +103,7 @@ def test_a_setting_that_does_not_exist() -> None:
         Config.from_settings(Settings({"DRIPPER_BATCHSIZE": 8}))
 
 
-LIMITS = "bytes, nodes, attributes, depth, text, blocks, output"
+LIMITS = "bytes, nodes, depth, blocks, output"
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_the_name_of_a_writer_stands_for_its_dict() -> None:
         ("limits", {"block": 5}, f"DRIPPER_LIMITS takes the keys {LIMITS} (got 'block'; did you mean blocks?)"),
         ("limits", {"blocks": 0}, 'DRIPPER_LIMITS["blocks"] must be a whole number of at least 1 (got 0)'),
         ("limits", {"depth": 100}, 'DRIPPER_LIMITS["depth"] must be a whole number of at least 256 (got 100)'),
-        ("limits", {"text": "x"}, "DRIPPER_LIMITS[\"text\"] must be a whole number of at least 1 (got 'x')"),
+        ("limits", {"blocks": "x"}, "DRIPPER_LIMITS[\"blocks\"] must be a whole number of at least 1 (got 'x')"),
         ("markdown", {"links": "dropp"}, "DRIPPER_MARKDOWN[\"links\"] must be one of 'keep', 'drop', 'citations' (got"),
         ("markdown", "html2txt", "must be one of 'dripper', 'html2text' (got 'html2txt'; did you mean html2text?)"),
         ("chunks", {"size": 10}, 'DRIPPER_CHUNKS["size"] must be a whole number of at least 50 (got 10)'),

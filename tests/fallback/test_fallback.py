@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from lxml.html import HtmlElement
 
+from scrapy_dripper import fallback as fallback_module
 from scrapy_dripper.config import FALLBACKS, Config, ConfigError
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fallback import fall_back, first_part, trees
-from scrapy_dripper import fallback as fallback_module
 from scrapy_dripper.fallback.trees import FIRST_PART
 from scrapy_dripper.fallback_names import NEEDS, NOTHING_MEANT, PARSING, check_fallback
 from scrapy_dripper.page import recover
