@@ -30,10 +30,9 @@ from equality import Proof, Prover, naive
 from random_model import SIZES, write_checkpoint
 from tqdm import tqdm
 
-from scrapy_dripper.engines.qwen3.decoder import Decoder
+from scrapy_dripper.engines.qwen3.decoder import Decoder, Passes
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, TokenChunk, decode
-from scrapy_dripper.engines.qwen3.passes import Passes
 from scrapy_dripper.engines.qwen3.session import free_cuda_memory
 
 HERE = Path(__file__).parent
@@ -89,7 +88,6 @@ class Bench:
         self.decoder = Decoder(prepared)
         assert self.decoder.passes is not None
         self.passes: Passes = self.decoder.passes
-        self.prefix = self.decoder.prompt.shared
         self.chance = np.random.default_rng(0)
         lengths = json.loads(LENGTHS.read_text(encoding="utf-8"))
         every = [lengths[i * len(lengths) // pages] for i in range(pages)]
@@ -103,36 +101,34 @@ class Bench:
         while grammar.length(n) > self.prepared.context // 4:
             n = n * 3 // 4
         most = self.prepared.context - grammar.length(n) - 1
-        size = int(min(max(tokens, len(self.prefix) + 8), most)) - len(self.prefix)
-        page = self.chance.integers(3, min(500, self.prepared.vocab_size), size=size)
-        prompt = np.concatenate([self.prefix, page])
+        prompt = self.chance.integers(3, min(500, self.prepared.vocab_size), size=int(min(max(tokens, 8), most)))
         return DecodeTask(prompt, grammar.answer(n), np.zeros(n, dtype=np.bool_), grammar.main, grammar.other)
 
-    def begin(self, task: DecodeTask) -> int:
-        """Allocate a cache for a page that is decoded alone, without the shared prefix."""
-        return self.passes.begin(len(task) + 1, shared=False)
+    def begun(self, task: DecodeTask) -> Passes:
+        """Allocate a cache for a page."""
+        self.passes.begin(len(task) + 1)
+        return self.passes
 
     # ------------------------------------------------------------------ the ways
     def prefill(self, task: DecodeTask) -> int:
         """Read a prompt, and nothing else."""
-        self.begin(task)
-        self.passes.forward(TokenChunk(0, task.prompt, np.array([len(task.prompt) - 1])))
+        self.begun(task).forward(TokenChunk(0, task.prompt, np.array([len(task.prompt) - 1])))
         return 1
 
     def one_at_a_time(self, task: DecodeTask) -> int:
         """(a)"""
-        return naive(self.passes, task, self.begin(task)).passes
+        return naive(self.begun(task), task).passes
 
     def chunked(self, task: DecodeTask) -> int:
         """(b)"""
-        return decode(self.passes, task, self.begin(task), 0).passes
+        return decode(self.begun(task), task, 0).passes
 
     def drafted(self, task: DecodeTask) -> int:
         """(c)"""
-        return decode(self.passes, task, self.begin(task)).passes
+        return decode(self.begun(task), task).passes
 
     def whole(self, tasks: Sequence[DecodeTask]) -> int:
-        """Run the engine's decoder: pages after the shared prefix."""
+        """Run the engine's decoder."""
         passes = 0
         for answer in self.decoder.decode(tasks):
             if not isinstance(answer, Decoded):
@@ -159,7 +155,7 @@ class Bench:
             self.tasks[i] = self._drafted(task, wrong)
 
     def _drafted(self, task: DecodeTask, wrong: float) -> DecodeTask:
-        right = decode(self.passes, task, self.begin(task))
+        right = decode(self.begun(task), task)
         flip = self.chance.random(len(task.answer)) < wrong
         return DecodeTask(task.prompt, task.answer, right.main ^ flip, task.main, task.other)
 
@@ -234,7 +230,7 @@ def measure(arguments: argparse.Namespace) -> str:
     tasks = bench.tasks
     few = sorted(tasks, key=len)[:: max(1, len(tasks) // arguments.few)][: arguments.few]
 
-    engine = f"(c) engine, batches of {arguments.batch}, shared prefix"
+    engine = f"(c) engine, batches of {arguments.batch}"
     ways = [
         Way("bare prefill", one_by_one(bench.prefill), tasks),
         Way(engine, bench.whole, tasks, arguments.batch),

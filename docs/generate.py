@@ -27,8 +27,7 @@ REFERENCE = Path(__file__).parent / "reference"
 
 
 GROUPS = {
-    "The engine and its processes": "enabled engine model cascade device batch_size batch_wait timeout processes "
-    "worker_memory",
+    "The engine and its processes": "enabled engine model device batch_size batch_wait timeout processes worker_memory",
     "Which blocks are main": "favor comments title rules sites min_quality",
     "Pages that the model cannot process": "fallback limits oversize retry_shells",
     "The output": "markdown chunks absolute_urls",
@@ -39,7 +38,6 @@ GROUPS = {
 """The headings of settings.md, each with the names of its options."""
 MORE = {
     "engine": "[GPU](../guides/gpu.md), [an engine of your own](../guides/library.md#an-engine-of-your-own)",
-    "cascade": "[only where the tagger is not sure](../guides/gpu.md#only-where-the-tagger-is-not-sure)",
     "batch_size": "[batches](../guides/addon.md#batches-and-memory)",
     "timeout": "[worker processes](../guides/workers.md#when-it-does-not-answer)",
     "processes": "[worker processes](../guides/workers.md), [without workers](../guides/workers.md#without-workers)",

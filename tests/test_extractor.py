@@ -430,7 +430,6 @@ def test_a_configuration_that_is_none_is_refused_with_the_right_call(given: Any,
         ({"limits": {"bytes": 600}}, 'DRIPPER_LIMITS["bytes"]'),
         ({"limits": {"blocks": 10}}, 'DRIPPER_LIMITS["blocks"]'),
         ({"limits": {"nodes": 20}}, 'DRIPPER_LIMITS["nodes"]'),
-        ({"limits": {"text": 300}}, 'DRIPPER_LIMITS["text"]'),
     ],
 )
 def test_a_truncated_page_names_its_limit(limits: dict[str, Any], setting: str) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given
-from scrapy_dripper.choose.siblings import parent_of
 from scrapy_dripper.metadata.facts import CHECKED, FactIndex, tokens
 from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.tags import TAGS
@@ -59,7 +58,7 @@ def with_headings(given: Given, main: Bools) -> Bools:
         a, b = i + 1, int(ends[i])
         if (
             a >= b
-            or tree.block_end[parent_of(given.page, i)] == a
+            or tree.block_end[given.page.holder(i)] == a
             or kept[b] - kept[a] < SECTION_SHARE * (total[b] - total[a])
         ):
             continue

@@ -104,7 +104,7 @@ def with_continued(given: Given, main: Bools) -> Bools:
     )
     labels: Bools = main.copy()
     for a, b in zip(before[may_follow].tolist(), after[may_follow].tolist(), strict=True):
-        labels[b] = labels[a] and parent_of(page, a) == parent_of(page, b)
+        labels[b] = labels[a] and page.holder(a) == page.holder(b)
     return labels
 
 
@@ -158,15 +158,6 @@ def with_titles(given: Given, main: Bools) -> Bools:
             continue
         labels[i] = given.probabilities[i] >= TITLE_PROBABILITY and len(texts[i]) <= LONGEST_TITLE
     return labels
-
-
-def parent_of(page: Page, block: int) -> int:
-    """Return the innermost element that holds more than a block, or -1 if there is none."""
-    tree = page.tree
-    node = int(page.blocks.context[block])
-    while node >= 0 and tree.block_end[node] - tree.block_start[node] <= 1:
-        node = int(tree.parent[node])
-    return node
 
 
 def _panels(page: Page) -> list[tuple[int, int]]:

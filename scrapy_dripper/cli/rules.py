@@ -11,7 +11,7 @@ from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
 from scrapy_dripper.config import Config
-from scrapy_dripper.rules import Rule
+from scrapy_dripper.rules import SiteRule
 
 EXAMPLES = """\
 examples:
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     sources = find_sources(arguments.pages, fail)
     if arguments.url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):
         raise UsageError("--url is for a single file or standard input")
-    selects: dict[Rule, bool] = {}
+    selects: dict[SiteRule, bool] = {}
     for source in sources:
         try:
             lines = list(_lines(source, arguments.url, config))
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _lines(source: Source, url: str | None, config: Config) -> Iterator[tuple[str, Rule, bool]]:
+def _lines(source: Source, url: str | None, config: Config) -> Iterator[tuple[str, SiteRule, bool]]:
     """Yield a line for each rule of a page, the rule, and whether it selects something. Reading errors propagate."""
     from scrapy_dripper.choose.user_rules import found  # Slow to import, and not needed for --help.
     from scrapy_dripper.page import PageError, read

@@ -55,7 +55,7 @@ STATS = {
     "site_memory/blocks": "main blocks that were removed from these pages",
     "site_memory/hosts": "hosts in the memory",
     "templates/{outcome}": "pages by what templates did (`DRIPPER_SITES`): `answered`, or why the model was asked",
-    "templates/dropped": "templates that were forgotten: the model disagreed, no page fitted, or they were too old",
+    "templates/dropped": "templates that were forgotten, because the model disagreed",
     "templates/hosts": "hosts that have templates",
     "cancelled": "pages that were not extracted because the crawl ended",
     "{source}/{name}": "an engine's own counters, summed over its pages",

@@ -34,8 +34,16 @@ from scrapy_dripper.output.items import (
 from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, Reader, skip, stanzas
 from scrapy_dripper.output.tables.table import table
 from scrapy_dripper.output.text import inner_text
-from scrapy_dripper.page.callouts import alert_of, has_callout_class, title_of
-from scrapy_dripper.page.recognise import FIGURE_CLASSES, caption_of, has_code_class, has_math_class, is_figure
+from scrapy_dripper.page.recognise import (
+    FIGURE_CLASSES,
+    alert_of,
+    caption_of,
+    has_callout_class,
+    has_code_class,
+    has_math_class,
+    is_figure,
+    title_of,
+)
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, Kind
 
 MOST_CHARS = 300

@@ -14,7 +14,7 @@ from scrapy_dripper.output.footnotes import gathered
 from scrapy_dripper.output.items import Footnotes, Items
 from scrapy_dripper.output.math.delimiters import notation
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
-from scrapy_dripper.page.sentence import in_sentence
+from scrapy_dripper.page.nodes import in_sentence
 from scrapy_dripper.page.tags import UNSEEN
 
 

@@ -37,7 +37,7 @@ from scrapy_dripper.output.markdown_inline import InlineWriter, Links, is_live, 
 from scrapy_dripper.output.tables.html import code_html, linear, table_html
 from scrapy_dripper.output.tables.table import is_mostly_padding
 from scrapy_dripper.output.text import line_text
-from scrapy_dripper.page.callouts import says
+from scrapy_dripper.page.recognise import says
 
 Tables = Literal["html", "linear"]
 Callouts = Literal["alerts", "quotes"]

@@ -82,12 +82,11 @@ def test_the_documents_are_those_of_the_extractor(tmp_path: Path, processes: int
         assert row.metadata["file_path"].endswith(".warc.gz")
 
 
-@pytest.mark.parametrize("cascade", [None, 0.5])
 @pytest.mark.parametrize("processes", [0, 1])
-def test_any_engine(cascade: float | None, processes: int) -> None:
-    """The labels of a Qwen3 model, and of a cascade, are those that the extractor gets from them."""
+def test_any_engine(processes: int) -> None:
+    """The labels of a Qwen3 model are those that the extractor gets from it."""
     folder = Path(__file__).parents[1] / "engines" / "qwen3" / "prepared"
-    config = Config(engine="qwen3", model=str(folder), cascade=cascade, device="cpu", fallback="none", batch_size=4)
+    config = Config(engine="qwen3", model=str(folder), device="cpu", fallback="none", batch_size=4)
     step = DripperExtractor(config, processes=processes)
     found = list(step(rows(*(body.decode() for _, body in PAGES[:8])), 0, 1))
 
@@ -98,7 +97,7 @@ def test_any_engine(cascade: float | None, processes: int) -> None:
     extractor.close()
     assert [row.text for row in found] == [one.markdown or "" for one in expected]
     assert [row.metadata["source"] for row in found] == [one.source for one in expected]
-    assert {one.source for one in expected} & {"qwen3", "tagger", "cascade"}
+    assert {one.source for one in expected} & {"qwen3"}
 
 
 def test_what_becomes_of_each_record_is_counted(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ _ERRORS = {str(kind.reason): kind for kind in (EngineError, OversizeError, Engin
 def load_remote(config: Config, ask: Ask) -> Qwen3Engine:
     """Return the engine of a worker. Raise ModelError if its part of the model cannot be loaded."""
     prepared = read_manifest(model_folder(config))  # the model's process has checked the files
-    return Qwen3Engine(prepared, drafting_tagger(config), RemoteDecoder(ask), cascade=config.cascade)
+    return Qwen3Engine(prepared, drafting_tagger(config), RemoteDecoder(ask))
 
 
 class RemoteDecoder:

@@ -17,11 +17,10 @@ import numpy.typing as npt
 from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.runtime import check_runtime, shared_session
-from scrapy_dripper.engines.tagger.context import context
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
 from scrapy_dripper.engines.tagger.features import Features, schema_hash
+from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES, context, page_features, quality_features
 from scrapy_dripper.engines.tagger.learnt import LEARNT, Learnt
-from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES, page_features, quality_features
 from scrapy_dripper.page.blocks import CUT
 
 if TYPE_CHECKING:
@@ -126,10 +125,10 @@ class Answer:
     probabilities: npt.NDArray[np.float32]
     """Probability of each block to be main content: shape (n,)."""
     types: npt.NDArray[np.float32]
-    """Probabilities of :data:`~scrapy_dripper.engines.tagger.page_stage.PAGE_TYPES`: shape (pages, types)."""
+    """Probabilities of :data:`~scrapy_dripper.engines.tagger.later_stages.PAGE_TYPES`: shape (pages, types)."""
 
 
-class Model:
+class TaggerModel:
     """The ONNX sessions of a tagger, one for each graph."""
 
     def __init__(self, folder: Path, *, device: str = "cpu") -> None:

@@ -81,7 +81,7 @@ class _Job:
         """Run all steps and return the exit code."""
         from scrapy_dripper.config import Config
         from scrapy_dripper.engines.tagger import Tagger
-        from scrapy_dripper.engines.tagger.model import Model, bundled
+        from scrapy_dripper.engines.tagger.model import TaggerModel, bundled
         from scrapy_dripper.workshop.learning import folder
         from scrapy_dripper.workshop.learning.learn import learn
 
@@ -98,7 +98,7 @@ class _Job:
         if seen := sum(one.sha256 in known for one in corrections):
             say(f"the base was trained on {seen} of these pages, so its figures on them are too good")
         with bar(corrections, "learn") as progress:
-            sites, gains = learn(corrections, Model(base), every=self.arguments.every, done=progress.update)
+            sites, gains = learn(corrections, TaggerModel(base), every=self.arguments.every, done=progress.update)
         self._show(gains)
         if not sites:
             say("no site has gained, so nothing was written; correct more pages of a site, or use the model as it is")

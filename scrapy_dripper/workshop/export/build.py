@@ -130,9 +130,9 @@ def cuda_works() -> bool:
     """Return True if onnxruntime can use a GPU here."""
     import onnxruntime
 
-    from scrapy_dripper.engines.qwen3.session import CUDA, driver_version
+    from scrapy_dripper.engines.qwen3.session import CUDA, free_cuda_memory
 
-    return CUDA in onnxruntime.get_available_providers() and driver_version() is not None
+    return CUDA in onnxruntime.get_available_providers() and free_cuda_memory() is not None
 
 
 def _decided(request: Request) -> tuple[str, str]:

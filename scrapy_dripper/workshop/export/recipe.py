@@ -14,9 +14,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from scrapy_dripper.engines.qwen3.grammar import FORMATS
+from scrapy_dripper.engines.qwen3.grammar import FORMATS, HTML
 from scrapy_dripper.engines.qwen3.profile import PROFILES
-from scrapy_dripper.engines.qwen3.prompt import HTML
 from scrapy_dripper.engines.qwen3.simplify import FOOT, HEAD
 from scrapy_dripper.workshop.export import ExportError
 

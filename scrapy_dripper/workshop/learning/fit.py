@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scrapy_dripper.engines.tagger.columns import Doubles
 from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.engines.tagger.learnt import PLACES, Places, Site, Vocabulary, trusted
-from scrapy_dripper.engines.tagger.model import Model
+from scrapy_dripper.engines.tagger.model import TaggerModel
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.workshop.learning.corrections import Correction
 
@@ -40,7 +40,7 @@ class SiteLesson:
     """The weight of each block, shape (n,). The sum is :data:`PAGE`."""
 
     @classmethod
-    def of(cls, correction: Correction, page: Page, model: Model, vocabulary: Vocabulary) -> SiteLesson:
+    def of(cls, correction: Correction, page: Page, model: TaggerModel, vocabulary: Vocabulary) -> SiteLesson:
         """Return the training data of a page, and add its names to the vocabulary of its site.
 
         Long blocks count more, as in the word F1, but only with the square root of their length.

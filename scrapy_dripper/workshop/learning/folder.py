@@ -9,7 +9,7 @@ from typing import Any
 
 from scrapy_dripper.engines.files import hashes, sha256
 from scrapy_dripper.engines.tagger.learnt import LEARNT, Learnt, Site
-from scrapy_dripper.engines.tagger.model import GRAPHS, MANIFEST, Model
+from scrapy_dripper.engines.tagger.model import GRAPHS, MANIFEST, TaggerModel
 from scrapy_dripper.replace import replace_file
 from scrapy_dripper.workshop.dataset.bootstrap import Interval, paired_interval
 from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES
@@ -79,7 +79,7 @@ def write(
     The same base and corrections give the same bytes. Raise OSError if a file cannot be written.
     """
     manifest = _manifest(base)
-    known = Model(base).learnt
+    known = TaggerModel(base).learnt
     learnt = Learnt({**(known.sites if known else {}), **sites})
     about = (base / CARD).read_text(encoding="utf-8") if (base / CARD).is_file() else ""
     about = about.partition(_END)[2] or about  # the base may itself have learnt weights

@@ -16,7 +16,7 @@ from statistics import stdev
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.learnt import Learnt, Site, Vocabulary
-from scrapy_dripper.engines.tagger.model import Model
+from scrapy_dripper.engines.tagger.model import TaggerModel
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import read
 from scrapy_dripper.workshop.dataset.metrics import neutral_prf
@@ -55,7 +55,7 @@ class Gain:
 
 def learn(
     corrections: Iterable[Correction],
-    model: Model,
+    model: TaggerModel,
     *,
     folds: int = FOLDS,
     every: bool = False,
@@ -90,7 +90,7 @@ def learn(
     return sites, gains
 
 
-def _f1(pages: Sequence[Correction], model: Model, learnt: Learnt) -> list[float]:
+def _f1(pages: Sequence[Correction], model: TaggerModel, learnt: Learnt) -> list[float]:
     """Return the word F1 of each page's extraction. Headlines are neutral."""
     extractor = Extractor(Config(), engine=Tagger(model, learnt))
     found = extractor.extract([one.document for one in pages])

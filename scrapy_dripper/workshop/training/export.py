@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from scrapy_dripper.engines.files import hashes
-from scrapy_dripper.engines.tagger.context import context
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
+from scrapy_dripper.engines.tagger.later_stages import context
 from scrapy_dripper.engines.tagger.model import (
     BLOCKS,
     CONTEXT,
@@ -18,7 +18,7 @@ from scrapy_dripper.engines.tagger.model import (
     PAGES,
     QUALITY,
     Manifest,
-    Model,
+    TaggerModel,
     schema_of,
 )
 from scrapy_dripper.page.blocks import CUT
@@ -58,7 +58,7 @@ def export(
         cut=CUT,
     )
     manifest.write(folder, **notes)
-    answer = Model(folder)(probe.features)
+    answer = TaggerModel(folder)(probe.features)
     difference = float(max(np.abs(answer.probabilities - fitted(probe)).max(), np.abs(answer.types - types).max()))
     if difference > TOLERANCE:
         raise RuntimeError(f"the exported model differs from the trained one by {difference:.4f} on page {probe.id}")

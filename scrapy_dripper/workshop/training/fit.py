@@ -17,9 +17,8 @@ import lightgbm
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.engines.tagger.context import context
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
-from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES, page_features, quality_features
+from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES, context, page_features, quality_features
 from scrapy_dripper.workshop.dataset.metrics import neutral_prf
 from scrapy_dripper.workshop.training.prepare import Example, estimated_f1, without_declarations
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
+from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.workshop.dataset.facts import kept, visible
 from scrapy_dripper.workshop.dataset.metrics import ScoreRow, mean, summarize, type_table, words
 from scrapy_dripper.workshop.dataset.pages import Sample

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_dripper.engines.tagger.model import Model, bundled
+from scrapy_dripper.engines.tagger.model import TaggerModel, bundled
 from scrapy_dripper.workshop.annotation.store import StoreError, read_answers
 from scrapy_dripper.workshop.learning import learn as module
 from scrapy_dripper.workshop.learning.corrections import Correction, of_record
@@ -44,7 +44,7 @@ def test_a_site_is_learnt_if_it_may_gain(
     answers = iter([[0.5] * 4, *([value] for value in after)])
     monkeypatch.setattr(module, "_f1", lambda pages, model, learnt: next(answers))
 
-    sites, gains = learn(four, Model(bundled()))
+    sites, gains = learn(four, TaggerModel(bundled()))
 
     assert [row[-1] for row in rows(gains)[1]] == [said]
     assert bool(sites) == said.startswith("learnt")
@@ -63,14 +63,14 @@ def test_no_page_is_measured_by_what_it_taught(four: list[Correction], monkeypat
         return real(lessons, vocabulary)  # type: ignore[arg-type]
 
     monkeypatch.setattr(module, "fit", fit)
-    learn(four, Model(bundled()), folds=2)
+    learn(four, TaggerModel(bundled()), folds=2)
     assert taught == [2, 2, 4]
 
     taught.clear()
-    learn(four, Model(bundled()), folds=5)
+    learn(four, TaggerModel(bundled()), folds=5)
     assert taught == [3, 3, 3, 3, 4]
 
 
 def test_folds_are_two_at_least(four: list[Correction]) -> None:
     with pytest.raises(ValueError, match=r"folds must be at least 2 \(got 1\)"):
-        learn(four, Model(bundled()), folds=1)
+        learn(four, TaggerModel(bundled()), folds=1)

@@ -13,11 +13,9 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 from tqdm import tqdm
 
-from scrapy_dripper.engines.qwen3.grammar import Grammar
+from scrapy_dripper.engines.qwen3.grammar import HTML, Grammar
 from scrapy_dripper.engines.qwen3.profile import PROFILES
-from scrapy_dripper.engines.qwen3.prompt import HTML
 from scrapy_dripper.engines.qwen3.simplify import simplify
-from scrapy_dripper.engines.qwen3.windows import furthest, window_html
 from scrapy_dripper.page import PageError
 from scrapy_dripper.workshop.dataset.alignment import align, tokens
 from scrapy_dripper.workshop.dataset.pages import DataError, Sample
@@ -128,6 +126,25 @@ class Encoder:
                 return sequence
             end -= max(1, (end - start) // 16)
         return None
+
+
+def window_html(blocks: Sequence[str], start: int, end: int) -> str:
+    """Return some of the blocks, numbered from 1, because the model reads a window like a page."""
+    # The number is an attribute of the block's root, which is the first tag. No text of the page can come before it,
+    # and quotation marks within attributes are written as &quot;.
+    return "".join(
+        block.replace(f' _item_id="{k + 1}"', f' _item_id="{k + 1 - start}"', 1)
+        for k, block in enumerate(blocks[start:end], start)
+    )
+
+
+def furthest(costs: Sequence[int], start: int, budget: int) -> int:
+    """Return one past the last block of the longest window from ``start`` whose costs fit, at least one block."""
+    end, left = start + 1, budget - costs[start]
+    while end < len(costs) and costs[end] <= left:
+        left -= costs[end]
+        end += 1
+    return end
 
 
 def batches(sequences: Sequence[TokenSequence], most: int) -> Iterator[list[TokenSequence]]:

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.random_model import PROMPT, SIZES, train_tokenizer, write_checkpoint
-from scrapy_dripper.engines.qwen3.prompt import Prompt
+from scrapy_dripper.engines.qwen3.grammar import Prompt
 from scrapy_dripper.workshop.training.qwen3.__main__ import main
 from scrapy_dripper.workshop.training.qwen3.pages import Encoder, LabelledPage, TokenSequence, batches, collate
 from scrapy_dripper.workshop.training.qwen3.train import Trainer
