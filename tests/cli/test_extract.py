@@ -46,7 +46,6 @@ KEYS = [
     "confidence",
     "blocks",
     "main_blocks",
-    "strip",
     "truncated",
     "page_type",
     "page_type_probability",
