@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.data import Document, Extraction, FallbackReason
+from scrapy_dripper.data import Document, FallbackReason
 from scrapy_dripper.engines.base import EngineError, Labels, Limits
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fingerprint import content_hash, simhash

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from html import escape
 from math import ceil
 from pathlib import Path
-from string import Template
 from tempfile import TemporaryFile
 
 from scrapy_dripper.config import Config, ConfigError
@@ -30,33 +29,13 @@ LONGEST_URL, LONGEST_TITLE, LONGEST_NAME = 500, 120, 60
 """Maximum number of characters that are kept."""
 
 _COLUMNS = ("page", "type", "quality", "length", "main blocks", "ms", "source", "reason")
-_HTML = Template("""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="referrer" content="no-referrer">
-<title>$name · pages</title>
-<style>
+_STYLE = """\
 :root { color-scheme: light dark; }
 body { font: 14px/1.45 system-ui, sans-serif; margin: 1.5rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { text-align: start; vertical-align: top; padding: .3rem .8rem; border-bottom: 1px solid #8886; }
 td:first-child { overflow-wrap: anywhere; }
-</style>
-</head>
-<body>
-<h1>$name</h1>
-<pre>$summary</pre>
-<table>
-<thead><tr>$head</tr></thead>
-<tbody>
-$rows
-</tbody>
-</table>
-</body>
-</html>
-""")
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +141,29 @@ class Report:
         if self.pages > len(self.rows):
             summary += f"\nThe table has a random sample of {len(self.rows):,} pages."
         rows = sorted(self.rows, key=lambda row: 2.0 if row.quality is None else row.quality)
-        return _HTML.substitute(
-            name=escape(name),
-            summary=escape(summary),
-            head=_cells(_COLUMNS, "th"),
-            rows="\n".join(f"<tr>{_line(row)}</tr>" for row in rows),
-        )
+        table = "\n".join(f"<tr>{_line(row)}</tr>" for row in rows)
+        return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="referrer" content="no-referrer">
+<title>{escape(name)} · pages</title>
+<style>
+{_STYLE}</style>
+</head>
+<body>
+<h1>{escape(name)}</h1>
+<pre>{escape(summary)}</pre>
+<table>
+<thead><tr>{_cells(_COLUMNS, "th")}</tr></thead>
+<tbody>
+{table}
+</tbody>
+</table>
+</body>
+</html>
+"""
 
 
 def _line(row: Row) -> str:

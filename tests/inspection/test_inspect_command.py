@@ -224,7 +224,6 @@ def test_several_pages_become_several_files(
         (["a.html", "b.html", "-o", "out"], "2 pages need a folder, as in -o out/"),
         (["a.html", "-o", "a.html"], "would be overwritten"),
         (["a.html", "b.html", "--url", "https://e.org/"], "--url is for a single file"),
-        (["https://e.org/", "--url", "https://e.org/"], "--url is for a single file"),
         (["a.html", "--model", "nowhere"], "No tagger model in nowhere"),
     ],
 )
