@@ -27,7 +27,7 @@ REFERENCE = Path(__file__).parent / "reference"
 
 
 GROUPS = {
-    "The engine and its processes": "enabled engine model cascade device batch_size batch_wait timeout processes "
+    "The engine and its processes": "enabled engine model cascade batch_size batch_wait timeout processes "
     "worker_memory",
     "Which blocks are main": "favor comments title rules sites min_quality",
     "Pages that the model cannot process": "fallback limits oversize retry_shells",

@@ -150,7 +150,6 @@ class Config:
         "Smallest confidence of the tagger, 0 to 1, at which a page keeps the tagger's labels and skips the engine. By "
         "default, the engine labels every page.",
     )
-    device: str = _crawl("auto", checks.one_of("auto", "cpu", "cuda"), "Where the model runs.")
     batch_size: int = _crawl(
         8,
         checks.whole(1),
