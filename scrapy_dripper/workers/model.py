@@ -69,7 +69,7 @@ class Workers:
         """
         self._model = Model(config) if config.engine in OUT_OF_PROCESS else None
         relay = None if self._model is None else self._model.label
-        self.pool = Pool(config, processes(config), relay=relay, spare=True)
+        self.pool = Pool(config, processes(config), relay=relay)
         try:
             if self._model is not None:
                 self._model.pool.start()

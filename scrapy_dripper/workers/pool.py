@@ -46,16 +46,11 @@ class Pool:
     one starts its own workers.
     """
 
-    def __init__(
-        self, config: Config, most: int, role: str = "pages", relay: Relay | None = None, *, spare: bool = False
-    ) -> None:
-        """``relay`` answers the requests of ``"pages"`` workers to a model in another process.
-
-        With ``spare``, a worker is started ahead of time whenever one turns out to be slow or is killed.
-        """
+    def __init__(self, config: Config, most: int, role: str = "pages", relay: Relay | None = None) -> None:
+        """``relay`` answers the requests of ``"pages"`` workers to a model in another process."""
         self.most = most
         """Maximum number of processes, not counting stand-ins."""
-        self._config, self._role, self._relay, self._keeps_spare = config, role, relay, spare
+        self._config, self._role, self._relay = config, role, relay
         self._user_code = config.fallback not in FALLBACKS or config.engine not in ENGINES
         self._memory = config.worker_memory << 20 if role == "pages" else None
         self._worked = False
@@ -122,7 +117,6 @@ class Pool:
             answers = process.extract(tasks, self._relay, on_slow)
         except BaseException as error:
             self.forget(process)
-            self._start_spare()
             if self._closed and isinstance(error, Exception):
                 raise ClosedError from None
             raise
@@ -192,12 +186,9 @@ class Pool:
                 logger.debug("no further worker process can be started: %(error)s", {"error": error})
                 self._again = time.monotonic() + PAUSE_SECONDS
             finally:
-                self._started()
-
-    def _started(self) -> None:
-        with self._changed:
-            self._starting = False
-            self._changed.notify_all()
+                with self._changed:
+                    self._starting = False
+                    self._changed.notify_all()
 
     def _take(self, alone: bool) -> Process | None:
         """Wait for an idle worker and return it, or None if the caller is to start another one."""
@@ -249,29 +240,6 @@ class Pool:
         self._worked = True
         return process
 
-    def _start_spare(self) -> None:
-        """Start a worker for the next pages, because slow pages and pages that stop workers come in groups."""
-
-        def start() -> None:
-            try:
-                self.give_back(self._start())
-            except (StartError, ModelError, ConfigError, ClosedError) as error:
-                logger.debug("no spare worker process can be started: %(error)s", {"error": error})
-                self._again = time.monotonic() + PAUSE_SECONDS
-            finally:
-                self._started()
-
-        with self._changed:
-            paused = time.monotonic() < self._again
-            busy = self._closed or self._starting or self._idle or len(self._all) >= self.most + self.stand_ins
-            if not self._keeps_spare or paused or busy:
-                return
-            self._starting = True
-        try:
-            threading.Thread(target=start, name="scrapy-dripper-spare", daemon=True).start()
-        except (RuntimeError, MemoryError):  # out of threads
-            self._started()
-
     def _keep(self) -> None:
         """Start the thread that checks the workers, unless it is running."""
         if self._keeper is not None:
@@ -308,7 +276,8 @@ class Pool:
         """Kill late workers and end idle ones. Return False if the pool has been closed."""
         now = time.monotonic()
         with self._changed:
-            slow = [process for process in self._all if process.check(now, stood_still)]
+            for process in self._all:
+                process.check(now, stood_still)
             old = [process for process in self._idle if now - process.idle_since > IDLE_SECONDS]
             old = old[: max(0, len(self._all) - 1)]
             for process in old:
@@ -316,8 +285,6 @@ class Pool:
                 self._all.remove(process)
             self._changed.notify_all()
         _end(old)
-        if slow:
-            self._start_spare()
         return not self._closed
 
     def _after_fork(self) -> None:

@@ -267,14 +267,14 @@ class Process:
         finally:
             self._clock = None
 
-    def check(self, now: float, stood_still: float) -> bool:
-        """Kill the process if its step is over the limit. Before that, set it aside, and return True once.
+    def check(self, now: float, stood_still: float) -> None:
+        """Kill the process if its step is over the limit, and set it aside before that.
 
         ``stood_still`` is the time in seconds for which this process was suspended and could not read an answer.
         """
         clock = self._clock
         if clock is None:
-            return False
+            return
         taken = clock.look(now, stood_still)
         if taken > clock.limit:
             self._missed = clock.limit
@@ -283,8 +283,6 @@ class Process:
             self.aside = True
             if self._on_slow is not None:
                 self._on_slow(self._step)
-            return True
-        return False
 
     def end(self) -> None:
         """Let the process exit, and kill it if it does not."""
