@@ -83,7 +83,7 @@ class Extractor:
     by one thread at a time.
 
     In a crawl, it lives in :class:`child.server.Pages <scrapy_dripper.child.server.Pages>`, in a worker process, or in
-    :class:`crawl.in_process.InProcess <scrapy_dripper.crawl.in_process.InProcess>`.
+    :class:`crawl.batcher.InProcess <scrapy_dripper.crawl.batcher.InProcess>`.
     """
 
     def __init__(

@@ -195,7 +195,7 @@ def _spiders(findings: _Findings, settings: BaseSettings) -> None:
 
 def _engine(findings: _Findings, config: Config) -> None:
     """Extract a page as a crawl does, in a worker process if there are any."""
-    from scrapy_dripper.crawl.in_process import InProcess
+    from scrapy_dripper.crawl.batcher import InProcess
     from scrapy_dripper.data import Document
     from scrapy_dripper.workers import StartError, Task, WorkerError, Workers, processes
 

@@ -808,7 +808,6 @@ def test_a_command_is_needed(arguments: list[str], capsys: pytest.CaptureFixture
         (["extract", "-f", "pdf", "a.html"], "invalid choice: 'pdf'"),
         (["extract"], "the following arguments are required: INPUT"),
         (["extract", "a.html", "--links", "dropp"], "did you mean drop?"),
-        (["rules", "check", "rules.toml"], "the following arguments are required: PAGE"),
     ],
 )
 def test_wrong_options_get_one_sentence(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
