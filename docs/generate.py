@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_dripper import FallbackReason
-from scrapy_dripper.checks import LONGEST
+from scrapy_dripper.checks import LONGEST_VALUE
 from scrapy_dripper.config import PREFIX, Config
 from scrapy_dripper.crawl.stats import PREFIX as STAT
 from scrapy_dripper.crawl.stats import STATS
@@ -115,7 +115,7 @@ def expected(option: Field[Any]) -> str:
         check(object())
     except ValueError as error:
         takes = in_code(str(error)).replace(
-            f" of at most {LONGEST:,} characters", ""
+            f" of at most {LONGEST_VALUE:,} characters", ""
         )  # This limit applies to all options.
     try:
         return takes if check(None) is not None else f"{takes}, or `None`"

@@ -16,8 +16,7 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
 from scrapy_dripper.workers import StartError, Task, WorkerError, Workers, processes
-from scrapy_dripper.workers.errors import ClosedError
-from scrapy_dripper.workers.pool import RESTART_SECONDS, RESTARTS
+from scrapy_dripper.workers.pool import RESTART_SECONDS, RESTARTS, ClosedError
 
 logger = logging.getLogger(__name__)
 

@@ -14,8 +14,7 @@ from dataclasses import replace
 from scrapy_dripper.config import ENGINES, FALLBACKS, OUT_OF_PROCESS, Config, ConfigError, ModelError
 from scrapy_dripper.data import Extraction, FallbackReason, nothing
 from scrapy_dripper.machine import cores
-from scrapy_dripper.workers.errors import ClosedError, StartError, WorkerError
-from scrapy_dripper.workers.process import OnSlow, Process, Relay
+from scrapy_dripper.workers.process import OnSlow, Process, Relay, StartError, WorkerError
 from scrapy_dripper.workers.wire import Task
 
 logger = logging.getLogger(__name__)
@@ -36,6 +35,10 @@ TICK = 0.1
 """Seconds between two checks of the workers."""
 _STANDSTILL = 1.0
 """Delay of a check, in seconds, that means that this process was suspended or starved."""
+
+
+class ClosedError(Exception):
+    """The pool has been closed, so the answer is no longer needed."""
 
 
 class Pool:
@@ -91,7 +94,7 @@ class Pool:
         """Start the first worker and wait until it is ready. Do nothing if a worker has been ready before.
 
         Raise :exc:`~scrapy_dripper.config.ModelError` or :exc:`~scrapy_dripper.config.ConfigError` if the worker
-        rejects its configuration, and :exc:`~scrapy_dripper.workers.errors.StartError` if it cannot be started.
+        rejects its configuration, and :exc:`~scrapy_dripper.workers.StartError` if it cannot be started.
         """
         if not self._worked:
             # The first worker may have been killed by accident, and without it the crawl would have no workers.
@@ -105,9 +108,9 @@ class Pool:
         With ``alone``, the worker is set aside from the start. ``on_slow`` is called from another thread when a step
         takes long. ``starts`` is the number of attempts to start a worker if there is none.
 
-        Raise :exc:`~scrapy_dripper.workers.errors.WorkerError` if the worker ended or had to be killed,
-        :exc:`~scrapy_dripper.workers.errors.StartError` if there is no worker and none can be started, and
-        :exc:`~scrapy_dripper.workers.errors.ClosedError` if the pool is closed in the meantime.
+        Raise :exc:`~scrapy_dripper.workers.WorkerError` if the worker ended or had to be killed,
+        :exc:`~scrapy_dripper.workers.StartError` if there is no worker and none can be started, and
+        :exc:`~scrapy_dripper.workers.pool.ClosedError` if the pool is closed in the meantime.
         """
         try:
             process = self._leased(starts, RESTART_SECONDS, alone)

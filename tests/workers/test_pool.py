@@ -17,7 +17,7 @@ import pytest
 from scrapy_dripper.config import Config, ConfigError, ModelError
 from scrapy_dripper.workers import Pool, StartError, WorkerError, Workers, process, processes
 from scrapy_dripper.workers import pool as module
-from scrapy_dripper.workers.errors import ClosedError
+from scrapy_dripper.workers.pool import ClosedError
 from scrapy_dripper.workers.process import StepClock
 from tests.workers.children import Pools, comes_true, gone, own, task, worker_of
 
