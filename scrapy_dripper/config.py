@@ -142,7 +142,6 @@ class Config:
     model: str | None = _crawl(
         None, checks.optional(checks.path), "Folder of the model; by default the model that is bundled with the engine."
     )
-    device: str = _crawl("auto", checks.one_of("auto", "cpu", "cuda"), "Where the model runs.")
     batch_size: int = _crawl(
         8,
         checks.whole(1),

@@ -63,7 +63,6 @@ def test_values_as_they_come_from_settings_and_command_lines(name: str, value: A
             "gpt",
             "DRIPPER_ENGINE must be one of 'tagger', 'qwen3' or a dotted path to a callable (got 'gpt')",
         ),
-        ("device", "tpu", "DRIPPER_DEVICE must be one of 'auto', 'cpu', 'cuda' (got 'tpu')"),
         ("batch_size", 0, "DRIPPER_BATCH_SIZE must be a whole number of at least 1 (got 0)"),
         ("batch_size", 2.5, "DRIPPER_BATCH_SIZE must be a whole number of at least 1 (got 2.5)"),
         ("batch_size", True, "DRIPPER_BATCH_SIZE must be a whole number of at least 1 (got True)"),

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import sys
-import urllib.error
 from typing import Any
 
 from tqdm import tqdm
@@ -53,10 +52,6 @@ def drop_output() -> None:
 
 
 def why(error: Exception) -> str:
-    """Return a readable reason for an error: an HTTP status, the system's message, or the exception's."""
-    if isinstance(error, urllib.error.HTTPError):
-        return f"HTTP {error.code} {error.reason}"
-    if isinstance(error, urllib.error.URLError):
-        return why(error.reason) if isinstance(error.reason, Exception) else str(error.reason)
+    """Return a readable reason for an error: the system's message, or the exception's."""
     strerror = error.strerror if isinstance(error, OSError) else None
     return strerror or str(error) or type(error).__name__

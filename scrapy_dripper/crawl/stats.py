@@ -83,7 +83,7 @@ class CrawlStats:
     """Writes the ``dripper/...`` stats of a crawl. Call all methods on the event loop."""
 
     def __init__(self, crawler: Crawler, report: Report) -> None:
-        """``report`` also receives batches and pages."""
+        """``report`` also receives the pages."""
         self._report = report
         self._crawler = ref(crawler)  # a weak reference, to keep the crawler collectable
         self._warned: set[str] = set()
@@ -113,7 +113,6 @@ class CrawlStats:
         """Count a batch and its pages."""
         self._batches += 1
         self._batched += pages
-        self._report.summary.batch(pages)
         self._count("batches")
         self._write("set_value", "batch_size/mean", round(self._batched / self._batches, 2))
 
@@ -191,7 +190,6 @@ class CrawlStats:
 
     def cancelled(self, pages: int) -> None:
         """Count pages that were not extracted because the crawl ended."""
-        self._report.summary.cancelled += pages
         self._count("cancelled", pages)
 
     def skipped(self, reason: str) -> None:

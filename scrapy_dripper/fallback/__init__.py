@@ -15,7 +15,6 @@ from scrapy_dripper.fallback.methods import by_justext, by_r4, by_readability, b
 from scrapy_dripper.fallback.shell import fill_shell
 from scrapy_dripper.fallback.trees import first_part, limited_tree
 from scrapy_dripper.fallback_names import PARSING, Fallback, load
-from scrapy_dripper.machine import is_out_of_memory
 from scrapy_dripper.output import write_html
 from scrapy_dripper.output.content_json import clean, to_json
 from scrapy_dripper.page import PageError, metadata_of
@@ -102,7 +101,7 @@ def _report(name: str, url: str, problem: Exception) -> None:
         level,
         "The fallback %(name)s failed for %(url)s; such pages come out empty. Further failures are logged at DEBUG.",
         {"name": name, "url": url or "a page without URL"},
-        exc_info=None if is_out_of_memory(problem) else problem,
+        exc_info=None if isinstance(problem, MemoryError) else problem,
     )
 
 

@@ -86,7 +86,7 @@ def test_the_documents_are_those_of_the_extractor(tmp_path: Path, processes: int
 def test_any_engine(processes: int) -> None:
     """The labels of a Qwen3 model are those that the extractor gets from it."""
     folder = Path(__file__).parents[1] / "engines" / "qwen3" / "prepared"
-    config = Config(engine="qwen3", model=str(folder), device="cpu", fallback="none", batch_size=4)
+    config = Config(engine="qwen3", model=str(folder), fallback="none", batch_size=4)
     step = DripperExtractor(config, processes=processes)
     found = list(step(rows(*(body.decode() for _, body in PAGES[:8])), 0, 1))
 

@@ -117,11 +117,6 @@ def test_no_runtime_installed(monkeypatch: pytest.MonkeyPatch) -> None:
         Tagger.load(Config())
 
 
-def test_the_tagger_does_not_pretend_to_use_a_gpu() -> None:
-    with pytest.raises(ModelError, match="runs on the CPU"):
-        Tagger.load(Config(device="cuda"))
-
-
 RECALL, WORDS = 0.8, DecisionRule().min_words
 EVEN = np.full(len(PAGE_TYPES), 1 / len(PAGE_TYPES), dtype=np.float32)
 

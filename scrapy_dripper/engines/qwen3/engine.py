@@ -56,7 +56,7 @@ class Qwen3Engine:
     def load(cls, config: Config) -> Qwen3Engine:
         """Return the configured engine. Raise ModelError if it cannot work."""
         prepared = load_prepared(model_folder(config))
-        return cls(prepared, drafting_tagger(config), Decoder(prepared, config.device))
+        return cls(prepared, drafting_tagger(config), Decoder(prepared))
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
         """Return the labels or the error of each page. It is OversizeError for a page that is too long."""
@@ -105,7 +105,7 @@ class Qwen3Engine:
 
 def drafting_tagger(config: Config) -> Tagger:
     """Return the bundled tagger, which writes the drafts."""
-    return Tagger.load(replace(config, engine="tagger", model=None, device="auto"))
+    return Tagger.load(replace(config, engine="tagger", model=None))
 
 
 def drafts(tagger: Engine, pages: Sequence[Page]) -> list[Bools]:

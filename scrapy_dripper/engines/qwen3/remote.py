@@ -70,7 +70,7 @@ class ModelServer:
 
     def load(self) -> None:
         """Load the model. Raise ModelError if it does not run as configured."""
-        self._decoder = Decoder(load_prepared(model_folder(self._config)), self._config.device)
+        self._decoder = Decoder(load_prepared(model_folder(self._config)))
 
     def answer(self, header: dict[str, Any], parts: list[bytes]) -> None:  # noqa: ARG002 (all is in the parts)
         """Answer with the labels of each prompt."""

@@ -39,8 +39,8 @@ def open_session(prepared: Prepared, device: str) -> onnxruntime.InferenceSessio
     device = prepared.device if device == "auto" else device
     if device != prepared.device:
         raise ModelError(
-            f"The model in {prepared.folder} was exported for {prepared.device}: set DRIPPER_DEVICE to 'auto', or "
-            f"export it again with '--device {device}'"
+            f"The model in {prepared.folder} was exported for {prepared.device}: export it again with "
+            f"'--device {device}'"
         )
     _check_version(prepared, onnxruntime.__version__)
     options = onnxruntime.SessionOptions()

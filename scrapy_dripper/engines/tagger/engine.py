@@ -48,7 +48,7 @@ class Tagger:
     def load(cls, config: Config) -> Tagger:
         """Load a tagger and check it on a small page. Raise ModelError if it does not work."""
         folder = Path(config.model) if config.model else bundled()
-        tagger = cls(TaggerModel(folder, device=config.device))
+        tagger = cls(TaggerModel(folder))
         tagger._smoke(folder)
         return tagger
 

@@ -131,13 +131,13 @@ class Answer:
 class TaggerModel:
     """The ONNX sessions of a tagger, one for each graph."""
 
-    def __init__(self, folder: Path, *, device: str = "cpu") -> None:
+    def __init__(self, folder: Path) -> None:
         """Load a model folder. Raise ModelError if it cannot be used."""
         self.manifest = Manifest.read(folder)
         files.check(folder, self.manifest.weights_sha256, _RESTORE)
         digests = self.manifest.weights_sha256
         self._blocks, self._pages, self._context, self._quality = (
-            _session(_weights(folder / name), digests[name], device) for name in GRAPHS
+            _session(_weights(folder / name), digests[name]) for name in GRAPHS
         )
         self.learnt = Learnt.read(folder) if LEARNT in digests else None
 
@@ -173,13 +173,11 @@ def _weights(path: Path) -> Path:
     return path
 
 
-def _session(path: Path, digest: str, device: str) -> onnxruntime.InferenceSession:
+def _session(path: Path, digest: str) -> onnxruntime.InferenceSession:
     """Return the session of a graph. The engines of this process share it."""
     check_runtime("The tagger")
     import onnxruntime
 
-    if device == "cuda":
-        raise ModelError("The tagger runs on the CPU: set DRIPPER_DEVICE to 'auto' or 'cpu'")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1  # the order of sums, and so the answer, would depend on the number of threads
     options.inter_op_num_threads = 1
