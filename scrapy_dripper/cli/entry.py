@@ -25,6 +25,7 @@ COMMANDS = {
     "learn": "scrapy_dripper.workshop.cli.learn",
     "export": "scrapy_dripper.workshop.cli.export",
     "corpus": "scrapy_dripper.workshop.cli.corpus",
+    "rules": "scrapy_dripper.cli.rules",
     "doctor": "scrapy_dripper.cli.doctor",
 }
 """The module of each command: its ``add_parser`` takes the action of ``add_subparsers`` and sets ``run``."""

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -20,8 +21,9 @@ from tqdm import tqdm
 
 from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.console import UsageError, say, to_json, why
-from scrapy_dripper.cli.inputs import READ_FACTOR, Source, file_name, find_sources, read_source
-from scrapy_dripper.cli.options import add_options, configured, count
+from scrapy_dripper.cli.fetch import SECONDS
+from scrapy_dripper.cli.inputs import READ_FACTOR, Source, file_name, find_sources, is_url, read_source
+from scrapy_dripper.cli.options import add_options, configured, count, seconds
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.replace import replace_file
@@ -38,6 +40,7 @@ MORE = {"content": "content", "metadata": "metadata", "chunks": "chunks", "links
 EXAMPLES = """\
 examples:
   scrapy-dripper extract page.html                          Markdown on standard output
+  scrapy-dripper extract https://example.com/ -f text       a page from the web, as plain text
   curl -s URL | scrapy-dripper extract - --url URL          a page from a pipe; links become absolute
   scrapy-dripper extract pages/ -o markdown/                one .md file per page of a folder
   scrapy-dripper extract 'pages/**/*.html.gz' -f jsonl      one JSON object a line
@@ -56,7 +59,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Add the command."""
     extract = commands.add_parser(
         "extract",
-        help="extract the main content of files or folders",
+        help="extract the main content of files, folders or URLs",
         description="Extract the main content of pages.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -67,8 +70,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "inputs",
         nargs="+",
         metavar="INPUT",
-        help="a file, a folder (searched for .html, .htm, .xhtml, .mhtml and .mht), a glob, or - for standard input; "
-        "files may be gzipped",
+        help="a file, a folder (searched for .html, .htm, .xhtml, .mhtml and .mht), a glob, a URL, or - for "
+        "standard input; files may be gzipped",
     )
     extract.add_argument("-f", "--format", choices=list(EXTENSIONS), default="markdown", help="default: markdown")
     extract.add_argument(
@@ -88,6 +91,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="N",
         help="number of worker processes: faster for many pages, and a page that hangs or crashes affects no other "
         "(default: one, for large pages and pages with rules)",
+    )
+    extract.add_argument(
+        "--timeout",
+        type=seconds,
+        default=SECONDS,
+        metavar="SECONDS",
+        help="deadline for a page from the web, with its redirects (default: 60)",
     )
     add_options(extract)
 
@@ -238,7 +248,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = replace(config, **asked)
     check_fallback(config)
     sources = find_sources(arguments.inputs, failures)
-    if arguments.url is not None and len(sources) > 1:
+    if arguments.url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):
         raise UsageError("--url is for a single file or standard input")
     if not sources:
         return 1
@@ -266,7 +276,7 @@ def _extract(arguments: argparse.Namespace, config: Config, sources: Sequence[So
         written = 0
         try:
             size = min(config.batch_size, math.ceil(len(sources) / (jobs or 1)))  # so that each process gets some
-            for answered in extract(_batches(sources, config, size, arguments.url, failures, bar)):
+            for answered in extract(_batches(sources, config, size, arguments.url, arguments.timeout, failures, bar)):
                 for source, extraction in zip(*answered, strict=True):
                     written += _write(output, source, extraction, failures)
                     bar.update()
@@ -294,6 +304,7 @@ def _batches(
     config: Config,
     size: int,
     url: str | None,
+    timeout: float,
     fail: Failures,
     bar: tqdm[Any],
 ) -> Iterator[Batch]:
@@ -302,9 +313,10 @@ def _batches(
         batch: Batch = [], []
         for source in sources[start : start + size]:
             try:
-                document = read_source(source, READ_FACTOR * config.limits.bytes)
-            except (OSError, ValueError) as error:
-                fail(source.name, why(error))
+                document = read_source(source, READ_FACTOR * config.limits.bytes, timeout)
+            except (OSError, ValueError, HTTPException) as error:
+                more = "; --timeout gives it more" if isinstance(error, TimeoutError) else ""
+                fail(source.name, why(error) + more)
                 bar.update()
                 continue
             batch[0].append(source)

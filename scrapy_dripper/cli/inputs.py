@@ -1,4 +1,4 @@
-"""The inputs of commands: files (gzipped or not, HTML or MHTML), folders, globs and standard input."""
+"""The inputs of commands: files (gzipped or not, HTML or MHTML), folders, globs, URLs and standard input."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from scrapy_dripper.characters import on_one_line
+from scrapy_dripper.cli.fetch import PIECE, SECONDS, fetch
 from scrapy_dripper.data import Document
 
 PAGE_EXTENSIONS = (".html", ".htm", ".xhtml", ".mhtml", ".mht")
@@ -26,8 +27,6 @@ WARC = (".warc", ".warc.gz", ".warc.zst", ".warc.lz4")
 # A document larger than this multiple of --max-bytes is not read at all: it may be a gzip bomb or an endless stream.
 READ_FACTOR = 10
 NAME_LENGTH = 120
-PIECE = 65_536
-"""Maximum number of bytes to read at once."""
 LONGEST_NAME = 255
 """Longest name of a file, in bytes, that file systems allow."""
 
@@ -37,15 +36,15 @@ _tag = re.compile(rb"<[A-Za-z!/?]").search
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One input: the path of a file, or ``-`` for standard input; ``id`` is unique within a run."""
+    """One input: the path of a file, a URL, or ``-`` for standard input; ``id`` is unique within a run."""
 
     name: str
     id: str
 
     @property
     def path(self) -> Path | None:
-        """The file; None for standard input."""
-        return None if self.name == "-" else Path(self.name)
+        """The file, None for a URL or standard input."""
+        return None if self.name == "-" or is_url(self.name) else Path(self.name)
 
 
 def is_url(name: str) -> bool:
@@ -57,7 +56,7 @@ def find_sources(inputs: Iterable[str], fail: Callable[[str, str], None]) -> lis
     counts: dict[str, int] = {}
     sources: list[Source] = []
     for name in inputs:
-        found = [name] if name == "-" else list(_files(name, fail))
+        found = [name] if name == "-" or is_url(name) else list(_files(name, fail))
         if not found:
             fail(name, _missing(name))
         sources.extend(Source(path, unique(page_id(path), counts)) for path in found)
@@ -68,9 +67,7 @@ def _missing(name: str) -> str:
     """Return why a name has no page."""
     if os.path.isdir(name):
         return f"no page there ({', '.join(PAGE_EXTENSIONS)}, or those with .gz)"
-    if is_url(name) or _host(name):
-        return "not a file: `scrapy dripper URL` extracts it, and `scrapy fetch --nolog URL > page.html` saves it"
-    return "not found"
+    return f"not found (did you mean https://{name}?)" if _host(name) else "not found"
 
 
 def _files(name: str, fail: Callable[[str, str], None]) -> Iterator[str]:
@@ -150,10 +147,16 @@ def file_name(name: str, extension: str) -> str:
     return data[: most - len(mark)].decode("utf-8", "ignore") + mark + extension
 
 
-def read_source(source: Source, limit: int) -> Document:
-    """Return the document of an input of at most ``limit`` bytes. Raise OSError or ValueError if there is none."""
+def read_source(source: Source, limit: int, seconds: float = SECONDS) -> Document:
+    """Return the document of an input. Raise OSError, ValueError or HTTPException if it cannot be read or is no page.
+
+    ``limit`` is the maximum number of its bytes, and ``seconds`` the deadline for a URL.
+    """
+    url, charset = "", None
     if source.name == "-":
         data = _read(sys.stdin.buffer, limit + 1)
+    elif is_url(source.name):
+        data, url, charset = fetch(source.name, limit, seconds)
     else:
         with open(source.name, "rb") as file:
             data = _read(file, limit + 1)
@@ -171,7 +174,7 @@ def read_source(source: Source, limit: int) -> Document:
     kind = _other_kind(source, data)
     if kind is not None:
         raise ValueError(f"not HTML but {kind}")
-    return Document(data)
+    return Document(data, url=url, charset=charset)
 
 
 def is_mhtml(data: bytes) -> bool:

@@ -11,9 +11,11 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import fields
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
@@ -88,6 +90,59 @@ def site(tmp_path: Path) -> Path:
     (folder / "deep" / "d.html.gz").write_bytes(gzip.compress(page("d").encode()))
     (folder / "notes.txt").write_text("no page", encoding="utf-8")
     return folder
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Serves a few pages that are sent in different ways."""
+
+    agents: list[str]
+    waiting: threading.Event
+    release: threading.Event
+
+    def do_GET(self) -> None:
+        """Answer by path."""
+        self.agents.append(self.headers["User-Agent"])
+        if self.path == "/moved":
+            self.send_response(302)
+            self.send_header("Location", "/folder/page.html")
+            self.end_headers()
+            return
+        if self.path == "/slow":
+            self.waiting.set()
+            self.release.wait(30)
+        if self.path == "/missing":
+            self.send_error(404)
+            return
+        body, headers = page("Przyp\u0142ywy").encode("iso-8859-2"), {"Content-Type": "text/html; charset=iso-8859-2"}
+        if self.path == "/gzipped":
+            body, headers = gzip.compress(page("Zip").encode()), {"Content-Type": "text/html; charset=utf-8"}
+        self.send_response(200)
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[str, type[Handler]]]:
+    """The address of a web server on this machine, and its handler, which records the requests."""
+
+    class Fresh(Handler):
+        agents: list[str] = []  # noqa: RUF012
+        waiting = threading.Event()
+        release = threading.Event()
+
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Fresh)
+    thread = threading.Thread(target=httpd.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{httpd.server_port}", Fresh
+    Fresh.release.set()
+    httpd.shutdown()
+    httpd.server_close()
+    thread.join()
 
 
 def extract(*arguments: object) -> int:
@@ -244,6 +299,29 @@ def test_standard_input_with_the_url_it_came_from(
     assert "(https://example.com/sea/more.html)" in str(record["markdown"])
 
 
+def test_a_url_is_fetched_with_its_charset_and_its_final_address(
+    server: tuple[str, type[Handler]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The Content-Type header gives the charset; links resolve against the URL after redirects."""
+    address, handler = server
+
+    assert extract(f"{address}/moved", "-f", "jsonl") == 0
+
+    (record,) = records(capsys.readouterr().out)
+    assert record["title"] == "Przyp\u0142ywy"
+    assert record["url"] == f"{address}/folder/page.html"
+    assert f"({address}/folder/more.html)" in str(record["markdown"])
+    assert re.fullmatch(r"[\w.-]+", str(record["id"]))
+    assert set(handler.agents) == {f"scrapy-dripper/{version('scrapy-dripper')}"}
+
+
+def test_a_gzipped_page_from_the_web(server: tuple[str, type[Handler]], capsys: pytest.CaptureFixture[str]) -> None:
+    """A gzipped body is unpacked, whatever its name."""
+    assert extract(f"{server[0]}/gzipped", "-f", "jsonl") == 0
+
+    assert records(capsys.readouterr().out)[0]["title"] == "Zip"
+
+
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_batches_keep_the_order(size: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each page gets its own result, whatever the batch size, also after one that cannot be read."""
@@ -268,14 +346,16 @@ def test_batches_keep_the_order(size: int, tmp_path: Path, capsys: pytest.Captur
         ("*.nothing", "not found"),
         ("folder", "no page there"),
         ("broken.html.gz", ""),
-        ("https://example.com/", "not a file: `scrapy dripper URL` extracts it"),
-        ("http://[half/", "not a file"),
+        ("SERVER/missing", "HTTP 404 Not Found"),
+        ("http://127.0.0.1:1/", "refused"),
+        ("http://[half/", ""),
     ],
 )
 def test_an_input_that_cannot_be_read_is_named_and_the_others_go_on(
     name: str,
     reason: str,
     tides: Path,
+    server: tuple[str, type[Handler]],
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -283,6 +363,7 @@ def test_an_input_that_cannot_be_read_is_named_and_the_others_go_on(
     monkeypatch.chdir(tides.parent)
     Path("folder").mkdir()
     Path("broken.html.gz").write_bytes(gzip.compress(page().encode())[:100])
+    name = name.replace("SERVER", server[0])
 
     assert extract(name, "tides.html", "-f", "jsonl") == 1
 
@@ -365,7 +446,7 @@ def test_what_the_fallback_extracts_is_a_result(tides: Path, capsys: pytest.Capt
         (["a.html", "--fallback", "magic"], "argument --fallback: expected one of 'trafilatura'"),
         (
             ["a.html", "--oversize", "cut"],
-            "argument --oversize: expected one of 'fallback', 'truncate', 'window' (got 'cut')",
+            "argument --oversize: expected one of 'fallback', 'truncate' (got 'cut')",
         ),
         (["a.html", "--batch", "2"], "unrecognized arguments: --batch"),
     ],
@@ -385,6 +466,7 @@ def test_wrong_usage_ends_with_2_and_says_what_was_expected(
     ("arguments", "message"),
     [
         (["tides.html", "other.html", "--url", "https://example.com"], "--url is for a single file"),
+        (["https://example.com/", "--url", "https://example.com"], "--url is for a single file"),
         (["tides.html", "--model", "no/such/folder"], "no/such/folder"),
         (["tides.html", "--fallback", "no.such.callable"], "no.such.callable"),
         (["tides.html", "-o", "tides.html"], "would be overwritten"),
@@ -601,31 +683,34 @@ def test_a_closed_pipe_is_not_an_error(tmp_path: Path) -> None:
     assert err == b""
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-def test_ctrl_c_ends_without_a_traceback(tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to a single process")
+def test_ctrl_c_ends_without_a_traceback(server: tuple[str, type[Handler]]) -> None:
     """The exit code is 130, as in shells."""
-    os.mkfifo(tmp_path / "slow.html")
+    address, handler = server
     process = subprocess.Popen(
-        command("extract", tmp_path / "slow.html"),
+        command("extract", f"{address}/slow"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job's children ignore it
     )
-    with open(tmp_path / "slow.html", "wb"):  # waits until the command reads
-        process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=30) == ("", "")
+    assert handler.waiting.wait(30)
 
+    process.send_signal(signal.SIGINT)
+
+    assert process.communicate(timeout=30) == ("", "")
     assert process.returncode == 130
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to a single process")
 @pytest.mark.parametrize("jobs", [[], ["--jobs", "2"]], ids=["here", "2"])
-def test_ctrl_c_among_many_pages_says_how_many_are_done(tmp_path: Path, jobs: list[str]) -> None:
+def test_ctrl_c_among_many_pages_says_how_many_are_done(
+    server: tuple[str, type[Handler]], tmp_path: Path, jobs: list[str]
+) -> None:
     """Pages that are done are written, and the JSON is complete."""
     (tmp_path / "a.html").write_text(page(), encoding="utf-8")
-    os.mkfifo(tmp_path / "slow.html")
-    inputs = [tmp_path / "a.html", tmp_path / "slow.html"]
+    address, handler = server
+    inputs = [str(tmp_path / "a.html"), f"{address}/slow"]
     out = tmp_path / "out.json"
     process = subprocess.Popen(
         command("extract", *inputs, "-f", "json", "-o", out, "--batch-size", "1", *jobs),
@@ -633,9 +718,10 @@ def test_ctrl_c_among_many_pages_says_how_many_are_done(tmp_path: Path, jobs: li
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    with open(tmp_path / "slow.html", "wb"):
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+    assert handler.waiting.wait(60)
+
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
 
     done = len(json.loads(out.read_text(encoding="utf-8")))
     assert f"stopped: of 2 inputs, {done} gave a result and 0 gave none" in err
@@ -708,7 +794,7 @@ class Inline:
 
 
 def test_what_is_done_is_written_before_more_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pipe can take long to read; Ctrl-C loses nothing that is done."""
+    """Pages from the web take long to read; Ctrl-C loses none that is done."""
     door = object.__new__(Processes)
     vars(door).update(_config=Config(), _count=2, _workers=SimpleNamespace(pool=None), _threads=Inline())
     monkeypatch.setattr("scrapy_dripper.corpus.processes.answers", lambda pool, tasks: [pool] * len(tasks))
@@ -808,6 +894,7 @@ def test_a_command_is_needed(arguments: list[str], capsys: pytest.CaptureFixture
         (["extract", "-f", "pdf", "a.html"], "invalid choice: 'pdf'"),
         (["extract"], "the following arguments are required: INPUT"),
         (["extract", "a.html", "--links", "dropp"], "did you mean drop?"),
+        (["rules", "check", "rules.toml"], "the following arguments are required: PAGE"),
     ],
 )
 def test_wrong_options_get_one_sentence(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,8 +9,8 @@ import pytest
 from scrapy_dripper.cli import main
 from scrapy_dripper.cli.entry import COMMANDS
 
-PARTS = [["corpus", "extract"], ["corpus", "clean"]]
-ALL = [[name] for name in COMMANDS if name != "corpus"] + PARTS
+PARTS = [["corpus", "extract"], ["corpus", "clean"], ["rules", "check"]]
+ALL = [[name] for name in COMMANDS if name not in ("corpus", "rules")] + PARTS
 
 
 @pytest.mark.parametrize("command", ALL, ids=" ".join)
@@ -30,7 +30,7 @@ def test_a_command_teaches_by_examples_and_says_how_it_ends(
     assert {"2 ", "130 "} <= set(re.findall(r"\b(?:2|130) ", codes))
 
 
-@pytest.mark.parametrize("command", [[], ["corpus"]], ids=" ".join)
+@pytest.mark.parametrize("command", [[], ["corpus"], ["rules"]], ids=" ".join)
 def test_a_group_of_commands_lists_them(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([*command, "--help"])

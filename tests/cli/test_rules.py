@@ -1,8 +1,11 @@
-"""Rules on the command line."""
+"""``scrapy-dripper rules check``, and rules on the command line."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,37 +13,115 @@ import pytest
 from scrapy_dripper.cli import main
 
 PAGE = """<html><body><h1>Prices</h1><p class=newsletter>Our best stories, every Friday</p>
-<p class=price>Adults <b class=sum>12</b></p></body></html>"""
+<p class=price>Adults <b class=sum>12</b></p><p class=price>Children \x1b[31m8</p></body></html>"""
+URL = "https://example.com/prices"
 
 
-def extract(folder: Path, **kinds: object) -> int:
-    """Extract the page with rules for example.com, and return the exit code."""
-    page, rules = folder / "page.html", folder / "rules.json"
-    page.write_text(PAGE, encoding="utf-8")
-    rules.write_text(json.dumps({"example.com": kinds}), encoding="utf-8")
-    return main(["extract", str(page), "-f", "text", "--url", "https://example.com/prices", "--rules", str(rules)])
+@pytest.fixture
+def page(tmp_path: Path) -> str:
+    (tmp_path / "page.html").write_text(PAGE, encoding="utf-8")
+    return str(tmp_path / "page.html")
 
 
-def test_extract_takes_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert extract(tmp_path, whole=".newsletter") == 0
-    assert capsys.readouterr().out == "Our best stories, every Friday\n"
+def rules(folder: Path, **kinds: object) -> str:
+    """Write rules for example.com and return the path of the file."""
+    (folder / "rules.json").write_text(json.dumps({"example.com": kinds}), encoding="utf-8")
+    return str(folder / "rules.json")
+
+
+def test_it_shows_which_rule_takes_which_blocks(page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Control characters, which a terminal would obey, are not shown."""
+    code = main(["rules", "check", rules(tmp_path, drop=".newsletter", keep="p.price"), page, "--url", URL])
+
+    out = capsys.readouterr().out.splitlines()
+    assert out == [
+        page,
+        '  drop   example.com  .newsletter  1 block: "Our best stories, every Friday"',
+        '  keep   example.com  p.price  2 blocks: "Adults 12", "Children \ufffd[31m8"',
+    ]
+    assert code == 0
 
 
 @pytest.mark.parametrize(
-    ("kind", "selector", "words"),
+    ("selector", "url", "words"),
     [
-        ("dropp", ".ad", "'example.com' has 'dropp'; did you mean drop?"),
-        ("drop", "p >", "'p >' of 'example.com' is not CSS"),
+        (".gone", URL, "drop   example.com  .gone  nothing"),
+        (".sum", URL, "nothing: it selects parts of blocks"),
+        ("p", "https://other.example/", "no rule is for this page"),
     ],
 )
-def test_a_wrong_rule_is_one_sentence(
-    kind: str, selector: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_rule_that_takes_nothing_is_a_failure(
+    page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], selector: str, url: str, words: str
 ) -> None:
-    """It names the file, too."""
-    with pytest.raises(SystemExit) as ended:
-        extract(tmp_path, **{kind: selector})
+    assert main(["rules", "check", rules(tmp_path, drop=selector), page, "--url", url]) == 1
+    assert words in "".join(capsys.readouterr())
 
+
+def test_a_rule_for_some_of_the_pages_is_no_failure(
+    page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Few rules apply to each page of a site. One that applies to none of them is named at the end."""
+    (tmp_path / "other.html").write_text("<p class=ad>An offer</p><p>A text of some words</p>", encoding="utf-8")
+    file = tmp_path / "rules.json"
+    pages = [page, str(tmp_path / "other.html")]
+
+    file.write_text(json.dumps({"*": {"drop": [".newsletter", ".ad"]}}), encoding="utf-8")
+    assert main(["rules", "check", str(file), *pages]) == 0
+    assert capsys.readouterr().out.count("nothing") == 2
+
+    file.write_text(json.dumps({"*": {"drop": [".newsletter", ".gone"]}}), encoding="utf-8")
+    assert main(["rules", "check", str(file), *pages]) == 1
+    assert "drop * .gone: selects nothing on any of these pages" in capsys.readouterr().err
+
+
+def test_a_wrong_kind_of_rule_names_the_right_one_and_the_file(
+    page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["rules", "check", rules(tmp_path, dropp=".ad"), page]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert ended.value.code == 2
-    assert words in line
+    assert "'example.com' has 'dropp'; did you mean drop?" in line
     assert str(tmp_path / "rules.json") in line
+
+
+def test_a_page_that_cannot_be_read_is_named(page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty.html").write_text("", encoding="utf-8")
+
+    assert main(["rules", "check", rules(tmp_path, drop="p"), str(tmp_path / "empty.html")]) == 1
+    assert "empty.html: empty_body" in capsys.readouterr().err
+
+
+def test_a_wrong_rule_is_one_sentence(page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Both this command and extract say it and end with the exit code of wrong usage."""
+    assert main(["rules", "check", rules(tmp_path, drop="p >"), page]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "'p >' of 'example.com' is not CSS" in line
+
+
+def test_extract_takes_rules(page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["extract", page, "-f", "text", "--url", URL, "--rules", rules(tmp_path, whole=".newsletter")])
+
+    assert (code, capsys.readouterr().out) == (0, "Our best stories, every Friday\n")
+
+
+def test_texts_are_shown_as_far_as_the_terminal_can(tmp_path: Path) -> None:
+    """The code page of a pipe on Windows lacks most characters."""
+    (tmp_path / "page.html").write_text("<p class=x>A \u65e5\u672c \u00e9 text</p>", encoding="utf-8")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "scrapy_dripper",
+            "rules",
+            "check",
+            rules(tmp_path, drop=".x"),
+            "page.html",
+            "--url",
+            URL,
+        ],
+        capture_output=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "cp1252:strict"},
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert b'"A ?? \xe9 text"' in done.stdout

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from scrapy_dripper.cli.console import UsageError
-from scrapy_dripper.cli.inputs import Source, find_sources
+from scrapy_dripper.cli.inputs import Source, find_sources, is_url
 from scrapy_dripper.cli.options import count, key_in, seconds
 from scrapy_dripper.workshop.annotation.answer import read_answer
 from scrapy_dripper.workshop.annotation.export import SURE, LabelsError, write_page
@@ -199,9 +199,9 @@ def _export(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -> No
 
 def _sources(arguments: argparse.Namespace, labels: Path, outcomes: Outcomes) -> list[Source]:
     if not arguments.inputs:
-        raise UsageError("name the pages: files or folders")
+        raise UsageError("name the pages: files, folders or URLs")
     sources = find_sources(arguments.inputs, outcomes.fail)
-    if arguments.url is not None and len(sources) != 1:
+    if arguments.url is not None and (len(sources) != 1 or is_url(sources[0].name)):
         raise UsageError("--url is for a single file or standard input")
     if os.path.realpath(labels) in {os.path.realpath(s.path) for s in sources if s.path}:
         raise UsageError(f"{labels} is an input as well; name another file of labels")

@@ -6,6 +6,7 @@ import glob
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 
 from scrapy_dripper.cli.console import UsageError, say, why
@@ -58,7 +59,7 @@ class PageInputs:
     def _read(self, source: Source) -> Document | None:
         try:
             return read_source(source, self._limit)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, HTTPException) as error:
             self._fail(source.name, why(error))
             return None
 

@@ -9,11 +9,12 @@ import webbrowser
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.cli.console import UsageError, say, why
-from scrapy_dripper.cli.inputs import READ_FACTOR, Source, file_name, find_sources, read_source
+from scrapy_dripper.cli.inputs import READ_FACTOR, Source, file_name, find_sources, is_url, read_source
 from scrapy_dripper.cli.options import add_options, configured
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import Document
@@ -31,6 +32,7 @@ EXTENSION = ".inspect.html"
 EXAMPLES = """\
 examples:
   scrapy-dripper inspect page.html --open                   writes page.inspect.html, and opens it in the browser
+  scrapy-dripper inspect https://example.com/ -o look.html
   scrapy-dripper inspect pages/ -o looks/                   one file per page of a folder
   curl -s URL | scrapy-dripper inspect - --url URL
 
@@ -56,7 +58,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "inputs",
         nargs="+",
         metavar="INPUT",
-        help="a page: a file, gzipped or not, a folder, a glob, or - for standard input",
+        help="a page: a file, gzipped or not, a folder, a glob, a URL, or - for standard input",
     )
     parser.add_argument(
         "-o",
@@ -89,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
                 document = replace(document, url=arguments.url) if arguments.url else document
                 look = look or _looking(config, stack)
                 text = look(source, document)
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, HTTPException) as error:
                 if isinstance(error, ConfigError):
                     raise
                 fail(source.name, why(error))
@@ -102,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _outputs(arguments: argparse.Namespace, sources: Sequence[Source]) -> list[Path]:
     """Return the file for each input. Raise UsageError if the options do not fit together."""
-    if arguments.url is not None and len(sources) > 1:
+    if arguments.url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):
         raise UsageError("--url is for a single file or standard input")
     target = arguments.output
     if target is None or os.path.isdir(target) or target.endswith(("/", os.sep)):

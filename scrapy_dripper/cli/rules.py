@@ -1,0 +1,99 @@
+"""``scrapy-dripper rules check FILE PAGE...``: show which blocks each rule selects on a page."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import replace
+
+from scrapy_dripper.characters import on_one_line
+from scrapy_dripper.cli.console import UsageError, say, why
+from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, read_source
+from scrapy_dripper.config import Config
+from scrapy_dripper.rules import SiteRule
+
+EXAMPLES = """\
+examples:
+  scrapy-dripper rules check rules.toml page.html --url https://example.com/news/1
+
+No model runs, because rules override its labels. If a rule selects no blocks of a page, its line says "nothing".
+
+exit codes: 0 every rule selected something on at least one of its pages, 1 a rule selected nothing on any of them, a
+page has no rules, or a page cannot be read, 2 wrong usage or a wrong rule (one sentence says which), 130 Ctrl-C
+"""
+SHOWN = 5
+"""Number of blocks shown for each rule."""
+LONGEST = 70
+"""Number of characters shown for each block."""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    rules = commands.add_parser("rules", help="try rules for the pages of a site", allow_abbrev=False)
+    parts = rules.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    check = parts.add_parser(
+        "check",
+        help="show which blocks of a page each rule selects",
+        description="Show which blocks of pages each rule of DRIPPER_RULES selects.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    check.set_defaults(run=run)
+    check.add_argument("rules", metavar="FILE", help="the rules, TOML or JSON")
+    check.add_argument("pages", nargs="+", metavar="PAGE", help="pages, as for extract")
+    check.add_argument("--url", help="URL of the page in a single file or on standard input")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show what each rule selects and return the exit code."""
+    config = Config(rules=arguments.rules)
+    failed = False
+
+    def fail(name: str, reason: str) -> None:
+        nonlocal failed
+        failed = True
+        say(f"{name}: {reason}")
+
+    sources = find_sources(arguments.pages, fail)
+    if arguments.url is not None and len(sources) > 1:
+        raise UsageError("--url is for a single file or standard input")
+    selects: dict[SiteRule, bool] = {}
+    for source in sources:
+        try:
+            lines = list(_lines(source, arguments.url, config))
+        except (OSError, ValueError) as error:
+            fail(source.name, why(error))
+            continue
+        if not lines:
+            fail(source.name, "no rule is for this page; rules are chosen by URL, which --url gives for a file")
+            continue
+        print(on_one_line(source.name))
+        for line, rule, takes in lines:
+            print(on_one_line(f"  {line}"))
+            selects[rule] = selects.get(rule, False) or takes
+    for rule in (rule for rule, takes in selects.items() if not takes):
+        fail(f"{rule.kind} {rule.pattern} {rule.selector}", "selects nothing on any of these pages")
+    return 1 if failed else 0
+
+
+def _lines(source: Source, url: str | None, config: Config) -> Iterator[tuple[str, SiteRule, bool]]:
+    """Yield a line for each rule of a page, the rule, and whether it selects something. Reading errors propagate."""
+    from scrapy_dripper.choose.user_rules import found  # Slow to import, and not needed for --help.
+    from scrapy_dripper.page import PageError, read
+
+    document = read_source(source, READ_FACTOR * config.limits.bytes)
+    try:
+        page = read(replace(document, url=url) if url else document, config)
+    except PageError as error:
+        raise ValueError(f"{error.reason}: {error}") from None
+    for one in found(page, config.rules):
+        texts = [" ".join(page.blocks.text[block].split()) for block in one.blocks[:SHOWN]]
+        shown = ", ".join(f'"{text[:LONGEST]}{"..." if len(text) > LONGEST else ""}"' for text in texts)
+        more = ", ..." if len(one.blocks) > SHOWN else ""
+        takes = "nothing"
+        if one.blocks:
+            takes = f"{len(one.blocks)} {'block' if len(one.blocks) == 1 else 'blocks'}: {shown}{more}"
+        elif one.nodes:
+            takes = "nothing: it selects parts of blocks, which are kept or dropped as a whole"
+        yield f"{one.rule.kind:<5}  {one.rule.pattern}  {one.rule.selector}  {takes}", one.rule, bool(one.blocks)

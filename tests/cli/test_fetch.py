@@ -1,0 +1,295 @@
+"""Pages from the web on the command line: deadlines, redirects and addresses."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.error import HTTPError, URLError
+
+import pytest
+
+from scrapy_dripper.cli import fetch as module
+from scrapy_dripper.cli import main
+from scrapy_dripper.cli.fetch import RefusedError, fetch
+
+BODY = b"<p>The tides rise and fall twice a day, and sailors plan their passages by them.</p>"
+
+Serve = Callable[[Callable[[BaseHTTPRequestHandler], None]], str]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Start a server whose answers a function writes, and return its URL."""
+    servers = []
+
+    def start(answer: Callable[[BaseHTTPRequestHandler], None]) -> str:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                answer(self)
+
+            def log_message(self, *_: object) -> None: ...
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def page(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Type", "text/html; charset=utf-8")
+    handler.send_header("Content-Length", str(len(BODY)))
+    handler.end_headers()
+    handler.wfile.write(BODY)
+
+
+def redirect(to: str) -> Callable[[BaseHTTPRequestHandler], None]:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(302)
+        handler.send_header("Location", to)
+        handler.end_headers()
+
+    return answer
+
+
+@pytest.fixture
+def internet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``site.example`` is a name on the internet, whose server is on this machine."""
+    known = socket.getaddrinfo
+
+    def resolve(host: str, *options: object, **named: object) -> object:
+        return known("127.0.0.1" if host == "site.example" else host, *options, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+
+
+def test_a_page_on_a_typed_private_address(serve: Serve) -> None:
+    url = serve(page)
+
+    assert fetch(url, 1_000) == (BODY, url, "utf-8")
+
+
+def test_a_redirect_on_the_typed_host(serve: Serve) -> None:
+    """A site on this machine may redirect to itself, on another port as well."""
+    other = serve(page)
+
+    assert fetch(serve(redirect(f"{other}/page")), 1_000).url == f"{other}/page"
+
+
+@pytest.mark.parametrize("begin", ["", "Content-Type: text/html\r\n\r\n"], ids=["head", "body"])
+def test_a_byte_a_second(serve: Serve, begin: str) -> None:
+    """The deadline is for the whole answer, and does not start again with each byte. The connection ends with it."""
+    ended = threading.Event()
+
+    def drip(handler: BaseHTTPRequestHandler) -> None:
+        try:
+            handler.wfile.write(f"HTTP/1.1 200 OK\r\n{begin}".encode())
+            while not ended.wait(0.05):
+                handler.wfile.write(b"x")
+        except OSError:
+            ended.set()
+
+    with pytest.raises(TimeoutError, match=r"no complete answer within 0.5 seconds"):
+        fetch(serve(drip), 1_000_000, seconds=0.5)
+    assert ended.wait(30)
+
+
+def test_an_endless_body_is_not_read_to_its_end(serve: Serve) -> None:
+    sent = []
+
+    def flood(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        for _ in range(10_000):
+            try:
+                handler.wfile.write(b"x" * 100_000)
+            except OSError:
+                return
+            sent.append(100_000)
+
+    assert len(fetch(serve(flood), 500_000).body) == 500_001
+    assert sum(sent) < 100_000_000
+
+
+def test_an_endless_redirect_is_not_read_to_its_end(serve: Serve) -> None:
+    """Nobody sees what comes with a redirect."""
+    target, sent = serve(page), []
+
+    def flood(handler: BaseHTTPRequestHandler) -> None:
+        redirect(target)(handler)
+        for _ in range(10_000):
+            try:
+                handler.wfile.write(b"x" * 100_000)
+            except OSError:
+                return
+            sent.append(100_000)
+
+    assert fetch(serve(flood), 1_000).body == BODY
+    assert sum(sent) < 100_000_000
+
+
+@pytest.mark.parametrize(
+    "to", ["ftp://site.example/secret", "file:///etc/passwd", "data:text/html,hello", "gopher://x/"]
+)
+def test_a_redirect_to_another_scheme(serve: Serve, to: str) -> None:
+    with pytest.raises((RefusedError, HTTPError), match=r"only http and https are followed|not allowed"):
+        fetch(serve(redirect(to)), 1_000)
+
+
+@pytest.mark.usefixtures("internet")
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "127.0.0.2", "localhost", "169.254.169.254", "10.0.0.1", "192.168.0.1", "[::1]", "[::ffff:127.0.0.1]",
+     "[fe80::1]", "0.0.0.0", "224.0.0.1", "2130706433"],
+)  # fmt: skip
+def test_a_redirect_from_the_internet_to_a_private_address(serve: Serve, host: str) -> None:
+    """Nothing is sent there: neither to the services of this machine nor to those of its network."""
+    asked: list[str] = []
+
+    def secret(handler: BaseHTTPRequestHandler) -> None:
+        asked.append(handler.path)
+        page(handler)
+
+    port = serve(secret).rpartition(":")[2]
+    url = serve(redirect(f"http://{host}:{port}/secret")).replace("127.0.0.1", "site.example")
+
+    with pytest.raises(RefusedError, match=r"a private address; name that URL itself"):
+        fetch(url, 1_000)
+    assert not asked
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [
+        *(
+            (one, True)
+            for one in ("8.8.8.8", "2606:4700::1111", "64:ff9b::8.8.8.8", "::ffff:8.8.8.8", "2002:808:808::1")
+        ),
+        *((one, False) for one in ("100.64.0.1", "192.0.2.1", "240.0.0.1", "255.255.255.255", "fc00::1", "fec0::1")),
+        *((one, False) for one in ("::", "::127.0.0.1", "64:ff9b::169.254.169.254", "2002:7f00:1::1", "ff02::1")),
+        ("2001:db8::1", False),
+        ("fe80::1%eth0", False),
+    ],
+)
+def test_public_addresses(address: str, public: bool) -> None:
+    """An address of IPv6 that stands for one of IPv4 is as public as that one."""
+    assert module._is_public(address) is public
+
+
+def test_a_redirect_through_a_proxy(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proxy's own machine is as private as any other, and the proxy may know more names than this machine."""
+    asked: list[str] = []
+
+    def proxy(handler: BaseHTTPRequestHandler) -> None:
+        asked.append(handler.path)
+        if handler.path.endswith("/away"):
+            redirect("http://only-the-proxy-knows.invalid/page")(handler)
+        elif handler.path.endswith("/in"):
+            redirect(f"{url}/secret")(handler)
+        else:
+            page(handler)
+
+    url = serve(proxy)
+    monkeypatch.setenv("http_proxy", url)
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+
+    assert fetch("http://site.invalid/away", 1_000).url == "http://only-the-proxy-knows.invalid/page"
+    with pytest.raises(RefusedError):
+        fetch("http://site.invalid/in", 1_000)
+    assert asked == ["http://site.invalid/away", "http://only-the-proxy-knows.invalid/page", "http://site.invalid/in"]
+
+
+def test_the_typed_name_must_stay_public(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A site on the internet cannot redirect to itself after its name has moved to this machine."""
+    known = socket.getaddrinfo
+
+    def resolve(host: str, *options: object, **named: object) -> object:
+        return known("127.0.0.1" if host == "site.example" else host, *options, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    answers = iter([True])  # its first address is public, its second is not
+    monkeypatch.setattr(module, "_is_public", lambda address: next(answers, False))
+
+    with pytest.raises(RefusedError, match=r"redirects to site\.example"):
+        fetch(serve(redirect("/again")).replace("127.0.0.1", "site.example"), 1_000)
+
+
+def test_the_next_address_is_tried(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with any other connection, one of the addresses of a name may be dead."""
+    monkeypatch.setattr(module, "_public", lambda host: ["127.0.0.7", "127.0.0.1"])
+    other = serve(page).replace("127.0.0.1", "site.example")
+
+    assert fetch(serve(redirect(other)), 1_000).body == BODY
+
+
+def test_a_name_that_changes_its_address(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A redirect that was allowed is checked again where it connects, because a second look-up can be private."""
+    known = socket.getaddrinfo
+    addresses = iter(["8.8.8.8", "127.0.0.1", "127.0.0.1"])
+
+    def resolve(host: str, *options: object, **named: object) -> object:
+        return known(next(addresses) if host == "rebinds.example" else host, *options, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    port = serve(page).rpartition(":")[2]
+
+    with pytest.raises(RefusedError):
+        fetch(serve(redirect(f"http://rebinds.example:{port}/")), 1_000)
+
+
+@pytest.mark.usefixtures("internet")
+def test_a_password_goes_to_its_host_alone(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_public", lambda host: ["127.0.0.1"])
+    seen = []
+
+    def note(handler: BaseHTTPRequestHandler) -> None:
+        seen.append(handler.headers.get("Authorization"))
+        page(handler)
+
+    other = serve(note).replace("127.0.0.1", "site.example")
+
+    def first(handler: BaseHTTPRequestHandler) -> None:
+        seen.append(handler.headers.get("Authorization"))
+        redirect(other)(handler)
+
+    fetch(serve(first).replace("http://", "http://ann:secret@"), 1_000)
+
+    assert seen == ["Basic YW5uOnNlY3JldA==", None]
+
+
+def test_a_password_is_sent_again_to_its_own_site(serve: Serve) -> None:
+    """As for a folder without its slash. In the URL, the password may be escaped."""
+    seen = []
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        seen.append(handler.headers.get("Authorization"))
+        (page if handler.path == "/docs/" else redirect("/docs/"))(handler)
+
+    assert fetch(serve(answer).replace("http://", "http://ann:s%40cret@") + "/docs", 1_000).body == BODY
+    assert seen == ["Basic " + b64encode(b"ann:s@cret").decode()] * 2
+
+
+def test_errors_of_a_server(serve: Serve) -> None:
+    with pytest.raises(HTTPError, match="404"):
+        fetch(serve(lambda handler: handler.send_error(404)), 1_000)
+    with pytest.raises(HTTPError, match="infinite loop"):
+        fetch(serve(lambda handler: redirect("/again")(handler)), 1_000)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))  # and nobody listens
+        with pytest.raises(URLError):
+            fetch(f"http://127.0.0.1:{free.getsockname()[1]}/", 1_000)
+
+
+def test_the_command_says_it_in_one_sentence(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["extract", serve(lambda _: time.sleep(3)), "--timeout", "0.3"]) == 1
+    assert "no complete answer within 0.3 seconds; --timeout gives it more" in capsys.readouterr().err
