@@ -10,9 +10,9 @@ from typing import Any
 from lxml import etree
 
 from scrapy_dripper.output import block_tags, inline_tags, list_tags
+from scrapy_dripper.output.delimiters import notation
 from scrapy_dripper.output.footnotes import gathered
 from scrapy_dripper.output.items import Footnotes, Items
-from scrapy_dripper.output.math.delimiters import notation
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
 from scrapy_dripper.page.sentence import in_sentence
 from scrapy_dripper.page.tags import UNSEEN

@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import TypeAlias
 
+from scrapy_dripper.output.delimiters import NOTATION, Notation, join_formulas
 from scrapy_dripper.output.items import (
     Code,
     Deleted,
@@ -24,7 +25,6 @@ from scrapy_dripper.output.items import (
     Sup,
     Text,
 )
-from scrapy_dripper.output.math.delimiters import NOTATION, Notation, join_formulas
 
 MAX_TITLE, MAX_URL = 500, 2_000
 """Maximum length of a link's title to keep, and of the URL to compare it with."""

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from lxml import etree
 
 from scrapy_dripper.output.code.blocks import code_of_lines
+from scrapy_dripper.output.delimiters import Notation
 from scrapy_dripper.output.images import same_image
 from scrapy_dripper.output.inline import Line, Separator, unbroken
 from scrapy_dripper.output.items import (
@@ -34,7 +35,6 @@ from scrapy_dripper.output.items import (
     Text,
     Title,
 )
-from scrapy_dripper.output.math.delimiters import Notation
 from scrapy_dripper.output.urls import comparable, resolver
 from scrapy_dripper.page.footnotes import FootnoteMarks
 from scrapy_dripper.page.tags import LOOSE

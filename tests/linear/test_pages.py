@@ -25,11 +25,10 @@ from scrapy_dripper.fallback import shell, trafilatura_output
 from scrapy_dripper.fallback.shell import Budget
 from scrapy_dripper.fallback.trafilatura_output import MAX_PARAGRAPHS
 from scrapy_dripper.fallback.trees import MAX_DEPTH, limited_tree
-from scrapy_dripper.output import inline, inline_tags
+from scrapy_dripper.output import delimiters, formulas, inline, inline_tags
 from scrapy_dripper.output.code import blocks as code_blocks
 from scrapy_dripper.output.footnotes import without_label
 from scrapy_dripper.output.items import Item, Paragraph, Text
-from scrapy_dripper.output.math import delimiters, formulas
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.head import MOST_NAMES
 from scrapy_dripper.page.parse import parse
