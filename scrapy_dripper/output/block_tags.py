@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
@@ -10,7 +11,7 @@ from typing import Any
 from lxml import etree
 
 from scrapy_dripper.output import inline_tags
-from scrapy_dripper.output.code.blocks import code_block
+from scrapy_dripper.output.code_blocks import code_block
 from scrapy_dripper.output.footnotes import without_label
 from scrapy_dripper.output.images import PLAYERS, player
 from scrapy_dripper.output.inline_tags import add_formula
@@ -21,6 +22,8 @@ from scrapy_dripper.output.items import (
     Footnotes,
     Image,
     Items,
+    List,
+    ListItem,
     Paragraph,
     Quote,
     Rule,
@@ -31,16 +34,16 @@ from scrapy_dripper.output.items import (
     Title,
     Video,
 )
-from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, Reader, skip, stanzas
-from scrapy_dripper.output.tables.table import table
+from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, OpenList, Reader, skip, stanzas
+from scrapy_dripper.output.tables import table
 from scrapy_dripper.output.text import inner_text
 from scrapy_dripper.page.callouts import alert_of, has_callout_class, title_of
 from scrapy_dripper.page.recognise import FIGURE_CLASSES, caption_of, has_code_class, has_math_class, is_figure
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, Kind
 
-MOST_CHARS = 300
+LONGEST_ID = 300
 """Maximum length of an id. Nobody links to a longer one."""
-MOST_INSIDE = 16
+MOST_IN_HEADING = 16
 """Maximum number of elements to search in a heading."""
 _AROUND = frozenset({"section", "article", "div", "header", "hgroup"})
 """Elements that a heading can open, so that their id is that of the heading."""
@@ -52,7 +55,7 @@ def anchor_of(heading: etree._Element) -> str:
     It is the id of the heading itself, of an element in it (``<h2><a name="...">``), of an empty element right before
     it (``<a id="..."></a><h2>``), or of the element that the heading opens (Sphinx: ``<section id="..."><h2>``).
     """
-    for element in islice(heading.iter(etree.Element), MOST_INSIDE):
+    for element in islice(heading.iter(etree.Element), MOST_IN_HEADING):
         if found := _id(element):
             return found
     before = heading.getprevious()
@@ -68,7 +71,7 @@ def anchor_of(heading: etree._Element) -> str:
 def _id(element: etree._Element) -> str:
     found: str = element.get("id") or (element.get("name") if element.tag == "a" else "") or ""
     found = found.strip()
-    return "" if len(found) > MOST_CHARS or any(map(str.isspace, found)) else found
+    return "" if len(found) > LONGEST_ID or any(map(str.isspace, found)) else found
 
 
 MAX_TABLES = 20
@@ -77,6 +80,7 @@ MAX_TABLES = 20
 MOST_ABOVE = 50
 """Number of items to search for the heading above a list of tabs."""
 
+_digits = re.compile(r"\s*(\d{1,9})\s*").fullmatch
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
 
 
@@ -340,6 +344,194 @@ def _table(reader: Reader, element: etree._Element) -> Leave:
     return skip
 
 
+# ---------------------------------------------------------------------- lists
+def _list(reader: Reader, element: etree._Element) -> Leave:
+    if element.get("class") and is_figure(element):
+        return figure(reader, element)
+    reader.split_title()
+    if not reader.fits or element in reader.tabs.lists:
+        return block(reader, element)
+    reader.flush()
+    opened = _opened(element)
+    reader.push(reader.frame._replace(items=[], open_list=opened, nesting=reader.frame.nesting + 1))
+
+    def leave() -> None:
+        _end_entry(reader, opened)
+        reader.pop()
+        _add_list(reader, opened)
+
+    return leave
+
+
+def _opened(element: etree._Element) -> OpenList:
+    """Return the list that an element begins, without entries."""
+    if element.tag == "dl":
+        return OpenList("definition")
+    if element.tag != "ol":
+        return OpenList("unordered")
+    written = _digits(element.get("start") or "")
+    start, step = int(written[1]) if written else 1, 1
+    if element.get("reversed") is not None:
+        step = -1
+        start = start if written else sum(child.tag == "li" for child in element)
+    kind = (element.get("type") or "").strip()
+    letters = kind if kind in ("a", "A", "i", "I") else None
+    numbered = step < 0 or letters or any(child.get("value") for child in element if child.tag == "li")
+    return OpenList("ordered", start, step, start if numbered else None, letters)
+
+
+def _add_list(reader: Reader, ended: OpenList) -> None:
+    """Add a list, or the footnotes that it consists of."""
+    entries = ended.entries
+    if any(ended.terms):
+        entries.append(ListItem((), tuple(filter(None, ended.terms))))
+    if ended.labels:
+        while reader.items and type(reader.items[-1]) is Rule:
+            reader.items.pop()  # the rule between the text and its footnotes
+        free = reader.footnotes.free_label
+        named = [(ended.labels.get(i) or free(str(i + 1)), entry.items) for i, entry in enumerate(entries)]
+        reader.items.extend(footnotes([(label, without_label(items, label)) for label, items in named]))
+    elif entries:
+        if ended.kind == "unordered":
+            entries = [one for entry in entries for one in _without_empty_level(entry)]
+        numbers = ended.numbers
+        if ended.numeral is not None:
+            marks = (numeral(number, ended.numeral) for _, number in sorted(numbers.items()))
+            lettered = tuple(_marked(entry, f"{mark}. ") for entry, mark in zip(entries, marks, strict=True))
+            reader.items.append(List("unordered", lettered))
+        else:
+            reader.items.append(List(ended.kind, _numbered(entries, numbers), numbers.get(0, ended.start)))
+
+
+def _numbered(entries: list[ListItem], numbers: dict[int, int]) -> tuple[ListItem, ...]:
+    """Return the entries of a list, with explicit numbers only where they break the sequence."""
+    made: list[ListItem] = []
+    before = None
+    for i, entry in enumerate(entries):
+        number = numbers.get(i, None if before is None else before + 1)
+        made.append(entry if before is None or number == before + 1 else replace(entry, number=number))
+        before = number
+    return tuple(made)
+
+
+def _marked(entry: ListItem, mark: str) -> ListItem:
+    """Return an entry whose text begins with its mark, because lists in Markdown only have numbers."""
+    first, *rest = entry.items
+    if type(first) is Paragraph:
+        return replace(entry, items=(Paragraph((Text(mark), *first.runs)), *rest))
+    return replace(entry, items=(Paragraph((Text(mark.rstrip()),)), first, *rest))
+
+
+def _without_empty_level(entry: ListItem) -> tuple[ListItem, ...]:
+    """Replace an entry that only holds a list by the entries of that list. It may have lost a comment, for example."""
+    if len(entry.items) == 1:
+        only = entry.items[0]
+        if type(only) is List and only.kind == "unordered":
+            return only.items
+    return (entry,)
+
+
+def _end_entry(reader: Reader, around: OpenList, label: str | None = None, number: int | None = None) -> None:
+    """End a list entry, or the content between two entries."""
+    reader.flush()
+    if reader.items:
+        if label is not None:
+            around.labels[len(around.entries)] = label
+        if number is not None:
+            around.numbers[len(around.entries)] = number
+        terms = tuple(filter(None, around.terms)) or tuple(around.terms[:1])
+        around.entries.append(ListItem(tuple(reader.items), terms, around.checked))
+        reader.items.clear()
+        around.terms.clear()
+    around.checked = None
+
+
+def _item(reader: Reader, element: etree._Element) -> Leave:
+    around = reader.frame.open_list
+    if reader.frame.flat or around is None or around.kind == "definition":
+        return block(reader, element)
+    reader.flush()
+    if reader.items and around.entries and all(type(item) is List for item in reader.items):
+        last = around.entries[-1]  # a list between two entries belongs to the first one
+        around.entries[-1] = replace(last, items=(*last.items, *reader.items))
+        reader.items.clear()
+    _end_entry(reader, around)
+    number = around.number
+    if number is not None:
+        value = _digits(element.get("value") or "")
+        number = int(value[1]) if value else number
+        around.number = number + around.step
+    label = reader.footnotes.notes.get(element) if reader.footnotes.notes else None
+    return _entry(reader, around, label, number)
+
+
+def _term(reader: Reader, element: etree._Element) -> Leave:
+    around = reader.frame.open_list
+    if reader.frame.flat or around is None or around.kind != "definition":
+        return block(reader, element)
+    _end_entry(reader, around)
+    around.terms.append(reader.read_line(element))  # empty if the term is not main content
+    return skip
+
+
+def _definition(reader: Reader, element: etree._Element) -> Leave:
+    if reader.skip_caption(element):
+        return skip
+    around = reader.frame.open_list
+    if reader.frame.flat or around is None or around.kind != "definition":
+        return block(reader, element)
+    _end_entry(reader, around)
+    return _entry(reader, around, reader.footnotes.notes.get(element))
+
+
+def _entry(reader: Reader, around: OpenList, label: str | None, number: int | None = None) -> Leave:
+    """Begin a list entry. With a label, it is a footnote."""
+    if label is None:
+        return lambda: _end_entry(reader, around, None, number)
+    reader.push(reader.frame._replace(notes=reader.frame.notes + 1))
+
+    def leave() -> None:
+        reader.pop()
+        _end_entry(reader, around, label)
+
+    return leave
+
+
+_ROMAN = (
+    *((1_000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl")),
+    *((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
+)
+_LARGEST_ROMAN = 3_999
+
+
+def numeral(number: int, kind: str) -> str:
+    """Return a number as browsers show a list of type ``a``, ``A``, ``i`` or ``I``; numbers that a system does not have
+    are decimal."""
+    if kind in ("i", "I"):
+        text = _roman(number) if 0 < number <= _LARGEST_ROMAN else ""
+    else:
+        text = _letters(number) if number > 0 else ""
+    if not text:
+        return str(number)
+    return text.upper() if kind in ("A", "I") else text
+
+
+def _letters(number: int) -> str:
+    text = ""
+    while number > 0:
+        number, rest = divmod(number - 1, 26)
+        text = chr(ord("a") + rest) + text
+    return text
+
+
+def _roman(number: int) -> str:
+    text = ""
+    for value, letters in _ROMAN:
+        times, number = divmod(number, value)
+        text += letters * times
+    return text
+
+
 ENTER: dict[Any, Enter] = {
     **{tag: block for tag, kind in KINDS.items() if kind is Kind.BLOCK},
     **dict.fromkeys(("div", "section", "article", "aside", "center"), block_with_class),
@@ -356,5 +548,9 @@ ENTER: dict[Any, Enter] = {
     "summary": _summary,
     "code": _code,
     "table": _table,
+    **dict.fromkeys(("ul", "ol", "menu", "dir", "dl"), _list),
+    "li": _item,
+    "dt": _term,
+    "dd": _definition,
 }
 """Handlers by tag."""

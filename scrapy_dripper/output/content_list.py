@@ -9,7 +9,7 @@ from typing import Any
 
 from lxml import etree
 
-from scrapy_dripper.output import block_tags, inline_tags, list_tags
+from scrapy_dripper.output import block_tags, inline_tags
 from scrapy_dripper.output.delimiters import notation
 from scrapy_dripper.output.footnotes import gathered
 from scrapy_dripper.output.items import Footnotes, Items
@@ -58,6 +58,5 @@ _ENTER: dict[Any, Enter] = {
     **dict.fromkeys(UNSEEN, lambda _reader, _element: skip),
     **inline_tags.ENTER,
     **block_tags.ENTER,
-    **list_tags.ENTER,
     "button": _button,
 }

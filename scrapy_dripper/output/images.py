@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from lxml import etree
 
-from scrapy_dripper.output.inline import unbroken
 from scrapy_dripper.output.items import Audio, Image, Video
+from scrapy_dripper.output.line import unbroken
 from scrapy_dripper.page.tags import LONGEST_CLASS
 
 Resolve = Callable[[str], str]

@@ -11,7 +11,6 @@ from lxml import etree
 from scrapy_dripper.output.footnotes import without_label
 from scrapy_dripper.output.formulas import MATH_TAGS, formula
 from scrapy_dripper.output.images import emoji, image, is_button, same_image
-from scrapy_dripper.output.inline import Format, Separator, numbers_of, tells_of_window, unbroken
 from scrapy_dripper.output.items import (
     Deleted,
     Emphasis,
@@ -25,6 +24,7 @@ from scrapy_dripper.output.items import (
     Sup,
     Text,
 )
+from scrapy_dripper.output.line import Format, Separator, numbers_of, tells_of_window, unbroken
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
 from scrapy_dripper.output.text import inner_text, short_text
 from scrapy_dripper.page.recognise import has_math_class

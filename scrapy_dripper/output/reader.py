@@ -14,10 +14,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lxml import etree
 
-from scrapy_dripper.output.code.blocks import code_of_lines
+from scrapy_dripper.output.code_blocks import code_of_lines
 from scrapy_dripper.output.delimiters import Notation
 from scrapy_dripper.output.images import same_image
-from scrapy_dripper.output.inline import Line, Separator, unbroken
 from scrapy_dripper.output.items import (
     Code,
     Footnote,
@@ -35,6 +34,7 @@ from scrapy_dripper.output.items import (
     Text,
     Title,
 )
+from scrapy_dripper.output.line import Line, Separator, unbroken
 from scrapy_dripper.output.urls import comparable, resolver
 from scrapy_dripper.page.footnotes import FootnoteMarks
 from scrapy_dripper.page.tags import LOOSE

@@ -25,8 +25,7 @@ from scrapy_dripper.fallback import shell, trafilatura_output
 from scrapy_dripper.fallback.shell import Budget
 from scrapy_dripper.fallback.trafilatura_output import MAX_PARAGRAPHS
 from scrapy_dripper.fallback.trees import MAX_DEPTH, limited_tree
-from scrapy_dripper.output import delimiters, formulas, inline, inline_tags
-from scrapy_dripper.output.code import blocks as code_blocks
+from scrapy_dripper.output import code_blocks, delimiters, formulas, inline_tags, line
 from scrapy_dripper.output.footnotes import without_label
 from scrapy_dripper.output.items import Item, Paragraph, Text
 from scrapy_dripper.page.blocks import cut
@@ -50,13 +49,13 @@ READ: dict[str, tuple[Any, str, Callable[[int], str]]] = {
         inline_tags, "tells_of_window", lambda n: HEAD + "<p>a <b>" + "<span class=sr-only>" * n + "1 " * 3 * n,
     ),
     "numbers for screen readers": (
-        inline, "numbers_of", lambda n: HEAD + "<p>" + "1 a " * n + "<span class=sr-only>1</span>" * n,
+        line, "numbers_of", lambda n: HEAD + "<p>" + "1 a " * n + "<span class=sr-only>1</span>" * n,
     ),
     "annotations": (
         formulas, "balanced", lambda n: HEAD + "<p>x<math>" + "<annotation encoding=tex>" * n + "{ a" * 4 * n,
     ),
     "images in a link": (
-        inline, "_spaced", lambda n: f"<p>words<a title=qqq href='http://{'a.b-' * n}'>" + "<p><img src=b.png>" * n,
+        line, "_spaced", lambda n: f"<p>words<a title=qqq href='http://{'a.b-' * n}'>" + "<p><img src=b.png>" * n,
     ),
 }  # fmt: skip
 """By name: a module, its function that reads, and a function that returns the page of a size."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html
 
-from scrapy_dripper.output.code.blocks import TWIN, code_block, code_of_lines, without_numbers
+from scrapy_dripper.output.code_blocks import TWIN, code_block, code_of_lines, without_numbers
 from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Text
 from scrapy_dripper.page.recognise import has_code_class
 

@@ -8,7 +8,7 @@ import pytest
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.output import write
-from scrapy_dripper.output.list_tags import numeral
+from scrapy_dripper.output.block_tags import numeral
 from scrapy_dripper.output.urls import direct
 from scrapy_dripper.page import read
 

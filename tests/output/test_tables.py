@@ -26,8 +26,8 @@ from scrapy_dripper.output.items import (
     Title,
 )
 from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.output.tables.html import table_html
-from scrapy_dripper.output.tables.table import MAX_NESTING, MAX_SPANNED, table
+from scrapy_dripper.output.table_html import table_html
+from scrapy_dripper.output.tables import MAX_NESTING, MAX_SPANNED, table
 from scrapy_dripper.page.parse import parse
 
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from lxml import etree
 
-from scrapy_dripper.output.code.language import is_named, language_of, normalised
 from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Runs, Text
+from scrapy_dripper.output.language import is_named, language_of, normalised
 from scrapy_dripper.page.recognise import has_number_class
 
 if TYPE_CHECKING:

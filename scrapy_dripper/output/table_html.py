@@ -37,7 +37,7 @@ from scrapy_dripper.output.items import (
     Title,
     Video,
 )
-from scrapy_dripper.output.tables.table import as_line
+from scrapy_dripper.output.tables import as_line
 
 _TAGS: dict[type, str] = {Emphasis: "em", Strong: "strong", Deleted: "del", Sub: "sub", Sup: "sup"}
 _marks = re.compile(r"\](?=[(\[:])|```|~~~").sub
@@ -50,15 +50,15 @@ def table_html(table: Table, links: bool = True) -> str:
     Formulas are written in dollar signs, as in Markdown. Dollar signs in text become character references.
     ``links=False`` only keeps the text of links.
     """
-    return _Writer(links).table(table)
+    return _HtmlWriter(links).table(table)
 
 
 def code_html(code: CodeBlock) -> str:
     """Return a code block as HTML without blank lines and without active Markdown syntax."""
-    return _Writer(links=True).item(code)
+    return _HtmlWriter(links=True).item(code)
 
 
-class _Writer:
+class _HtmlWriter:
     """Writes items as HTML."""
 
     def __init__(self, links: bool) -> None:
@@ -189,7 +189,7 @@ def _inert(html: str) -> str:
     return _marks(lambda mark: "".join(f"&#{ord(one)};" for one in mark[0]), html)
 
 
-FREE, FACTOR = 10_000, 4
+FREE_REPEATED, REPEATED_FACTOR = 10_000, 4
 """The characters of repeated cells in a table: so many, and so many times those of the table. Further cells are not
 repeated."""
 
@@ -198,7 +198,7 @@ def linear(table: Table) -> Table:
     """Return a table as a simple one. Only the first of several header rows stays a header row."""
     above: dict[int, tuple[Cell, int]] = {}  # column to the cell spanning from above, and its remaining rows
     rows: list[tuple[Cell, ...]] = []
-    left = FREE + FACTOR * len(repr(table.rows))
+    left = FREE_REPEATED + REPEATED_FACTOR * len(repr(table.rows))
     for row in table.rows:
         cells: list[Cell] = []
         for cell in (*row, None):
