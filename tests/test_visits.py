@@ -45,7 +45,6 @@ DEPTH, SEEDS = 200, 3
 NOT_HERE = {
     "metadata/tree.py:_text": "the links in a heading, of at most 60 elements each, whose text is read whole",
     "output/items.py:_without_images": 'the option DRIPPER_MARKDOWN["types"], which copies each item once',
-    "output/content_json.py:_schema_of": "the types of the content list",
     "output/chunks.py:_cut_runs": "a long line: three levels, which are sentences, words and characters",
     "output/chunks.py:_fragments": "the runs of a long line, each once",
     "output/chunks.py:_merged": "the same",

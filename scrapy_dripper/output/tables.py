@@ -6,7 +6,7 @@ All decisions are based on the content of cells and not on their markup, so each
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -36,6 +36,7 @@ from scrapy_dripper.output.items import (
     Video,
     inside,
 )
+from scrapy_dripper.output.text import plain_text
 
 MAX_ROWSPAN, MAX_COLSPAN = 65_534, 1_000
 """Largest spans (HTML standard, 4.9.11)."""
@@ -46,7 +47,7 @@ MAX_SPANNED = 100_000
 MAX_PADDING, MAX_PADDED = 4, 1_000
 """Short rows are padded if the padded table has at most this many slots per cell, or this many slots in total."""
 
-Reader = Callable[[etree._Element], Items]
+Read = Callable[[etree._Element], Items]
 """Returns the items in an element."""
 
 _WRAPPERS = frozenset({"thead", "tbody", "tfoot", "form", "table"})
@@ -70,29 +71,9 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
-    """The rows of a table in display order, and its other content."""
-
-    rows: list[list[Placed]]
-    """Each row holds the cells that start in it."""
-    sections: list[str]
-    """The tag of each row's section, such as ``thead``, or an empty string."""
-    caption: Items
-    strays: Items
-    """The content of the table outside of cells."""
-
-
-@dataclass(frozen=True, slots=True)
 class _Row:
     cells: list[etree._Element]
     section: etree._Element | None
-
-
-def read_grid(element: etree._Element, read: Reader) -> Grid:
-    """Return the grid of a ``<table>`` without its empty rows and columns; ``read`` is called once for each cell."""
-    rows, captions, strays = _parts(element, read)
-    grid, sections = _compact(_place(rows, read), rows)
-    return Grid(grid, sections, tuple(item for caption in captions for item in read(caption)), strays)
 
 
 def is_mostly_padding(rows: Sequence[Sequence[object]]) -> bool:
@@ -104,7 +85,7 @@ def is_mostly_padding(rows: Sequence[Sequence[object]]) -> bool:
     return slots > MAX_PADDED and slots > MAX_PADDING * sum(map(len, rows))
 
 
-def _parts(element: etree._Element, read: Reader) -> tuple[list[_Row], list[etree._Element], Items]:
+def _parts(element: etree._Element, read: Read) -> tuple[list[_Row], list[etree._Element], Items]:
     """Return the rows in display order, the captions, and the content outside of cells."""
     body: list[_Row] = []
     foot: list[_Row] = []
@@ -148,7 +129,7 @@ def _parts(element: etree._Element, read: Reader) -> tuple[list[_Row], list[etre
     return body + foot, captions, tuple(strays)
 
 
-def _place(rows: Sequence[_Row], read: Reader) -> list[Placed]:
+def _place(rows: Sequence[_Row], read: Read) -> list[Placed]:
     """Return the cells with their places. A span ends with the section in which it begins."""
     ends = [0] * len(rows)
     for r in range(len(rows) - 1, -1, -1):
@@ -222,21 +203,22 @@ _list_mark = re.compile(
 ).fullmatch
 
 
-def table(element: etree._Element, read: Reader) -> Items:
+def table(element: etree._Element, read: Read) -> Items:
     """Return a ``<table>`` as items: one :class:`Table`, or the content of its cells if it is a layout table.
 
     ``read`` is called once for each cell. Text outside of cells comes first, as in browsers. Rows and columns without
     content are dropped, and spans shrink accordingly. ``<tfoot>`` goes to the end. If a table has no caption, a first
     row with one cell across all columns, above at least two rows, becomes the caption.
     """
-    found = read_grid(element, read)
-    grid, sections, caption = found.rows, found.sections, as_line(found.caption)
+    rows, captions, strays = _parts(element, read)
+    grid, sections = _compact(_place(rows, read), rows)
+    caption = as_line([item for one in captions for item in read(one)])
     if not caption and _begins_with_caption(grid):
         grid, sections, caption = grid[1:], sections[1:], as_line(grid[0][0].items)
     header_rows = _header_rows(grid, sections)
     if grid and not _is_layout(element, grid, header_rows, caption):
-        return (*found.strays, _table(grid, header_rows, caption))
-    return (*found.strays, *((Paragraph(caption),) if caption else ()), *_unwrapped(grid))
+        return (*strays, _table(grid, header_rows, caption))
+    return (*strays, *((Paragraph(caption),) if caption else ()), *_unwrapped(grid))
 
 
 # ---------------------------------------------------------------------- classification
@@ -327,41 +309,12 @@ def _nesting(cells: Iterable[Placed]) -> int:
     return deepest
 
 
-def _texts(items: Items) -> Iterator[str]:
-    """Yield the pieces of text in items, in no particular order, and a space for each item or run without text."""
-    open_items = list(items)
-    while open_items:
-        item = open_items.pop()
-        if isinstance(item, CodeBlock):
-            yield item.text
-        elif isinstance(item, Formula):
-            yield item.latex
-        else:
-            yield " "
-            yield from _texts_of_runs(getattr(item, "runs", ()))
-            open_items += inside(item)
-
-
-def _texts_of_runs(runs: Runs) -> Iterator[str]:
-    open_runs = list(runs)
-    while open_runs:
-        run = open_runs.pop()
-        if isinstance(run, (Text, Code)):
-            yield run.text
-        elif isinstance(run, Formula):
-            yield run.latex
-        else:
-            yield " "
-            open_runs += getattr(run, "runs", ())
-
-
 def _exceeds(items: Items, limit: int) -> bool:
-    """Return True if items have more characters than a limit."""
-    return any(chars > limit for chars in accumulate(map(len, _texts(items))))
+    return len(plain_text(items)) > limit
 
 
 def _has_digit(items: Items) -> bool:
-    return any(map(_digit, _texts(items)))
+    return _digit(plain_text(items)) is not None
 
 
 def _plain(items: Items) -> str:
