@@ -6,17 +6,15 @@ Highlighters wrap code in tables with line numbers, toolbars, and copies for the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import partial
-from html import unescape
 from itertools import islice
 from textwrap import dedent
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from lxml import etree
 
 from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Runs, Text
 from scrapy_dripper.output.language import is_named, language_of, normalised
+from scrapy_dripper.output.text import inner_text
 from scrapy_dripper.page.recognise import has_number_class
 
 if TYPE_CHECKING:
@@ -54,38 +52,18 @@ _basic = re.compile(r"(?:PRINT|GOTO|GOSUB|LET|REM|INPUT|NEXT|RETURN|DATA|READ|DI
 _code_mark = re.compile(r"[(){}\[\];=<>]|:$|^(?:(?:import|from|package|use|end|else|return)\b|#|//|--)").search
 
 
-class Look:
-    """A budget of texts to read for detecting line numbers. It is negative once it was exceeded."""
-
-    def __init__(self, texts: int) -> None:
-        self.left = texts
-
-
-def is_numbers(element: _Element, look: Look | None = None) -> bool:
-    """Return True for an element that only holds line numbers, one or all of them.
-
-    ``look`` limits the texts to read for elements that are checked repeatedly. Once it is used up, the answer is based
-    on the first texts only.
-    """
-    if not (named := _is_named(element)):
+def is_numbers(element: _Element) -> bool:
+    """Return True for an element that only holds line numbers, one or all of them."""
+    if not (found := _is_named(element)):
         following = element.getnext()
         if following is None or not (element.tag == "td" or _leads_line(element, following)):
             return False
-    elif look is None and is_deep(element):
+    elif is_deep(element):
         return False
-    found = named
-    texts = _texts_by_node(element)
-    some = 4
-    while pieces := list(islice(texts, some)):
-        written = "".join(pieces)
-        if not _digits(written):
+    for text in map(str, element.itertext()):
+        if not _digits(text):
             return False
-        found = found or not written.isspace()
-        some = min(2 * some, 256)
-        if look is not None:
-            look.left -= len(pieces)
-            if look.left < 0:
-                break
+        found = found or not text.isspace()
     return found
 
 
@@ -134,7 +112,7 @@ def code_text(root: _Element) -> str:
         if not preformatted:
             text = text.replace("\xa0", " ")
         elif next(root.iter("br"), None) is not None:
-            text = _indent(_as_spaces, text)
+            text = _indent(lambda indent: indent[0].replace("\xa0", " "), text)
     lines = [line if line.strip(_BLANKS) else "" for line in text.rstrip().split("\n")]
     first = next((i for i, line in enumerate(lines) if line), len(lines))
     text = "\n".join(lines[first:])
@@ -154,10 +132,6 @@ def _is_at_line_end(br: _Element) -> bool:
     parent = br.getparent()
     text = before.tail if before is not None else parent.text if parent is not None else None
     return bool(text) and (text or "").rstrip(" \t")[-1:] == "\n"
-
-
-def _as_spaces(match: re.Match[str]) -> str:
-    return match[0].replace("\xa0", " ")
 
 
 def _leading_numbers(root: _Element) -> frozenset[_Element]:
@@ -182,7 +156,7 @@ def _leading_numbers(root: _Element) -> frozenset[_Element]:
         return frozenset()
     if len({number.get("class") for number in numbers}) > 1 or [line for line in frame if line.tag != "br"] != lines:
         return frozenset()
-    rests = ["".join(_texts(line))[len(number.text or "") :] for line, number in zip(lines, numbers, strict=True)]  # type: ignore[arg-type]
+    rests = [inner_text(line)[len(number.text or "") :] for line, number in zip(lines, numbers, strict=True)]  # type: ignore[arg-type]
     return frozenset(numbers) if _is_code(rests) else frozenset()
 
 
@@ -197,7 +171,7 @@ class _Lines:
         self._lines: list[
             tuple[int, bool]
         ] = []  # for each open element that is a line: where it begins, and whether lines are in it
-        text = "".join(_texts(root))
+        text = inner_text(root)
         breaks = root.findall(".//br")
         # A <br> beside a line break in the text was added by an editor.
         self._double = len(breaks) > preformatted and all(map(_is_at_line_end, breaks)) and "\n" in text
@@ -323,17 +297,6 @@ def _is_code(rests: list[str]) -> bool:
     return 2 * marked >= len(filled) or (marked > 0 and (len(indents) > 1 or len(filled) < len(rests)))
 
 
-def _texts_by_node(element: _Element) -> Iterator[str]:
-    """Yield a string for each node in an element, even if it has no text: reading nodes takes time as well."""
-    for node in element.iter():
-        own = (node.text or "") if isinstance(node.tag, str) else ""
-        yield own if node is element else own + (node.tail or "")
-
-
-def _texts(element: _Element) -> Iterator[str]:
-    return cast("Iterator[str]", element.itertext())
-
-
 CODE_TAGS = frozenset({"pre", "listing", "xmp", "plaintext", "table"})
 """Tags that :func:`code_block` recognises without a class."""
 
@@ -342,10 +305,6 @@ TWIN: Final = CodeBlock("")
 
 MAX_AROUND = 80
 """Maximum number of elements to search around code, in its wrapper."""
-
-MAX_TEXTS = 1_000
-"""Maximum number of texts to read around code, in its wrapper, to detect line numbers. Each can be a text of its
-own."""
 
 MAX_IN_LINE = 200
 """Maximum number of elements in a line of code without a ``<pre>``."""
@@ -358,10 +317,6 @@ _WHOLE = frozenset(
 )
 """Classes of elements with lines of code but without a ``<pre>``."""
 _TABLES = frozenset("highlighttable codehilitetable lntable rouge-table hljs-ln crayon-table processedcode".split())
-MAX_WRAPPERS = 6
-"""Maximum number of elements around code to check for a terminal."""
-_terminal = re.compile(r"(?:^|\s)termy(?=\s|$)").search
-_without_colours = partial(re.compile(r"</?(?:font|span|b|u|i|a)(?:\s[^<>]{0,200})?>").sub, "")
 _emoji = re.compile(r"emoji|smil", re.IGNORECASE).search
 
 
@@ -398,7 +353,7 @@ def code_block(element: _Element) -> CodeBlock | None:
     if _is_rendered_twin(element, tokens):
         return TWIN
     if tokens & _WHOLE:
-        return _whole(element, tokens)
+        return _whole(element)
     inner = _sole_code(element)
     if inner is None:
         return _block(element) if _is_box_of_lines(element) else None
@@ -407,19 +362,13 @@ def code_block(element: _Element) -> CodeBlock | None:
 
 def _block(element: _Element) -> CodeBlock:
     text = code_text(element)
-    if "</" in text and _is_terminal(element):
-        text = unescape(_without_colours(text))
     return CodeBlock(text, *language_of(element)) if text else TWIN
-
-
-def _is_terminal(element: _Element) -> bool:
-    """Return True for a terminal session that is animated by Termynal, which renders tags in the text."""
-    return any(_terminal(around.get("class") or "") for around in islice(element.iterancestors(), MAX_WRAPPERS))
 
 
 def _preformatted(element: _Element) -> CodeBlock | None:
     """Return the code of a ``<pre>``, or None if it holds a part of the page instead of code."""
-    if is_numbers(element) and _stands_beside_code(element):
+    following = element.getnext()
+    if following is not None and following.tag in _PRE and is_numbers(element):
         return TWIN
     # Inside another <pre>, it always counts as code. Otherwise, each of many nested ones would be searched to its end.
     if next(element.iterancestors(*_PRE), None) is None:
@@ -434,49 +383,22 @@ def _preformatted(element: _Element) -> CodeBlock | None:
     return _block(element)
 
 
-def _stands_beside_code(element: _Element) -> bool:
-    """Return True for line numbers in a separate cell, or right before the code."""
-    parent = element.getparent()
-    if parent is None:
-        return False
-    following = element.getnext()
-    if parent.tag in ("td", "th") or (following is not None and following.tag in _PRE):
-        return True
-    look = Look(MAX_AROUND)  # bounded, because this is called for each of many siblings
-    return is_numbers(parent, look) and look.left >= 0
-
-
 def _loose_code(element: _Element) -> CodeBlock | None:
     """Return the code of a ``<code>`` without a ``<pre>`` if it has several lines."""
     if next(element.iterancestors(*_PRE, "code"), None) is not None:
         return None
     if element.find("pre") is not None or element.find("br") is not None or element.find("table") is not None:
         return _block(element)
-    name = element.get("class") or ""
-    if (
-        name
-        and ("hljs" in name or "language-" in name)
-        and "\n" in "".join(str(text) for text in element.itertext()).strip()
-    ):
-        return _block(element)
     return None
 
 
-def _whole(element: _Element, tokens: frozenset[str]) -> CodeBlock | None:
+def _whole(element: _Element) -> CodeBlock:
     found = _block(element)
-    if "syntaxhighlighter" in tokens and found.language is None:
-        language = next(
-            (normalised(token) for token in (element.get("class") or "").split() if token.lower() not in _STATES), ""
-        )
-        found = CodeBlock(found.text, language or None, "class" if language else None)
-    elif "crayon-syntax" in tokens and found.language is None:
+    if found.language is None:  # Crayon writes it into a label
         labels = (node for node in islice(element.iter("span"), 20) if "crayon-language" in (node.get("class") or ""))
         language = normalised("".join(label.text or "" for label in labels))
         found = CodeBlock(found.text, language or None, "attribute" if language else None)
     return found
-
-
-_STATES = frozenset("syntaxhighlighter nogutter notranslate ie collapsed printing show".split())
 
 
 def _is_rendered_twin(element: _Element, tokens: frozenset[str]) -> bool:
@@ -511,14 +433,9 @@ def _is_code_table(table: _Element) -> bool:
 def _is_gutter(table: _Element) -> bool:
     """Return True for a table that only holds line numbers, because its code was not kept."""
     cell = next(table.iter("td", "th"), None)
-    return (
-        cell is not None and has_number_class(cell.get("class") or "") and is_numbers(cell) and _is_alone(cell, table)
-    )
-
-
-def _is_alone(cell: _Element, table: _Element) -> bool:
-    inside = len("".join(str(text) for text in cell.itertext()).split())
-    return len("".join(str(text) for text in table.itertext()).split()) == inside
+    if cell is None or not (has_number_class(cell.get("class") or "") and is_numbers(cell)):
+        return False
+    return len(inner_text(table).split()) == len(inner_text(cell).split())
 
 
 def _is_box_of_lines(element: _Element) -> bool:
@@ -547,7 +464,6 @@ def _sole_code(wrapper: _Element) -> _Element | None:
         return None
     found: _Element | None = None
     todo = [wrapper]
-    look = Look(MAX_TEXTS)
     looked = 0
     while todo:
         node = todo.pop()
@@ -557,9 +473,9 @@ def _sole_code(wrapper: _Element) -> _Element | None:
         for child in node:
             if child.tail and not child.tail.isspace():
                 return None
-            if not isinstance(child.tag, str) or is_tool(child) or is_numbers(child, look):
+            if not isinstance(child.tag, str) or is_tool(child) or is_numbers(child):
                 continue
-            if look.left < 0 or looked + len(todo) > MAX_AROUND:
+            if looked + len(todo) > MAX_AROUND:
                 return None
             if child.tag in _PRE or (child.tag == "table" and _is_code_table(child)):
                 if found is not None:

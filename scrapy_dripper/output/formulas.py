@@ -311,8 +311,8 @@ def _picture(element: _Element) -> Formula | None:
     made: Formula | None = None
     number = ""
     for node in islice(element.iter(), 12):
-        if "eqno" in (node.get("class") or ""):
-            number = _tag_of(node.text or "")
+        if "eqno" in (node.get("class") or "") and (tag := _tag_of(node.text or "")):
+            number = tag
         elif node.tag == "img":
             made = formula_of_image(node)
         elif node.tag not in ("div", "p", "a") or (node.tag != "a" and (node.text or "").strip()):
