@@ -375,9 +375,9 @@ def _opened(element: etree._Element) -> OpenList:
         step = -1
         start = start if written else sum(child.tag == "li" for child in element)
     kind = (element.get("type") or "").strip()
-    letters = kind if kind in ("a", "A", "i", "I") else None
-    numbered = step < 0 or letters or any(child.get("value") for child in element if child.tag == "li")
-    return OpenList("ordered", start, step, start if numbered else None, letters)
+    lettered = kind if kind in ("a", "A") else None
+    numbered = step < 0 or lettered or any(child.get("value") for child in element if child.tag == "li")
+    return OpenList("ordered", start, step, start if numbered else None, lettered)
 
 
 def _add_list(reader: Reader, ended: OpenList) -> None:
@@ -395,8 +395,9 @@ def _add_list(reader: Reader, ended: OpenList) -> None:
         if ended.kind == "unordered":
             entries = [one for entry in entries for one in _without_empty_level(entry)]
         numbers = ended.numbers
-        if ended.numeral is not None:
-            marks = (numeral(number, ended.numeral) for _, number in sorted(numbers.items()))
+        if ended.letters is not None:
+            marks = (letters(number) for _, number in sorted(numbers.items()))
+            marks = map(str.upper, marks) if ended.letters == "A" else marks
             lettered = tuple(_marked(entry, f"{mark}. ") for entry, mark in zip(entries, marks, strict=True))
             reader.items.append(List("unordered", lettered))
         else:
@@ -497,38 +498,14 @@ def _entry(reader: Reader, around: OpenList, label: str | None, number: int | No
     return leave
 
 
-_ROMAN = (
-    *((1_000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl")),
-    *((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
-)
-_LARGEST_ROMAN = 3_999
-
-
-def numeral(number: int, kind: str) -> str:
-    """Return a number as browsers show a list of type ``a``, ``A``, ``i`` or ``I``; numbers that a system does not have
-    are decimal."""
-    if kind in ("i", "I"):
-        text = _roman(number) if 0 < number <= _LARGEST_ROMAN else ""
-    else:
-        text = _letters(number) if number > 0 else ""
-    if not text:
+def letters(number: int) -> str:
+    """Return a number as browsers show it in a list of type ``a``; without letters for it, it is decimal."""
+    if number < 1:
         return str(number)
-    return text.upper() if kind in ("A", "I") else text
-
-
-def _letters(number: int) -> str:
     text = ""
     while number > 0:
         number, rest = divmod(number - 1, 26)
         text = chr(ord("a") + rest) + text
-    return text
-
-
-def _roman(number: int) -> str:
-    text = ""
-    for value, letters in _ROMAN:
-        times, number = divmod(number, value)
-        text += letters * times
     return text
 
 
