@@ -67,13 +67,12 @@ def length(value: Any, most: int = sys.maxsize) -> int:
         elif kind is tuple:
             chars += len(one) + 2
             held += one
-        elif kind in _LENGTHS:
-            own, written = _LENGTHS[kind]
-            chars += own
-            for name, default, around in written:
+        elif kind in _FIELDS:
+            chars += 2 if kind in _PARTS else len(kind.type) + 11
+            for name, default, _ in _FIELDS[kind]:
                 inner = getattr(one, name)
                 if inner != default:
-                    chars += around
+                    chars += len(name) + 4
                     held.append(inner)
             if kind is Table and not one.simple:
                 tables.append(one)
@@ -153,12 +152,3 @@ def _fields_of(kind: Any) -> _Fields:
 _FIELDS: dict[Any, _Fields] = {
     kind: _fields_of(kind) for kind in {*_ITEMS.values(), *_RUNS.values(), *_PARTS, Table, Footnotes}
 }
-
-_LENGTHS: dict[Any, tuple[int, tuple[tuple[str, Any, int], ...]]] = {
-    kind: (
-        2 if kind in _PARTS else len(kind.type) + 11,
-        tuple((name, default, len(name) + 4) for name, default, _ in known),
-    )
-    for kind, known in _FIELDS.items()
-}
-"""The characters of each type of item or run as JSON: without its fields, and of the name of each field."""
