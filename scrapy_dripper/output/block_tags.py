@@ -12,12 +12,10 @@ from lxml import etree
 
 from scrapy_dripper.output import inline_tags
 from scrapy_dripper.output.code_blocks import code_block
-from scrapy_dripper.output.footnotes import without_label
 from scrapy_dripper.output.images import PLAYERS, player
-from scrapy_dripper.output.inline_tags import add_formula
+from scrapy_dripper.output.inline_tags import add_formula, without_label
 from scrapy_dripper.output.items import (
     Audio,
-    Code,
     Footnote,
     Footnotes,
     Image,
@@ -36,7 +34,6 @@ from scrapy_dripper.output.items import (
 )
 from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, OpenList, Reader, skip, stanzas
 from scrapy_dripper.output.tables import table
-from scrapy_dripper.output.text import inner_text
 from scrapy_dripper.page.callouts import alert_of, has_callout_class, title_of
 from scrapy_dripper.page.recognise import FIGURE_CLASSES, caption_of, has_code_class, has_math_class, is_figure
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, Kind
@@ -171,7 +168,7 @@ def _heading(reader: Reader, element: etree._Element) -> Leave:
         return block(reader, element)
     reader.flush()
     if element in reader.footnotes.notes:
-        # An empty footnote, to which gathered() moves what follows.
+        # An empty footnote, to which content_list() moves what follows.
         reader.items.append(Footnotes((Footnote(reader.footnotes.notes[element], ()),)))
         return skip
     reader.push(reader.frame._replace(flat=True, title=_LEVELS[element.tag], anchor=anchor_of(element)))
@@ -200,14 +197,7 @@ def add_code(reader: Reader, element: etree._Element) -> bool:
 
 
 def _preformatted(reader: Reader, element: etree._Element) -> Leave:
-    if add_code(reader, element):
-        return skip
-    if not reader.frame.flat:
-        return block(reader, element)
-    text = " ".join(inner_text(element).split())
-    if text:
-        reader.line.run(Code(text))
-    return skip
+    return skip if add_code(reader, element) else block(reader, element)
 
 
 def _code(reader: Reader, element: etree._Element) -> Leave:

@@ -13,7 +13,7 @@ from typing import Any, cast, get_args
 
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.output.items import Cell, Footnote, Footnotes, Item, Items, List, ListItem, Run, Table
-from scrapy_dripper.output.table_html import table_html
+from scrapy_dripper.output.tables import table_html
 
 _PARTS = (Cell, ListItem, Footnote)
 _ITEMS = {one.type: one for one in get_args(Item)}

@@ -8,7 +8,6 @@ from typing import Any
 
 from lxml import etree
 
-from scrapy_dripper.output.footnotes import without_label
 from scrapy_dripper.output.formulas import MATH_TAGS, formula
 from scrapy_dripper.output.images import emoji, image, is_button, same_image
 from scrapy_dripper.output.items import (
@@ -16,7 +15,10 @@ from scrapy_dripper.output.items import (
     Emphasis,
     Footnote,
     FootnoteMark,
+    Items,
+    LineBreak,
     Link,
+    Paragraph,
     Ruby,
     Run,
     Strong,
@@ -26,7 +28,7 @@ from scrapy_dripper.output.items import (
 )
 from scrapy_dripper.output.line import Format, Separator, numbers_of, tells_of_window, unbroken
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
-from scrapy_dripper.output.text import inner_text, short_text
+from scrapy_dripper.output.text import inner_text, line_text, short_text
 from scrapy_dripper.page.recognise import has_math_class
 
 MAX_BEFORE_NOTE = 50
@@ -102,6 +104,39 @@ def _note_of_latexml(reader: Reader, element: etree._Element) -> bool:
         reader.inline_notes.append(Footnote(label, items))
         reader.line.run(FootnoteMark(label))
     return True
+
+
+_LABEL_EDGES = " \xa0[]()^.:"
+_LABELS = frozenset({Text, Sup, Strong, Emphasis, Link, LineBreak, FootnoteMark})
+
+
+def without_label(items: Items, label: str) -> Items:
+    """Return the items of a footnote without the number at their beginning."""
+    for i, item in enumerate(items):
+        if type(item) is not Paragraph:
+            return items[i:]
+        runs = item.runs
+        n = 0
+        while (
+            n < len(runs) and type(runs[n]) in _LABELS and line_text(runs[n : n + 1]).strip(_LABEL_EDGES) in ("", label)
+        ):
+            n += 1
+        first = runs[n] if n < len(runs) else None
+        if type(first) is Text:
+            rest = first.text.lstrip(_LABEL_EDGES) if n else _without_number(first.text, label)
+            runs = (Text(rest), *runs[n + 1 :]) if rest else runs[n + 1 :]
+        else:
+            runs = runs[n:]
+        if runs:
+            return (Paragraph(runs), *items[i + 1 :])
+    return ()
+
+
+def _without_number(text: str, label: str) -> str:
+    """Return a text without a number written by hand, or without the full stop after a number that was a link."""
+    rest = text.lstrip("[(").removeprefix(label)
+    cut = rest.lstrip("])^.:")
+    return cut.lstrip() if cut != rest and cut[:1].isspace() else text
 
 
 def _anchor(reader: Reader, element: etree._Element) -> Leave:

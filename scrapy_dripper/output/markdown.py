@@ -34,8 +34,7 @@ from scrapy_dripper.output.items import (
     only,
 )
 from scrapy_dripper.output.markdown_inline import InlineWriter, Links, is_live, tex
-from scrapy_dripper.output.table_html import code_html, linear, table_html
-from scrapy_dripper.output.tables import is_mostly_padding
+from scrapy_dripper.output.tables import code_html, is_mostly_padding, linear, table_html
 from scrapy_dripper.output.text import line_text
 from scrapy_dripper.page.callouts import says
 

@@ -26,7 +26,7 @@ from scrapy_dripper.fallback.shell import Budget
 from scrapy_dripper.fallback.trafilatura_output import MAX_PARAGRAPHS
 from scrapy_dripper.fallback.trees import MAX_DEPTH, limited_tree
 from scrapy_dripper.output import code_blocks, delimiters, formulas, inline_tags, line
-from scrapy_dripper.output.footnotes import without_label
+from scrapy_dripper.output.inline_tags import without_label
 from scrapy_dripper.output.items import Item, Paragraph, Text
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.head import MOST_NAMES

@@ -18,7 +18,7 @@ from scrapy_dripper.output.content_json import length, to_json
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.items import Cell, Paragraph, Table, Text
 from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.output.table_html import linear, table_html
+from scrapy_dripper.output.tables import linear, table_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.testing import FakeEngine
 from tests.output.test_markdown_properties import pages

@@ -22,8 +22,7 @@ from scrapy_dripper.output.items import (
     Text,
 )
 from scrapy_dripper.output.markdown import Tables, markdown
-from scrapy_dripper.output.table_html import table_html
-from scrapy_dripper.output.tables import MAX_NESTING, MAX_SPANNED
+from scrapy_dripper.output.tables import MAX_NESTING, MAX_SPANNED, table_html
 from scrapy_dripper.output.text import plain_text
 from scrapy_dripper.page.parse import parse
 
