@@ -386,8 +386,8 @@ def _add_list(reader: Reader, ended: OpenList) -> None:
             entries = [one for entry in entries for one in _without_empty_level(entry)]
         numbers = ended.numbers
         if ended.letters is not None:
-            marks = (letters(number) for _, number in sorted(numbers.items()))
-            marks = map(str.upper, marks) if ended.letters == "A" else marks
+            marks = [letters(number) for _, number in sorted(numbers.items())]
+            marks = [mark.upper() for mark in marks] if ended.letters == "A" else marks
             lettered = tuple(_marked(entry, f"{mark}. ") for entry, mark in zip(entries, marks, strict=True))
             reader.items.append(List("unordered", lettered))
         else:
