@@ -53,8 +53,8 @@ def anchor_of(heading: etree._Element) -> str:
     it (``<a id="..."></a><h2>``), or of the element that the heading opens (Sphinx: ``<section id="..."><h2>``).
     """
     for element in islice(heading.iter(etree.Element), MOST_IN_HEADING):
-        if found := _id(element):
-            return found
+        if anchor := _id(element):
+            return anchor
     before = heading.getprevious()
     if before is not None:
         is_mark = before.tag in ("a", "span") and not len(before) and not (before.text or before.tail or "").strip()
@@ -66,9 +66,9 @@ def anchor_of(heading: etree._Element) -> str:
 
 
 def _id(element: etree._Element) -> str:
-    found: str = element.get("id") or (element.get("name") if element.tag == "a" else "") or ""
-    found = found.strip()
-    return "" if len(found) > LONGEST_ID or any(map(str.isspace, found)) else found
+    anchor: str = element.get("id") or (element.get("name") if element.tag == "a" else "") or ""
+    anchor = anchor.strip()
+    return "" if len(anchor) > LONGEST_ID or any(map(str.isspace, anchor)) else anchor
 
 
 MAX_TABLES = 20
@@ -143,11 +143,11 @@ def _callout(reader: Reader, element: etree._Element) -> Leave:
     alert = alert_of(element) if reader.fits else ""
     if not alert:
         return block(reader, element)
-    found = title_of(element, alert)
+    heading = title_of(element, alert)
     title: Runs = ()
-    if found is not None and found not in reader.captions:
-        title = reader.read_line(found)
-        reader.captions[found] = -1
+    if heading is not None and heading not in reader.captions:
+        title = reader.read_line(heading)
+        reader.captions[heading] = -1
     return reader.hold(lambda items: (Quote(items, alert, title),) if items else (Paragraph(title),) if title else ())
 
 
@@ -184,15 +184,15 @@ def _heading(reader: Reader, element: etree._Element) -> Leave:
 
 def add_code(reader: Reader, element: etree._Element) -> bool:
     """Add an element as a code block. Return False if it is not one."""
-    found = None if reader.frame.flat and not reader.frame.title else code_block(element)
-    if found is None:
+    code = None if reader.frame.flat and not reader.frame.title else code_block(element)
+    if code is None:
         return False
     reader.split_title()
     if reader.frame.flat:
         return False
     reader.flush()
-    if found.text:
-        reader.items.append(found)
+    if code.text:
+        reader.items.append(code)
     return True
 
 
@@ -216,15 +216,15 @@ def _rule(reader: Reader, element: etree._Element) -> Leave:
 
 
 def _player(reader: Reader, element: etree._Element) -> Leave:
-    found = player(element, reader.resolve)
-    if found is not None:
+    media = player(element, reader.resolve)
+    if media is not None:
         reader.split_title()
         reader.flush()
         before = reader.items[-1] if reader.items else None
-        if type(before) is not type(found) or before.src != found.src:
-            reader.items.append(found)
-        elif found.title and not before.title:  # the <noscript> copy of a lazily loaded player
-            reader.items[-1] = found
+        if type(before) is not type(media) or before.src != media.src:
+            reader.items.append(media)
+        elif media.title and not before.title:  # the <noscript> copy of a lazily loaded player
+            reader.items[-1] = media
     return skip
 
 
@@ -240,14 +240,14 @@ def _quote(reader: Reader, element: etree._Element) -> Leave:
 def figure(reader: Reader, element: etree._Element) -> Leave:
     """Enter a figure. Its caption is read first."""
     reader.split_title()
-    found = caption_of(element) if reader.fits else None
-    if found is None or found in reader.captions or _holds_blocks(found):
+    figcaption = caption_of(element) if reader.fits else None
+    if figcaption is None or figcaption in reader.captions or _holds_blocks(figcaption):
         return block(reader, element)
-    caption = reader.read_line(found)
-    reader.captions[found] = -1
+    caption = reader.read_line(figcaption)
+    reader.captions[figcaption] = -1
     if not caption:
         return block(reader, element)
-    return reader.hold(lambda items: _with_caption(items, caption, reader.captions[found]))
+    return reader.hold(lambda items: _with_caption(items, caption, reader.captions[figcaption]))
 
 
 def _holds_blocks(caption: etree._Element) -> bool:
@@ -383,7 +383,7 @@ def _add_list(reader: Reader, ended: OpenList) -> None:
         reader.items.extend(footnotes([(label, without_label(items, label)) for label, items in named]))
     elif entries:
         if ended.kind == "unordered":
-            entries = [one for entry in entries for one in _without_empty_level(entry)]
+            entries = [kept for entry in entries for kept in _without_empty_level(entry)]
         numbers = ended.numbers
         if ended.letters is not None:
             marks = [letters(number) for _, number in sorted(numbers.items())]

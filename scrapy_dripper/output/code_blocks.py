@@ -55,7 +55,7 @@ _code_mark = re.compile(r"[(){}\[\];=<>]|:$|^(?:(?:import|from|package|use|end|e
 
 def is_numbers(element: _Element) -> bool:
     """Return True for an element that only holds line numbers, one or all of them."""
-    if not (found := _is_named(element)):
+    if not (has_number := _is_named(element)):
         following = element.getnext()
         if following is None or not (element.tag == "td" or _leads_line(element, following)):
             return False
@@ -64,8 +64,8 @@ def is_numbers(element: _Element) -> bool:
     for text in map(str, element.itertext()):
         if not _digits(text):
             return False
-        found = found or not text.isspace()
-    return found
+        has_number = has_number or not text.isspace()
+    return has_number
 
 
 def is_deep(element: _Element) -> bool:
@@ -272,12 +272,12 @@ def without_numbers(code: str) -> str:
     rests: list[str] = []
     number = -1
     for line in lines:
-        found = _numbered(line)
-        if found is None or (number >= 0 and int(found[1]) != number + 1):
+        match = _numbered(line)
+        if match is None or (number >= 0 and int(match[1]) != number + 1):
             return code
-        number = int(found[1])
-        ends.append(found.end())
-        rests.append(line[found.end() :])
+        number = int(match[1])
+        ends.append(match.end())
+        rests.append(line[match.end() :])
     if not _is_code(rests):
         return code
     columns = [end + len(rest) - len(rest.lstrip()) for end, rest in zip(ends, rests, strict=True) if rest.strip()]
@@ -394,12 +394,12 @@ def _loose_code(element: _Element) -> CodeBlock | None:
 
 
 def _whole(element: _Element) -> CodeBlock:
-    found = _block(element)
-    if found.language is None:  # Crayon writes it into a label
+    code = _block(element)
+    if code.language is None:  # Crayon writes it into a label
         labels = (node for node in islice(element.iter("span"), 20) if "crayon-language" in (node.get("class") or ""))
         language = normalised("".join(label.text or "" for label in labels))
-        found = CodeBlock(found.text, language or None, "attribute" if language else None)
-    return found
+        code = CodeBlock(code.text, language or None, "attribute" if language else None)
+    return code
 
 
 def _is_rendered_twin(element: _Element, tokens: frozenset[str]) -> bool:
@@ -463,7 +463,7 @@ def _sole_code(wrapper: _Element) -> _Element | None:
     """Return the only code block in a wrapper without other text, or None."""
     if is_deep(wrapper):
         return None
-    found: _Element | None = None
+    code: _Element | None = None
     todo = [wrapper]
     looked = 0
     while todo:
@@ -479,14 +479,14 @@ def _sole_code(wrapper: _Element) -> _Element | None:
             if looked + len(todo) > MAX_AROUND:
                 return None
             if child.tag in _PRE or (child.tag == "table" and _is_code_table(child)):
-                if found is not None:
+                if code is not None:
                     return None
-                found = child
+                code = child
             elif child.tag in ("img", "code", "table"):
                 return None
             else:
                 todo.append(child)
-    return found
+    return code
 
 
 # ---------------------------------------------------------------------- languages
@@ -546,7 +546,9 @@ _named = re.compile(
     re.IGNORECASE,
 ).fullmatch
 _parameters = re.compile(r"[={,].*").sub  # as in ```python=1 and ```js{2,3}
-_SURE = frozenset({"language", "lang", "highlight-source", "highlight-text", "mw-highlight-lang", "enlighter-l"})
+_SURE_PREFIXES = frozenset(
+    {"language", "lang", "highlight-source", "highlight-text", "mw-highlight-lang", "enlighter-l"}
+)
 _MARKS = frozenset(
     "hljs sourcecode prettyprint syntaxhighlighter highlight geshi chroma codehilite dp-highlighter src "
     "blob-wrapper".split()
@@ -560,22 +562,22 @@ def language_of(element: _Element) -> tuple[str | None, str | None]:
     The function checks the element, a ``<code>`` in it, and its ancestors.
     """
     for node in (element, *_inner(element)):
-        found = _of_node(node, near=True)
-        if found is not None:
-            return found if found[0] else (None, None)
+        named = _of_node(node, near=True)
+        if named is not None:
+            return named if named[0] else (None, None)
     for _, node in zip(range(MAX_ANCESTORS), element.iterancestors(), strict=False):
         if node.tag in ("body", "html", "article", "main"):
             break
-        found = _of_node(node, near=False)
-        if found is not None:
-            return found if found[0] else (None, None)
+        named = _of_node(node, near=False)
+        if named is not None:
+            return named if named[0] else (None, None)
     return None, None
 
 
 def is_named(element: _Element) -> bool:
     """Return True if an element itself names a well-known language."""
-    found = _of_node(element, near=False)
-    return found is not None and found[0] in _KNOWN
+    named = _of_node(element, near=False)
+    return named is not None and named[0] in _KNOWN
 
 
 def normalised(name: str) -> str:
@@ -606,8 +608,8 @@ def _of_node(node: _Element, near: bool) -> tuple[str, str] | None:
                 return normalised(value), "attribute"
     if node.tag == "span":  # classes of tokens, such as "c"
         return None
-    found = _of_class(name[:LONGEST_CLASS], near or node.tag in ("pre", "code")) if name else None
-    return None if found is None else (found, "class")
+    language = _of_class(name[:LONGEST_CLASS], near or node.tag in ("pre", "code")) if name else None
+    return None if language is None else (language, "class")
 
 
 @lru_cache(1_024)
@@ -615,17 +617,17 @@ def _of_class(name: str, near: bool) -> str | None:
     tokens = name.split()
     is_code = near or not _MARKS.isdisjoint(token.lower() for token in tokens)
     for token in tokens:
-        found = _named(_parameters("", token))
-        if found is None:
+        match = _named(_parameters("", token))
+        if match is None:
             continue
-        prefix, value = found[1].lower(), found[2].lower()
+        prefix, value = match[1].lower(), match[2].lower()
         if value in _NATURAL or value in ("switcher", "selector", "menu", "wrapper", "inline", "toggle", "picker"):
             continue
         if prefix == "highlight" and (value in _NO_LANGUAGE or "notranslate" in tokens):
             return normalised(value)
-        if prefix in _SURE and (near or prefix != "lang" or value in _KNOWN):
+        if prefix in _SURE_PREFIXES and (near or prefix != "lang" or value in _KNOWN):
             return normalised(value)
-        if value in _KNOWN and (prefix in _SURE or is_code or prefix == "source"):
+        if value in _KNOWN and (prefix in _SURE_PREFIXES or is_code or prefix == "source"):
             return normalised(value)
         if prefix == "highlight" and value in _HIGHLIGHTED:  # Sphinx, in a theme without "notranslate"
             return normalised(value)
@@ -634,7 +636,7 @@ def _of_class(name: str, near: bool) -> str | None:
         if (
             lower in _KNOWN
             and is_code
-            and (lower not in _SHARED or not _MARKS.isdisjoint(one.lower() for one in tokens))
+            and (lower not in _SHARED or not _MARKS.isdisjoint(word.lower() for word in tokens))
         ):
             return normalised(lower)
         if lower in ("nohighlight", "no-highlight", "plaintext"):

@@ -29,8 +29,8 @@ def content_list(
     the page, and scripts in the tree, can configure how the page writes formulas. ``growth`` limits the characters
     that resolving relative URLs adds in total.
     """
-    found = (text for script in root.iter("script") for text in (script.get("src"), script.text) if text)
-    reader = Reader(root, base_url, notation(chain(scripts, found)), _ENTER, _other, growth)
+    sources = (text for script in root.iter("script") for text in (script.get("src"), script.text) if text)
+    reader = Reader(root, base_url, notation(chain(scripts, sources)), _ENTER, _other, growth)
     items = _gathered(reader.read(root))
     if reader.inline_notes:
         items = (*items, Footnotes(tuple(reader.inline_notes)))

@@ -66,7 +66,7 @@ _SERVICES = {
 }  # fmt: skip
 """What is near the beginning of URLs of services that draw formulas, and the parameter with the formula. It is empty if
 the whole query is the formula."""
-_NEAR = 100
+_NEAR_START = 100
 
 _tex_encoding = re.compile(r"(?:application|text)?/?(?:x-)?(?:la)?tex\b", re.I).fullmatch
 _unseen = re.compile("[\\s\u200b-\u200d\u2061-\u2064]+").sub
@@ -116,7 +116,9 @@ def from_source(source: str, display: bool, origin: str) -> Formula:
 def _math(element: _Element, display: bool = False, origin: str = "") -> Formula:
     """Return the formula of a ``<math>`` element. ``origin`` is that of its wrapper, if it has one."""
     display = display or element.get("display") == "block" or element.get("mode") == "display" or _in_display(element)
-    annotations = (one for one in element.iter("{*}annotation") if _tex_encoding((one.get("encoding") or "").strip()))
+    annotations = (
+        node for node in element.iter("{*}annotation") if _tex_encoding((node.get("encoding") or "").strip())
+    )
     for annotation in islice(annotations, MAX_ANNOTATIONS):
         source = inner_text(annotation)
         if source.strip() and balanced(source):
@@ -158,9 +160,9 @@ def _in_display(element: _Element) -> bool:
 # ---------------------------------------------------------------------- generators
 def _katex(element: _Element, tokens: frozenset[str]) -> Formula | None:
     display = not _DISPLAYED.isdisjoint(tokens) or _in_display(element)
-    found = _of_wrapper(element, "katex", display)
-    if found is not None:
-        return found
+    made = _of_wrapper(element, "katex", display)
+    if made is not None:
+        return made
     source = _attribute_of(element) or _flattened(element)
     return from_source(source, display, "katex") if source else None
 
@@ -216,9 +218,9 @@ def _mathjax_3(element: _Element) -> Formula | None:
     display = element.get("display") in ("true", "block")
     for child in element.iterchildren():
         if child.tag == "mjx-assistive-mml":
-            found = _of_wrapper(child, "mathjax3", display)
-            if found is not None:
-                return found
+            made = _of_wrapper(child, "mathjax3", display)
+            if made is not None:
+                return made
         elif child.tag == "mjx-math" and child.get("data-latex"):
             return from_source(child.get("data-latex") or "", display, "mathjax3")
     drawn = drawn_math(element, display)
@@ -261,8 +263,8 @@ def _custom(element: _Element) -> Formula:
     """Return the formula of a custom element, such as ``<d-math>``."""
     display = element.get("block") is not None or element.get("display") in ("block", "true") or _in_display(element)
     display = display or "display" in (element.get("class") or "")
-    found = from_source(_attribute_of(element) or inner_text(element), display, "delimiters")
-    return replace(found, display=False) if element.get("inline") is not None else found
+    made = from_source(_attribute_of(element) or inner_text(element), display, "delimiters")
+    return replace(made, display=False) if element.get("inline") is not None else made
 
 
 def _written(element: _Element, tokens: frozenset[str]) -> Formula | None:
@@ -272,10 +274,10 @@ def _written(element: _Element, tokens: frozenset[str]) -> Formula | None:
     if source:
         return from_source(source, display, "annotation")
     is_box = element.tag == "div" and "math" in tokens
-    found = _text_of(element)
-    if found is None:
+    content = _text_of(element)
+    if content is None:
         return _picture(element) if is_box else None
-    source, number = found
+    source, number = content
     tex, displayed = undelimited(clean(source))
     if displayed is None and (not looks_like_formula(tex) or len(tex) > 2_000):
         by_sphinx = "math" in tokens and not tokens.isdisjoint(("inline", "display", "notranslate"))
@@ -302,8 +304,8 @@ def _text_of(element: _Element) -> tuple[str, str] | None:
 
 def _tag_of(text: str) -> str:
     """Return the number of an equation as LaTeX, or an empty string."""
-    found = _number(text)
-    return f" \\tag{{{found[1]}}}" if found else ""
+    match = _number(text)
+    return f" \\tag{{{match[1]}}}" if match else ""
 
 
 def _picture(element: _Element) -> Formula | None:
@@ -380,7 +382,7 @@ def formula_of_image(element: _Element) -> Formula | None:
 def _queried(url: str) -> str | None:
     """Return the LaTeX in the URL of an image that a service draws, or None for other URLs."""
     query = url.partition("?")[2]
-    parameter = next((name for part, name in _SERVICES.items() if part in url[:_NEAR]), None) if query else None
+    parameter = next((name for part, name in _SERVICES.items() if part in url[:_NEAR_START]), None) if query else None
     if parameter is None:
         return None
     if parameter:
@@ -458,8 +460,8 @@ def undelimited(tex: str) -> tuple[str, bool | None]:
 def balanced(tex: str) -> bool:
     """Return True if braces are balanced, ignoring escaped ones."""
     depth = 0
-    for found in _braces(tex):
-        depth += {"{": 1, "}": -1}.get(found[0], 0)
+    for brace in _braces(tex):
+        depth += {"{": 1, "}": -1}.get(brace[0], 0)
         if depth < 0:
             return False
     return depth == 0
@@ -506,8 +508,8 @@ def drawn_math(container: _Element, display: bool) -> _Element | None:
                 element.set("part", name)
             open_elements.append(element)
         elif open_elements[-1].tag in _TOKENS:
-            found = _character(node.get("class") or "")
-            code = found[1] if found else node.get("data-c") or ""
+            match = _character(node.get("class") or "")
+            code = match[1] if match else node.get("data-c") or ""
             number = int(code, 16) if _code_point(code) else 0
             if number > 0x1F and not 0xD800 <= number < 0xE000:
                 # Variables are in italics by default.

@@ -91,7 +91,9 @@ def _note_of_latexml(reader: Reader, element: etree._Element) -> bool:
     if reader.frame.notes or reader.frame.title:
         return False
     near = islice(element.iter(), MAX_BEFORE_NOTE)
-    content = next((one for one in near if one.tag == "span" and "ltx_note_content" in (one.get("class") or "")), None)
+    content = next(
+        (node for node in near if node.tag == "span" and "ltx_note_content" in (node.get("class") or "")), None
+    )
     if content is None:
         return False
     mark = next(element.iter("sup"), None)
@@ -264,11 +266,11 @@ def _ruby(reader: Reader, element: etree._Element) -> Leave:
 
 def add_formula(reader: Reader, element: etree._Element) -> bool:
     """Add an element as a formula. Return False if it is not one."""
-    found = formula(element)
-    if found is None:
+    made = formula(element)
+    if made is None:
         return False
-    if found.latex:
-        reader.line.run(found)
+    if made.latex:
+        reader.line.run(made)
     return True
 
 
@@ -294,13 +296,13 @@ def image_tag(reader: Reader, element: etree._Element) -> Leave:
     character = emoji(element)
     if _word(character):  # the name of an emoji
         character = ""
-    found = None if character else image(element, reader.resolve)
-    if found is None and reader.frame.table_depth and not reader.line.begun and not is_button(element):
+    picture = None if character else image(element, reader.resolve)
+    if picture is None and reader.frame.table_depth and not reader.line.begun and not is_button(element):
         character = character or " ".join((element.get("alt") or "").split())  # a check mark or a cross
     if character:
         reader.line.text(character)
-    elif found is not None:
-        reader.line.image(found, same_image)
+    elif picture is not None:
+        reader.line.image(picture, same_image)
     return skip
 
 

@@ -440,7 +440,7 @@ class _FormulaWriter:
             return "{}"
         part = _sole(part)
         row = _children(part)
-        is_delimited = len(row) > 1 and _pairs([_operator_of(one) for one in row]).get(0) == len(row) - 1
+        is_delimited = len(row) > 1 and _pairs([_operator_of(child) for child in row]).get(0) == len(row) - 1
         is_whole = _tag(part) in _TOKENS or _tag(part) == "mfenced" or is_delimited or _atom(written)
         return written if is_whole else f"{{{written}}}"
 

@@ -222,7 +222,7 @@ def table(element: etree._Element, read: Read) -> Items:
     """
     rows, captions, strays = _parts(element, read)
     grid, sections = _compact(_place(rows, read), rows)
-    caption = as_line([item for one in captions for item in read(one)])
+    caption = as_line([item for part in captions for item in read(part)])
     if not caption and _begins_with_caption(grid):
         grid, sections, caption = grid[1:], sections[1:], as_line(grid[0][0].items)
     header_rows = _header_rows(grid, sections)
@@ -315,7 +315,7 @@ def _nesting(cells: Iterable[Placed]) -> int:
         if isinstance(item, Table):
             deepest = max(deepest, depth)
             depth += 1
-        open_items += [(one, depth) for one in inside(item)]
+        open_items += [(inner, depth) for inner in inside(item)]
     return deepest
 
 
@@ -553,7 +553,7 @@ def _value(value: str) -> str:
 
 def _inert(html: str) -> str:
     """Escape Markdown syntax and fences, since some renderers interpret Markdown inside HTML."""
-    return _marks(lambda mark: "".join(f"&#{ord(one)};" for one in mark[0]), html)
+    return _marks(lambda mark: "".join(f"&#{ord(char)};" for char in mark[0]), html)
 
 
 FREE_REPEATED, REPEATED_FACTOR = 10_000, 4

@@ -72,8 +72,8 @@ def _add(item: Item, lines: list[str]) -> None:
         text = line_text(item.runs)
         lines += [text] if text else []
     else:
-        for one in inside(item):
-            _add(one, lines)
+        for inner in inside(item):
+            _add(inner, lines)
 
 
 _RUNS: dict[type, Callable[[Any], str]] = {
