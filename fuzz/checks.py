@@ -23,7 +23,7 @@ from scrapy_dripper.engines.qwen3.engine import drafts
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.output.content_json import from_json, schema, to_json
+from scrapy_dripper.output.content_json import ContentError, from_json, to_json
 from scrapy_dripper.page import Page, PageError
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.hidden import hidden_nodes
@@ -37,8 +37,6 @@ EXPECTED = {
 
 RENDERED_CHARS = 20_000
 """Maximum length of Markdown that is rendered to search it for tags."""
-SCHEMA_CHARS = 20_000
-"""Maximum length of a content list, as JSON, that is validated, which takes much longer than extracting it."""
 
 _not_word = re.compile(r"\W+")
 _not_text = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]").search
@@ -188,21 +186,15 @@ def _content(found: Extraction) -> None:
         raise BrokenError("content", where(error)) from error
     if _not_text(written) or _escaped(written):
         raise BrokenError("strings", "content has a control or half a character")
-    wrong = next(_schema().iter_errors(values), None) if len(written) <= SCHEMA_CHARS else None
-    if wrong is not None:
-        raise BrokenError("schema", wrong.message[:200])
-    if to_json(from_json(json.loads(written))) != values:
+    try:
+        again = to_json(from_json(json.loads(written)))
+    except ContentError as error:
+        raise BrokenError("content", where(error)) from error
+    if again != values:
         raise BrokenError("content", "is not the same after JSON")
     bad = next(iter(unsafe_urls(values)), None)
     if bad is not None:
         raise BrokenError("safety", f"content has the URL {bad[:80]!r}")
-
-
-@cache
-def _schema() -> Any:
-    from jsonschema import Draft202012Validator  # type: ignore[import-untyped, unused-ignore]
-
-    return Draft202012Validator(schema())
 
 
 def _safe(found: Extraction) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+import urllib.error
 from typing import Any
 
 from tqdm import tqdm
@@ -52,6 +53,10 @@ def drop_output() -> None:
 
 
 def why(error: Exception) -> str:
-    """Return a readable reason for an error: the system's message, or the exception's."""
+    """Return a readable reason for an error: an HTTP status, the system's message, or the exception's."""
+    if isinstance(error, urllib.error.HTTPError):
+        return f"HTTP {error.code} {error.reason}"
+    if isinstance(error, urllib.error.URLError):
+        return why(error.reason) if isinstance(error.reason, Exception) else str(error.reason)
     strerror = error.strerror if isinstance(error, OSError) else None
     return strerror or str(error) or type(error).__name__

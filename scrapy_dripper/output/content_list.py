@@ -9,10 +9,9 @@ from typing import Any
 
 from lxml import etree
 
-from scrapy_dripper.output import block_tags, inline_tags, list_tags
-from scrapy_dripper.output.footnotes import gathered
-from scrapy_dripper.output.items import Footnotes, Items
-from scrapy_dripper.output.math.delimiters import notation
+from scrapy_dripper.output import block_tags, inline_tags
+from scrapy_dripper.output.delimiters import notation
+from scrapy_dripper.output.items import Footnote, Footnotes, Item, Items, Rule, Title
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
 from scrapy_dripper.page.nodes import in_sentence
 from scrapy_dripper.page.tags import UNSEEN
@@ -30,12 +29,38 @@ def content_list(
     the page, and scripts in the tree, can configure how the page writes formulas. ``growth`` limits the characters
     that resolving relative URLs adds in total.
     """
-    found = (text for script in root.iter("script") for text in (script.get("src"), script.text) if text)
-    reader = Reader(root, base_url, notation(chain(scripts, found)), _ENTER, _other, growth)
-    items = gathered(reader.read(root))
+    sources = (text for script in root.iter("script") for text in (script.get("src"), script.text) if text)
+    reader = Reader(root, base_url, notation(chain(scripts, sources)), _ENTER, _other, growth)
+    items = _gathered(reader.read(root))
     if reader.inline_notes:
         items = (*items, Footnotes(tuple(reader.inline_notes)))
     return items
+
+
+def _gathered(items: Sequence[Item]) -> Items:
+    """Move the items after the heading of a footnote into it, up to a rule, a title or the next footnote.
+
+    Such a heading was read as an empty footnote.
+    """
+    if not any(type(item) is Footnotes and not item.notes[0].items for item in items):
+        return tuple(items)
+    made: list[Item] = []
+    note: Footnote | None = None
+    inside: list[Item] = []
+    for item in (*items, None):
+        begins = type(item) is Footnotes and len(item.notes) == 1 and not item.notes[0].items
+        if note is not None and (item is None or begins or type(item) in (Rule, Title, Footnotes)):
+            if inside:
+                made.append(Footnotes((Footnote(note.label, tuple(inside)),)))
+            note, inside = None, []
+        if begins:
+            assert type(item) is Footnotes
+            note = item.notes[0]
+        elif note is not None and item is not None:
+            inside.append(item)
+        elif item is not None:
+            made.append(item)
+    return tuple(made)
 
 
 def _other(reader: Reader, element: etree._Element) -> Leave:
@@ -58,6 +83,5 @@ _ENTER: dict[Any, Enter] = {
     **dict.fromkeys(UNSEEN, lambda _reader, _element: skip),
     **inline_tags.ENTER,
     **block_tags.ENTER,
-    **list_tags.ENTER,
     "button": _button,
 }

@@ -34,9 +34,8 @@ PAGES = {
     '<object data="{url}/o"></object><embed src="{url}/e"><video src="{url}/v" poster="{url}/p"></video>'
     '<svg><image href="{url}/svg"/><use href="{url}/use#x"/></svg>'
     '<a href="{url}/a" ping="{url}/ping">a</a><p style="background:url({url}/bg)">b</p>',
-    "formulas": '{text}<p>a <script type="math/mml"><!DOCTYPE math SYSTEM "{url}/m.dtd" [<!ENTITY f SYSTEM "{file}">]>'
-    '<math><mi>&f;</mi></math></script> b</p><math definitionurl="{url}/d"><mi href="{url}/h">x</mi></math>'
-    '<p><span class="MathJax" data-mathml=\'<!DOCTYPE math [<!ENTITY f SYSTEM "{file}">]><math><mi>&f;</mi></math>\'>x'
+    "formulas": '{text}<math definitionurl="{url}/d"><mi href="{url}/h">x</mi></math><p><span class="MathJax" '
+    'data-mathml=\'<!DOCTYPE math SYSTEM "{url}/m.dtd" [<!ENTITY f SYSTEM "{file}">]><math><mi>&f;</mi></math>\'>x'
     '</span></p>',
     "links": '{text}<p><a href="{file}">a</a> <img src="{file}"> <a href="\\\\host\\share">b</a></p>',
     "deep": '<!DOCTYPE html SYSTEM "{url}/deep.dtd" [<!ENTITY f SYSTEM "{file}">]>' + "<div>" * 3_000 + "{text}<p>&f;",

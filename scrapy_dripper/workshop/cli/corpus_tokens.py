@@ -17,7 +17,7 @@ from scrapy_dripper.cli.options import add_options, configured
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.output.tokens import counter
+from scrapy_dripper.output.chunks import counter
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.workshop.cli.corpus_inputs import PageInputs

@@ -15,7 +15,7 @@ from lxml import etree, html
 from scrapy_dripper.engines.qwen3.engine import drafts
 from scrapy_dripper.engines.qwen3.profile import PROFILES, V1Page
 from scrapy_dripper.engines.qwen3.simplify import simplify
-from scrapy_dripper.output.main_html import main_html
+from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.page.page import NOBODY, Page, Wishes
 from tests.engines.qwen3.fakes import FakeTagger
 from tests.html_strategies import documents, seen_documents
@@ -29,7 +29,7 @@ def v1(body: str, head: str = "", url: str = "", profile: str = "v1.0") -> Page:
 def kept(body: str, *numbers: int, profile: str = "v1.0") -> str:
     """Return what is inside <body> of the Main-HTML if the blocks with these numbers are main."""
     found = v1(body, profile=profile)
-    made = main_html(found, np.isin(np.arange(len(found.blocks)), numbers))
+    made = to_html(main_tree(found, np.isin(np.arange(len(found.blocks)), numbers)))
     return made.removeprefix("<html><body>").removesuffix("</body></html>")
 
 
@@ -121,7 +121,7 @@ def test_property_main_html_is_part_of_the_page(document: str, random: object) -
     n = len(found.blocks)
     main = np.array([random.random() < 0.5 for _ in range(n)], dtype=np.bool_)  # type: ignore[attr-defined]
 
-    made = html.document_fromstring(main_html(found, main))
+    made = html.document_fromstring(to_html(main_tree(found, main)))
 
     root = found.tree.nodes[0]
     assert _is_part(_words("".join(made.itertext())), _words("".join(root.itertext())))

@@ -106,12 +106,12 @@ def join_formulas(runs: Runs, notation: Notation = NOTATION) -> Runs:
         return runs
     pieces = [_source(run) for run in runs]
     whole = "".join(pieces)
-    found = list(spans(whole, notation))
-    if not found:
+    formulas = list(spans(whole, notation))
+    if not formulas:
         return runs
     joined: list[Run] = []
     at = 0
-    todo: Iterator[Span | None] = iter([*found, None])
+    todo: Iterator[Span | None] = iter([*formulas, None])
     span = next(todo)
     for run, piece in zip(runs, pieces, strict=True):
         begin, end = at, at + len(piece)
@@ -164,7 +164,7 @@ def spans(text: str, notation: Notation = NOTATION) -> Iterator[Span]:
     """Yield the start and end of each formula in a text, including its delimiters, and the formula."""
     if _may_begin(text) is None:
         return
-    marks = [(found.start(), found.end(), found[0].lower()) for found in _delimiter(text)]
+    marks = [(match.start(), match.end(), match[0].lower()) for match in _delimiter(text)]
     closes = _next_marks(marks)
     partners = _environments_of(marks)
     i = 0
@@ -205,12 +205,12 @@ def _environments_of(marks: list[tuple[int, int, str]]) -> dict[int, int]:
     partners: dict[int, int] = {}
     open_: list[tuple[int, str]] = []
     for i, (_, _, mark) in enumerate(marks):
-        found = _environment(mark)
-        if found is None:
+        match = _environment(mark)
+        if match is None:
             continue
-        if found[1] == "begin":
-            open_.append((i, found[2]))
-        elif open_ and open_[-1][1] == found[2]:
+        if match[1] == "begin":
+            open_.append((i, match[2]))
+        elif open_ and open_[-1][1] == match[2]:
             partners[open_.pop()[0]] = i
     return partners
 
@@ -253,7 +253,7 @@ def _between_dollars(text: str, begin: int, end: int, notation: Notation) -> For
         return Formula(inner[6:].strip(), "delimiters")
     before, after = text[begin - 2 : begin - 1] if begin > 1 else "", text[end + 1 : end + 2]
     if notation.dollars or notation.loaded:
-        before, after = ("" if _unspaced(one) else one for one in (before, after))
+        before, after = ("" if _unspaced(char) else char for char in (before, after))
     if before.isalnum() or after.isdigit():  # US$5, and $5-$6
         return None
     if notation.dollars and inner == tex and not (_amount(inner) and " " in inner):

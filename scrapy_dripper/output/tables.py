@@ -1,13 +1,16 @@
-"""Read tables: place cells in a grid, detect header rows, and tell data tables from layout tables.
+"""Read tables, and write those that Markdown cannot express.
 
-All decisions are based on the content of cells and not on their markup, so each cell is read only once.
+Cells are placed in a grid, and header rows and layout tables are told by the content of cells and not by their markup,
+so each cell is read only once. Tables with spans or with more than text in a cell become HTML, or simple tables whose
+spanning cells are repeated.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from itertools import accumulate
 
 from lxml import etree
@@ -17,6 +20,9 @@ from scrapy_dripper.output.items import (
     Cell,
     Code,
     CodeBlock,
+    Deleted,
+    Emphasis,
+    FootnoteMark,
     Footnotes,
     Formula,
     Image,
@@ -24,18 +30,23 @@ from scrapy_dripper.output.items import (
     Items,
     LineBreak,
     Link,
+    List,
     Paragraph,
     Quote,
+    Ruby,
     Rule,
     Run,
     Runs,
     Strong,
+    Sub,
+    Sup,
     Table,
     Text,
     Title,
     Video,
     inside,
 )
+from scrapy_dripper.output.text import plain_text
 
 MAX_ROWSPAN, MAX_COLSPAN = 65_534, 1_000
 """Largest spans (HTML standard, 4.9.11)."""
@@ -46,7 +57,7 @@ MAX_SPANNED = 100_000
 MAX_PADDING, MAX_PADDED = 4, 1_000
 """Short rows are padded if the padded table has at most this many slots per cell, or this many slots in total."""
 
-Reader = Callable[[etree._Element], Items]
+Read = Callable[[etree._Element], Items]
 """Returns the items in an element."""
 
 _WRAPPERS = frozenset({"thead", "tbody", "tfoot", "form", "table"})
@@ -70,29 +81,9 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
-    """The rows of a table in display order, and its other content."""
-
-    rows: list[list[Placed]]
-    """Each row holds the cells that start in it."""
-    sections: list[str]
-    """The tag of each row's section, such as ``thead``, or an empty string."""
-    caption: Items
-    strays: Items
-    """The content of the table outside of cells."""
-
-
-@dataclass(frozen=True, slots=True)
 class _Row:
     cells: list[etree._Element]
     section: etree._Element | None
-
-
-def read_grid(element: etree._Element, read: Reader) -> Grid:
-    """Return the grid of a ``<table>`` without its empty rows and columns; ``read`` is called once for each cell."""
-    rows, captions, strays = _parts(element, read)
-    grid, sections = _compact(_place(rows, read), rows)
-    return Grid(grid, sections, tuple(item for caption in captions for item in read(caption)), strays)
 
 
 def is_mostly_padding(rows: Sequence[Sequence[object]]) -> bool:
@@ -104,7 +95,7 @@ def is_mostly_padding(rows: Sequence[Sequence[object]]) -> bool:
     return slots > MAX_PADDED and slots > MAX_PADDING * sum(map(len, rows))
 
 
-def _parts(element: etree._Element, read: Reader) -> tuple[list[_Row], list[etree._Element], Items]:
+def _parts(element: etree._Element, read: Read) -> tuple[list[_Row], list[etree._Element], Items]:
     """Return the rows in display order, the captions, and the content outside of cells."""
     body: list[_Row] = []
     foot: list[_Row] = []
@@ -148,7 +139,7 @@ def _parts(element: etree._Element, read: Reader) -> tuple[list[_Row], list[etre
     return body + foot, captions, tuple(strays)
 
 
-def _place(rows: Sequence[_Row], read: Reader) -> list[Placed]:
+def _place(rows: Sequence[_Row], read: Read) -> list[Placed]:
     """Return the cells with their places. A span ends with the section in which it begins."""
     ends = [0] * len(rows)
     for r in range(len(rows) - 1, -1, -1):
@@ -222,21 +213,22 @@ _list_mark = re.compile(
 ).fullmatch
 
 
-def table(element: etree._Element, read: Reader) -> Items:
+def table(element: etree._Element, read: Read) -> Items:
     """Return a ``<table>`` as items: one :class:`Table`, or the content of its cells if it is a layout table.
 
     ``read`` is called once for each cell. Text outside of cells comes first, as in browsers. Rows and columns without
     content are dropped, and spans shrink accordingly. ``<tfoot>`` goes to the end. If a table has no caption, a first
     row with one cell across all columns, above at least two rows, becomes the caption.
     """
-    found = read_grid(element, read)
-    grid, sections, caption = found.rows, found.sections, as_line(found.caption)
+    rows, captions, strays = _parts(element, read)
+    grid, sections = _compact(_place(rows, read), rows)
+    caption = as_line([item for part in captions for item in read(part)])
     if not caption and _begins_with_caption(grid):
         grid, sections, caption = grid[1:], sections[1:], as_line(grid[0][0].items)
     header_rows = _header_rows(grid, sections)
     if grid and not _is_layout(element, grid, header_rows, caption):
-        return (*found.strays, _table(grid, header_rows, caption))
-    return (*found.strays, *((Paragraph(caption),) if caption else ()), *_unwrapped(grid))
+        return (*strays, _table(grid, header_rows, caption))
+    return (*strays, *((Paragraph(caption),) if caption else ()), *_unwrapped(grid))
 
 
 # ---------------------------------------------------------------------- classification
@@ -323,45 +315,16 @@ def _nesting(cells: Iterable[Placed]) -> int:
         if isinstance(item, Table):
             deepest = max(deepest, depth)
             depth += 1
-        open_items += [(one, depth) for one in inside(item)]
+        open_items += [(inner, depth) for inner in inside(item)]
     return deepest
 
 
-def _texts(items: Items) -> Iterator[str]:
-    """Yield the pieces of text in items, in no particular order, and a space for each item or run without text."""
-    open_items = list(items)
-    while open_items:
-        item = open_items.pop()
-        if isinstance(item, CodeBlock):
-            yield item.text
-        elif isinstance(item, Formula):
-            yield item.latex
-        else:
-            yield " "
-            yield from _texts_of_runs(getattr(item, "runs", ()))
-            open_items += inside(item)
-
-
-def _texts_of_runs(runs: Runs) -> Iterator[str]:
-    open_runs = list(runs)
-    while open_runs:
-        run = open_runs.pop()
-        if isinstance(run, (Text, Code)):
-            yield run.text
-        elif isinstance(run, Formula):
-            yield run.latex
-        else:
-            yield " "
-            open_runs += getattr(run, "runs", ())
-
-
 def _exceeds(items: Items, limit: int) -> bool:
-    """Return True if items have more characters than a limit."""
-    return any(chars > limit for chars in accumulate(map(len, _texts(items))))
+    return len(plain_text(items)) > limit
 
 
 def _has_digit(items: Items) -> bool:
-    return any(map(_digit, _texts(items)))
+    return _digit(plain_text(items)) is not None
 
 
 def _plain(items: Items) -> str:
@@ -440,3 +403,187 @@ def as_line(items: Sequence[Item], between: Run = _BREAK) -> Runs:
         if line:
             runs += (between, *line) if runs else line
     return tuple(runs)
+
+
+# ---------------------------------------------------------------------- tables that Markdown cannot express
+_TAGS: dict[type, str] = {Emphasis: "em", Strong: "strong", Deleted: "del", Sub: "sub", Sup: "sup"}
+_marks = re.compile(r"\](?=[(\[:])|```|~~~").sub
+_before_blank_line = re.compile(r"[\r\n](?=[ \t]*[\r\n])").sub
+
+
+def table_html(table: Table, links: bool = True) -> str:
+    """Return a table as HTML without blank lines, which would end the HTML in Markdown (CommonMark 4.6).
+
+    Formulas are written in dollar signs, as in Markdown. Dollar signs in text become character references.
+    ``links=False`` only keeps the text of links.
+    """
+    return _HtmlWriter(links).table(table)
+
+
+def code_html(code: CodeBlock) -> str:
+    """Return a code block as HTML without blank lines and without active Markdown syntax."""
+    return _HtmlWriter(links=True).item(code)
+
+
+class _HtmlWriter:
+    """Writes items as HTML."""
+
+    def __init__(self, links: bool) -> None:
+        self.links = links
+
+    def table(self, table: Table, line_break: str = "\n") -> str:
+        lines = ["<table>"]
+        if table.caption:
+            lines.append(f"<caption>{self.runs(table.caption)}</caption>")
+        head, body = table.rows[: table.header_rows], table.rows[table.header_rows :]
+        for tag, rows in (("thead", head), ("tbody", body)):
+            if rows:
+                lines += [f"<{tag}>", *map(self.row, rows), f"</{tag}>"]
+        lines.append("</table>")
+        return line_break.join(lines)
+
+    def row(self, cells: Sequence[Cell]) -> str:
+        return f"<tr>{''.join(map(self.cell, cells))}</tr>"
+
+    def cell(self, cell: Cell) -> str:
+        tag = "th" if cell.header else "td"
+        colspan = f' colspan="{cell.colspan}"' if cell.colspan > 1 else ""
+        rowspan = f' rowspan="{cell.rowspan}"' if cell.rowspan > 1 else ""
+        return f"<{tag}{colspan}{rowspan}>{self.content(cell.items)}</{tag}>"
+
+    def content(self, items: Items) -> str:
+        """Return the content of a cell or a list entry. A single paragraph gets no tags."""
+        if len(items) == 1 and isinstance(items[0], Paragraph):
+            return self.runs(items[0].runs)
+        if len(items) == 1 and isinstance(items[0], (Image, Formula)) and not getattr(items[0], "caption", ()):
+            return self.run(items[0])
+        if len(items) == 2 and isinstance(items[0], Paragraph) and isinstance(items[1], List):
+            return f"{self.runs(items[0].runs)}{self.item(items[1])}"
+        return "".join(map(self.item, items))
+
+    def item(self, item: Item) -> str:
+        match item:
+            case Paragraph():
+                return f"<p>{self.runs(item.runs)}</p>"
+            case Title():
+                return f"<h{item.level}>{self.runs(item.runs)}</h{item.level}>"
+            case CodeBlock():
+                language = f' class="language-{_value(item.language)}"' if item.language else ""
+                code = _before_blank_line("&#10;", _text(item.text))
+                return f"<pre><code{language}>{code}</code></pre>"
+            case Formula():
+                return f"<p>{self.run(item)}</p>"
+            case Table():
+                return self.table(item, line_break="")
+            case List():
+                return self.list(item)
+            case Image():
+                return self.figure(self.run(item), item.caption)
+            case Video() | Audio():
+                return self.figure(self.link(item.src, _text(item.title or item.src)), item.caption)
+            case Quote():
+                title = f"<p><strong>{self.runs(item.caption)}</strong></p>" if item.caption else ""
+                return f"<blockquote>{title}{''.join(map(self.item, item.items))}</blockquote>"
+            case Rule():
+                return "<hr>"
+            case Footnotes():
+                notes = (f"<li>{self.content(note.items)}</li>" for note in item.notes)
+                return f"<ol>{''.join(notes)}</ol>"
+
+    def list(self, item: List) -> str:
+        entries = []
+        for entry in item.items:
+            if item.kind == "definition":
+                entries += [f"<dt>{self.runs(term)}</dt>" for term in entry.terms if term]
+                entries.append(f"<dd>{self.content(entry.items)}</dd>" if entry.items else "")
+            else:
+                value = "" if entry.number is None else f' value="{entry.number}"'
+                box = "" if entry.checked is None else "[x] " if entry.checked else "[ ] "
+                entries.append(f"<li{value}>{box}{self.content(entry.items)}</li>")
+        tag = {"unordered": "ul", "ordered": "ol", "definition": "dl"}[item.kind]
+        start = f' start="{item.start}"' if item.start != 1 else ""
+        return f"<{tag}{start}>{''.join(entries)}</{tag}>"
+
+    def figure(self, content: str, caption: Runs) -> str:
+        return f"<p>{content}</p>" + (f"<p>{self.runs(caption)}</p>" if caption else "")
+
+    def runs(self, runs: Runs) -> str:
+        return "".join(map(self.run, runs))
+
+    def run(self, run: Run) -> str:
+        match run:
+            case Text():
+                return _text(run.text)
+            case Emphasis() | Strong() | Deleted() | Sub() | Sup():
+                tag = _TAGS[type(run)]
+                return f"<{tag}>{self.runs(run.runs)}</{tag}>"
+            case Link():
+                return self.link(run.href, self.runs(run.runs), run.title)
+            case Code():
+                return f"<code>{_text(run.text)}</code>"
+            case Formula():
+                marks = "$$" if run.display else "$"
+                return f"{marks}{_before_blank_line('&#10;', _inert(escape(run.latex, quote=False)))}{marks}"
+            case Image():
+                title = f' title="{_value(run.title)}"' if run.title else ""
+                image = f'<img src="{_value(run.src)}" alt="{_value(run.alt)}"{title}>'
+                return self.link(run.href, image) if run.href else image
+            case LineBreak():
+                return "<br>"
+            case Ruby():
+                return f"<ruby>{self.runs(run.runs)}<rt>{_text(run.reading)}</rt></ruby>"
+            case FootnoteMark():
+                return f"[^{_text(run.label)}]"
+
+    def link(self, href: str, content: str, title: str = "") -> str:
+        if not self.links:
+            return content
+        attribute = f' title="{_value(title)}"' if title else ""
+        return f'<a href="{_value(href)}"{attribute}>{content}</a>'
+
+
+def _text(text: str) -> str:
+    return _inert(escape(text, quote=False)).replace("$", "&#36;").replace("{", "&#123;")
+
+
+def _value(value: str) -> str:
+    """Escape the value of an attribute."""
+    return _inert(escape(value)).replace("\r", "&#13;").replace("\n", "&#10;")
+
+
+def _inert(html: str) -> str:
+    """Escape Markdown syntax and fences, since some renderers interpret Markdown inside HTML."""
+    return _marks(lambda mark: "".join(f"&#{ord(char)};" for char in mark[0]), html)
+
+
+FREE_REPEATED, REPEATED_FACTOR = 10_000, 4
+"""The characters of repeated cells in a table: so many, and so many times those of the table. Further cells are not
+repeated."""
+
+
+def linear(table: Table) -> Table:
+    """Return a table as a simple one. Only the first of several header rows stays a header row."""
+    above: dict[int, tuple[Cell, int]] = {}  # column to the cell spanning from above, and its remaining rows
+    rows: list[tuple[Cell, ...]] = []
+    left = FREE_REPEATED + REPEATED_FACTOR * len(repr(table.rows))
+    for row in table.rows:
+        cells: list[Cell] = []
+        for cell in (*row, None):
+            while len(cells) in above:
+                spanning, more = above.pop(len(cells))
+                if more > 1:
+                    above[len(cells)] = spanning, more - 1
+                cells.append(spanning)
+            if cell is None:
+                break
+            line = Cell((Paragraph(as_line(cell.items, Text(" "))),) if cell.items else (), header=cell.header)
+            repeated = cell.rowspan * cell.colspan
+            if repeated > 1:
+                left -= repeated * len(repr(line))
+            columns, more = (cell.colspan, cell.rowspan - 1) if left >= 0 else (1, 0)
+            for _ in range(columns):
+                if more:
+                    above[len(cells)] = line, more
+                cells.append(line)
+        rows.append(tuple(cells))
+    return replace(table, rows=tuple(rows), header_rows=min(table.header_rows, 1), simple=True)

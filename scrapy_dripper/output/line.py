@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import TypeAlias
 
+from scrapy_dripper.output.delimiters import NOTATION, Notation, join_formulas
 from scrapy_dripper.output.items import (
     Code,
     Deleted,
@@ -24,7 +25,6 @@ from scrapy_dripper.output.items import (
     Sup,
     Text,
 )
-from scrapy_dripper.output.math.delimiters import NOTATION, Notation, join_formulas
 
 MAX_TITLE, MAX_URL = 500, 2_000
 """Maximum length of a link's title to keep, and of the URL to compare it with."""
@@ -205,7 +205,7 @@ class Line:
         outer = self._outer
         if len(outer) >= MAX_FORMATS or (self._code and form is not Link):
             return False
-        if form is not Sub and form is not Sup and any(one[0] is form for one in outer):
+        if form is not Sub and form is not Sup and any(opened[0] is form for opened in outer):
             return False
         outer.append((form, arguments, self._runs))
         self._runs = []
@@ -361,7 +361,7 @@ def _joined(kind: Callable[[Runs], Run], group: list[Strong | Emphasis | Deleted
     if len(group) == 1:
         return group[0]
     pieces: _Buffer = []
-    for one in group:
-        for run in one.runs:
+    for part in group:
+        for run in part.runs:
             pieces.append(run.text if type(run) is Text else _Code(run.text) if type(run) is Code else run)
     return kind(merged(pieces, notation))

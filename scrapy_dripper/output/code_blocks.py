@@ -1,4 +1,4 @@
-"""Recognise code blocks, and restore the original code.
+"""Recognise code blocks, and restore the original code and its language.
 
 Highlighters wrap code in tables with line numbers, toolbars, and copies for the clipboard.
 """
@@ -6,18 +6,17 @@ Highlighters wrap code in tables with line numbers, toolbars, and copies for the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import partial
-from html import unescape
+from functools import lru_cache
 from itertools import islice
 from textwrap import dedent
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from lxml import etree
 
-from scrapy_dripper.output.code.language import is_named, language_of, normalised
 from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Runs, Text
+from scrapy_dripper.output.text import inner_text
 from scrapy_dripper.page.recognise import has_number_class
+from scrapy_dripper.page.tags import LONGEST_CLASS
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -54,39 +53,19 @@ _basic = re.compile(r"(?:PRINT|GOTO|GOSUB|LET|REM|INPUT|NEXT|RETURN|DATA|READ|DI
 _code_mark = re.compile(r"[(){}\[\];=<>]|:$|^(?:(?:import|from|package|use|end|else|return)\b|#|//|--)").search
 
 
-class Look:
-    """A budget of texts to read for detecting line numbers. It is negative once it was exceeded."""
-
-    def __init__(self, texts: int) -> None:
-        self.left = texts
-
-
-def is_numbers(element: _Element, look: Look | None = None) -> bool:
-    """Return True for an element that only holds line numbers, one or all of them.
-
-    ``look`` limits the texts to read for elements that are checked repeatedly. Once it is used up, the answer is based
-    on the first texts only.
-    """
-    if not (named := _is_named(element)):
+def is_numbers(element: _Element) -> bool:
+    """Return True for an element that only holds line numbers, one or all of them."""
+    if not (has_number := _is_named(element)):
         following = element.getnext()
         if following is None or not (element.tag == "td" or _leads_line(element, following)):
             return False
-    elif look is None and is_deep(element):
+    elif is_deep(element):
         return False
-    found = named
-    texts = _texts_by_node(element)
-    some = 4
-    while pieces := list(islice(texts, some)):
-        written = "".join(pieces)
-        if not _digits(written):
+    for text in map(str, element.itertext()):
+        if not _digits(text):
             return False
-        found = found or not written.isspace()
-        some = min(2 * some, 256)
-        if look is not None:
-            look.left -= len(pieces)
-            if look.left < 0:
-                break
-    return found
+        has_number = has_number or not text.isspace()
+    return has_number
 
 
 def is_deep(element: _Element) -> bool:
@@ -134,7 +113,7 @@ def code_text(root: _Element) -> str:
         if not preformatted:
             text = text.replace("\xa0", " ")
         elif next(root.iter("br"), None) is not None:
-            text = _indent(_as_spaces, text)
+            text = _indent(lambda indent: indent[0].replace("\xa0", " "), text)
     lines = [line if line.strip(_BLANKS) else "" for line in text.rstrip().split("\n")]
     first = next((i for i, line in enumerate(lines) if line), len(lines))
     text = "\n".join(lines[first:])
@@ -154,10 +133,6 @@ def _is_at_line_end(br: _Element) -> bool:
     parent = br.getparent()
     text = before.tail if before is not None else parent.text if parent is not None else None
     return bool(text) and (text or "").rstrip(" \t")[-1:] == "\n"
-
-
-def _as_spaces(match: re.Match[str]) -> str:
-    return match[0].replace("\xa0", " ")
 
 
 def _leading_numbers(root: _Element) -> frozenset[_Element]:
@@ -182,7 +157,7 @@ def _leading_numbers(root: _Element) -> frozenset[_Element]:
         return frozenset()
     if len({number.get("class") for number in numbers}) > 1 or [line for line in frame if line.tag != "br"] != lines:
         return frozenset()
-    rests = ["".join(_texts(line))[len(number.text or "") :] for line, number in zip(lines, numbers, strict=True)]  # type: ignore[arg-type]
+    rests = [inner_text(line)[len(number.text or "") :] for line, number in zip(lines, numbers, strict=True)]  # type: ignore[arg-type]
     return frozenset(numbers) if _is_code(rests) else frozenset()
 
 
@@ -197,7 +172,7 @@ class _Lines:
         self._lines: list[
             tuple[int, bool]
         ] = []  # for each open element that is a line: where it begins, and whether lines are in it
-        text = "".join(_texts(root))
+        text = inner_text(root)
         breaks = root.findall(".//br")
         # A <br> beside a line break in the text was added by an editor.
         self._double = len(breaks) > preformatted and all(map(_is_at_line_end, breaks)) and "\n" in text
@@ -297,12 +272,12 @@ def without_numbers(code: str) -> str:
     rests: list[str] = []
     number = -1
     for line in lines:
-        found = _numbered(line)
-        if found is None or (number >= 0 and int(found[1]) != number + 1):
+        match = _numbered(line)
+        if match is None or (number >= 0 and int(match[1]) != number + 1):
             return code
-        number = int(found[1])
-        ends.append(found.end())
-        rests.append(line[found.end() :])
+        number = int(match[1])
+        ends.append(match.end())
+        rests.append(line[match.end() :])
     if not _is_code(rests):
         return code
     columns = [end + len(rest) - len(rest.lstrip()) for end, rest in zip(ends, rests, strict=True) if rest.strip()]
@@ -323,17 +298,6 @@ def _is_code(rests: list[str]) -> bool:
     return 2 * marked >= len(filled) or (marked > 0 and (len(indents) > 1 or len(filled) < len(rests)))
 
 
-def _texts_by_node(element: _Element) -> Iterator[str]:
-    """Yield a string for each node in an element, even if it has no text: reading nodes takes time as well."""
-    for node in element.iter():
-        own = (node.text or "") if isinstance(node.tag, str) else ""
-        yield own if node is element else own + (node.tail or "")
-
-
-def _texts(element: _Element) -> Iterator[str]:
-    return cast("Iterator[str]", element.itertext())
-
-
 CODE_TAGS = frozenset({"pre", "listing", "xmp", "plaintext", "table"})
 """Tags that :func:`code_block` recognises without a class."""
 
@@ -342,10 +306,6 @@ TWIN: Final = CodeBlock("")
 
 MAX_AROUND = 80
 """Maximum number of elements to search around code, in its wrapper."""
-
-MAX_TEXTS = 1_000
-"""Maximum number of texts to read around code, in its wrapper, to detect line numbers. Each can be a text of its
-own."""
 
 MAX_IN_LINE = 200
 """Maximum number of elements in a line of code without a ``<pre>``."""
@@ -358,10 +318,6 @@ _WHOLE = frozenset(
 )
 """Classes of elements with lines of code but without a ``<pre>``."""
 _TABLES = frozenset("highlighttable codehilitetable lntable rouge-table hljs-ln crayon-table processedcode".split())
-MAX_WRAPPERS = 6
-"""Maximum number of elements around code to check for a terminal."""
-_terminal = re.compile(r"(?:^|\s)termy(?=\s|$)").search
-_without_colours = partial(re.compile(r"</?(?:font|span|b|u|i|a)(?:\s[^<>]{0,200})?>").sub, "")
 _emoji = re.compile(r"emoji|smil", re.IGNORECASE).search
 
 
@@ -398,7 +354,7 @@ def code_block(element: _Element) -> CodeBlock | None:
     if _is_rendered_twin(element, tokens):
         return TWIN
     if tokens & _WHOLE:
-        return _whole(element, tokens)
+        return _whole(element)
     inner = _sole_code(element)
     if inner is None:
         return _block(element) if _is_box_of_lines(element) else None
@@ -407,19 +363,13 @@ def code_block(element: _Element) -> CodeBlock | None:
 
 def _block(element: _Element) -> CodeBlock:
     text = code_text(element)
-    if "</" in text and _is_terminal(element):
-        text = unescape(_without_colours(text))
     return CodeBlock(text, *language_of(element)) if text else TWIN
-
-
-def _is_terminal(element: _Element) -> bool:
-    """Return True for a terminal session that is animated by Termynal, which renders tags in the text."""
-    return any(_terminal(around.get("class") or "") for around in islice(element.iterancestors(), MAX_WRAPPERS))
 
 
 def _preformatted(element: _Element) -> CodeBlock | None:
     """Return the code of a ``<pre>``, or None if it holds a part of the page instead of code."""
-    if is_numbers(element) and _stands_beside_code(element):
+    following = element.getnext()
+    if following is not None and following.tag in _PRE and is_numbers(element):
         return TWIN
     # Inside another <pre>, it always counts as code. Otherwise, each of many nested ones would be searched to its end.
     if next(element.iterancestors(*_PRE), None) is None:
@@ -434,49 +384,22 @@ def _preformatted(element: _Element) -> CodeBlock | None:
     return _block(element)
 
 
-def _stands_beside_code(element: _Element) -> bool:
-    """Return True for line numbers in a separate cell, or right before the code."""
-    parent = element.getparent()
-    if parent is None:
-        return False
-    following = element.getnext()
-    if parent.tag in ("td", "th") or (following is not None and following.tag in _PRE):
-        return True
-    look = Look(MAX_AROUND)  # bounded, because this is called for each of many siblings
-    return is_numbers(parent, look) and look.left >= 0
-
-
 def _loose_code(element: _Element) -> CodeBlock | None:
     """Return the code of a ``<code>`` without a ``<pre>`` if it has several lines."""
     if next(element.iterancestors(*_PRE, "code"), None) is not None:
         return None
     if element.find("pre") is not None or element.find("br") is not None or element.find("table") is not None:
         return _block(element)
-    name = element.get("class") or ""
-    if (
-        name
-        and ("hljs" in name or "language-" in name)
-        and "\n" in "".join(str(text) for text in element.itertext()).strip()
-    ):
-        return _block(element)
     return None
 
 
-def _whole(element: _Element, tokens: frozenset[str]) -> CodeBlock | None:
-    found = _block(element)
-    if "syntaxhighlighter" in tokens and found.language is None:
-        language = next(
-            (normalised(token) for token in (element.get("class") or "").split() if token.lower() not in _STATES), ""
-        )
-        found = CodeBlock(found.text, language or None, "class" if language else None)
-    elif "crayon-syntax" in tokens and found.language is None:
+def _whole(element: _Element) -> CodeBlock:
+    code = _block(element)
+    if code.language is None:  # Crayon writes it into a label
         labels = (node for node in islice(element.iter("span"), 20) if "crayon-language" in (node.get("class") or ""))
         language = normalised("".join(label.text or "" for label in labels))
-        found = CodeBlock(found.text, language or None, "attribute" if language else None)
-    return found
-
-
-_STATES = frozenset("syntaxhighlighter nogutter notranslate ie collapsed printing show".split())
+        code = CodeBlock(code.text, language or None, "attribute" if language else None)
+    return code
 
 
 def _is_rendered_twin(element: _Element, tokens: frozenset[str]) -> bool:
@@ -511,14 +434,9 @@ def _is_code_table(table: _Element) -> bool:
 def _is_gutter(table: _Element) -> bool:
     """Return True for a table that only holds line numbers, because its code was not kept."""
     cell = next(table.iter("td", "th"), None)
-    return (
-        cell is not None and has_number_class(cell.get("class") or "") and is_numbers(cell) and _is_alone(cell, table)
-    )
-
-
-def _is_alone(cell: _Element, table: _Element) -> bool:
-    inside = len("".join(str(text) for text in cell.itertext()).split())
-    return len("".join(str(text) for text in table.itertext()).split()) == inside
+    if cell is None or not (has_number_class(cell.get("class") or "") and is_numbers(cell)):
+        return False
+    return len(inner_text(table).split()) == len(inner_text(cell).split())
 
 
 def _is_box_of_lines(element: _Element) -> bool:
@@ -545,9 +463,8 @@ def _sole_code(wrapper: _Element) -> _Element | None:
     """Return the only code block in a wrapper without other text, or None."""
     if is_deep(wrapper):
         return None
-    found: _Element | None = None
+    code: _Element | None = None
     todo = [wrapper]
-    look = Look(MAX_TEXTS)
     looked = 0
     while todo:
         node = todo.pop()
@@ -557,16 +474,171 @@ def _sole_code(wrapper: _Element) -> _Element | None:
         for child in node:
             if child.tail and not child.tail.isspace():
                 return None
-            if not isinstance(child.tag, str) or is_tool(child) or is_numbers(child, look):
+            if not isinstance(child.tag, str) or is_tool(child) or is_numbers(child):
                 continue
-            if look.left < 0 or looked + len(todo) > MAX_AROUND:
+            if looked + len(todo) > MAX_AROUND:
                 return None
             if child.tag in _PRE or (child.tag == "table" and _is_code_table(child)):
-                if found is not None:
+                if code is not None:
                     return None
-                found = child
+                code = child
             elif child.tag in ("img", "code", "table"):
                 return None
             else:
                 todo.append(child)
-    return found
+    return code
+
+
+# ---------------------------------------------------------------------- languages
+MAX_ANCESTORS = 8
+"""Number of ancestors that may name the language. A table with line numbers has seven."""
+
+ALIASES = {
+    "js": "javascript", "node": "javascript", "ecmascript": "javascript", "ts": "typescript", "py": "python",
+    "py3": "python", "python2": "python", "python3": "python", "ipython": "python", "ipython3": "python", "rb": "ruby",
+    "yml": "yaml", "md": "markdown", "cs": "csharp", "c#": "csharp", "c-sharp": "csharp", "c++": "cpp", "cxx": "cpp",
+    "hpp": "cpp", "golang": "go", "rs": "rust", "kt": "kotlin", "hs": "haskell", "pl": "perl", "ps1": "powershell",
+    "posh": "powershell", "htm": "html", "xhtml": "html", "html-basic": "html", "html5": "html", "docker": "dockerfile",
+    "objc": "objectivec", "obj-c": "objectivec", "objective-c": "objectivec", "coffee": "coffeescript", "f#": "fsharp",
+    "vb.net": "vbnet", "make": "makefile", "jscript": "javascript", "actionscript3": "actionscript", "erl": "erlang",
+    "clj": "clojure", "terminal": "console", "shell-session": "console", "html-php": "php", "viml": "vim",
+}  # fmt: skip
+"""Common aliases of languages. Other names are not changed."""
+
+_NO_LANGUAGE = frozenset(
+    "plain plaintext text txt none nohighlight no-highlight default auto undefined null unknown raw generic code "
+    "output text/plain nolang false highlight literal example".split()
+)
+
+_KNOWN = frozenset(
+    "ada apache applescript arduino asciidoc asm assembly awk bash basic bat batch bibtex c clojure cmake "
+    "cobol coffeescript common-lisp console cpp crystal csharp css csv cuda cypher cython d dart delphi diff "
+    "django dockerfile dos ebnf elisp elixir emacs-lisp elm erb erlang excel fish forth fortran fsharp gcode "
+    "gherkin glsl go gradle graphql groovy haml handlebars haskell haxe hcl hlsl http html ini java "
+    "javascript jinja jinja2 json json5 jsonc jsp jsx julia kotlin latex less liquid lisp livescript lua "
+    "makefile markdown mathematica matlab maven mermaid mysql nasm nginx nim nix objectivec ocaml octave "
+    "openscad pascal patch perl pgsql php plsql postgresql powershell processing prolog properties protobuf "
+    "proto puppet purescript pycon pug python qml r racket razor regex rest rst ruby rust sas sass scala "
+    "scheme scss sed sh shell smalltalk smarty solidity sparql sql stan stylus svelte svg swift systemverilog "
+    "tcl terraform tex toml tsql tsx twig typescript vala vb vba vbnet vbscript verilog vhdl vim vue wasm "
+    "wolfram xml xquery xslt yaml zig zsh".split()
+) | frozenset(ALIASES)
+_SHARED = frozenset(
+    "basic d c r rest http processing stan fish make node text sh tex latex md csv svg html css".split()
+)
+"""Names of languages that are also common as other classes. They only count if a class says that the element is
+code."""
+_HIGHLIGHTED = _KNOWN - _SHARED
+_NATURAL = frozenset(
+    "en de fr es it pt ru ja jp zh cn ko nl sv da no nb fi el he ar uk hu ro vi th id bg sk sl et lv lt fa hi".split()
+)
+
+_ATTRIBUTES = (
+    "data-lang", "data-language", "data-enlighter-language", "data-code-language", "data-programming-language",
+    "data-highlight-language", "data-tagsearch-lang", "data-ke-language", "data-code-lang",
+    "data-syntax", "lang",
+)  # fmt: skip
+
+_brush = re.compile(r"brush\s*:\s*([\w+#.-]+)", re.IGNORECASE).search
+_named = re.compile(
+    r"(language|lang|highlight-source|highlight-text|mw-highlight-lang|enlighter-l|source|code|type|syntax|listing|hljs"
+    r"|highlight|src|sh)[-:_]([A-Za-z][\w+#.-]{0,29}|c\+\+)",
+    re.IGNORECASE,
+).fullmatch
+_parameters = re.compile(r"[={,].*").sub  # as in ```python=1 and ```js{2,3}
+_SURE_PREFIXES = frozenset(
+    {"language", "lang", "highlight-source", "highlight-text", "mw-highlight-lang", "enlighter-l"}
+)
+_MARKS = frozenset(
+    "hljs sourcecode prettyprint syntaxhighlighter highlight geshi chroma codehilite dp-highlighter src "
+    "blob-wrapper".split()
+)
+_name = re.compile(r"[A-Za-z][\w+#.-]{0,29}").fullmatch
+
+
+def language_of(element: _Element) -> tuple[str | None, str | None]:
+    """Return the language of code and its source (``class``, ``attribute`` or ``brush``), or None for both.
+
+    The function checks the element, a ``<code>`` in it, and its ancestors.
+    """
+    for node in (element, *_inner(element)):
+        named = _of_node(node, near=True)
+        if named is not None:
+            return named if named[0] else (None, None)
+    for _, node in zip(range(MAX_ANCESTORS), element.iterancestors(), strict=False):
+        if node.tag in ("body", "html", "article", "main"):
+            break
+        named = _of_node(node, near=False)
+        if named is not None:
+            return named if named[0] else (None, None)
+    return None, None
+
+
+def is_named(element: _Element) -> bool:
+    """Return True if an element itself names a well-known language."""
+    named = _of_node(element, near=False)
+    return named is not None and named[0] in _KNOWN
+
+
+def normalised(name: str) -> str:
+    """Return the name of a language in lower case, or an empty string for a name that means "no language"."""
+    name = name.strip().lower()
+    return "" if name in _NO_LANGUAGE else ALIASES.get(name, name)
+
+
+def _inner(element: _Element) -> list[_Element]:
+    """Return the elements inside code that can name its language. Those after line numbers come last."""
+    return [*islice(element.iter("pre", "code"), 4), *islice(element.iter("span"), 1)]
+
+
+def _of_node(node: _Element, near: bool) -> tuple[str, str] | None:
+    """Return the language that a node names and its source, or None. The language is empty for "no language"."""
+    name = node.get("class") or ""
+    parameters = node.get("data-syntaxhighlighter-params") or ""
+    if "brush" in name or parameters:
+        brush = _brush(name) or _brush(parameters)
+        if brush:
+            return normalised(brush[1]), "brush"
+    for key in _ATTRIBUTES:
+        value = (node.get(key) or "").strip()
+        if value and _name(value):
+            lower = value.lower()
+            known = lower in _KNOWN and not (key == "lang" and lower in _NATURAL)
+            if known or (near and key != "lang") or lower in _NO_LANGUAGE:
+                return normalised(value), "attribute"
+    if node.tag == "span":  # classes of tokens, such as "c"
+        return None
+    language = _of_class(name[:LONGEST_CLASS], near or node.tag in ("pre", "code")) if name else None
+    return None if language is None else (language, "class")
+
+
+@lru_cache(1_024)
+def _of_class(name: str, near: bool) -> str | None:
+    tokens = name.split()
+    is_code = near or not _MARKS.isdisjoint(token.lower() for token in tokens)
+    for token in tokens:
+        match = _named(_parameters("", token))
+        if match is None:
+            continue
+        prefix, value = match[1].lower(), match[2].lower()
+        if value in _NATURAL or value in ("switcher", "selector", "menu", "wrapper", "inline", "toggle", "picker"):
+            continue
+        if prefix == "highlight" and (value in _NO_LANGUAGE or "notranslate" in tokens):
+            return normalised(value)
+        if prefix in _SURE_PREFIXES and (near or prefix != "lang" or value in _KNOWN):
+            return normalised(value)
+        if value in _KNOWN and (prefix in _SURE_PREFIXES or is_code or prefix == "source"):
+            return normalised(value)
+        if prefix == "highlight" and value in _HIGHLIGHTED:  # Sphinx, in a theme without "notranslate"
+            return normalised(value)
+    for token in tokens:
+        lower = token.lower()
+        if (
+            lower in _KNOWN
+            and is_code
+            and (lower not in _SHARED or not _MARKS.isdisjoint(word.lower() for word in tokens))
+        ):
+            return normalised(lower)
+        if lower in ("nohighlight", "no-highlight", "plaintext"):
+            return ""
+    return None
