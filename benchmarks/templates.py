@@ -28,9 +28,8 @@ from scrapy_dripper.engines.tagger.model import bundled
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import Page
 from scrapy_dripper.sites import Hosts, Outcome, Templates
-from scrapy_dripper.workshop.dataset.bootstrap import paired_interval
-from scrapy_dripper.workshop.dataset.pages import DataError, Sample, related_hosts
-from scrapy_dripper.workshop.dataset.sets import PAGES, SetChoice, load_sets
+from scrapy_dripper.workshop.dataset.metrics import paired_interval
+from scrapy_dripper.workshop.dataset.sets import PAGES, DataError, Sample, SetChoice, load_sets, related_hosts
 from scrapy_dripper.workshop.evaluation.measure import scored
 
 SETS = [str(Path(__file__).parents[1] / ".cache" / "sites")]

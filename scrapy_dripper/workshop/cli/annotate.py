@@ -11,12 +11,9 @@ from pathlib import Path
 from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.cli.inputs import Source, find_sources, is_url
 from scrapy_dripper.cli.options import count, key_in, seconds
-from scrapy_dripper.workshop.annotation.answer import read_answer
-from scrapy_dripper.workshop.annotation.export import SURE, LabelsError, write_page
-from scrapy_dripper.workshop.annotation.listing import listing
-from scrapy_dripper.workshop.annotation.pages import Sheet
-from scrapy_dripper.workshop.annotation.prompt import messages, prompt_hash, question
-from scrapy_dripper.workshop.annotation.store import (
+from scrapy_dripper.workshop.annotation.labels import (
+    SURE,
+    LabelsError,
     Record,
     Store,
     StoreError,
@@ -24,7 +21,10 @@ from scrapy_dripper.workshop.annotation.store import (
     read_answers,
     record_of,
     task_of,
+    write_page,
 )
+from scrapy_dripper.workshop.annotation.pages import Sheet, listing
+from scrapy_dripper.workshop.annotation.prompt import messages, prompt_hash, question, read_answer
 from scrapy_dripper.workshop.cli.outcomes import Outcomes
 from scrapy_dripper.workshop.endpoint import AnswerError, Endpoint, EndpointError, in_threads
 

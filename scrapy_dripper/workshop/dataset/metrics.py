@@ -1,18 +1,25 @@
-"""Compare extracted text with the ground truth.
+"""Compare extracted text with the ground truth, and give means over pages their confidence intervals.
 
 There are two measures. The *word F1* is for sets with different conventions and languages: some ground truths begin
 with the headline and some leave it out, so a headline is neutral, and each Han character or kana is a word. The other
 is that of WCXB's own evaluation, where words are ``\\w+`` and titles count as the ground truth has them.
+
+Of some pages, only facts are known. A fact counts if its words stand in the visible text of the page, and is kept if
+they stand one after the other in the extraction. A page counts for a kind of facts if at least :data:`VISIBLE` of them
+are visible.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.workshop.dataset.tables import ReportTable
@@ -223,3 +230,74 @@ def mean(values: Sequence[float]) -> float:
 def mean_prf(values: Sequence[PRF]) -> PRF:
     """Return the means of precision, recall and F1."""
     return PRF(*(mean([value[k] for value in values]) for k in range(3)))
+
+
+VISIBLE = 0.6
+
+_unseen = re.compile(r"<(script|style|noscript|template)\b(?:.*?</\1\s*>|.*)|<!--(?:.*?-->|.*)", re.I | re.S)
+"""As in a browser, an element or a comment without an end takes the rest of the page."""
+_tag = re.compile(r"<[^<>]+>")
+
+
+def visible(html: str) -> str:
+    """Return the words of a page's visible text, with a space before and after each."""
+    return spaced(_tag.sub(" ", _unseen.sub(" ", html)))
+
+
+def spaced(text: str) -> str:
+    """Return the words of a text in lower case, with a space before and after each."""
+    return f" {' '.join(words(_tag.sub(' ', unescape(unescape(text)))))} "
+
+
+def kept(facts: Mapping[str, Sequence[str]], page: str, text: str) -> dict[str, float]:
+    """Return the share of the facts of each kind that a text keeps, for the kinds that count on this page.
+
+    ``page`` is the :func:`visible` text, and ``text`` that of the extraction.
+    """
+    own = spaced(text)
+    shares = {}
+    for name, texts in facts.items():
+        wanted = {one for one in map(spaced, texts) if one.strip()}
+        there = [one for one in wanted if one in page]
+        if there and len(there) >= VISIBLE * len(wanted):
+            shares[name] = sum(one in own for one in there) / len(there)
+    return shares
+
+
+_CHUNK = 4_000_000  # numbers drawn at a time
+
+
+class Interval(NamedTuple):
+    """A mean and its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def excludes_zero(self) -> bool:
+        """True if the whole interval is on one side of zero."""
+        return self.low > 0 or self.high < 0
+
+
+def mean_interval(values: Sequence[float] | npt.NDArray[np.float64], n: int = 10_000, seed: int = 0) -> Interval:
+    """Return the mean of one number per page and its interval from n resamples. Raise ValueError without numbers."""
+    data = np.asarray(values, dtype=np.float64)
+    if data.ndim != 1 or not len(data) or n < 1:
+        raise ValueError(f"expected numbers and at least one resample (got shape {data.shape} and n={n})")
+    rng = np.random.default_rng(seed)
+    rows = max(1, _CHUNK // len(data))
+    means = np.concatenate(
+        [
+            data[rng.integers(len(data), size=(min(rows, n - done), len(data)))].mean(axis=1)
+            for done in range(0, n, rows)
+        ]
+    )
+    means.sort()
+    low, high = means[int(np.floor(0.025 * (n - 1)))], means[int(np.ceil(0.975 * (n - 1)))]
+    return Interval(float(data.mean()), float(low), float(high))
+
+
+def paired_interval(deltas: Sequence[float] | npt.NDArray[np.float64], n: int = 10_000, seed: int = 0) -> Interval:
+    """Return the mean difference of two systems and its interval, given the difference on each page."""
+    return mean_interval(deltas, n, seed)

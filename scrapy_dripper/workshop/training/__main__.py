@@ -14,8 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
-from scrapy_dripper.workshop.dataset.pages import DataError, page_hash
-from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, SetChoice, load_sets
+from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, DataError, SetChoice, load_sets, page_hash
 from scrapy_dripper.workshop.training.augment import KINDS, make_copies
 
 NETWORKS = 2
@@ -109,12 +108,10 @@ def main(argv: list[str] | None = None) -> int:
 def train(arguments: argparse.Namespace) -> None:
     """Measure, train and write the model. Raise DataError if there are no data."""
     from scrapy_dripper.workshop.training.card import card
-    from scrapy_dripper.workshop.training.crossvalidate import splits
     from scrapy_dripper.workshop.training.export import export
-    from scrapy_dripper.workshop.training.fit import CONTEXT, QUALITY, TREES, TYPES
-    from scrapy_dripper.workshop.training.measure import Measured, measure
+    from scrapy_dripper.workshop.training.fit import CONTEXT, QUALITY, TREES, TYPES, fit_stack
+    from scrapy_dripper.workshop.training.measure import Measured, measure, splits
     from scrapy_dripper.workshop.training.prepare import prepare
-    from scrapy_dripper.workshop.training.stack import fit_stack
 
     started = time.monotonic()
     sets = load_sets([arguments.data, *arguments.sets], arguments.extra)

@@ -25,7 +25,7 @@ from scrapy_dripper.data import Document
 from scrapy_dripper.page import PageError, plant
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.workshop.dataset.alignment import align
-from scrapy_dripper.workshop.dataset.pages import Sample
+from scrapy_dripper.workshop.dataset.sets import Sample
 
 SHARE = 0.7
 """Share of the pages of suitable types to copy, for each kind."""

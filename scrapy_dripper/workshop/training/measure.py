@@ -1,32 +1,99 @@
-"""Measure a training recipe: the models of the folds, and other extractors, on the measured pages of all sets."""
+"""Measure a training recipe: the models of the folds, on pages of unseen hosts, beside other extractors."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from tqdm import tqdm
 
+from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document, Extraction
+from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
-from scrapy_dripper.workshop.dataset.facts import kept, visible
-from scrapy_dripper.workshop.dataset.metrics import ScoreRow, mean, summarize, type_table, words
-from scrapy_dripper.workshop.dataset.pages import Sample
-from scrapy_dripper.workshop.dataset.sets import PageSet
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.workshop.dataset.metrics import ScoreRow, kept, mean, summarize, type_table, visible, words
+from scrapy_dripper.workshop.dataset.sets import DataError, PageSet, Sample, grouped_folds, related_hosts
 from scrapy_dripper.workshop.dataset.tables import ReportTable
-from scrapy_dripper.workshop.evaluation.measure import OURS, scored
+from scrapy_dripper.workshop.evaluation.figures import set_tables
+from scrapy_dripper.workshop.evaluation.measure import OURS, measured, scored
 from scrapy_dripper.workshop.evaluation.peers import PEERS, installed_peers, quiet
-from scrapy_dripper.workshop.evaluation.run import measured
-from scrapy_dripper.workshop.evaluation.set_tables import set_tables
-from scrapy_dripper.workshop.training.crossvalidate import out_of_fold
+from scrapy_dripper.workshop.training.export import export
+from scrapy_dripper.workshop.training.fit import Split, Stack
 from scrapy_dripper.workshop.training.prepare import Example
-from scrapy_dripper.workshop.training.stack import Split, Stack
+
+BATCH = 32
+
+
+def splits(samples: Sequence[Sample], known: Container[str], folds: int) -> tuple[list[Split], Split]:
+    """Return the folds, grouped by host across all sets, and the split that trains on all pages.
+
+    Every fold measures its own pages. It trains on those of the others that may be used for training and whose hosts
+    are not in the fold. A copy belongs to the fold of its page. Pages that are not in ``known`` have no blocks to train
+    on. The folds only depend on the measured pages with a complete truth, and not on weights or training pages, so that
+    seeds and recipes can be compared. Raise :exc:`DataError` if the hosts do not allow this number of folds.
+    """
+    hosts = dict(zip((s.id for s in samples), related_hosts([s.host for s in samples]), strict=True))
+    measured = [s for s in samples if s.measure and not s.facts]
+    most = len({hosts[s.id] or s.id for s in measured})
+    if not 2 <= folds <= most:
+        raise DataError(f"--folds must be from 2 to the number of hosts, {most} (got {folds})")
+    kinds = [f"{s.part}: {s.page_type}" for s in measured]
+    fold_of = grouped_folds([hosts[s.id] for s in measured], kinds, folds, 0).tolist()
+    # Pages of facts do not change the folds of the others.
+    fold_at = {hosts[s.id]: fold for s, fold in zip(measured, fold_of, strict=True)}
+    of_facts = [s for s in samples if s.measure and s.facts]
+    for s in of_facts:
+        host = hosts[s.id] or s.id
+        fold_of.append(fold_at.setdefault(host, crc32(host.encode()) % folds))
+    measured += of_facts
+    learnt = [s for s in samples if s.learn and s.id in known]
+    found: list[Split] = []
+    for fold in range(folds):
+        own = [s for s, f in zip(measured, fold_of, strict=True) if f == fold]
+        ids, shut = {s.id for s in own}, {hosts[s.id] for s in own} - {""}
+        found.append(
+            Split(
+                seen=tuple(s.id for s in learnt if (s.copy_of or s.id) not in ids and hosts[s.id] not in shut),
+                held=tuple(s.id for s in learnt if (s.copy_of or s.id) in ids),
+                measured=tuple(s.id for s in own),
+            )
+        )
+    return found, Split(tuple(s.id for s in learnt), ())
+
+
+def out_of_fold(
+    samples: Mapping[str, Sample], examples: Mapping[str, Example], folds: Sequence[Split], stack: Stack
+) -> Iterator[tuple[Sample, Extraction]]:
+    """Yield each measured sample with its complete extraction, from bytes to text.
+
+    The model has not seen the sample's host. The model of each fold is exported and loaded like any other. Pages that
+    it cannot process go to the default fallback, as in a crawl.
+    """
+    bar = tqdm(total=sum(len(split.measured) for split in folds), desc=f"{len(folds)} folds", unit="page")
+    for split, fitted in zip(folds, stack.folds, strict=True):
+        probe = examples[split.seen[0]]
+        with TemporaryDirectory() as folder:
+            export(fitted, probe.features.names, Path(folder), DecisionRule(), probe)
+            extractor = Extractor(Config(model=folder))
+            waiting = (samples[name] for name in split.measured)
+            while batch := list(islice(waiting, BATCH)):
+                documents = [Document(sample.path.read_bytes(), sample.url) for sample in batch]
+                yield from zip(batch, extractor.extract(documents), strict=True)
+                bar.update(len(batch))
+            extractor.close()
+    bar.close()
+
 
 COMPARED = ("trafilatura", "trafilatura-no-comments", "readability", "resiliparse")
 """Other extractors to measure if they are installed."""

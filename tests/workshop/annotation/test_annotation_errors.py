@@ -9,9 +9,8 @@ import pytest
 
 from scrapy_dripper.cli import main
 from scrapy_dripper.workshop import endpoint as endpoint_module
-from scrapy_dripper.workshop.annotation.export import LabelsError, write_page
+from scrapy_dripper.workshop.annotation.labels import LabelsError, record_of, task_of, write_page
 from scrapy_dripper.workshop.annotation.pages import Sheet
-from scrapy_dripper.workshop.annotation.store import record_of, task_of
 from scrapy_dripper.workshop.endpoint import Endpoint
 from tests.fake_endpoint import FakeEndpoint, Reply, good
 from tests.workshop.annotation.conftest import MAIN, Annotate, html, records, sheet_of

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.workshop.annotation.answer import read_answer
+from scrapy_dripper.workshop.annotation.prompt import read_answer
 from scrapy_dripper.workshop.endpoint import AnswerError
 
 GOOD = '{"1":"other","2":"main","3":"main"}'

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from scrapy_dripper.workshop.annotation.labels import task_of
 from scrapy_dripper.workshop.annotation.prompt import prompt_hash
-from scrapy_dripper.workshop.annotation.store import task_of
 from tests.workshop.annotation.conftest import MAIN, Annotate, html, records, sheet_of
 
 

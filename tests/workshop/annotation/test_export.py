@@ -14,7 +14,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.page import read
 from scrapy_dripper.workshop.dataset.alignment import align
-from scrapy_dripper.workshop.dataset.pages import load_pages
+from scrapy_dripper.workshop.dataset.sets import load_pages
 from scrapy_dripper.workshop.training.prepare import example
 from tests.workshop.annotation.conftest import MAIN, Annotate, html, records
 

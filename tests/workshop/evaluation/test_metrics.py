@@ -11,8 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.workshop.dataset.bootstrap import mean_interval, paired_interval
-from scrapy_dripper.workshop.dataset.metrics import ScoreRow, score, snippet_rate, summaries, type_table, word_prf
+from scrapy_dripper.workshop.dataset.metrics import (
+    ScoreRow,
+    mean_interval,
+    paired_interval,
+    score,
+    snippet_rate,
+    summaries,
+    type_table,
+    word_prf,
+)
 
 texts = st.lists(st.sampled_from(["a", "A", "b", "c", "d1", "é", "日本", ".", "\n", "_"]), max_size=30).map(" ".join)
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.workshop.dataset.metrics import ScoreRow, neutral_prf, page_title, score, without_title, word_prf
-from scrapy_dripper.workshop.dataset.pages import Sample
-from scrapy_dripper.workshop.evaluation.set_tables import MEAN, OTHERS, UNKNOWN, set_tables
+from scrapy_dripper.workshop.dataset.sets import Sample
+from scrapy_dripper.workshop.evaluation.figures import MEAN, OTHERS, UNKNOWN, set_tables
 
 TITLE = "A bridge over the river"
 

@@ -17,15 +17,19 @@ pytest.importorskip("apted", reason="needs the extra [evaluate]")
 pytest.importorskip("jieba", reason="needs the extra [evaluate]")
 
 from scrapy_dripper.cli import main
-from scrapy_dripper.workshop.evaluation.webmainbench.metrics import (
+from scrapy_dripper.workshop.evaluation.webmainbench import (
     TREES,
     canonical_markdown,
+    code,
     fine_scores,
+    first_table,
+    formulas,
     read_page,
+    table_text,
+    tables,
     toolkit_teds,
     without_annotation,
 )
-from scrapy_dripper.workshop.evaluation.webmainbench.parts import code, first_table, formulas, table_text, tables
 from tests.workshop.evaluation.test_evaluate_command import model as fake_model  # a fixture
 
 model = fake_model
@@ -258,10 +262,7 @@ def test_stored_texts_in_two_processes(tmp_path: Path, capsys: Any) -> None:
         (['{"html": "<p>x", "main_html": 1}'], [], "expected text as 'main_html' (got int)"),
         (["[]"], [], "line 1 is no page of WebMainBench"),
         ([""], [], "has no pages"),
-        ([json.dumps(PAGE)], ["--report", "x.html"], "--report is for folders of pages"),
         ([json.dumps(PAGE)], ["--peers", "nobody"], "expected peers from"),
-        (['{"html": "x", "main_html": "x"}'], ["--check"], "has nothing to compare"),
-        (["[]"], ["--check"], "line 1: expected a page with results"),
     ],
 )
 def test_wrong_data(
@@ -278,11 +279,9 @@ def test_wrong_data(
     assert message in capsys.readouterr().err
 
 
-def test_a_missing_file_and_a_check_of_folders(tmp_path: Path, capsys: Any) -> None:
+def test_a_missing_file(tmp_path: Path, capsys: Any) -> None:
     assert main(["evaluate", str(tmp_path / "none.jsonl")]) == 2
     assert "does not exist" in capsys.readouterr().err
-    assert main(["evaluate", str(tmp_path), "--check"]) == 2
-    assert "--check is for a .jsonl file" in capsys.readouterr().err
 
 
 def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
@@ -291,32 +290,3 @@ def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         monkeypatch.delitem(sys.modules, name)
     assert main(["evaluate", str(write(tmp_path / "bench.jsonl", PAGE))]) == 2
     assert "pip install scrapy-dripper[evaluate]" in capsys.readouterr().err
-
-
-def test_stored_scores_are_checked(tmp_path: Path, capsys: Any) -> None:
-    """Each score that the toolkit stored beside an extractor's text is computed again, to four digits."""
-    fine = {"text_edit": 1 - 3 / 7, "overall": 1 - 3 / 7}
-    page = {
-        **PAGE,
-        "groundtruth_content": "sitting",
-        "some_content": "kitten",
-        "some_success": True,
-        **{f"some_{name}_score": value for name, value in fine.items()},
-        "failed_content": "",
-        "failed_success": False,
-        "failed_text_edit_score": 0.5,
-    }
-    data = write(tmp_path / "results.jsonl", page)
-    assert main(["evaluate", str(data), "--check"]) == 0
-    assert "2 stored scores compared to 4 digits; 0 differ" in capsys.readouterr().out
-
-    data = write(
-        tmp_path / "results.jsonl",
-        {**page, "some_text_edit_score": 0.5716, "some_code_edit_score": 0.5},
-        {**page, "some_content_list": [{"type": "text"}]},
-    )
-    assert main(["evaluate", str(data), "--check"]) == 1
-    printed = capsys.readouterr().out
-    assert "text_edit of some is 0.571429, stored is 0.571600" in printed
-    assert "code_edit of some does not apply, stored is 0.500000" in printed
-    assert "3 stored scores compared" in printed, "not those of content lists"

@@ -18,7 +18,7 @@ from benchmarks.random_model import SIZES, write_checkpoint
 from scrapy_dripper.cli import main
 from scrapy_dripper.engines.qwen3.folder import TUNING, load_prepared
 from scrapy_dripper.workshop.export import build, validate
-from scrapy_dripper.workshop.export.recipe import RECIPE
+from scrapy_dripper.workshop.export.checkpoint import RECIPE
 
 PROMPT = "Blocks: {html}\nLabels: "
 

@@ -14,8 +14,7 @@ from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.influence import CORRECTIONS
 from scrapy_dripper.engines.tagger.learnt import LEARNT
 from scrapy_dripper.page import read
-from scrapy_dripper.workshop.dataset.pages import page_hash
-from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES
+from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, page_hash
 from tests.workshop.learning.conftest import SITE, TOPICS, correct, html, is_main, page_of
 
 NEW = TOPICS[6]

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_dripper.workshop.dataset.pages import Sample
-from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
+from scrapy_dripper.workshop.dataset.sets import Sample, SetChoice, load_set
 from scrapy_dripper.workshop.training.augment import KINDS, make_copies
-from scrapy_dripper.workshop.training.crossvalidate import splits
+from scrapy_dripper.workshop.training.measure import splits
 from scrapy_dripper.workshop.training.prepare import example
 
 WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal paper".split()

@@ -11,8 +11,7 @@ import pytest
 pytest.importorskip("lightgbm")  # the extra [train]
 
 from scrapy_dripper.engines.tagger.evidence import ABSENT
-from scrapy_dripper.workshop.dataset.pages import DataError
-from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
+from scrapy_dripper.workshop.dataset.sets import DataError, SetChoice, load_set
 from scrapy_dripper.workshop.training.__main__ import main
 from scrapy_dripper.workshop.training.prepare import Example, completed, estimated_f1, example
 from tests.workshop.training.test_training import in_this_process, write_page

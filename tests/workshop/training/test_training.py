@@ -18,10 +18,9 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.model import GRAPHS
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.workshop.dataset.pages import page_hash
-from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
-from scrapy_dripper.workshop.evaluation import run
-from scrapy_dripper.workshop.training import augment, export, fit, prepare, stack
+from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set, page_hash
+from scrapy_dripper.workshop.evaluation import measure
+from scrapy_dripper.workshop.training import augment, export, fit, prepare
 from scrapy_dripper.workshop.training.__main__ import main
 
 WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal paper".split()
@@ -30,7 +29,7 @@ WORDS = "river stone winter harbour letter engine garden bridge copper market wi
 @pytest.fixture
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trainings whose processes are not the point start none, and grow fewer trees."""
-    for module in (augment, prepare, run, stack):
+    for module in (augment, prepare, measure, fit):
         monkeypatch.setattr(module, "ProcessPoolExecutor", ThreadPoolExecutor)
     for trees in (fit.TREES, fit.CONTEXT):
         monkeypatch.setitem(trees, "num_iterations", 40)
