@@ -33,7 +33,7 @@ from scrapy_dripper.data import Document
 from scrapy_dripper.engines.tagger import engine
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
 from scrapy_dripper.page import PageError, read
-from scrapy_dripper.workshop.dataset.metrics import neutral_prf, paired_interval
+from scrapy_dripper.workshop.dataset.metrics import mean_interval, neutral_prf
 from scrapy_dripper.workshop.dataset.sets import Sample, SetChoice, load_sets
 from scrapy_dripper.workshop.training import fit
 from scrapy_dripper.workshop.training.augment import KINDS, make_copies
@@ -213,7 +213,7 @@ def rows(lab: Lab, named: Mapping[str, Scores], whole: str) -> str:
             for part in parts
             for name in of[part]
         ]
-        between = paired_interval(deltas)
+        between = mean_interval(deltas)
         found.append(
             [*cells, "" if what == whole else f"{between.mean:+.4f} ({between.low:+.4f} to {between.high:+.4f})"]
         )

@@ -28,7 +28,7 @@ from scrapy_dripper.engines.tagger.model import bundled
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import Page
 from scrapy_dripper.sites import Hosts, Outcome, Templates
-from scrapy_dripper.workshop.dataset.metrics import paired_interval
+from scrapy_dripper.workshop.dataset.metrics import mean_interval
 from scrapy_dripper.workshop.dataset.sets import PAGES, DataError, Sample, SetChoice, load_sets, related_hosts
 from scrapy_dripper.workshop.evaluation.measure import scored
 
@@ -126,7 +126,7 @@ def report(rows: Sequence[Row]) -> str:
         if not answered:
             continue
         deltas = [row.found - row.alone for row in answered]
-        change = paired_interval(deltas)
+        change = mean_interval(deltas)
         lines.append(
             [
                 name,

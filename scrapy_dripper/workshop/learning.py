@@ -40,7 +40,7 @@ from scrapy_dripper.rules import hosts_of
 from scrapy_dripper.workshop.annotation.labels import LabelsError, Record, main_blocks
 from scrapy_dripper.workshop.annotation.pages import Sheet, sheet
 from scrapy_dripper.workshop.dataset.alignment import align, headlines
-from scrapy_dripper.workshop.dataset.metrics import Interval, neutral_prf, paired_interval
+from scrapy_dripper.workshop.dataset.metrics import Interval, mean_interval, neutral_prf
 from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, Sample
 from scrapy_dripper.workshop.dataset.tables import markdown_table
 
@@ -327,7 +327,7 @@ def total_gain(gains: Sequence[Gain]) -> tuple[float, float, Interval] | None:
     if not pairs:
         return None
     before, after = (sum(column) / len(pairs) for column in zip(*pairs, strict=True))
-    return before, after, paired_interval([new - old for old, new in pairs])
+    return before, after, mean_interval([new - old for old, new in pairs])
 
 
 def gain_rows(gains: Sequence[Gain]) -> tuple[list[str], list[list[str]]]:

@@ -16,18 +16,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.page.charset import decode_html
-from scrapy_dripper.workshop.dataset.tables import ReportTable
 
-ALL = "ALL"
-"""Name of the summary over all pages."""
-PAGE_TYPES = ("article", "forum", "product", "collection", "listing", "documentation", "service")
-"""The page types of WCXB in its own order."""
 POOR = 0.5
 """A page with a lower word F1 counts as poor."""
 
@@ -35,6 +30,8 @@ TITLE_LINES = 3
 """Number of lines at the beginning of a text in which to search for the title."""
 TITLE_SHARE = 0.6
 """A line with at least this share of the title's words, and no others, is the title. Sites add their name to titles."""
+
+T = TypeVar("T")
 
 _words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 _wcxb_words = re.compile(r"\w+").findall
@@ -49,7 +46,7 @@ class PRF(NamedTuple):
     f1: float
 
 
-def bag_prf(predicted: Counter[str], wanted: Counter[str]) -> PRF:
+def bag_prf(predicted: Counter[T], wanted: Counter[T]) -> PRF:
     """Compare two bags of words. All three values are 1 if both are empty, and 0 if one of them is."""
     if not predicted or not wanted:
         same = float(not predicted and not wanted)
@@ -102,8 +99,6 @@ def page_title(html: bytes) -> str:
 class ScoreRow:
     """The score of one page."""
 
-    id: str
-    page_type: str
     word: PRF
     """Score with a neutral title, and with characters of scripts without spaces as words."""
     wcxb: PRF
@@ -151,8 +146,6 @@ def snippet_rate(prediction: str, snippets: Sequence[str]) -> float:
 
 
 def score(
-    id: str,  # noqa: A002
-    page_type: str,
     prediction: str,
     truth: str,
     with_snippets: Sequence[str] = (),
@@ -162,8 +155,6 @@ def score(
     """Return the score of one page. ``titles`` are the titles that do not count in the word F1."""
     empty = not _wcxb_words(prediction)
     return ScoreRow(
-        id,
-        page_type,
         neutral_prf(prediction, truth, titles),
         word_prf(prediction, truth),
         with_rate=snippet_rate(prediction, with_snippets),
@@ -185,41 +176,6 @@ def summarize(rows: Sequence[ScoreRow]) -> ScoreSummary:
         empty=sum(row.empty for row in rows),
         wrongly_empty=sum(row.wrongly_empty for row in rows),
     )
-
-
-def summaries(rows: Sequence[ScoreRow]) -> dict[str, ScoreSummary]:
-    """Return the summary of all pages as :data:`ALL`, and those of the page types: first WCXB's in order, then
-    others."""
-    by_type: dict[str, list[ScoreRow]] = {}
-    for row in rows:
-        by_type.setdefault(row.page_type, []).append(row)
-    order = [name for name in PAGE_TYPES if name in by_type] + sorted(set(by_type) - set(PAGE_TYPES))
-    return {ALL: summarize(rows)} | {name: summarize(by_type[name]) for name in order}
-
-
-SUMMARY = {
-    "pages": ",",
-    **dict.fromkeys(("word F1", "P", "R"), ".4f"),
-    f"< {POOR}": ".1%",
-    "WCXB F1": ".4f",
-    **dict.fromkeys(("with", "without"), ".1%"),
-    **dict.fromkeys(("empty", "wrongly"), ",d"),
-}
-"""The columns of a summary, with their formats."""
-
-
-def cells_of(summary: ScoreSummary) -> list[float]:
-    """Return the values of a summary in the order of :data:`SUMMARY`."""
-    word = summary.word
-    scores = [word.f1, word.precision, word.recall, summary.poor, summary.wcxb.f1]
-    rates = [summary.with_rate, summary.without_rate, summary.empty, summary.wrongly_empty]
-    return [summary.pages, *scores, *rates]
-
-
-def type_table(title: str, rows: Sequence[ScoreRow]) -> ReportTable:
-    """Return the table of all pages and of the page types."""
-    body = [[name, *cells_of(summary)] for name, summary in summaries(rows).items()]
-    return ReportTable(title, {"type": "", **SUMMARY}, body)
 
 
 def mean(values: Sequence[float]) -> float:
@@ -296,8 +252,3 @@ def mean_interval(values: Sequence[float] | npt.NDArray[np.float64], n: int = 10
     means.sort()
     low, high = means[int(np.floor(0.025 * (n - 1)))], means[int(np.ceil(0.975 * (n - 1)))]
     return Interval(float(data.mean()), float(low), float(high))
-
-
-def paired_interval(deltas: Sequence[float] | npt.NDArray[np.float64], n: int = 10_000, seed: int = 0) -> Interval:
-    """Return the mean difference of two systems and its interval, given the difference on each page."""
-    return mean_interval(deltas, n, seed)

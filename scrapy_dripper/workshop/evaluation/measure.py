@@ -28,7 +28,7 @@ from scrapy_dripper.workshop.dataset.metrics import PRF, ScoreRow, page_title, s
 from scrapy_dripper.workshop.dataset.sets import DataError, Sample
 from scrapy_dripper.workshop.evaluation.blocks import BlockResult, block_prf, node_prf
 from scrapy_dripper.workshop.evaluation.complexity import Complexity, complexity
-from scrapy_dripper.workshop.evaluation.peers import ENDPOINT, PEERS, LanguageModel, ModelOptions, quiet
+from scrapy_dripper.workshop.evaluation.peers import ENDPOINT, PEERS, LanguageModel, ModelOptions, ModelReply, quiet
 from scrapy_dripper.workshop.evaluation.text_measures import Study, load_cut, rouge, study
 
 if TYPE_CHECKING:
@@ -78,10 +78,12 @@ class PageResults:
 class Systems:
     """Our own extraction and the peers, which are loaded on first use."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, endpoint: ModelOptions | None = None) -> None:
         self._config = config
         self._extractor: Extractor | None = None
-        self._peers: dict[str, Callable[[bytes], str]] = {}
+        self._peers: dict[str, Callable[[bytes], str | ModelReply]] = {}
+        if endpoint:
+            self._peers[ENDPOINT] = LanguageModel(endpoint)
         quiet()
 
     def ours(self, document: Document) -> Extraction:
@@ -93,7 +95,7 @@ class Systems:
         (extraction,) = self._extractor.extract([document])
         return extraction
 
-    def peer(self, name: str) -> Callable[[bytes], str]:
+    def peer(self, name: str) -> Callable[[bytes], str | ModelReply]:
         """Return the function of a peer."""
         if name not in self._peers:
             self._peers[name] = PEERS[name].load()
@@ -127,9 +129,8 @@ class Measurer:
     """Measures pages."""
 
     def __init__(self, setup: Setup) -> None:
-        self.setup, self._systems = setup, Systems(setup.config)
+        self.setup, self._systems = setup, Systems(setup.config, setup.endpoint)
         self._cut = load_cut() if setup.rouge else None
-        self._model = LanguageModel(setup.endpoint) if setup.endpoint else None
         self.close = self._systems.close
 
     def __call__(self, sample: Sample) -> PageResults:
@@ -140,12 +141,10 @@ class Measurer:
         except PageError:
             difficulty = Complexity(0.0, 0.0, 0.0, 0.0)
         page = _TruePage.of(sample, html, self.setup.config)
-        results = {OURS: self._ours(page)}
-        for name in self.setup.peers:
-            results[name] = self._peer(name, page)
-        if self._model is not None:
-            results[ENDPOINT] = self._language_model(self._model, page)
-        return PageResults(sample.id, difficulty, results)
+        names = (*self.setup.peers, *([ENDPOINT] if self.setup.endpoint else []))
+        return PageResults(
+            sample.id, difficulty, {OURS: self._ours(page), **{name: self._peer(name, page) for name in names}}
+        )
 
     def _ours(self, page: _TruePage) -> Result:
         if self.setup.stored is None:
@@ -166,19 +165,13 @@ class Measurer:
         try:
             extract = self._systems.peer(name)
             start = time.process_time()
-            text = extract(page.html)
+            answer = extract(page.html)
             seconds = time.process_time() - start
         except Exception as error:  # errors of a peer are part of its result
             return replace(self._scored(page, ""), error=f"{type(error).__name__}: {error}"[:300])
-        return replace(self._scored(page, text), seconds=seconds)
-
-    def _language_model(self, model: LanguageModel, page: _TruePage) -> Result:
-        try:
-            reply = model(page.html)
-        except Exception as error:  # includes a spent budget
-            return replace(self._scored(page, ""), error=f"{type(error).__name__}: {error}"[:300])
-        result = self._scored(page, reply.text)
-        return replace(result, seconds=reply.seconds, tokens=reply.tokens, cost=reply.cost)
+        if isinstance(answer, str):
+            return replace(self._scored(page, answer), seconds=seconds)
+        return replace(self._scored(page, answer.text), seconds=answer.seconds, tokens=answer.tokens, cost=answer.cost)
 
     def _scored(self, page: _TruePage, text: str, labels: Bools | None = None) -> Result:
         """Return the score of a text. ``labels`` are those of the page's blocks, if they are known."""
@@ -234,7 +227,7 @@ def scored(sample: Sample, text: str, html: bytes) -> ScoreRow:
     """Return the score of a text for a sample, whose page is ``html``."""
     snippets = sample.with_snippets, sample.without_snippets
     titles = sample.title, page_title(html)
-    return score(sample.id, sample.page_type, text, sample.truth, *snippets, titles=titles)
+    return score(text, sample.truth, *snippets, titles=titles)
 
 
 AHEAD = 4

@@ -153,7 +153,7 @@ class ModelOptions:
     timeout: float = TIMEOUT
 
 
-class Reply(NamedTuple):
+class ModelReply(NamedTuple):
     """The text that a model returned for a page, with its time and tokens."""
 
     text: str
@@ -171,7 +171,7 @@ class LanguageModel:
         self._price = options.price
         self._endpoint = Endpoint(options.url, options.model, options.key, options.timeout)
 
-    def __call__(self, html: bytes) -> Reply:
+    def __call__(self, html: bytes) -> ModelReply:
         """Return the answer for a page.
 
         Raise :exc:`~scrapy_dripper.workshop.endpoint.EndpointError` or
@@ -185,4 +185,4 @@ class LanguageModel:
         answer = self._endpoint.ask([{"role": "user", "content": f"{PROMPT}\n\n{source[:MAX_CHARS]}"}])
         seconds = time.monotonic() - start
         cost = sum(count * price for count, price in zip(answer.tokens, self._price, strict=True)) / 1e6
-        return Reply(answer.text, seconds, sum(answer.tokens), cost)
+        return ModelReply(answer.text, seconds, sum(answer.tokens), cost)

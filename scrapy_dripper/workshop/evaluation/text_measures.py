@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from scrapy_dripper.workshop.dataset.metrics import PRF, words
+from scrapy_dripper.workshop.dataset.metrics import PRF, bag_prf, words
 
 N = 5
 Cut = Callable[[str], Sequence[str]]
@@ -45,9 +45,7 @@ def rouge(prediction: str, truth: str, cut: Cut, n: int = N) -> PRF:
     if not prediction.strip() and not truth.strip():
         return PRF(1.0, 1.0, 1.0)
     predicted, wanted = _grams(cut(prediction), n), _grams(cut(truth), n)
-    overlap = (predicted & wanted).total()
-    precision, recall = overlap / max(predicted.total(), 1), overlap / max(wanted.total(), 1)
-    return PRF(precision, recall, 2 * precision * recall / (precision + recall) if overlap else 0.0)
+    return bag_prf(predicted, wanted) if predicted and wanted else PRF(0.0, 0.0, 0.0)
 
 
 def _grams(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:

@@ -502,7 +502,7 @@ class BenchMeasurer:
     def _texts(self, name: str, page: BenchPage) -> tuple[str, str]:
         """Return html2text's Markdown of an extraction, and its own. Texts of peers and stored texts are both."""
         if name != OURS:
-            text = self._systems.peer(name)(page.html.encode("utf-8", "replace"))
+            text = str(self._systems.peer(name)(page.html.encode("utf-8", "replace")))
             return text, text
         if self._setup.stored is not None:
             stored = self._setup.stored.get(page.id, Stored("")).text

@@ -22,10 +22,10 @@ from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
 from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.workshop.dataset.metrics import ScoreRow, kept, mean, summarize, type_table, visible, words
+from scrapy_dripper.workshop.dataset.metrics import ScoreRow, kept, mean, summarize, visible, words
 from scrapy_dripper.workshop.dataset.sets import DataError, PageSet, Sample, grouped_folds, related_hosts
 from scrapy_dripper.workshop.dataset.tables import ReportTable
-from scrapy_dripper.workshop.evaluation.figures import set_tables
+from scrapy_dripper.workshop.evaluation.figures import set_tables, type_table
 from scrapy_dripper.workshop.evaluation.measure import OURS, measured, scored
 from scrapy_dripper.workshop.evaluation.peers import PEERS, installed_peers, quiet
 from scrapy_dripper.workshop.training.export import export
@@ -110,9 +110,8 @@ class Measured:
     """Scores by system, ours first, and then by the page's id."""
     versions: Mapping[str, str]
     """The versions of the other extractors."""
-    reasons: Mapping[str, Sequence[str]]
-    """The ids of the pages without an answer of the model, by reason."""
-    sets: Sequence[ReportTable]
+    tables: Sequence[ReportTable]
+    """The figures by set, by language, by length, and, for the first set, by page type."""
     facts: ReportTable
     """The shares of the facts that are kept, by kind and system, ours first."""
     correlation: float
@@ -123,22 +122,14 @@ class Measured:
     """The extracted texts, as JSON Lines for ``scrapy-dripper evaluate --predictions``."""
 
     def rows(self, system: str) -> list[ScoreRow]:
-        """Return the scores of a system on the first set, for which page types are known."""
+        """Return the scores of a system on the first set."""
         return [self.scores[system][s.id] for s in self.samples if s.part == self.samples[0].part]
-
-    def types(self) -> Iterator[ReportTable]:
-        """Yield the tables of page types, ours and Trafilatura's."""
-        for system in (OURS, TRAFILATURA):
-            yield type_table(f"{self.samples[0].part} by page type, {system}", self.rows(system))
 
     def report(self, folds: int) -> str:
         """Return all figures as text."""
-        tables = [*self.sets, *self.types(), *([self.facts] if self.facts.rows else [])]
+        tables = [*self.tables, *([self.facts] if self.facts.rows else [])]
         parts = [f"\n{folds} folds grouped by host, from HTML to text", *(table.text() for table in tables)]
         parts.append(f"Quality and F1 correlate with {self.correlation:.3f}; {self.accuracy:.3f} of types are right.")
-        for name, ids in sorted(self.reasons.items()):
-            ours, theirs = (mean([self.scores[one][i].word.f1 for i in ids]) for one in (OURS, TRAFILATURA))
-            parts.append(f"{name}: {len(ids)} pages, word F1 {ours:.4f}, Trafilatura {theirs:.4f}")
         return "\n\n".join(parts) + "\n"
 
     def notes(self) -> dict[str, Any]:
@@ -148,7 +139,7 @@ class Measured:
             "word_f1": round(ours.word.f1, 4),
             "wcxb_f1": round(ours.wcxb.f1, 4),
             "trafilatura_word_f1": round(theirs.word.f1, 4),
-            "set_f1": {row[0]: round(row[2], 4) for row in self.sets[0].rows},
+            "set_f1": {row[0]: round(row[2], 4) for row in self.tables[0].rows},
             "facts_kept": {row[0]: round(row[3], 4) for row in self.facts.rows if row[1] == OURS},
             "quality_correlation": round(self.correlation, 4),
             "page_type_accuracy": round(self.accuracy, 4),
@@ -161,13 +152,10 @@ def measure(
 ) -> Measured:
     """Measure the models of the folds on pages that they have not seen."""
     samples = {sample.id: sample for one in sets for sample in one.samples if sample.measure}
-    reasons: dict[str, list[str]] = {}
     lines: dict[str, str] = {}
     predicted: dict[str, tuple[str, float]] = {}
     texts: dict[str, dict[str, str]] = {OURS: {}}
     for sample, extraction in out_of_fold(samples, examples, folds, stack):
-        if extraction.fallback_reason and not sample.facts:
-            reasons.setdefault(extraction.fallback_reason.value, []).append(sample.id)
         if extraction.page_type is not None and extraction.quality is not None:
             predicted[sample.id] = extraction.page_type, extraction.quality
         texts[OURS][sample.id] = extraction.text or ""
@@ -198,8 +186,7 @@ def measure(
         chosen,
         scores,
         versions,
-        reasons,
-        set_tables(chosen, scores),
+        [*set_tables(chosen, scores), type_table([s for s in chosen if s.part == chosen[0].part], scores)],
         fact_table([sample for sample in samples.values() if sample.facts], texts),
         float(np.corrcoef(quality, f1)[0, 1]) if varies else 0.0,
         mean(typed) if typed else 0.0,

@@ -165,7 +165,7 @@ def test_training_is_reproducible(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_pages_that_cannot_be_labelled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """They are reported by reason, beside Trafilatura."""
+    """They are measured as empty, like those of Trafilatura."""
     monkeypatch.chdir(tmp_path)
     for i in range(12):
         write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i)
@@ -173,7 +173,7 @@ def test_pages_that_cannot_be_labelled(
 
     assert main(["pages", "--out", "model", "--copies", "none", "--folds", "2", "--jobs", "1", "--networks", "0"]) == 0
 
-    assert "no_blocks: 1 pages, word F1 0.0000, Trafilatura 0.0000" in capsys.readouterr().out
+    assert re.search(r"^pages +12 ", capsys.readouterr().out, re.M)
 
 
 @pytest.mark.usefixtures("in_this_process")
