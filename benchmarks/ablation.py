@@ -36,7 +36,7 @@ from scrapy_dripper.page import PageError, read
 from scrapy_dripper.workshop.dataset.metrics import mean_interval, neutral_prf
 from scrapy_dripper.workshop.dataset.sets import Sample, SetChoice, load_sets
 from scrapy_dripper.workshop.training import fit
-from scrapy_dripper.workshop.training.augment import KINDS, make_copies
+from scrapy_dripper.workshop.training.augment import make_copies
 from scrapy_dripper.workshop.training.fit import calibrate
 from scrapy_dripper.workshop.training.measure import splits
 from scrapy_dripper.workshop.training.prepare import Example, prepare
@@ -86,7 +86,7 @@ class Lab:
         split, _ = splits(list(samples.values()), (), folds)
         with TemporaryDirectory() as folder:
             groups = [[samples[name] for name in one.measured if samples[name].learn] for one in split]
-            copies = make_copies(groups, list(KINDS), Path(folder), self.jobs)
+            copies = make_copies(groups, Path(folder), self.jobs)
             examples = prepare([*learnt, *copies], self.jobs)
         split, _ = splits([*samples.values(), *copies], examples, folds)
         return examples, split

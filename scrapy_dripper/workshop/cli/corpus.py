@@ -20,6 +20,7 @@ from scrapy_dripper.cli.inputs import WARC
 from scrapy_dripper.cli.options import OPTIONS, add_options, configured, count
 from scrapy_dripper.config import Config
 from scrapy_dripper.replace import replace_file
+from scrapy_dripper.workshop.cli import add_command
 from scrapy_dripper.workshop.cli.corpus_pages import add_sample, add_tokens
 
 NOTE = "run.json"
@@ -121,15 +122,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Add the command."""
     corpus = commands.add_parser("corpus", help="extract whole archives, and clean the result", allow_abbrev=False)
     parts = corpus.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    extract = parts.add_parser(
-        "extract",
-        help="extract the pages of WARC files into Parquet",
-        description="Extract the main content of all HTML pages of WARC files.",
-        epilog=EXTRACT_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    extract.set_defaults(run=_extract)
+    extract = add_command(parts, "extract", _extract, "extract the pages of WARC files into Parquet", EXTRACT_EXAMPLES)
     extract.add_argument("inputs", nargs="+", metavar="WARC", help="a WARC file, a folder of them, or a glob")
     extract.add_argument("-o", "--output", metavar="DIR", required=True, help="the folder of the Parquet files")
     extract.add_argument(
@@ -277,15 +270,9 @@ exit codes: 0 all done, 1 a task failed, 2 wrong usage or an output that cannot 
 
 def add_clean(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    clean = commands.add_parser(
-        "clean",
-        help="drop duplicates, other languages, and texts of low quality",
-        description="Clean what `corpus extract` has written, and count what each step drops.",
-        epilog=CLEAN_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+    clean = add_command(
+        commands, "clean", _clean, "drop duplicates, other languages, and texts of low quality", CLEAN_EXAMPLES
     )
-    clean.set_defaults(run=_clean)
     clean.add_argument("folder", metavar="DIR", help="the folder that `corpus extract` wrote")
     clean.add_argument(
         "--language",

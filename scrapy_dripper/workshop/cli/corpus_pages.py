@@ -29,6 +29,7 @@ from scrapy_dripper.page import PageError, read
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.annotation.pages import declared_url
+from scrapy_dripper.workshop.cli import add_command
 from scrapy_dripper.workshop.corpus.cost import Tokens, lengths, savings, tokens_of
 from scrapy_dripper.workshop.dataset.sets import host_of
 from scrapy_dripper.workshop.dataset.tables import aligned
@@ -133,15 +134,9 @@ class _Candidate:
 
 def add_sample(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    sample = commands.add_parser(
-        "sample",
-        help="choose pages for annotation, by layout, language and page type",
-        description="Choose pages of different layouts, balanced by language and page type.",
-        epilog=SAMPLE_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+    sample = add_command(
+        commands, "sample", _sample, "choose pages for annotation, by layout, language and page type", SAMPLE_EXAMPLES
     )
-    sample.set_defaults(run=_sample)
     sample.add_argument(
         "inputs", nargs="+", metavar="INPUT", help="a WARC or HTML file, a folder of them, or a glob; no URLs"
     )
@@ -296,15 +291,13 @@ exit codes: 0 measured, 2 wrong usage, 130 Ctrl-C
 
 def add_tokens(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    tokens = commands.add_parser(
+    tokens = add_command(
+        commands,
         "tokens",
-        help="measure how much shorter simplified HTML, Main-HTML and Markdown are",
-        description="Measure the lengths of pages as raw HTML, simplified HTML, Main-HTML and Markdown.",
-        epilog=TOKENS_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        _tokens,
+        "measure how much shorter simplified HTML, Main-HTML and Markdown are",
+        TOKENS_EXAMPLES,
     )
-    tokens.set_defaults(run=_tokens)
     tokens.add_argument(
         "inputs", nargs="+", metavar="INPUT", help="a WARC or HTML file, a folder of them, or a glob; no URLs"
     )

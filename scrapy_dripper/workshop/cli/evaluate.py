@@ -17,6 +17,7 @@ from tqdm import tqdm
 from scrapy_dripper.characters import printable
 from scrapy_dripper.cli.console import PROGRAM, UsageError, say, to_json
 from scrapy_dripper.cli.options import add_options, configured, count, key_in
+from scrapy_dripper.workshop.cli import add_command
 
 if TYPE_CHECKING:
     from scrapy_dripper.config import Config
@@ -48,15 +49,13 @@ is wrong), 130 Ctrl-C
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "evaluate",
-        help="measure the extraction on annotated pages, beside other extractors",
-        description="Measure the extraction on pages with known main content, beside other extractors.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        run,
+        "measure the extraction on pages with known main content, beside other extractors",
+        EXAMPLES,
     )
-    parser.set_defaults(run=run)
     add = parser.add_argument
     add(
         "data",

@@ -21,6 +21,7 @@ from scrapy_dripper.cli.options import add_options, configured
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import Document
 from scrapy_dripper.replace import replace_file
+from scrapy_dripper.workshop.cli import add_command
 
 if TYPE_CHECKING:
     from scrapy_dripper.page import Page
@@ -52,15 +53,13 @@ exit codes: 0 all were written, 1 an input could not be read, 2 wrong usage, 130
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "inspect",
-        help="show what was decided about each block of a page, and let you correct it",
-        description="Write one HTML file that shows a page, what was decided about each of its blocks, and why.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        run,
+        "write an HTML file that shows what was decided about each block of a page, and lets you correct it",
+        EXAMPLES,
     )
-    parser.set_defaults(run=run)
     parser.add_argument(
         "inputs",
         nargs="+",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import find_sources
+from scrapy_dripper.workshop.cli import add_command
 from scrapy_dripper.workshop.cli.outcomes import Outcomes, bar
 
 if TYPE_CHECKING:
@@ -36,16 +37,13 @@ _NOT_PAGES = ".inspect.html"
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "learn",
-        help="make your own model from corrected pages",
-        description="Make a model that makes fewer mistakes on the sites of corrected pages, and measure the gain on "
-        "held-out pages.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        run,
+        "make a model that makes fewer mistakes on the sites of corrected pages, and measure the gain",
+        EXAMPLES,
     )
-    parser.set_defaults(run=run)
     parser.add_argument("corrections", nargs="+", type=Path, metavar="CORRECTIONS", help="folders of corrected pages")
     parser.add_argument(
         "-o", "--out", type=Path, required=True, metavar="DIR", help="the model folder, for --model and DRIPPER_MODEL"

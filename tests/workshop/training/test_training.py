@@ -62,6 +62,10 @@ def write_page(folder: Path, name: str, host: str, seed: int) -> str:
     return truth
 
 
+QUICK = ["--no-copies", "--folds", "2", "--jobs", "1", "--networks", "0"]
+"""Options of a training that takes a second."""
+
+
 def test_training_makes_a_model_that_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Annotated pages become a folder for DRIPPER_MODEL, with manifest and card."""
     monkeypatch.chdir(tmp_path)
@@ -103,20 +107,7 @@ def test_training_on_several_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         lines.append({"id": name, "host": f"host{i}.example", "text": truth, "train": i % 2 == 1, "language": "de"})
     (tmp_path / "others/pages.jsonl").write_text("\n".join(map(json.dumps, lines)))
 
-    arguments = [
-        "home=pages",
-        "--set",
-        "others:0.5",
-        "--out",
-        "model",
-        "--copies",
-        "none",
-        "--folds",
-        "2",
-        "--jobs",
-        "1",
-    ]
-    assert main([*arguments, "--networks", "0"]) == 0
+    assert main(["home=pages", "--set", "others:0.5", "--out", "model", *QUICK]) == 0
 
     manifest = json.loads((tmp_path / "model/manifest.json").read_text())
     learnt = [page_hash(tmp_path / f"others/html/news-{i}.html") for i in range(1, 12, 2)]
@@ -140,21 +131,7 @@ def test_training_is_reproducible(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for i in range(12):
         write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i)
     for out in ("one", "two"):
-        arguments = [
-            "pages",
-            "--out",
-            out,
-            "--copies",
-            "none",
-            "--folds",
-            "2",
-            "--no-measure",
-            "--jobs",
-            "1",
-            "--networks",
-            "0",
-        ]
-        assert main(arguments) == 0
+        assert main(["pages", "--out", out, "--no-measure", *QUICK]) == 0
 
     for name in GRAPHS:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
@@ -171,7 +148,7 @@ def test_pages_that_cannot_be_labelled(
         write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i)
     (tmp_path / "pages/html/p3.html").write_text("<script>x</script>")
 
-    assert main(["pages", "--out", "model", "--copies", "none", "--folds", "2", "--jobs", "1", "--networks", "0"]) == 0
+    assert main(["pages", "--out", "model", *QUICK]) == 0
 
     assert re.search(r"^pages +12 ", capsys.readouterr().out, re.M)
 
@@ -182,19 +159,9 @@ def test_a_model_that_answers_otherwise_once_it_is_exported(tmp_path: Path, monk
     monkeypatch.setattr(export, "TOLERANCE", -1.0)
     for i in range(4):
         write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i)
-    arguments = [
-        str(tmp_path / "pages"),
-        "--out",
-        str(tmp_path / "model"),
-        "--copies",
-        "none",
-        "--folds",
-        "2",
-        "--no-measure",
-    ]
 
     with pytest.raises(RuntimeError, match=r"the exported model differs from the trained one by 0\.\d+ on page p\d"):
-        main([*arguments, "--jobs", "1", "--networks", "0"])
+        main([str(tmp_path / "pages"), "--out", str(tmp_path / "model"), "--no-measure", *QUICK])
 
 
 def test_pages_that_are_in_both_sets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -203,22 +170,7 @@ def test_pages_that_are_in_both_sets(tmp_path: Path, capsys: pytest.CaptureFixtu
         for i in range(3):
             write_page(tmp_path / folder, f"p{i}", f"host{i}.example", i)
 
-    assert (
-        main(
-            [
-                str(tmp_path / "pages"),
-                "--extra",
-                str(tmp_path / "more"),
-                "--copies",
-                "none",
-                "--folds",
-                "2",
-                "--networks",
-                "0",
-            ]
-        )
-        == 2
-    )
+    assert main([str(tmp_path / "pages"), "--extra", str(tmp_path / "more"), *QUICK]) == 2
     assert "p0, p1, p2" in capsys.readouterr().err
 
 
@@ -268,7 +220,7 @@ def test_pages_without_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         write_page(tmp_path, name, f"{name}.example", 1)
         (tmp_path / f"html/{name}.html").write_text("<script>x</script>")
 
-    assert main([str(tmp_path), "--copies", "none", "--folds", "2", "--jobs", "1", "--networks", "0"]) == 2
+    assert main([str(tmp_path), *QUICK]) == 2
     assert "there are too few pages with visible text" in capsys.readouterr().err
 
 
