@@ -6,7 +6,8 @@ A line of its JSON Lines is a page: ``html``, ``main_html`` (the part that annot
 
 * ROUGE-5 over jieba's tokens, of html2text's Markdown of both the extraction and ``main_html``;
 * edit similarities of the text, the code, the formulas and the tables, against ``groundtruth_content``;
-* TEDS of the tables, as the toolkit computes it, and as it is defined.
+* TEDS of the tables, as its paper defines it. (The toolkit passes each table to APTED as a string, which is a single
+  node, so its own score is nearly 1 whenever both texts have a table.)
 
 Scores can only be compared with published ones if the parts of a Markdown are found as in the toolkit
 (https://github.com/opendatalab/WebMainBench). So its peculiarities are kept: an indented list does not count as code,
@@ -18,21 +19,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import html2text
-import lxml.html
 from apted import APTED
 from apted import Config as Costs
-from bs4 import BeautifulSoup, Tag
 from lxml.html import HtmlElement
 from rapidfuzz.distance import Levenshtein
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
+from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.dataset.metrics import PRF
 from scrapy_dripper.workshop.dataset.sets import DataError
 from scrapy_dripper.workshop.dataset.tables import ReportTable
@@ -77,57 +77,48 @@ def formulas(text: str) -> str:
     return "\n".join(filter(None, found))
 
 
-def tables(text: str) -> list[str]:
-    """Return the source of the tables: first the HTML tables that are not inside another table, then the Markdown
-    tables.
-    """
+def html_tables(text: str) -> list[HtmlElement]:
+    """Return the HTML tables that are not inside another table."""
+    found = parse(text).iter("table") if "<table" in text.lower() else ()
+    return [table for table in found if next(table.iterancestors("table"), None) is None]
+
+
+def markdown_tables(text: str) -> list[str]:
+    """Return the rows of each Markdown table. The second row must be a rule."""
     found: list[str] = []
-    if "<table" in text.lower():
-        outer = BeautifulSoup(text, "html.parser").find_all("table")
-        found += [str(table) for table in outer if not table.find_parent(["td", "tr", "tbody", "table"])]
     rows: list[str] = []
     for line in [*text.split("\n"), ""]:
         if "|" in line:
             rows.append(line)
             continue
-        if len(rows) >= 2 and _is_rule(rows[1]):
+        if len(rows) >= 2 and all(not cell.strip() or _rule_cell(cell.strip()) for cell in rows[1].split("|")):
             found.append("\n".join(rows))
         rows = []
     return found
 
 
-def first_table(written: Sequence[str]) -> Tag | None:
-    """Return the table that the toolkit compares, given all tables of a text; None if there is none.
-
-    If there is an HTML table, it is the first of these. Otherwise, it has the rows of all Markdown tables.
-    """
-    html = "\n".join(written)
-    if "<table" not in html.lower():
-        html = html_of_rows(html)
-    found = BeautifulSoup(html, "html.parser").find("table")
-    return found if isinstance(found, Tag) else None
-
-
-def html_of_rows(markdown: str) -> str:
-    """Return a Markdown table as HTML: empty cells and rules are left out, and the first row is the header."""
+def table_of_rows(markdown: str) -> list[HtmlElement]:
+    """Return a Markdown table as an element: empty cells and rules are left out, and the first row is the header."""
     rows: list[str] = []
     for line in map(str.strip, markdown.split("\n")):
         if "|" in line and not _rule_row(line):
             tag = "td" if rows else "th"
             rows.append("".join(f"<{tag}>{cell.strip()}</{tag}>" for cell in line.split("|") if cell.strip()))
-    return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows if row)}</table>" if rows else ""
+    return html_tables(f"<table>{''.join(f'<tr>{row}</tr>' for row in rows if row)}</table>") if rows else []
 
 
-def table_text(table: Tag | None) -> str:
-    """Return the cells of a table, separated by spaces, with a line for each row that has text."""
-    if table is None:
-        return ""
-    rows = (" ".join(cell.get_text(strip=True) for cell in row.find_all(["th", "td"])) for row in table.find_all("tr"))
+def first_table(text: str) -> str:
+    """Return the cells of the table that the toolkit compares, separated by spaces, with a line for each row.
+
+    If there is an HTML table, it is the first of these. Otherwise, it has the rows of all Markdown tables.
+    """
+    found = html_tables(text) or table_of_rows("\n".join(markdown_tables(text)))
+    rows = (
+        " ".join("".join(map(str.strip, cell.itertext())) for cell in row.iter("th", "td"))
+        for table in found[:1]
+        for row in table.iter("tr")
+    )
     return "\n".join(filter(None, rows))
-
-
-def _is_rule(line: str) -> bool:
-    return all(not cell.strip() or _rule_cell(cell.strip()) for cell in line.split("|"))
 
 
 def _between(text: str, opening: re.Pattern[str], closing: re.Pattern[str]) -> Iterator[str]:
@@ -174,7 +165,7 @@ def _is_indented(line: str) -> bool:
     return line.startswith(("    ", "\t"))
 
 
-LARGEST = 1_000_000
+MAX_NODE_PAIRS = 1_000_000
 """Maximum product of the numbers of nodes of two trees that are compared. Larger trees take minutes, because the time
 is cubic.
 """
@@ -219,12 +210,12 @@ def teds(one: Sequence[HtmlElement], other: Sequence[HtmlElement]) -> float | No
 
     Header cells count as cells. Groups of rows do not count. Neither do rows without text, because Markdown must write
     an empty header if a table has none. Two pages without tables are equal. Return None if the trees exceed
-    :data:`LARGEST`.
+    :data:`MAX_NODE_PAIRS`.
     """
     first, second = (Node("page", children=tuple(map(_table, tables))) for tables in (one, other))
     if not first.children or not second.children:
         return float(len(first.children) == len(second.children))
-    if first.size * second.size > LARGEST:
+    if first.size * second.size > MAX_NODE_PAIRS:
         return None
     distance = float(APTED(first, second, _Costs()).compute_edit_distance())
     return 1.0 - distance / (max(first.size, second.size) - 1)
@@ -232,11 +223,10 @@ def teds(one: Sequence[HtmlElement], other: Sequence[HtmlElement]) -> float | No
 
 def _table(table: HtmlElement) -> Node:
     rows = (row for row in table.iter("tr") if next(row.iterancestors("table")) is table)
-    return Node("table", children=tuple(_row(row) for row in rows if row.text_content().strip() or _has_image(row)))
-
-
-def _has_image(row: HtmlElement) -> bool:
-    return next(row.iter("img"), None) is not None
+    return Node(
+        "table",
+        children=tuple(_row(row) for row in rows if row.text_content().strip() or row.find(".//img") is not None),
+    )
 
 
 def _row(row: HtmlElement) -> Node:
@@ -252,7 +242,6 @@ def _cell(cell: HtmlElement) -> Node:
 
 FINE = ("text_edit", "code_edit", "formula_edit", "table_edit", "table_TEDS")
 """The toolkit's metrics of parts. Its overall score is their mean."""
-TREES = "TEDS of trees"
 ALL = "all"
 
 _marks = re.compile(r"</?marked-(?:tail|text|inline)\b[^<>]*>", re.IGNORECASE).sub
@@ -349,7 +338,7 @@ class BenchScores:
     rouge: PRF | None
     """None if the page has no Main-HTML from annotators."""
     fine: Mapping[str, float | None]
-    """The scores of :data:`FINE` and :data:`TREES`. A score is None if neither text has that part.
+    """The scores of :data:`FINE`. A score is None if neither text has that part.
 
     Empty if the page has no Markdown from annotators.
     """
@@ -372,78 +361,26 @@ def score(page: BenchPage, canonical: str, markdown: str, cut: Cut) -> BenchScor
 def fine_scores(prediction: str, truth: str) -> dict[str, float | None]:
     """Return the edit similarities of a Markdown with the true one. A value is None if neither has that part.
 
-    As in the toolkit, the text is all of the Markdown, and only the first of several HTML tables is compared. Formulas
-    are those that regular expressions find. (The toolkit can also ask a language model which of them are prices.)
+    As in the toolkit, the text is all of the Markdown, and only the first of several HTML tables is compared by its
+    text. Formulas are those that regular expressions find. (The toolkit can also ask a language model which of them are
+    prices.)
     """
-    found, wanted = tables(prediction), tables(truth)
-    one, other = first_table(found), first_table(wanted)
-    table_edit = _similarity(table_text(one), table_text(other))
+
+    def similarity(part: Callable[[str], str]) -> float | None:
+        one, other = part(prediction), part(truth)
+        return edit_similarity(one, other) if one or other else None
+
+    found, wanted = (
+        [*html_tables(text), *(table for rows in markdown_tables(text) for table in table_of_rows(rows))]
+        for text in (prediction, truth)
+    )
     return {
-        "text_edit": _similarity(prediction, truth),
-        "code_edit": _similarity(code(prediction), code(truth)),
-        "formula_edit": _similarity(formulas(prediction), formulas(truth)),
-        "table_edit": table_edit,
-        "table_TEDS": None if table_edit is None else toolkit_teds(one, other),
-        TREES: teds(_elements(found), _elements(wanted)) if found or wanted else None,
+        "text_edit": similarity(str),
+        "code_edit": similarity(code),
+        "formula_edit": similarity(formulas),
+        "table_edit": similarity(first_table),
+        "table_TEDS": teds(found, wanted) if found or wanted else None,
     }
-
-
-def toolkit_teds(one: Tag | None, other: Tag | None) -> float | None:
-    """Return what the toolkit calls TEDS, or None for tables that are nested too deeply for it.
-
-    It writes each table as a string of brackets and passes it to APTED, which expects a tree and sees a single leaf. So
-    the distance is that of two strings, which is never more than 2, but it is divided by the number of elements of the
-    larger table. The score is therefore nearly 1 whenever both texts have a table.
-    """
-    if one is None or other is None:
-        return float(one is other)
-    try:
-        first, second = _brackets(one), _brackets(other)
-    except RecursionError:
-        return None
-    distance = min(_change(first[0], second[0]), 2.0)  # A deletion and an insertion cost 2.
-    return max(0.0, 1.0 - distance / max(first[1], second[1]))
-
-
-def _change(one: str, other: str) -> float:
-    (tag, _, text), (other_tag, _, other_text) = one.partition(":"), other.partition(":")
-    if tag != other_tag:
-        return 1.0
-    if not text or not other_text:
-        return float(len(text or other_text))
-    return float(Levenshtein.normalized_distance(text, other_text))
-
-
-def _brackets(element: Tag) -> tuple[str, int]:
-    """Return the toolkit's notation of an element and the number of its nodes. Groups of rows lose their rows."""
-    label, nodes, inside = element.name, 1, []
-    if text := element.get_text(strip=True):
-        label += ":" + text.replace("(", "[").replace(")", "]").replace(",", ";")
-    below = [child for child in element.children if isinstance(child, Tag)]
-    if element.name in ("tbody", "thead", "tfoot"):
-        below = [cell for row in below for cell in _cells(row)]
-    for child in below:
-        written, count = _brackets(child)
-        inside.append(written)
-        nodes += count
-    return (f"{label}({','.join(inside)})" if inside else label), nodes
-
-
-def _cells(row: Tag) -> list[Tag]:
-    below = [child for child in row.children if isinstance(child, Tag)]
-    if row.name in ("tbody", "thead", "tfoot"):
-        return [cell for inner in below for cell in _cells(inner)]
-    return below
-
-
-def _elements(written: list[str]) -> list[lxml.html.HtmlElement]:
-    """Return tables of HTML or Markdown as elements."""
-    html = (one if "<table" in one.lower() else html_of_rows(one) for one in written)
-    return [table for one in html if one for table in lxml.html.fragment_fromstring(one, "div").iterchildren("table")]
-
-
-def _similarity(one: str, other: str) -> float | None:
-    return edit_similarity(one, other) if one or other else None
 
 
 GROUPS = (ALL, "simple", "mid", "hard", "table", "code", "equation", "conversational")
@@ -533,7 +470,7 @@ class BenchFigures:
         As in the toolkit, a metric that applies to no page counts as 0 in the overall score.
         """
         means: dict[str, float | None] = {}
-        for name in (*FINE, TREES):
+        for name in FINE:
             some = [one.scores[system].fine.get(name) for one in self.results]
             means[name] = _mean([score for score in some if score is not None])
         overall = sum(means[name] or 0.0 for name in FINE) / len(FINE)
@@ -554,7 +491,7 @@ class BenchFigures:
             rows = [[label, *(self.rouge(name, one) for one in self.groups)] for name, label in self.labels.items()]
             tables.append(ReportTable("ROUGE-5 F1 on html2text's Markdown, by group (pages)", columns, rows))
         if any(one.scores[OURS].fine for one in self.results):
-            columns = {"system": "", **dict.fromkeys(("overall", *FINE, TREES), ".4f")}
+            columns = {"system": "", **dict.fromkeys(("overall", *FINE), ".4f")}
             rows = [[label, *self.fine(name).values()] for name, label in self.labels.items()]
             title = "Parts of the Markdown, over the pages where either text has them"
             tables.append(ReportTable(title, columns, rows))
