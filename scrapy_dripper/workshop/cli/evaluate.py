@@ -6,11 +6,10 @@ import argparse
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
@@ -25,13 +24,11 @@ if TYPE_CHECKING:
     from scrapy_dripper.workshop.evaluation.measure import Stored
     from scrapy_dripper.workshop.evaluation.peers import ModelOptions
 
-DATA = "data_sha256"
-"""Key of a model's manifest that has the hash of each set's folder."""
 OPTIONS = ("engine", "model", "fallback", "oversize", "limits")
 SUFFIX = ".jsonl"
 IN_SAMPLE = (
-    "IN-SAMPLE: the model was trained on {these} ({name}), so our figures show how well it remembers them, not how "
-    "good it is on unseen pages. For honest figures, measure on held-out folds: "
+    "IN-SAMPLE: the model was trained on {known:,} of these {n:,} pages ({name}), so our figures show how well it "
+    "remembers them, not how good it is on unseen pages. For honest figures, measure on held-out folds: "
     "'python -m scrapy_dripper.workshop.training DATA --predictions FILE' extracts each page with a model that has not "
     "seen its host, and '--predictions FILE' scores these texts here."
 )
@@ -170,10 +167,10 @@ def _run_folders(arguments: argparse.Namespace, config: Config) -> int:
     digest = sets[0].sha256 if len(sets) == 1 else sha256("".join(one.sha256 for one in sets).encode()).hexdigest()
     stored = read_stored(arguments.predictions) if arguments.predictions else None
     if stored is None:
-        ours = _model(config, sets)
+        label, notes = _model(config, sets)
     else:
-        ours = _stored_texts(arguments.predictions, stored, {sample.id for sample in samples})
-    for note in ours.notes:
+        label, notes = _stored_texts(arguments.predictions, stored, {sample.id for sample in samples})
+    for note in notes:
         say(note)
     setup = Setup(
         config,
@@ -185,12 +182,12 @@ def _run_folders(arguments: argparse.Namespace, config: Config) -> int:
         endpoint=language_model,
     )
     found = measured(setup, samples, min(arguments.jobs, len(samples)))
-    labels = {OURS: ours.label} | {name: f"{name} {number}" for name, number in peers.items()}
+    labels = {OURS: label} | {name: f"{name} {number}" for name, number in peers.items()}
     if language_model:
         labels[ENDPOINT] = f"{ENDPOINT} {language_model.model}"
     name = ", ".join(one.name for one in sets)
     pages = tqdm(found, total=len(samples), unit="page", desc="evaluate", disable=None)
-    evaluation = evaluate(name, digest, samples, pages, labels, ours.notes, arguments.resamples)
+    evaluation = evaluate(name, digest, samples, pages, labels, notes, arguments.resamples)
     print(evaluation.text())
     if arguments.json:
         _write(arguments.json, to_json(evaluation.to_json(), 1) + "\n")
@@ -258,42 +255,33 @@ def _language_model(arguments: argparse.Namespace) -> ModelOptions | None:
     return options
 
 
-@dataclass(frozen=True, slots=True)
-class _Ours:
-    label: str
-    notes: list[str]
-
-
-def _model(config: Config, sets: Sequence[PageSet]) -> _Ours:
-    """Load the model once, so that a broken model is reported before anything else happens."""
+def _model(config: Config, sets: Sequence[PageSet]) -> tuple[str, list[str]]:
+    """Return the label of the model, and caveats. It is loaded once, so that a broken one is reported first."""
     from scrapy_dripper.engines import load_engine
     from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
     from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, page_hash
 
     load_engine(config).close()
     folder = Path(config.model) if config.model else bundled()
-    manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_bytes())
-    # These fields of the manifest have not been validated.
-    folders, pages = (found if isinstance(found := manifest.get(key), dict) else {} for key in (DATA, TRAINING_PAGES))
-    seen = {digest for one in pages.values() if isinstance(one, list) for digest in one}
-    notes = []
-    for one in sets:
-        names = [name for name, value in folders.items() if value == one.sha256]
-        known = sum(page_hash(sample.path) in seen for sample in one.samples) if seen else 0
-        if known:
-            notes.append(IN_SAMPLE.format(these=f"{known:,} of these {len(one.samples):,} pages", name=one.name))
-        elif names and not seen:
-            notes.append(IN_SAMPLE.format(these="exactly these pages", name=names[0]))
-    if not folders and not pages:
+    pages = json.loads((folder / MANIFEST).read_bytes()).get(TRAINING_PAGES)
+    # This field of the manifest has not been validated.
+    lists = pages.values() if isinstance(pages, dict) else ()
+    seen = {digest for one in lists if isinstance(one, list) for digest in one}
+    notes = [
+        IN_SAMPLE.format(known=known, n=len(one.samples), name=one.name)
+        for one in sets
+        if (known := sum(page_hash(sample.path) in seen for sample in one.samples))
+    ]
+    if not seen:
         notes.append(
             "The model's manifest does not say what it was trained on. If these pages are among its training data, our "
             "figures are too good."
         )
     which = "" if config.model is None else f" ({folder.name})"
-    return _Ours(f"ours: {config.engine} {version(PROGRAM)}{which}", notes)
+    return f"ours: {config.engine} {version(PROGRAM)}{which}", notes
 
 
-def _stored_texts(path: Path, stored: dict[str, Stored], ids: set[str]) -> _Ours:
+def _stored_texts(path: Path, stored: dict[str, Stored], ids: set[str]) -> tuple[str, list[str]]:
     if not stored.keys() & ids:
         raise UsageError(f"no id of {path} is the name of a page: expected ids such as {min(ids)!r}")
     notes = [
@@ -304,7 +292,7 @@ def _stored_texts(path: Path, stored: dict[str, Stored], ids: set[str]) -> _Ours
         notes.append(f"Pages that have no stored text and count as empty: {missing}.")
     if unknown := len(stored.keys() - ids):
         notes.append(f"Stored texts that belong to no page and are ignored: {unknown}.")
-    return _Ours(f"ours: {path.name}", notes)
+    return f"ours: {path.name}", notes
 
 
 def _write(path: Path, content: str) -> None:

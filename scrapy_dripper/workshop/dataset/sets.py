@@ -190,9 +190,7 @@ def _checked(folder: str | PathLike[str]) -> Path:
         f'expected {_HTML}/ID.html for each page, and {_TRUTH}/ID.json beside it with {{"url": ..., "ground_truth": '
         '{"main_content": "the text"}}'
     )
-    archive = root.with_name(f"{root.name}.tar.xz")
-    unpack = f"; unpack the data with: tar -xf {archive} -C {root.parent}" if archive.is_file() else ""
-    raise DataError(f"{root} {what if root.is_dir() else 'is not there'}: {layout}{unpack}")
+    raise DataError(f"{root} {what if root.is_dir() else 'is not there'}: {layout}")
 
 
 def _annotated_page(root: Path, path: Path) -> Sample:
