@@ -30,7 +30,7 @@ from scrapy_dripper.cli.options import OPTIONS, PREFIXES
 from scrapy_dripper.config import Config
 from scrapy_dripper.corpus.processes import Processes
 from scrapy_dripper.workshop.cli.corpus import _files
-from scrapy_dripper.workshop.cli.corpus_inputs import PageInputs
+from scrapy_dripper.workshop.cli.corpus_pages import PageInputs
 
 KEYS = [
     "id",

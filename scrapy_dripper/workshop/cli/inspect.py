@@ -19,6 +19,7 @@ from scrapy_dripper.cli.options import add_options, configured
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import Document
 from scrapy_dripper.replace import replace_file
+from scrapy_dripper.workshop.cli import add_command
 
 if TYPE_CHECKING:
     from scrapy_dripper.page import Page
@@ -45,15 +46,13 @@ exit codes: 0 all were written, 1 an input could not be read, 2 wrong usage, 130
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "inspect",
-        help="show what was decided about each block of a page, and let you correct it",
-        description="Write one HTML file that shows a page, what was decided about each of its blocks, and why.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        run,
+        "write an HTML file that shows what was decided about each block of a page, and lets you correct it",
+        EXAMPLES,
     )
-    parser.set_defaults(run=run)
     parser.add_argument(
         "inputs",
         nargs="+",
@@ -155,9 +154,9 @@ def _looking(config: Config, stack: ExitStack) -> Look:
 def _task(document: Document, source: Source, page: Page) -> dict[str, Any] | str:
     """Return the annotation task of a page, or the reason why labels of these blocks cannot be exported."""
     from scrapy_dripper.page import PageError
+    from scrapy_dripper.workshop.annotation.labels import task_of
     from scrapy_dripper.workshop.annotation.pages import sheet
     from scrapy_dripper.workshop.annotation.prompt import prompt_hash
-    from scrapy_dripper.workshop.annotation.store import task_of
 
     try:
         found = sheet(document, source.name, source.id)

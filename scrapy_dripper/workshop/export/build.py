@@ -24,8 +24,15 @@ from scrapy_dripper.engines.files import hashes as file_hashes
 from scrapy_dripper.engines.qwen3.folder import TOKENIZER, TUNING, VERSION, Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.grammar import MAIN, OTHER, Grammar
 from scrapy_dripper.workshop.export import ExportError
-from scrapy_dripper.workshop.export.checkpoint import CONFIG, LONGEST_CONTEXT, Checkpoint, hashes, open_checkpoint
-from scrapy_dripper.workshop.export.recipe import Recipe, find_recipe
+from scrapy_dripper.workshop.export.checkpoint import (
+    CONFIG,
+    LONGEST_CONTEXT,
+    Checkpoint,
+    Recipe,
+    find_recipe,
+    hashes,
+    open_checkpoint,
+)
 
 Say = Callable[[str], None]
 

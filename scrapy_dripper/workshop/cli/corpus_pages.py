@@ -1,38 +1,108 @@
-"""``scrapy-dripper corpus sample INPUT... -o DIR``: choose pages for annotation that differ from one another."""
+"""``scrapy-dripper corpus sample`` and ``tokens``: choose pages for annotation, and measure the lengths of pages."""
 
 from __future__ import annotations
 
 import argparse
+import glob
+import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from http.client import HTTPException
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
-from scrapy_dripper.cli.console import UsageError, say, to_json
+from scrapy_dripper.characters import printable
+from scrapy_dripper.cli.console import UsageError, say, to_json, why
+from scrapy_dripper.cli.inputs import READ_FACTOR, WARC, Source, find_sources, read_source
 from scrapy_dripper.cli.options import add_options, configured, count
-from scrapy_dripper.config import Config
+from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.data import Document
+from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.page import PageError
+from scrapy_dripper.output.chunks import counter
+from scrapy_dripper.page import PageError, read
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.annotation.pages import declared_url
-from scrapy_dripper.workshop.cli.corpus_inputs import InputPage, PageInputs
-from scrapy_dripper.workshop.dataset.pages import host_of
+from scrapy_dripper.workshop.cli import add_command
+from scrapy_dripper.workshop.corpus.cost import Tokens, lengths, savings, tokens_of
+from scrapy_dripper.workshop.dataset.sets import host_of
 from scrapy_dripper.workshop.dataset.tables import aligned
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-LIST = "sample.jsonl"
+
+@dataclass(frozen=True, slots=True)
+class InputPage:
+    """A page of the inputs."""
+
+    name: str
+    """The file it is in."""
+    document: Document
+
+
+class PageInputs:
+    """The pages of the inputs, which can be read several times. An input that cannot be read is named only once."""
+
+    def __init__(self, names: Sequence[str], max_bytes: int) -> None:
+        self._limit = READ_FACTOR * max_bytes
+        self._named: set[str] = set()
+        self._archives: list[Path] = []
+        others = []
+        for name in names:
+            matches = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
+            if not matches:
+                raise UsageError(f"{name}: not found")
+            for path in matches:
+                files = sorted(Path(path).rglob("*")) if os.path.isdir(path) else [Path(path)]
+                archives = [file for file in files if file.name.lower().endswith(WARC) and file.is_file()]
+                self._archives += archives
+                others += [] if archives else [path]
+        self._sources = find_sources(others, self._fail)
+        if not self._archives and not self._sources:
+            raise UsageError(f"no WARC and no HTML file in {' '.join(names)}")
+
+    def __iter__(self) -> Iterator[InputPage]:
+        from scrapy_dripper.corpus.records import pages
+
+        for source in self._sources:
+            document = self._read(source)
+            if document is not None:
+                yield InputPage(source.name, document)
+        for archive in self._archives:
+            with archive.open("rb") as stream:
+                for page in pages(stream, self._limit, lambda _: None, str(archive)):
+                    yield InputPage(str(archive), Document(page.body, page.url, page.charset))
+
+    def _read(self, source: Source) -> Document | None:
+        try:
+            return read_source(source, self._limit)
+        except (OSError, ValueError, HTTPException) as error:
+            self._fail(source.name, why(error))
+            return None
+
+    def only(self, numbers: Iterable[int]) -> Iterator[tuple[int, InputPage]]:
+        """Yield the pages with these numbers."""
+        wanted = frozenset(numbers)
+        return ((number, page) for number, page in enumerate(self) if number in wanted)
+
+    def _fail(self, name: str, reason: str) -> None:
+        if name not in self._named:
+            self._named.add(name)
+            say(f"{name}: {reason}")
+
+
+SAMPLE_LIST = "sample.jsonl"
 BATCH = 16
 MOST_IDENTIFIED = 10_000
 """Maximum number of characters of a text from which its language is identified."""
-EXAMPLES = """\
+SAMPLE_EXAMPLES = """\
 examples:
   scrapy-dripper corpus sample 'shards/*.warc.gz' -n 300 -o pages/
   scrapy-dripper corpus sample html/ -n 300 -o pages/ --languages en=47.5,zh=47.5,other=5
@@ -62,17 +132,11 @@ class _Candidate:
     page_type: str
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_sample(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    sample = commands.add_parser(
-        "sample",
-        help="choose pages for annotation, by layout, language and page type",
-        description="Choose pages of different layouts, balanced by language and page type.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+    sample = add_command(
+        commands, "sample", _sample, "choose pages for annotation, by layout, language and page type", SAMPLE_EXAMPLES
     )
-    sample.set_defaults(run=run)
     sample.add_argument(
         "inputs", nargs="+", metavar="INPUT", help="a WARC or HTML file, a folder of them, or a glob; no URLs"
     )
@@ -81,13 +145,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     sample.add_argument(
         "--languages",
         type=_weights,
-        metavar="LIST",
+        metavar="SAMPLE_LIST",
         help="shares of languages, such as en=60,de=20,other=20, or 'equal'; default: those of the candidates",
     )
     add_options(sample, ("engine", "model", "limits"))
 
 
-def run(arguments: argparse.Namespace) -> int:
+def _sample(arguments: argparse.Namespace) -> int:
     """Choose the pages, write them, and return the exit code."""
     try:
         import py3langid  # noqa: F401
@@ -127,7 +191,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(_table(sample))
     say(
         f"{len(hosts):,} pages, {len(sizes):,} layouts, {len(candidates):,} candidates with main content, "
-        f"{len(sample):,} chosen: {arguments.output / LIST}"
+        f"{len(sample):,} chosen: {arguments.output / SAMPLE_LIST}"
     )
     return 0
 
@@ -166,7 +230,7 @@ def _described(
 def _write(folder: Path, inputs: PageInputs, sample: Sequence[_Candidate]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     known = {one.number: one for one in sample}
-    with (folder / LIST).open("w", encoding="utf-8", newline="\n") as lines:
+    with (folder / SAMPLE_LIST).open("w", encoding="utf-8", newline="\n") as lines:
         for at, (number, page) in enumerate(inputs.only(known), 1):
             name, html = f"{at:05d}", page.document.html
             if isinstance(html, str):
@@ -208,3 +272,83 @@ def _weights(value: str) -> dict[str, float]:
             f"expected languages with shares, such as en=60,other=40 (got {value!r})"
         ) from None
     return found
+
+
+BATCH = 16
+PROFILE = PROFILES["v1.0"]
+"""The profile of the published weights."""
+TOKENS_EXAMPLES = """\
+examples:
+  scrapy-dripper corpus tokens html/                                      in characters
+  scrapy-dripper corpus tokens 'shards/*.warc.gz' --tokenizer qwen3/      in tokens of the model in that folder
+
+The second table estimates the cost of a language model for each page, as the Dripper paper does in its table 1:
+L d (N^2 + M N + M^2) + L d^2 (N + M) FLOPs for N input and M output tokens, L layers and a width of d.
+
+exit codes: 0 measured, 2 wrong usage, 130 Ctrl-C
+"""
+
+
+def add_tokens(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    tokens = add_command(
+        commands,
+        "tokens",
+        _tokens,
+        "measure how much shorter simplified HTML, Main-HTML and Markdown are",
+        TOKENS_EXAMPLES,
+    )
+    tokens.add_argument(
+        "inputs", nargs="+", metavar="INPUT", help="a WARC or HTML file, a folder of them, or a glob; no URLs"
+    )
+    tokens.add_argument(
+        "--tokenizer", metavar="FILE", help="a tokenizer.json, or a folder with one; default: count characters"
+    )
+    tokens.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
+    add_options(tokens, ("engine", "model", "limits"))
+
+
+def _tokens(arguments: argparse.Namespace) -> int:
+    """Measure, print the tables, write the requested file, and return the exit code."""
+    config = replace(configured(arguments), fallback="none")
+    unit = "characters"
+    length: Callable[[str], int] = len
+    if arguments.tokenizer:
+        unit = f"tokens of {Path(arguments.tokenizer).name}"
+        try:
+            length = counter(arguments.tokenizer)
+        except ConfigError as error:
+            raise UsageError(f"--tokenizer: {error}") from None
+    inputs = PageInputs(arguments.inputs, config.limits.bytes)
+    pages = list(_measured(inputs, config, length))
+    if not pages:
+        raise UsageError("none of the pages could be labelled")
+    tables = lengths(pages, unit), savings(pages)
+    print(printable("\n\n".join(table.text() for table in tables)))
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        figures = {"unit": unit, "lengths": tables[0].records(), "savings": tables[1].records()}
+        arguments.json.write_text(to_json(figures, 1) + "\n", encoding="utf-8", errors="replace")
+    return 0
+
+
+def _measured(inputs: PageInputs, config: Config, length: Callable[[str], int]) -> Iterator[Tokens]:
+    """Yield the lengths of each page that the engine labels. At the end, print how many pages it did not label."""
+    left_out = 0
+    with closing(Extractor(config)) as extractor:
+        pages = iter(tqdm(inputs, desc="tokens", unit="page", disable=None))
+        while batch := [page.document for page in islice(pages, BATCH)]:
+            for document, extraction in zip(batch, extractor.extract(batch), strict=True):
+                try:
+                    page = read(document, config, PROFILE)
+                except PageError:
+                    left_out += 1
+                    continue
+                if extraction.is_empty:
+                    left_out += 1
+                    continue
+                html = document.html
+                text = html if isinstance(html, str) else decode_html(bytes(html), document.charset)
+                yield tokens_of(text, page, extraction, length)
+    if left_out:
+        say(f"{left_out:,} pages without main content are left out")

@@ -12,9 +12,9 @@ from pathlib import Path
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3.grammar import FORMATS
 from scrapy_dripper.engines.qwen3.profile import PROFILES
-from scrapy_dripper.workshop.dataset.pages import DataError, data_hash, load_pages
+from scrapy_dripper.workshop.dataset.sets import DataError, data_hash, load_pages
 from scrapy_dripper.workshop.export import ExportError
-from scrapy_dripper.workshop.export.recipe import Recipe, find_recipe
+from scrapy_dripper.workshop.export.checkpoint import Recipe, find_recipe
 
 COMMAND = "command.json"
 WORK = "training"
@@ -75,8 +75,15 @@ def train(arguments: argparse.Namespace) -> None:
     import torch
     from tokenizers import Tokenizer
 
-    from scrapy_dripper.workshop.training.qwen3.pages import Encoder, labelled_pages
-    from scrapy_dripper.workshop.training.qwen3.train import TOKENIZER, Settings, Trainer, load_model, save_model
+    from scrapy_dripper.workshop.training.fine_tuning import (
+        TOKENIZER,
+        Encoder,
+        Settings,
+        Trainer,
+        labelled_pages,
+        load_model,
+        save_model,
+    )
 
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
