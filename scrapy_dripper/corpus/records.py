@@ -37,7 +37,11 @@ MAX_CODINGS = 5
 
 _HTML = ("text/html", "application/xhtml+xml")
 _READ = (WarcRecordType.response, WarcRecordType.resource)
-_READERS: dict[str, Callable[[BinaryIO], Any]] = {"deflate": partial(GzipReader, zlib=True), "br": BrotliReader, "zstd": ZstdReader}
+_READERS: dict[str, Callable[[BinaryIO], Any]] = {
+    "deflate": partial(GzipReader, zlib=True),
+    "br": BrotliReader,
+    "zstd": ZstdReader,
+}
 
 _chunk_size = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\n]{0,1000})?\r?\n").match
 
