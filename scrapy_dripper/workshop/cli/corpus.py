@@ -161,9 +161,7 @@ def _extract(arguments: argparse.Namespace) -> int:
     """Extract all archives and return the exit code."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # datatrove imports the client of the hub, which is not used here.
     try:
-        from scrapy_dripper.corpus.reader import FastWarcReader
-        from scrapy_dripper.corpus.step import DripperExtractor
-        from scrapy_dripper.corpus.table import RowWriter, schema
+        from scrapy_dripper.corpus.steps import DripperExtractor, FastWarcReader, RowWriter, schema
     except ImportError as error:
         raise missing(error) from None
     from scrapy_dripper.corpus.records import UNREADABLE
@@ -198,7 +196,7 @@ def _extract(arguments: argparse.Namespace) -> int:
     read, extracted = counts.get("FastWARC", Counter()), counts.get("Dripper", Counter())
     for line in _summary(read, extracted):
         say(line)
-    lost = Counter({reason.value: read[f"skipped/{reason}"] for reason in UNREADABLE if read[f"skipped/{reason}"]})
+    lost = Counter({reason: read[f"skipped/{reason}"] for reason in UNREADABLE if read[f"skipped/{reason}"]})
     if lost:
         say("records that cannot be read: " + without_prefix(lost, ""))
         code = 1

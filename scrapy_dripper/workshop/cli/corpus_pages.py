@@ -69,7 +69,7 @@ class PageInputs:
             raise UsageError(f"no WARC and no HTML file in {' '.join(names)}")
 
     def __iter__(self) -> Iterator[InputPage]:
-        from scrapy_dripper.corpus.records import pages
+        from scrapy_dripper.corpus.records import charset, pages
 
         for source in self._sources:
             document = self._read(source)
@@ -77,8 +77,8 @@ class PageInputs:
                 yield InputPage(source.name, document)
         for archive in self._archives:
             with archive.open("rb") as stream:
-                for page in pages(stream, self._limit, lambda _: None, str(archive)):
-                    yield InputPage(str(archive), Document(page.body, page.url, page.charset))
+                for _, page in pages(stream, self._limit, lambda _: None, str(archive)):
+                    yield InputPage(str(archive), Document(page.body, page.url, charset(page)))
 
     def _read(self, source: Source) -> Document | None:
         try:

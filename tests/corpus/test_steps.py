@@ -18,8 +18,7 @@ datatrove = pytest.importorskip("datatrove", reason="needs the extra [corpus]")
 
 from datatrove.data import Document as Row  # noqa: E402
 
-from scrapy_dripper.corpus.reader import FastWarcReader  # noqa: E402
-from scrapy_dripper.corpus.step import DripperExtractor  # noqa: E402
+from scrapy_dripper.corpus.steps import DripperExtractor, FastWarcReader  # noqa: E402
 
 PAGES = structured(30)
 
@@ -108,10 +107,10 @@ def test_what_becomes_of_each_record_is_counted(tmp_path: Path) -> None:
         [
             *[record(url, body) for _ in range(3)],
             record(url, body, fields={"WARC-Truncated": "length"}),
+            record(url, body, fields={"WARC-Segment-Number": "1"}),
             record(url, body, status="404 Not Found"),
             record(url, b"GIF89a", b"Content-Type: image/gif\r\n"),
             record(url, b"%PDF-1.4 \x00\x01"),
-            record(url, body).replace(b"<footer>", b"<FOOTER>"),
             record(url, b"<meta charset=shift_jis>" + "満潮".encode("shift_jis"), HTML.replace(b"utf-8", b"sjis")),
             record(url, body)[:-40],
         ],
@@ -122,8 +121,7 @@ def test_what_becomes_of_each_record_is_counted(tmp_path: Path) -> None:
     assert counts(reader) == {
         "input_files": 1,
         "pages": 7,
-        "truncated": 1,
-        "wrong_digest": 1,
+        "truncated": 2,
         "skipped/status": 1,
         "skipped/not_html": 1,
         "skipped/cut_off": 1,
@@ -133,7 +131,7 @@ def test_what_becomes_of_each_record_is_counted(tmp_path: Path) -> None:
     assert counted["extracted"] + counted["empty"] == 7
     assert sum(count for name, count in counted.items() if name.startswith("source/")) == 7
     assert counted["reason/not_html"] == 1
-    assert [row.metadata["truncated"] for row in found].count("length") == 1
+    assert [row.metadata["truncated"] for row in found] == [None] * 3 + ["length", "segment"] + [None] * 2
 
 
 def test_pages_without_content_are_kept_or_dropped_as_asked() -> None:
