@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,15 +28,3 @@ def test_the_pipeline_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.Monk
     assert {row["page_type"] for row in rows} == {"article"}
     assert pq.read_table("articles/00001.parquet").num_rows == 0
     assert sorted(path.name for path in Path("articles/logs/completions").iterdir()) == ["00000", "00001"]
-
-
-def test_the_class_for_batches_of_other_engines() -> None:
-    """It adds a column, and leaves the others as they are."""
-    (code,) = re.findall(r"```python\n(from scrapy_dripper import .*?)```", GUIDE.read_text(encoding="utf-8"), re.S)
-    names: dict[str, Any] = {}
-    exec(code, names)
-    (url, html), *_ = structured(1)
-
-    batch = names["Markdown"]()({"html": [html, b""], "url": [url, None]})
-    assert batch["markdown"][0].startswith("# ")
-    assert (batch["markdown"][1], batch["url"]) == ("", [url, None])
