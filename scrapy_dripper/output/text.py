@@ -25,6 +25,7 @@ from scrapy_dripper.output.items import (
     Link,
     List,
     Paragraph,
+    Post,
     Quote,
     Ruby,
     Rule,
@@ -117,6 +118,7 @@ _ITEMS: dict[type, Callable[[Any, list[str]], None]] = {
     Audio: _caption,
     Quote: _quote,
     Rule: lambda _item, _lines: None,
+    Post: lambda _item, lines: lines.append("") if lines else None,
     Footnotes: _notes,
 }
 _RUNS: dict[type, Callable[[Any], str]] = {
