@@ -13,7 +13,7 @@ import numpy as np
 
 from scrapy_dripper.checks import short
 from scrapy_dripper.choose import Choice, Given, choose
-from scrapy_dripper.choose.comments import FORUM
+from scrapy_dripper.choose.comments import posts_of
 from scrapy_dripper.choose.steps import TEMPLATE, overruled, stages
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import FALLBACKS, Config
@@ -29,7 +29,6 @@ from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.output.items import Items
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.page import Over, Wishes
-from scrapy_dripper.page.posts import DISCUSSIONS, thread_posts
 from scrapy_dripper.retrieval import measure, with_front_matter, with_retrieval
 from scrapy_dripper.sites import Hosts, Said, SiteMemory, Templates
 from scrapy_dripper.workers.one_worker import OneWorker
@@ -326,10 +325,7 @@ class Extractor:
         main = choice.main
         # "Nothing is main" is a valid answer, and a better one than a fallback's (docs/reference/fallback.md).
         nothing = not main.any() and len(page.blocks) > 0
-        is_thread = (
-            labels.page_type == FORUM or job.config.comments == "keep" or not DISCUSSIONS.isdisjoint(page.about.types)
-        )
-        posts = thread_posts(page, main) if is_thread and not nothing else []
+        posts = posts_of(page, main, labels.page_type, job.config.comments)
         written = NOTHING if nothing else write(page, main, job.config, len(job.document.html), choice.hidden, posts)
         if not len(page.blocks) and not (written.text or written.markdown):
             raise PageError(FallbackReason.NO_BLOCKS, "no visible text, and formulas that cannot be read")

@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
-from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -91,6 +90,8 @@ _PROFILES = (
     r"[?&](?:u|uid|user|user_id|userid|mode=viewprofile)=",
     *("/@", r"(?:member|profile|memberlist)\.php"),
 )
+# What is in the same elements as names.
+_NOBODY = frozenset("author login logged member offline online op poster profile quote reply report share user".split())
 # Class names that differ among the posts of a thread.
 _STATES = frozenset("odd even alt alternate first last new unread row bg rowodd roweven firstpost".split())
 
@@ -135,15 +136,38 @@ def thread_posts(page: Page, main: npt.NDArray[np.bool_]) -> list[ThreadPost]:
     )
     chars = list(accumulate(size, initial=0))
     posts = _posts(page, dates, authors, chars) or _posts(page, dict.fromkeys(authors[:MOST_SEEDS], ""), authors, chars)
-    named = _named(page, posts, marks)
-    return [
-        ThreadPost(node, named.get(node) or _before_date(texts[i]), dates.get(i, ""))
-        for node, i in sorted(posts.items())
-    ]
+    if not posts:
+        return []
+    named: dict[int, str] = {}
+    dated: dict[int, int] = {}
+    for _, i in sorted((-score, i) for some in marks.values() for score, i in some):
+        node = _post_of(page, i, posts)
+        if node and node not in named and (name := _name(text_of(page.tree.nodes[i], 2 * LONGEST_NAME))):
+            named[node] = name
+    for i in dates:
+        dated.setdefault(_post_of(page, int(page.blocks.context[i]), posts), i)
+    found = []
+    for node in sorted(posts):
+        line = dated.get(node)
+        author = named.get(node) or ("" if line is None else _before_date(texts[line]))
+        found.append(ThreadPost(node, author, "" if line is None else dates[line]))
+    return found
+
+
+def _post_of(page: Page, node: int, posts: Collection[int]) -> int:
+    """Return the innermost post around a node, or 0."""
+    for _ in range(2 * LEVELS):
+        if node <= 0 or node in posts:
+            break
+        node = int(page.tree.parent[node])
+    return node if node in posts else 0
 
 
 def _dates(page: Page) -> dict[int, str]:
-    """Return the dates of the blocks that are no longer than a line and have one; empty if it cannot be read."""
+    """Return the dates of the blocks that are no longer than a line and have one; empty if it cannot be read.
+
+    Those for machines come first.
+    """
     tree, blocks = page.tree, page.blocks
     day_first = (tree.nodes[0].get("lang") or "").lower() not in ("", "en", "en-us")
     start = tree.block_start.tolist()
@@ -166,7 +190,7 @@ def _dates(page: Page) -> dict[int, str]:
             found[i] = date or ""
             if len(found) == MOST_SEEDS:
                 break
-    return found
+    return {i: found[i] for i in sorted(found, key=lambda i: i not in machine)}
 
 
 def _marks(page: Page) -> Marks:
@@ -182,41 +206,50 @@ def _marks(page: Page) -> Marks:
         get = element.get
         if names not in known:
             known[names] = _is_author(names[:LONGEST_CLASS]) is not None
-        if get("itemprop") in ("author", "creator") or "author" in (get("rel") or ""):
-            found[start[i]].append((3, i))
-        elif (href := get("href")) and _profile(href[:500]):
-            found[start[i]].append((2, i))
-        elif known[names]:
-            found[start[i]].append((1, i))
+        score = 4 if get("itemprop") in ("author", "creator") or "author" in (get("rel") or "") else 0
+        score += 2 if (href := get("href")) and _profile(href[:500]) else 0
+        score += known[names]
+        if score:
+            found[start[i]].append((score, i))
     return found
 
 
-def _posts(page: Page, seeds: Mapping[int, str], authors: Sequence[int], chars: Sequence[int]) -> dict[int, int]:
-    """Return the elements of posts, each with the first of the blocks ``seeds`` in it, which have dates or authors.
+def _posts(page: Page, seeds: Mapping[int, str], authors: Sequence[int], chars: Sequence[int]) -> set[int]:
+    """Return the elements of posts around the blocks ``seeds``, which have dates or authors.
 
     ``authors`` are the blocks with names, in order, and ``chars`` the characters of main text before each block.
     """
     chosen, kinds = _smallest(page, seeds, chars)
     number = Counter(kinds.values())
     start, end = page.tree.block_start.tolist(), page.tree.block_end.tolist()
+    starts = sorted(start[node] for node in chosen)
     groups: defaultdict[Kind, list[int]] = defaultdict(list)
+    apart: Counter[Kind] = Counter()
     opened: list[int] = []
-    for node, i in sorted((node, i) for node, i in chosen.items() if number[kinds[node]] > 1):
+    for node, i in sorted(chosen.items()):
+        kind = kinds[node]
         while opened and page.tree.end[opened[-1]] <= node:
             opened.pop()
-        # A part of a post, such as its text below a line for small screens, repeats the date or names nobody.
-        if opened and kinds[opened[-1]] != kinds[node]:
-            is_named = bisect_left(authors, start[node]) < bisect_left(authors, end[node])
+        if number[kind] == 1 and _held(starts, start[node], end[node]) > 1:
+            continue  # the element around the whole thread, with the date of the thread
+        if opened and kinds[opened[-1]] != kind:
+            # A part of a post, such as its text below a line for small screens, repeats the date or names nobody.
+            is_named = _held(authors, start[node], end[node])
             if not is_named or (seeds[i] and seeds[i] == seeds[chosen[opened[-1]]]):
                 continue
-        groups[kinds[node]].append(node)
+        apart[kind] += not any(kinds[outer] == kind for outer in opened)
+        groups[kind].append(node)
         opened.append(node)
+    for kind in [kind for kind in groups if not kind[1] and apart[kind] == 1]:
+        del groups[kind]  # without a class, the elements around each other are of one kind
     starts = sorted(start[node] for nodes in groups.values() for node in nodes)
-    found: dict[int, int] = {}
-    for nodes in groups.values():
-        if len(nodes) > 1:
-            found |= zip(_outermost(page, nodes, starts), map(chosen.__getitem__, nodes), strict=True)
-    return found
+    found = {one for nodes in groups.values() for one in _outermost(page, nodes, starts)}
+    return found if len(found) > 1 else set()
+
+
+def _held(blocks: Sequence[int], start: int, end: int) -> int:
+    """Return how many of some blocks, given in order, are in a range."""
+    return bisect_left(blocks, end) - bisect_left(blocks, start)
 
 
 def _smallest(page: Page, seeds: Iterable[int], chars: Sequence[int]) -> tuple[dict[int, int], dict[int, Kind]]:
@@ -253,10 +286,10 @@ def _outermost(page: Page, posts: list[int], starts: Sequence[int]) -> list[int]
     The author is often in a column beside the text and date. ``starts`` are the first blocks of all posts, in order.
     """
     tree = page.tree
-    for _ in range(LEVELS):
+    for _ in range(LEVELS if len(posts) > 1 else 0):
         up = tree.parent[posts].tolist()
         ranges = zip(tree.block_start[up].tolist(), tree.block_end[up].tolist(), strict=True)
-        alone = sum(bisect_left(starts, end) - bisect_left(starts, start) == 1 for start, end in ranges)
+        alone = sum(_held(starts, start, end) == 1 for start, end in ranges)
         is_single = alone >= MOST_ALONE * len(up) and len(set(up)) == len(up)
         if not is_single or min(up) <= 0 or len({tree.nodes[node].tag for node in up}) > 1:
             break
@@ -269,26 +302,6 @@ def _kind(tag: str, name: str) -> Kind:
     return tag, " ".join(dict.fromkeys(one for one in names if one not in _STATES))
 
 
-def _named(page: Page, posts: Mapping[int, int], marks: Marks) -> dict[int, str]:
-    """Return the names of authors by the elements of posts: for each, the first of its surest marks.
-
-    Those in a reply are not of the post around it.
-    """
-    tree = page.tree
-    found: dict[int, str] = {}
-    best: dict[int, int] = {}
-    opened: list[int] = []
-    todo = sorted(posts, reverse=True)
-    for score, i in sorted((mark for some in marks.values() for mark in some), key=itemgetter(1)):
-        while todo and todo[-1] <= i:
-            opened.append(todo.pop())
-        while opened and tree.end[opened[-1]] <= i:
-            opened.pop()
-        if opened and score > best.get(opened[-1], 0) and (name := _name(text_of(tree.nodes[i], 2 * LONGEST_NAME))):
-            best[opened[-1]], found[opened[-1]] = score, name
-    return found
-
-
 def _before_date(line: str) -> str:
     """Return the name in a line such as "Ann Bell · 6 May 2024", or an empty string."""
     name = _name(line)
@@ -298,6 +311,6 @@ def _before_date(line: str) -> str:
 def _name(text: str) -> str:
     """Return the name in the text of an element for an author, or an empty string."""
     name = byline(_says("", text)).strip(" @()[]")
-    if not _letter(name) or len(name) > LONGEST_NAME or len(name.split()) > MOST_NAME_WORDS:
+    if not 1 < len(name) <= LONGEST_NAME or len(name.split()) > MOST_NAME_WORDS or not _letter(name):
         return ""
-    return "" if _ago(name) or _not_of_post(name) or iso_date(name) else name
+    return "" if name.lower() in _NOBODY or _ago(name) or _not_of_post(name) or iso_date(name) else name
