@@ -43,7 +43,7 @@ def content_list(
 def _in_thread(posts: Mapping[etree._Element, Post]) -> Enter:
     """Return the handler of all elements of a page with posts, which reads the elements around posts as plain blocks.
 
-    The list, table or quotation by which a site arranges the posts says nothing about their text.
+    The list or table by which a site arranges the posts says nothing about their text.
     """
     around: set[etree._Element] = set()
     for post in posts:

@@ -29,6 +29,8 @@ LONGEST_LINE = 100
 """Maximum length of a line with the date of a post, in characters."""
 LONGEST_BYLINE = 50
 """Maximum length of a line with a date or an author that is no text itself, in characters."""
+LONGEST_LABEL = 20
+"""Maximum length of what is before a date and says what it is of, in characters."""
 LONGEST_NAME, MOST_NAME_WORDS = 40, 5
 """Maximum length of an author's name, in characters and in words."""
 LEVELS = 12
@@ -48,8 +50,10 @@ _AGO = (
     r"(?:\d{1,3}|an?|one|few)\s(?:second|sec|minute|min|hour|hr|day|week|month|mo|year|yr)s?\.?\sago",
     r"vor\s\S{1,10}\s(?:sekunde|minute|stunde|tag|woche|monat|jahr)\w{0,2}",
     *(r"il y a \d{1,3}\s\w{1,9}", r"hace \d{1,3}\s\w{1,9}", r"há \d{1,3}\s\w{1,9}", r"\d{1,3}\s\w{1,9} (?:geleden|fa)"),
-    *("today", "yesterday", "heute", "gestern", "aujourd'hui", "hier", "ayer", "hoy", "oggi", "ieri"),
-    *("сегодня", "вчера"),
+)
+_DAYS = (
+    *("today", "yesterday", "heute", "gestern", "aujourd'hui", "hier", "ayer", "hoy", "oggi", "ieri", "vandaag"),
+    *("gisteren", "dzisiaj", "wczoraj", "сегодня", "вчера"),
 )
 _AGO_EAST = (r"\d{1,3}\s?(?:秒|分钟|分|小时|小時|時間|天|日|周|週|个月|個月|か月|月|年)(?:以?前)", "昨天", "昨日")
 # What a date is of, if it is not that of the post.
@@ -91,24 +95,33 @@ _PROFILES = (
     *("/@", r"(?:member|profile|memberlist)\.php"),
 )
 # What is in the same elements as names.
-_NOBODY = frozenset("author login logged member offline online op poster profile quote reply report share user".split())
+_NOBODY = frozenset({"[email protected]"}).union(
+    "author login logged member offline online op poster profile quote reply report share user".split()
+)
 # Class names that differ among the posts of a thread.
 _STATES = frozenset("odd even alt alternate first last new unread row bg rowodd roweven firstpost".split())
 
 _digit = re.compile(r"\d").search
 _digits = re.compile(r"\d{1,20}").sub
+_word = re.compile(r"\w").search
 _letter = re.compile(r"[^\W\d_]").search
-_ago = re.compile(rf"\b(?:{either(_AGO)})\b|{either(_AGO_EAST)}", re.I).search
+_ago = re.compile(
+    rf"\b(?:{either(_AGO)})\b|\b(?:{either(_DAYS)}),?\s(?:\w{{1,4}}\s){{0,2}}\d|^(?:{either(_DAYS)})$|{either(_AGO_EAST)}",
+    re.I,
+).search
 _not_of_post = re.compile(rf"\b(?:{either(_NOT_OF_POST)})", re.I).search
-_machine = re.compile(r"\d{4}-\d\d-\d\d[T ]\d").match
+_machine = re.compile(r"\d{4}-\d\d-\d\d(?!\d)").match
 _is_author = re.compile(rf"(?:^|[\s_-])(?:{either(_AUTHORS)})(?:$|[\s_-])|{either(_AUTHOR_PARTS)}").search
 _profile = re.compile(either(_PROFILES)).search
-_says = re.compile(r"\s(?:says?|said|wrote|writes|schrieb|sagte?|dice|dit|a dit)?\s?:?$", re.I).sub
+_says = re.compile(r"\s(?:says?|said|wrote|writes|schrieb|sagte?|dice|dit|a dit|offline|online)?\s?:?$", re.I).sub
+_edited = re.compile(r"\b(?:bearbeitet|bewerkt|redigerad|edytowany|отредактировано)\b", re.I).search
+"""Stands behind the date."""
+_day_month = re.compile(r"(?<!\d)(\d{1,2})[/-](\d{1,2})[/-]\d{4}(?!\d)").search
 
 Kind: TypeAlias = "tuple[str, str]"
 """What the elements of posts have in common: the tag and a class name."""
-Marks: TypeAlias = "Mapping[int, list[tuple[int, int]]]"
-"""The elements that name somebody, by their blocks, each with a number that says how surely it does."""
+Marks: TypeAlias = "Mapping[int, list[tuple[int, int, str]]]"
+"""What names somebody, by block: a number that says how surely it does, the number of its element, and the name."""
 
 
 class ThreadPost(NamedTuple):
@@ -136,22 +149,18 @@ def thread_posts(page: Page, main: npt.NDArray[np.bool_]) -> list[ThreadPost]:
     )
     chars = list(accumulate(size, initial=0))
     posts = _posts(page, dates, authors, chars) or _posts(page, dict.fromkeys(authors[:MOST_SEEDS], ""), authors, chars)
-    if not posts:
-        return []
     named: dict[int, str] = {}
     dated: dict[int, int] = {}
-    for _, i in sorted((-score, i) for some in marks.values() for score, i in some):
-        node = _post_of(page, i, posts)
-        if node and node not in named and (name := _name(text_of(page.tree.nodes[i], 2 * LONGEST_NAME))):
-            named[node] = name
+    for _, i, name in sorted((-score, i, name) for some in marks.values() for score, i, name in some):
+        named.setdefault(_post_of(page, i, posts), name)
     for i in dates:
         dated.setdefault(_post_of(page, int(page.blocks.context[i]), posts), i)
     found = []
-    for node in sorted(posts):
+    for node in sorted(posts & (named.keys() | dated.keys())):
         line = dated.get(node)
         author = named.get(node) or ("" if line is None else _before_date(texts[line]))
         found.append(ThreadPost(node, author, "" if line is None else dates[line]))
-    return found
+    return found if len(found) > 1 else []
 
 
 def _post_of(page: Page, node: int, posts: Collection[int]) -> int:
@@ -170,6 +179,11 @@ def _dates(page: Page) -> dict[int, str]:
     """
     tree, blocks = page.tree, page.blocks
     day_first = (tree.nodes[0].get("lang") or "").lower() not in ("", "en", "en-us")
+    numbers = [
+        (int(one[1]), int(one[2])) for text in blocks.text if len(text) <= LONGEST_LINE and (one := _day_month(text))
+    ]
+    if any(first > 12 or second > 12 for first, second in numbers):  # one date tells the order of all
+        day_first = any(first > 12 for first, _ in numbers)
     start = tree.block_start.tolist()
     machine: dict[int, str] = {}
     for i, element in enumerate(tree.nodes):
@@ -182,9 +196,14 @@ def _dates(page: Page) -> dict[int, str]:
         if len(text) > LONGEST_LINE or not (i in machine or _digit(text) or _ago(text)):
             continue
         other = _not_of_post(text)
-        if other and not _letter(text[: other.start()]):
+        is_other = other is not None and not _word(text[: other.start()])
+        label = blocks.text[i - 1] if i else ""
+        is_other = is_other or (len(label) <= LONGEST_LABEL and not _digit(label) and _not_of_post(label) is not None)
+        if is_other or _edited(text):
             continue
         said = [machine.get(i, ""), text[: other.start()] if other else text]
+        if not day_first and _day_month(said[1]):
+            said[1] = said[1].replace("-", "/")
         date = next(filter(None, (iso_date(value, day_first) for value in said if _digit(value))), None)
         if date or _ago(said[1]):
             found[i] = date or ""
@@ -199,7 +218,7 @@ def _marks(page: Page) -> Marks:
     size = (tree.block_end - tree.block_start).tolist()
     here = ((tree.flags & _NOT_HERE) == 0).tolist()
     known: dict[str, bool] = {}
-    found: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    found: defaultdict[int, list[tuple[int, int, str]]] = defaultdict(list)
     for i, (element, names) in enumerate(zip(tree.nodes, tree.names, strict=True)):
         if size[i] > 1 or not here[i] or start[i] >= last:
             continue
@@ -209,8 +228,8 @@ def _marks(page: Page) -> Marks:
         score = 4 if get("itemprop") in ("author", "creator") or "author" in (get("rel") or "") else 0
         score += 2 if (href := get("href")) and _profile(href[:500]) else 0
         score += known[names]
-        if score:
-            found[start[i]].append((score, i))
+        if score and (name := _name(text_of(element, 2 * LONGEST_NAME))):
+            found[start[i]].append((score, i, name))
     return found
 
 
@@ -237,14 +256,13 @@ def _posts(page: Page, seeds: Mapping[int, str], authors: Sequence[int], chars: 
             is_named = _held(authors, start[node], end[node])
             if not is_named or (seeds[i] and seeds[i] == seeds[chosen[opened[-1]]]):
                 continue
-        apart[kind] += not any(kinds[outer] == kind for outer in opened)
+        apart[kind] += not (opened and kinds[opened[-1]] == kind)
         groups[kind].append(node)
         opened.append(node)
     for kind in [kind for kind in groups if not kind[1] and apart[kind] == 1]:
         del groups[kind]  # without a class, the elements around each other are of one kind
     starts = sorted(start[node] for nodes in groups.values() for node in nodes)
-    found = {one for nodes in groups.values() for one in _outermost(page, nodes, starts)}
-    return found if len(found) > 1 else set()
+    return {one for nodes in groups.values() for one in _outermost(page, nodes, starts)}
 
 
 def _held(blocks: Sequence[int], start: int, end: int) -> int:
@@ -310,7 +328,7 @@ def _before_date(line: str) -> str:
 
 def _name(text: str) -> str:
     """Return the name in the text of an element for an author, or an empty string."""
-    name = byline(_says("", text)).strip(" @()[]")
+    name = byline(_says("", text)).lstrip("@")
     if not 1 < len(name) <= LONGEST_NAME or len(name.split()) > MOST_NAME_WORDS or not _letter(name):
         return ""
     return "" if name.lower() in _NOBODY or _ago(name) or _not_of_post(name) or iso_date(name) else name
