@@ -39,6 +39,8 @@ MOST_SEEDS = 5_000
 """Maximum number of dates or authors of a page that are looked at."""
 MOST_ALONE = 0.8
 """The share of posts of a kind that must be alone in larger elements, if these are the posts."""
+LEAST_HELD = 0.1
+"""The share of the main text that posts hold at least. Where they hold less, others have not been found."""
 SHORTEST_POST = 20
 """Of the elements of a kind with main text, half must have as many characters of it to be posts, beside dates."""
 
@@ -58,26 +60,10 @@ _DAYS = (
 _AGO_EAST = (r"\d{1,3}\s?(?:秒|分钟|分|小时|小時|時間|天|日|周|週|个月|個月|か月|月|年)(?:以?前)", "昨天", "昨日")
 # What a date is of, if it is not that of the post.
 _NOT_OF_POST = (
-    *(
-        "(?:last |zuletzt )?(?:edited|bearbeitet|editado|modificato|modifié)",
-        "joined",
-        "join date",
-        "registered",
-        "registriert",
-        "member since",
-        "start date",
-    ),
-    *(
-        "last (?:post|reply|activity)",
-        "neuester beitrag",
-        "modified",
-        "updated",
-        "birthday",
-        "viewed",
-        "active",
-        "location",
-    ),
-    *("thread starter", r"\S{1,30} (?:wrote|schrieb|a écrit|escribió)\b"),
+    "(?:last |zuletzt )?(?:edited|bearbeitet|editado|modificato|modifié)",
+    *("joined", "join date", "registered", "registriert", "member since", "birthday", "active", "viewed"),
+    *("start date", "thread starter", "last (?:post|reply|activity)", "neuester beitrag", "modified", "updated"),
+    r"\S{1,30} (?:wrote|schrieb|a écrit|escribió)\b",
 )
 # Whole names of the elements that hold the author of a post, and parts of their names.
 _AUTHORS = (
@@ -160,7 +146,8 @@ def thread_posts(page: Page, main: npt.NDArray[np.bool_]) -> list[ThreadPost]:
         line = dated.get(node)
         author = named.get(node) or ("" if line is None else _before_date(texts[line]))
         found.append(ThreadPost(node, author, "" if line is None else dates[line]))
-    return found if len(found) > 1 else []
+    held = sum(chars[page.tree.block_end[post.node]] - chars[page.tree.block_start[post.node]] for post in found)
+    return found if len(found) > 1 and held >= LEAST_HELD * chars[-1] else []
 
 
 def _post_of(page: Page, node: int, posts: Collection[int]) -> int:
