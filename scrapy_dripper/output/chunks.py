@@ -346,7 +346,7 @@ def chunks(
 def _sections(items: Items) -> list[_Section]:
     """Return the sections of a content list, each with its path of headings. A post begins a section.
 
-    Headings in a post are not above the posts after it.
+    Headings in a post are not above the posts after it, except the title of a thread that its first post begins with.
     """
     post = Post()
     sections = [_Section((), [], post)]
@@ -362,6 +362,8 @@ def _sections(items: Items) -> list[_Section]:
             text = text if len(text) <= MOST_HEADING else text[: MOST_HEADING - 1] + "…"
             above = tuple(heading for heading in path if heading.level < item.level)
             path = (*above, _Heading(item.level, text, item.anchor))
+            if post.number == 1 and item.level == 1 and sections[-1].items == [post] and not around:
+                around = path
             sections.append(_Section(path, [item], post))
         elif type(item) is Footnotes and path:  # footnotes belong to the page, not to its last section
             sections += [_Section(path[:1] if path[0].level == 1 else (), [item], post), _Section(path, [], post)]

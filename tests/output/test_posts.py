@@ -140,6 +140,11 @@ def test_no_chunk_mixes_speakers(overlap: int) -> None:
         assert chunk.headings == (("Mine",) if number == "1" else ("Only this",) if "Only" in chunk.markdown else ())
 
 
+def test_the_title_in_the_first_post_is_that_of_the_thread() -> None:
+    items = (Post(1, "Ann"), Title(1, (Text("Loose"),)), *passages((2, "So what?/#Only this"), (3, "That.")))
+    assert [chunk.headings for chunk in chunks(items, size=50)] == [("Loose",)] * 3
+
+
 def test_marks_stay_with_what_is_left() -> None:
     items = passages((1, "One"), (2, "#Two"), (3, "---/Three/---"), (1, "End"), (0, "---"))
     assert [type(item).__name__ for item in items] == "Post Paragraph Post Title Post Paragraph Post Paragraph".split()
