@@ -106,7 +106,7 @@ _day_month = re.compile(r"(?<!\d)(\d{1,2})[/-](\d{1,2})[/-]\d{4}(?!\d)").search
 
 Kind: TypeAlias = "tuple[str, str]"
 """What the elements of posts have in common: the tag and a class name."""
-Marks: TypeAlias = "Mapping[int, list[tuple[int, int, str]]]"
+AuthorMarks: TypeAlias = "Mapping[int, list[tuple[int, int, str]]]"
 """What names somebody, by block: a number that says how surely it does, the number of its element, and the name."""
 
 
@@ -199,7 +199,7 @@ def _dates(page: Page) -> dict[int, str]:
     return {i: found[i] for i in sorted(found, key=lambda i: i not in machine)}
 
 
-def _marks(page: Page) -> Marks:
+def _marks(page: Page) -> AuthorMarks:
     tree = page.tree
     start, last = tree.block_start.tolist(), len(page.blocks)
     size = (tree.block_end - tree.block_start).tolist()
