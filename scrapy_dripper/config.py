@@ -97,6 +97,12 @@ class MarkdownOptions:
         "Notes, tips and warnings in boxes as GitHub alerts ('alerts'), or as block quotations that begin with their "
         "title ('quotes').",
     )
+    posts: Literal["rules", "named"] = _page(
+        "rules",
+        checks.one_of("rules", "named"),
+        "Posts of a thread parted by rules ('rules'), and also with author and date above those that do not begin with "
+        "the author ('named').",
+    )
     front_matter: bool = _page(
         False,
         checks.boolean,

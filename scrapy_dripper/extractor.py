@@ -16,6 +16,7 @@ import numpy as np
 
 from scrapy_dripper.checks import short
 from scrapy_dripper.choose import Choice, Given, choose
+from scrapy_dripper.choose.comments import posts_of
 from scrapy_dripper.choose.steps import TEMPLATE, overruled, stages
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import FALLBACKS, Config
@@ -326,7 +327,8 @@ class Extractor:
         main = choice.main
         # "Nothing is main" is a valid answer, and a better one than a fallback's (docs/reference/fallback.md).
         nothing = not main.any() and len(page.blocks) > 0
-        written = NOTHING if nothing else write(page, main, job.config, len(job.document.html), choice.hidden)
+        posts = posts_of(page, main, labels.page_type, job.config.comments)
+        written = NOTHING if nothing else write(page, main, job.config, len(job.document.html), choice.hidden, posts)
         if not len(page.blocks) and not (written.text or written.markdown):
             raise PageError(FallbackReason.NO_BLOCKS, "no visible text, and formulas that cannot be read")
         over = _exceeded(page, labels, written.truncated, job.config)
