@@ -14,7 +14,12 @@ from scrapy_dripper.output.items import List, ListItem, Paragraph, Rule, Text
 from scrapy_dripper.output.reader import Enter, Leave, OpenList, Reader, skip
 from scrapy_dripper.page.recognise import is_figure
 
+MOST_JOINED = 500
+"""Maximum number of entries of a list that gets another level, because its entries are copied each time."""
+
 _digits = re.compile(r"\s*(\d{1,9})\s*").fullmatch
+_of_docs = re.compile(r"(?:^|\s)lst-kix_(\w{1,64})-(\d)(?=\s|$)").search
+"""Matches the class of a list in a published Google Docs document, with its name and level."""
 
 
 def _list(reader: Reader, element: etree._Element) -> Leave:
@@ -30,9 +35,19 @@ def _list(reader: Reader, element: etree._Element) -> Leave:
     def leave() -> None:
         _end_entry(reader, opened)
         reader.pop()
-        _add_list(reader, opened)
+        _add_list(reader, opened, _level_after(element))
 
     return leave
+
+
+def _level_after(element: etree._Element) -> int | None:
+    """Return the level at which a list of Google Docs continues the list before it; None for other lists.
+
+    Google Docs writes a nested list as lists side by side that share a name.
+    """
+    before = element.getprevious()
+    own, other = (_of_docs((e.get("class") or "")[:512]) if e is not None else None for e in (element, before))
+    return int(own[2]) if own and other and own[1] == other[1] else None
 
 
 def _opened(element: etree._Element) -> OpenList:
@@ -52,8 +67,8 @@ def _opened(element: etree._Element) -> OpenList:
     return OpenList("ordered", start, step, start if numbered else None, letters)
 
 
-def _add_list(reader: Reader, ended: OpenList) -> None:
-    """Add a list, or the footnotes that it consists of."""
+def _add_list(reader: Reader, ended: OpenList, level: int | None = None) -> None:
+    """Add a list, or the footnotes that it consists of. With a level, it continues the list before it."""
     entries = ended.entries
     if any(ended.terms):
         entries.append(ListItem((), tuple(filter(None, ended.terms))))
@@ -70,9 +85,27 @@ def _add_list(reader: Reader, ended: OpenList) -> None:
         if ended.numeral is not None:
             marks = (numeral(number, ended.numeral) for _, number in sorted(numbers.items()))
             lettered = tuple(_marked(entry, f"{mark}. ") for entry, mark in zip(entries, marks, strict=True))
-            reader.items.append(List("unordered", lettered))
+            made = List("unordered", lettered)
         else:
-            reader.items.append(List(ended.kind, _numbered(entries, numbers), numbers.get(0, ended.start)))
+            made = List(ended.kind, _numbered(entries, numbers), numbers.get(0, ended.start))
+        before = reader.items[-1] if reader.items and level is not None else None
+        if level is not None and type(before) is List and 0 < len(before.items) < MOST_JOINED:
+            made = _joined(before, made, level)
+            reader.items.pop()
+        reader.items.append(made)
+
+
+def _joined(around: List, inner: List, level: int) -> List:
+    """Return a list with another one at a level of its last entry, or with its entries after its own at level 0."""
+    *entries, last = around.items
+    if not level or not last.items:
+        return replace(around, items=(*around.items, *inner.items))
+    *items, below = last.items
+    if type(below) is List and below.items:
+        items.append(_joined(below, inner, level - 1))
+    else:
+        items += below, inner
+    return replace(around, items=(*entries, replace(last, items=tuple(items))))
 
 
 def _numbered(entries: list[ListItem], numbers: dict[int, int]) -> tuple[ListItem, ...]:

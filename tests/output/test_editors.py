@@ -19,6 +19,17 @@ def markdown(body: str, head: str = "") -> str:
     return write(page, np.ones(len(page.blocks), dtype=np.bool_), Config()).markdown.strip()
 
 
+def test_levels_of_a_list_that_stand_apart() -> None:
+    """Google Docs writes each level of a list by itself."""
+    body = "".join(
+        f"<ul class='lst-kix_x1-{level} start'>{''.join(f'<li>{text}</li>' for text in texts)}</ul>"
+        for level, texts in ((0, ["fruit"]), (1, ["pears", "plums"]), (2, ["red"]), (0, ["bread"]), (1, ["rye"]))
+    )
+
+    assert markdown(body) == "- fruit\n  - pears\n  - plums\n    - red\n- bread\n  - rye"
+    assert markdown("<ul class=lst-kix_a-0><li>a</ul><ul class=lst-kix_b-1><li>b</ul>").startswith("- a\n\n* b")
+
+
 @pytest.mark.parametrize(
     ("html", "expected"),
     [
