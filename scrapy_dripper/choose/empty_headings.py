@@ -26,7 +26,7 @@ def without_empty_headings(given: Given, main: Bools) -> Bools:
     """
     page = given.page
     blocks, n = page.blocks, len(main)
-    ranks = _ranks(given)
+    ranks = heading_ranks(given)
     seen = given.flags & UNSEEN == 0
     found: list[int] = []
     after = n  # the next main block that stays
@@ -45,7 +45,7 @@ def without_empty_headings(given: Given, main: Bools) -> Bools:
     return labels
 
 
-def _ranks(given: Given) -> list[int]:
+def heading_ranks(given: Given) -> list[int]:
     """Return the rank of the heading that each block is in, 1 to 6; 0 for other blocks."""
     tree, inner = given.page.tree, given.page.blocks.context
     around = np.maximum(tree.parent[inner], 0)

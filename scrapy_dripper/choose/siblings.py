@@ -107,7 +107,7 @@ def with_continued(given: Given, main: Bools) -> Bools:
     )
     labels: Bools = main.copy()
     for a, b in zip(before[may_follow].tolist(), after[may_follow].tolist(), strict=True):
-        labels[b] = labels[a] and _parent_of(page, a) == _parent_of(page, b)
+        labels[b] = labels[a] and parent_of(page, a) == parent_of(page, b)
     return labels
 
 
@@ -174,11 +174,11 @@ def with_headings(given: Given, main: Bools) -> Bools:
     likely[-1:] = False
     labels: Bools = main.copy()
     for i in np.flatnonzero(likely).tolist():
-        labels[i] = _parent_of(given.page, i) == _parent_of(given.page, i + 1)
+        labels[i] = parent_of(given.page, i) == parent_of(given.page, i + 1)
     return labels
 
 
-def _parent_of(page: Page, block: int) -> int:
+def parent_of(page: Page, block: int) -> int:
     """Return the innermost element that holds more than a block, or -1 if there is none."""
     tree = page.tree
     node = int(page.blocks.context[block])

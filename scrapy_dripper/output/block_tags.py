@@ -83,20 +83,22 @@ _LEVELS = {f"h{level}": level for level in range(1, 7)}
 def block(reader: Reader, element: etree._Element) -> Leave:
     """Enter an element that is a block of its own, and may be a footnote, a panel or a list of tabs."""
     reader.flush()
-    if reader.tabs.titles:
-        if element in reader.tabs.lists:
-            return skip
-        title = reader.tabs.titles.get(element)
-        if title is not None:
-            reader.items.append(_title_of_panel(reader, title))
+    if element in reader.tabs.lists:
+        return skip
+    _open_panel(reader, element)
     return _note(reader, reader.footnotes.notes[element]) if _is_note(reader, element) else reader.flush
 
 
-def _title_of_panel(reader: Reader, title: str) -> Title:
-    """Return the title of a tab panel, one level below the heading above all panels."""
-    own = reader.tabs.runs
+def _open_panel(reader: Reader, element: etree._Element) -> None:
+    """Add the title of a tab panel, if it is one, one level below the heading above all panels."""
+    title = reader.tabs.titles.get(element)
+    if title is None:
+        return
+    reader.flush()
+    own, runs = reader.tabs.runs, (Text(title),)
     above = (item for item in reversed(reader.items[-MOST_ABOVE:]) if type(item) is Title and item.runs not in own)
-    return Title(min(next((item.level for item in above), 2) + 1, 6), (Text(title),))
+    if not reader.items or getattr(reader.items[-1], "runs", None) != runs:  # an element may be opened as two things
+        reader.items.append(Title(min(next((item.level for item in above), 2) + 1, 6), runs))
 
 
 def _is_note(reader: Reader, element: etree._Element) -> bool:
@@ -113,8 +115,10 @@ def block_with_class(reader: Reader, element: etree._Element) -> Leave:
     if name:
         plain = len(name) <= LONGEST_CLASS and _is_plain(name)
         if not plain:
-            if has_code_class(name) and add_code(reader, element):
-                return skip
+            if has_code_class(name):
+                _open_panel(reader, element)
+                if add_code(reader, element):
+                    return skip
             if has_math_class(name) and add_formula(reader, element):
                 return skip
             if is_figure(element):
