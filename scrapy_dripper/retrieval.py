@@ -34,14 +34,21 @@ def markdown(
     """Return the Markdown of an extraction, of its content list, or of that list as JSON values, as items hold it.
 
     The arguments are those of ``DRIPPER_MARKDOWN``. Front matter needs an extraction; what it has beside title and URL
-    is from the page's metadata, if that was read. Raise ValueError if it is asked for without an extraction.
+    is from the page's metadata, if that was read. Raise ValueError if it is asked for without an extraction,
+    ConfigError for a wrong argument, and TypeError for HTML.
     """
+    if isinstance(content, (str, bytes)):
+        raise TypeError("markdown takes an extraction or its content list; for the HTML of a page, there is extract")
+    asked: Any = {"links": links, "tables": tables, "callouts": callouts, "posts": posts, "types": types}
+    form = Config(markdown=asked).markdown
     extraction = content if isinstance(content, Extraction) else None
     found = content if extraction is None else extraction.content
     if found is None:
         raise ValueError("the extraction has no content list: set DRIPPER_CONTENT_FIELD, or Config(content_field=...)")
     items = from_json(found) if isinstance(found, list) else cast("Items", found)
-    written = of_items(items, links=links, tables=tables, callouts=callouts, posts=posts, types=types)
+    written = of_items(
+        items, links=form.links, tables=form.tables, callouts=form.callouts, posts=form.posts, types=form.types
+    )
     if not front_matter:
         return written
     if extraction is None:

@@ -42,7 +42,7 @@ def with_headings(given: Given, main: Bools) -> Bools:
     flags, p = given.flags, given.probabilities
     tree, texts = given.page.tree, given.page.blocks.text
     barred = UNSEEN | ELSEWHERE | Flag.LINK | Flag.BUTTON
-    ranks = _ranks(given)
+    ranks = heading_ranks(given)
     likely = (flags & barred == 0) & ~main & (p >= (DECLARED_PROBABILITY if given.page.facts else HEADING_PROBABILITY))
     headings = [i for i in np.flatnonzero(likely).tolist() if ranks[i] and len(texts[i].split()) <= LONGEST_HEADING]
     if not headings:
@@ -81,7 +81,7 @@ def without_empty_headings(given: Given, main: Bools) -> Bools:
     """
     page = given.page
     blocks, n = page.blocks, len(main)
-    ranks = _ranks(given)
+    ranks = heading_ranks(given)
     ends = _section_ends(ranks)
     seen = given.flags & UNSEEN == 0
     found: list[int] = []
@@ -101,7 +101,7 @@ def without_empty_headings(given: Given, main: Bools) -> Bools:
     return labels
 
 
-def _ranks(given: Given) -> list[int]:
+def heading_ranks(given: Given) -> list[int]:
     """Return the rank of the heading that each block is in, 1 to 6; 0 for other blocks."""
     tree, inner = given.page.tree, given.page.blocks.context
     around = np.maximum(tree.parent[inner], 0)

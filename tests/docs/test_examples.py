@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from scrapy.settings import Settings
 
+import scrapy_dripper
 from scrapy_dripper.cli.entry import _parser
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
@@ -118,6 +119,21 @@ def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (toml,) = fences(ROOT / "docs" / "guides" / "rules.md", "toml")
     (tmp_path / "rules.toml").write_text(toml, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
+
+
+def test_the_guides_import_public_names() -> None:
+    """A name is public in ``scrapy_dripper`` itself, and in the modules that the reference of the library names."""
+    reference = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
+    public = set(re.findall(r"scrapy_dripper(?:\.\w+)*", reference))
+    guides = [ROOT / "README.md", *(ROOT / "docs" / "start").glob("*.md"), *(ROOT / "docs" / "guides").glob("*.md")]
+    imported = re.compile(r"^ *(?:from|import) (scrapy_dripper[\w.]*)(?: import (.*))?$", re.M)
+
+    used = {(module, names) for guide in guides for module, names in imported.findall(guide.read_text("utf-8"))}
+
+    assert len(used) > 10
+    assert {module for module, _ in used if not module.startswith("scrapy_dripper.corpus.")} <= public
+    front = ", ".join(names for module, names in used if module == "scrapy_dripper" and names).split(", ")
+    assert set(front) <= set(scrapy_dripper.__all__)
 
 
 @pytest.mark.usefixtures("rules")
