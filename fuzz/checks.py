@@ -13,23 +13,21 @@ from itertools import compress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from lxml import etree, html
 
 from fuzz.cases import Case
 from fuzz.engines import Drawn, Failing, Tagger
 from fuzz.safety import unsafe_html, unsafe_urls
 from scrapy_dripper.data import Document, Extraction, FallbackReason
-from scrapy_dripper.engines.qwen3.draft import carry, native_copy
+from scrapy_dripper.engines.qwen3.engine import drafts
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.output.content_json import from_json, schema, to_json
+from scrapy_dripper.output.content_json import ContentError, from_json, to_json
 from scrapy_dripper.page import Page, PageError
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.hidden import hidden_nodes
-from scrapy_dripper.page.parse import parse
-from scrapy_dripper.page.streamed import has_parts
+from scrapy_dripper.page.parse import has_parts, parse
 
 EXPECTED = {
     FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML, FallbackReason.OVERSIZE, FallbackReason.TRUNCATED_PARSE,
@@ -39,8 +37,6 @@ EXPECTED = {
 
 RENDERED_CHARS = 20_000
 """Maximum length of Markdown that is rendered to search it for tags."""
-SCHEMA_CHARS = 20_000
-"""Maximum length of a content list, as JSON, that is validated, which takes much longer than extracting it."""
 
 _not_word = re.compile(r"\W+")
 _not_text = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]").search
@@ -190,21 +186,15 @@ def _content(found: Extraction) -> None:
         raise BrokenError("content", where(error)) from error
     if _not_text(written) or _escaped(written):
         raise BrokenError("strings", "content has a control or half a character")
-    wrong = next(_schema().iter_errors(values), None) if len(written) <= SCHEMA_CHARS else None
-    if wrong is not None:
-        raise BrokenError("schema", wrong.message[:200])
-    if to_json(from_json(json.loads(written))) != values:
+    try:
+        again = to_json(from_json(json.loads(written)))
+    except ContentError as error:
+        raise BrokenError("content", where(error)) from error
+    if again != values:
         raise BrokenError("content", "is not the same after JSON")
     bad = next(iter(unsafe_urls(values)), None)
     if bad is not None:
         raise BrokenError("safety", f"content has the URL {bad[:80]!r}")
-
-
-@cache
-def _schema() -> Any:
-    from jsonschema import Draft202012Validator  # type: ignore[import-untyped, unused-ignore]
-
-    return Draft202012Validator(schema())
 
 
 def _safe(found: Extraction) -> None:
@@ -320,7 +310,7 @@ def _same(first: Extraction, second: Extraction) -> None:
 
 
 def _profiles(case: Case) -> None:
-    """Check that both profiles cut the document, and that labels are carried from one to the other."""
+    """Check that both profiles cut the document, and that there is a draft for each."""
     text = case.html if isinstance(case.html, str) else decode_html(case.html, case.charset)
     for profile in PROFILES.values():
         try:
@@ -331,12 +321,11 @@ def _profiles(case: Case) -> None:
             raise BrokenError("profile", f"{profile.name}: {where(error)}") from error
         try:
             found = simplify(page)
-            native, nodes = native_copy(page) if not page_is_native(page) else (page, np.arange(len(page.tree.nodes)))
-            values = carry(np.ones(len(native.blocks), np.float32), native, page, nodes)
+            (draft,) = drafts(Drawn("native"), [page])
         except Exception as error:
             raise BrokenError("profile", f"{profile.name}: {where(error)}") from error
-        if not len(found) == len(values) == len(page.blocks):
-            raise BrokenError("profile", f"{len(found)} simplified, {len(values)} carried of {len(page.blocks)}")
+        if not len(found) == len(draft) == len(page.blocks):
+            raise BrokenError("profile", f"{len(found)} simplified, {len(draft)} drafted of {len(page.blocks)}")
         for k, one in enumerate(found, start=1):
             if f'_item_id="{k}"' not in one or _no_prompt(one):
                 raise BrokenError("profile", f"{profile.name}: block {k} is {one[:80]!r}")

@@ -9,12 +9,12 @@ from typing import Any, cast
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, Metadata, fingerprints
-from scrapy_dripper.output.bounds import most_chars
+from scrapy_dripper.output import most_chars
 from scrapy_dripper.output.chunks import Chunk, chunks
 from scrapy_dripper.output.content_json import from_json, to_json
-from scrapy_dripper.output.front_matter import front_matter as yaml
 from scrapy_dripper.output.items import Items
 from scrapy_dripper.output.markdown import Callouts, Posts, Tables
+from scrapy_dripper.output.markdown import front_matter as yaml
 from scrapy_dripper.output.markdown import markdown as of_items
 from scrapy_dripper.output.markdown_inline import Links
 from scrapy_dripper.output.outlinks import outlinks
@@ -87,7 +87,7 @@ def measure(config: Config) -> Callable[[str], int]:
     """
     if config.chunks.tokenizer is None:
         return len
-    from scrapy_dripper.output.tokens import counter
+    from scrapy_dripper.output.chunks import counter
 
     return counter(config.chunks.tokenizer)
 

@@ -15,15 +15,15 @@ import numpy as np
 
 from scrapy_dripper.choose.comments import with_comments
 from scrapy_dripper.choose.duplicates import without_duplicates
-from scrapy_dripper.choose.empty_headings import MOST_WORDS, without_empty_headings
 from scrapy_dripper.choose.footnotes import with_footnotes
 from scrapy_dripper.choose.given import Bools, Given
+from scrapy_dripper.choose.headings import MOST_WORDS, with_headings, without_empty_headings
 from scrapy_dripper.choose.headline import with_headline
+from scrapy_dripper.choose.price import with_price
 from scrapy_dripper.choose.short_pages import LONGEST_ERROR, with_short_page
 from scrapy_dripper.choose.siblings import (
     with_alike,
     with_continued,
-    with_headings,
     with_holes,
     with_parts,
     with_titles,
@@ -95,6 +95,7 @@ STEPS = (
     Step("parts", "parts of a list that are alike are main together", with_parts, _TAGGER),
     Step("titles", "a title that opens a panel is main with its panel", with_titles, _TAGGER),
     Step("headings", "a heading stays with the text below it", with_headings, _TAGGER),
+    Step("price", "the price of a product stays with its name", with_price, _TAGGER),
     Step("footnotes", "a footnote has the label of its marks", with_footnotes, _TAGGER),
     # Last of the tagger's, so that no other step adds a duplicate again.
     Step("duplicates", "what is in the source twice, but shown once, is kept once", without_duplicates, _TAGGER),

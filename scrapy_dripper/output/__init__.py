@@ -12,7 +12,6 @@ from lxml import etree
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason
-from scrapy_dripper.output.bounds import LEAST, TooLongError, most_chars
 from scrapy_dripper.output.content_json import length
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.items import Items, Post, only
@@ -25,10 +24,27 @@ from scrapy_dripper.page.parse import parse
 from scrapy_dripper.page.posts import ThreadPost
 from scrapy_dripper.page.recover import drop_controls
 
-__all__ = ["NOTHING", "Written", "write", "write_html"]
+__all__ = ["NOTHING", "Written", "most_chars", "write", "write_html"]
+
+_SETTING = 'DRIPPER_LIMITS["output"]'
+SMALLEST_PAGE = 1_000
+"""Smaller pages count as this many characters, because markup dominates the output for a few words."""
 
 
-_LIMIT = 'DRIPPER_LIMITS["output"]'
+class TooLongError(Exception):
+    """A form of the output exceeds its limit."""
+
+    def __init__(self, form: str) -> None:
+        super().__init__(f"the {form} is too long")
+        self.form = form
+
+
+def most_chars(size: int, factor: int) -> int:
+    """Return the limit for a form of the output, in characters.
+
+    ``size`` is the size of the page and ``factor`` the value of ``DRIPPER_LIMITS["output"]``.
+    """
+    return factor * max(size, SMALLEST_PAGE)
 
 
 class Written(NamedTuple):
@@ -111,9 +127,9 @@ def _fitting(
                 continue
         raise PageError(
             FallbackReason.OVERSIZE,
-            f"the {form} would have over {most:,} characters: {_LIMIT} = {config.limits.output} times the "
-            f"{max(size or 0, LEAST):,} of the page",
-            _LIMIT,
+            f"the {form} would have over {most:,} characters: {_SETTING} = {config.limits.output} times the "
+            f"{max(size or 0, SMALLEST_PAGE):,} of the page",
+            _SETTING,
         )
 
 

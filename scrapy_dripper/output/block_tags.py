@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
@@ -10,17 +11,17 @@ from typing import Any
 from lxml import etree
 
 from scrapy_dripper.output import inline_tags
-from scrapy_dripper.output.code.blocks import code_block
-from scrapy_dripper.output.footnotes import without_label
+from scrapy_dripper.output.code_blocks import code_block
 from scrapy_dripper.output.images import PLAYERS, player
-from scrapy_dripper.output.inline_tags import add_formula
+from scrapy_dripper.output.inline_tags import add_formula, without_label
 from scrapy_dripper.output.items import (
     Audio,
-    Code,
     Footnote,
     Footnotes,
     Image,
     Items,
+    List,
+    ListItem,
     Paragraph,
     Quote,
     Rule,
@@ -31,16 +32,23 @@ from scrapy_dripper.output.items import (
     Title,
     Video,
 )
-from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, Reader, skip, stanzas
-from scrapy_dripper.output.tables.table import table
-from scrapy_dripper.output.text import inner_text
-from scrapy_dripper.page.callouts import alert_of, has_callout_class, title_of
-from scrapy_dripper.page.recognise import FIGURE_CLASSES, caption_of, has_code_class, has_math_class, is_figure
+from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, OpenList, Reader, skip, stanzas
+from scrapy_dripper.output.tables import table
+from scrapy_dripper.page.recognise import (
+    FIGURE_CLASSES,
+    alert_of,
+    caption_of,
+    has_callout_class,
+    has_code_class,
+    has_math_class,
+    is_figure,
+    title_of,
+)
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, Kind
 
-MOST_CHARS = 300
+LONGEST_ID = 300
 """Maximum length of an id. Nobody links to a longer one."""
-MOST_INSIDE = 16
+MOST_IN_HEADING = 16
 """Maximum number of elements to search in a heading."""
 _AROUND = frozenset({"section", "article", "div", "header", "hgroup"})
 """Elements that a heading can open, so that their id is that of the heading."""
@@ -52,9 +60,9 @@ def anchor_of(heading: etree._Element) -> str:
     It is the id of the heading itself, of an element in it (``<h2><a name="...">``), of an empty element right before
     it (``<a id="..."></a><h2>``), or of the element that the heading opens (Sphinx: ``<section id="..."><h2>``).
     """
-    for element in islice(heading.iter(etree.Element), MOST_INSIDE):
-        if found := _id(element):
-            return found
+    for element in islice(heading.iter(etree.Element), MOST_IN_HEADING):
+        if anchor := _id(element):
+            return anchor
     before = heading.getprevious()
     if before is not None:
         is_mark = before.tag in ("a", "span") and not len(before) and not (before.text or before.tail or "").strip()
@@ -66,9 +74,9 @@ def anchor_of(heading: etree._Element) -> str:
 
 
 def _id(element: etree._Element) -> str:
-    found: str = element.get("id") or (element.get("name") if element.tag == "a" else "") or ""
-    found = found.strip()
-    return "" if len(found) > MOST_CHARS or any(map(str.isspace, found)) else found
+    anchor: str = element.get("id") or (element.get("name") if element.tag == "a" else "") or ""
+    anchor = anchor.strip()
+    return "" if len(anchor) > LONGEST_ID or any(map(str.isspace, anchor)) else anchor
 
 
 MAX_TABLES = 20
@@ -77,6 +85,7 @@ MAX_TABLES = 20
 MOST_ABOVE = 50
 """Number of items to search for the heading above a list of tabs."""
 
+_digits = re.compile(r"\s*(\d{1,9})\s*").fullmatch
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
 
 
@@ -142,11 +151,11 @@ def _callout(reader: Reader, element: etree._Element) -> Leave:
     alert = alert_of(element) if reader.fits else ""
     if not alert:
         return block(reader, element)
-    found = title_of(element, alert)
+    heading = title_of(element, alert)
     title: Runs = ()
-    if found is not None and found not in reader.captions:
-        title = reader.read_line(found)
-        reader.captions[found] = -1
+    if heading is not None and heading not in reader.captions:
+        title = reader.read_line(heading)
+        reader.captions[heading] = -1
     return reader.hold(lambda items: (Quote(items, alert, title),) if items else (Paragraph(title),) if title else ())
 
 
@@ -167,7 +176,7 @@ def _heading(reader: Reader, element: etree._Element) -> Leave:
         return block(reader, element)
     reader.flush()
     if element in reader.footnotes.notes:
-        # An empty footnote, to which gathered() moves what follows.
+        # An empty footnote, to which content_list() moves what follows.
         reader.items.append(Footnotes((Footnote(reader.footnotes.notes[element], ()),)))
         return skip
     reader.push(reader.frame._replace(flat=True, title=_LEVELS[element.tag], anchor=anchor_of(element)))
@@ -183,27 +192,20 @@ def _heading(reader: Reader, element: etree._Element) -> Leave:
 
 def add_code(reader: Reader, element: etree._Element) -> bool:
     """Add an element as a code block. Return False if it is not one."""
-    found = None if reader.frame.flat and not reader.frame.title else code_block(element)
-    if found is None:
+    code = None if reader.frame.flat and not reader.frame.title else code_block(element)
+    if code is None:
         return False
     reader.split_title()
     if reader.frame.flat:
         return False
     reader.flush()
-    if found.text:
-        reader.items.append(found)
+    if code.text:
+        reader.items.append(code)
     return True
 
 
 def _preformatted(reader: Reader, element: etree._Element) -> Leave:
-    if add_code(reader, element):
-        return skip
-    if not reader.frame.flat:
-        return block(reader, element)
-    text = " ".join(inner_text(element).split())
-    if text:
-        reader.line.run(Code(text))
-    return skip
+    return skip if add_code(reader, element) else block(reader, element)
 
 
 def _code(reader: Reader, element: etree._Element) -> Leave:
@@ -222,15 +224,15 @@ def _rule(reader: Reader, element: etree._Element) -> Leave:
 
 
 def _player(reader: Reader, element: etree._Element) -> Leave:
-    found = player(element, reader.resolve)
-    if found is not None:
+    media = player(element, reader.resolve)
+    if media is not None:
         reader.split_title()
         reader.flush()
         before = reader.items[-1] if reader.items else None
-        if type(before) is not type(found) or before.src != found.src:
-            reader.items.append(found)
-        elif found.title and not before.title:  # the <noscript> copy of a lazily loaded player
-            reader.items[-1] = found
+        if type(before) is not type(media) or before.src != media.src:
+            reader.items.append(media)
+        elif media.title and not before.title:  # the <noscript> copy of a lazily loaded player
+            reader.items[-1] = media
     return skip
 
 
@@ -246,14 +248,14 @@ def _quote(reader: Reader, element: etree._Element) -> Leave:
 def figure(reader: Reader, element: etree._Element) -> Leave:
     """Enter a figure. Its caption is read first."""
     reader.split_title()
-    found = caption_of(element) if reader.fits else None
-    if found is None or found in reader.captions or _holds_blocks(found):
+    figcaption = caption_of(element) if reader.fits else None
+    if figcaption is None or figcaption in reader.captions or _holds_blocks(figcaption):
         return block(reader, element)
-    caption = reader.read_line(found)
-    reader.captions[found] = -1
+    caption = reader.read_line(figcaption)
+    reader.captions[figcaption] = -1
     if not caption:
         return block(reader, element)
-    return reader.hold(lambda items: _with_caption(items, caption, reader.captions[found]))
+    return reader.hold(lambda items: _with_caption(items, caption, reader.captions[figcaption]))
 
 
 def _holds_blocks(caption: etree._Element) -> bool:
@@ -340,6 +342,171 @@ def _table(reader: Reader, element: etree._Element) -> Leave:
     return skip
 
 
+# ---------------------------------------------------------------------- lists
+def _list(reader: Reader, element: etree._Element) -> Leave:
+    if element.get("class") and is_figure(element):
+        return figure(reader, element)
+    reader.split_title()
+    if not reader.fits or element in reader.tabs.lists:
+        return block(reader, element)
+    reader.flush()
+    opened = _opened(element)
+    reader.push(reader.frame._replace(items=[], open_list=opened, nesting=reader.frame.nesting + 1))
+
+    def leave() -> None:
+        _end_entry(reader, opened)
+        reader.pop()
+        _add_list(reader, opened)
+
+    return leave
+
+
+def _opened(element: etree._Element) -> OpenList:
+    """Return the list that an element begins, without entries."""
+    if element.tag == "dl":
+        return OpenList("definition")
+    if element.tag != "ol":
+        return OpenList("unordered")
+    written = _digits(element.get("start") or "")
+    start, step = int(written[1]) if written else 1, 1
+    if element.get("reversed") is not None:
+        step = -1
+        start = start if written else sum(child.tag == "li" for child in element)
+    kind = (element.get("type") or "").strip()
+    lettered = kind if kind in ("a", "A") else None
+    numbered = step < 0 or lettered or any(child.get("value") for child in element if child.tag == "li")
+    return OpenList("ordered", start, step, start if numbered else None, lettered)
+
+
+def _add_list(reader: Reader, ended: OpenList) -> None:
+    """Add a list, or the footnotes that it consists of."""
+    entries = ended.entries
+    if any(ended.terms):
+        entries.append(ListItem((), tuple(filter(None, ended.terms))))
+    if ended.labels:
+        while reader.items and type(reader.items[-1]) is Rule:
+            reader.items.pop()  # the rule between the text and its footnotes
+        free = reader.footnotes.free_label
+        named = [(ended.labels.get(i) or free(str(i + 1)), entry.items) for i, entry in enumerate(entries)]
+        reader.items.extend(footnotes([(label, without_label(items, label)) for label, items in named]))
+    elif entries:
+        if ended.kind == "unordered":
+            entries = [kept for entry in entries for kept in _without_empty_level(entry)]
+        numbers = ended.numbers
+        if ended.letters is not None:
+            marks = [letters(number) for _, number in sorted(numbers.items())]
+            marks = [mark.upper() for mark in marks] if ended.letters == "A" else marks
+            lettered = tuple(_marked(entry, f"{mark}. ") for entry, mark in zip(entries, marks, strict=True))
+            reader.items.append(List("unordered", lettered))
+        else:
+            reader.items.append(List(ended.kind, _numbered(entries, numbers), numbers.get(0, ended.start)))
+
+
+def _numbered(entries: list[ListItem], numbers: dict[int, int]) -> tuple[ListItem, ...]:
+    """Return the entries of a list, with explicit numbers only where they break the sequence."""
+    made: list[ListItem] = []
+    before = None
+    for i, entry in enumerate(entries):
+        number = numbers.get(i, None if before is None else before + 1)
+        made.append(entry if before is None or number == before + 1 else replace(entry, number=number))
+        before = number
+    return tuple(made)
+
+
+def _marked(entry: ListItem, mark: str) -> ListItem:
+    """Return an entry whose text begins with its mark, because lists in Markdown only have numbers."""
+    first, *rest = entry.items
+    if type(first) is Paragraph:
+        return replace(entry, items=(Paragraph((Text(mark), *first.runs)), *rest))
+    return replace(entry, items=(Paragraph((Text(mark.rstrip()),)), first, *rest))
+
+
+def _without_empty_level(entry: ListItem) -> tuple[ListItem, ...]:
+    """Replace an entry that only holds a list by the entries of that list. It may have lost a comment, for example."""
+    if len(entry.items) == 1:
+        only = entry.items[0]
+        if type(only) is List and only.kind == "unordered":
+            return only.items
+    return (entry,)
+
+
+def _end_entry(reader: Reader, around: OpenList, label: str | None = None, number: int | None = None) -> None:
+    """End a list entry, or the content between two entries."""
+    reader.flush()
+    if reader.items:
+        if label is not None:
+            around.labels[len(around.entries)] = label
+        if number is not None:
+            around.numbers[len(around.entries)] = number
+        terms = tuple(filter(None, around.terms)) or tuple(around.terms[:1])
+        around.entries.append(ListItem(tuple(reader.items), terms, around.checked))
+        reader.items.clear()
+        around.terms.clear()
+    around.checked = None
+
+
+def _item(reader: Reader, element: etree._Element) -> Leave:
+    around = reader.frame.open_list
+    if reader.frame.flat or around is None or around.kind == "definition":
+        return block(reader, element)
+    reader.flush()
+    if reader.items and around.entries and all(type(item) is List for item in reader.items):
+        last = around.entries[-1]  # a list between two entries belongs to the first one
+        around.entries[-1] = replace(last, items=(*last.items, *reader.items))
+        reader.items.clear()
+    _end_entry(reader, around)
+    number = around.number
+    if number is not None:
+        value = _digits(element.get("value") or "")
+        number = int(value[1]) if value else number
+        around.number = number + around.step
+    label = reader.footnotes.notes.get(element) if reader.footnotes.notes else None
+    return _entry(reader, around, label, number)
+
+
+def _term(reader: Reader, element: etree._Element) -> Leave:
+    around = reader.frame.open_list
+    if reader.frame.flat or around is None or around.kind != "definition":
+        return block(reader, element)
+    _end_entry(reader, around)
+    around.terms.append(reader.read_line(element))  # empty if the term is not main content
+    return skip
+
+
+def _definition(reader: Reader, element: etree._Element) -> Leave:
+    if reader.skip_caption(element):
+        return skip
+    around = reader.frame.open_list
+    if reader.frame.flat or around is None or around.kind != "definition":
+        return block(reader, element)
+    _end_entry(reader, around)
+    return _entry(reader, around, reader.footnotes.notes.get(element))
+
+
+def _entry(reader: Reader, around: OpenList, label: str | None, number: int | None = None) -> Leave:
+    """Begin a list entry. With a label, it is a footnote."""
+    if label is None:
+        return lambda: _end_entry(reader, around, None, number)
+    reader.push(reader.frame._replace(notes=reader.frame.notes + 1))
+
+    def leave() -> None:
+        reader.pop()
+        _end_entry(reader, around, label)
+
+    return leave
+
+
+def letters(number: int) -> str:
+    """Return a number as browsers show it in a list of type ``a``; without letters for it, it is decimal."""
+    if number < 1:
+        return str(number)
+    text = ""
+    while number > 0:
+        number, rest = divmod(number - 1, 26)
+        text = chr(ord("a") + rest) + text
+    return text
+
+
 ENTER: dict[Any, Enter] = {
     **{tag: block for tag, kind in KINDS.items() if kind is Kind.BLOCK},
     **dict.fromkeys(("div", "section", "article", "aside", "center"), block_with_class),
@@ -356,5 +523,9 @@ ENTER: dict[Any, Enter] = {
     "summary": _summary,
     "code": _code,
     "table": _table,
+    **dict.fromkeys(("ul", "ol", "menu", "dir", "dl"), _list),
+    "li": _item,
+    "dt": _term,
+    "dd": _definition,
 }
 """Handlers by tag."""

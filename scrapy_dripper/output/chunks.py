@@ -11,10 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain, groupby, takewhile
+from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote, urldefrag
 
+from scrapy_dripper.config import ConfigError
 from scrapy_dripper.output.items import (
     Audio,
     Code,
@@ -277,7 +280,7 @@ def _with_rows(table: Table, rows: tuple[Any, ...], header_rows: int, first: boo
 
 
 Measure: TypeAlias = "Callable[[str], int]"
-"""Returns the length of a text: ``len``, or a token counter from :func:`~scrapy_dripper.output.tokens.counter`."""
+"""Returns the length of a text: ``len``, or a token counter from :func:`counter`."""
 
 MOST_HEADING = 300
 """Maximum length of a heading in a path of headings, in characters. Longer ones end in an ellipsis."""
@@ -307,7 +310,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Heading:
+class _SectionHeading:
     level: int
     text: str
     anchor: str
@@ -315,7 +318,7 @@ class _Heading:
 
 @dataclass(slots=True)
 class _Section:
-    path: tuple[_Heading, ...]
+    path: tuple[_SectionHeading, ...]
     items: list[Item]
     post: Post
 
@@ -350,7 +353,7 @@ def _sections(items: Items) -> list[_Section]:
     """
     post = Post()
     sections = [_Section((), [], post)]
-    path: tuple[_Heading, ...] = ()
+    path: tuple[_SectionHeading, ...] = ()
     around = path
     for item in items:
         if type(item) is Post:
@@ -361,7 +364,7 @@ def _sections(items: Items) -> list[_Section]:
             text = " ".join(line_text(item.runs).split())
             text = text if len(text) <= MOST_HEADING else text[: MOST_HEADING - 1] + "…"
             above = tuple(heading for heading in path if heading.level < item.level)
-            path = (*above, _Heading(item.level, text, item.anchor))
+            path = (*above, _SectionHeading(item.level, text, item.anchor))
             if post.number == 1 and item.level == 1 and sections[-1].items == [post] and not around:
                 around = path
             sections.append(_Section(path, [item], post))
@@ -384,7 +387,7 @@ class _Packer:
         self._length = 0
         self._repeated: Items = ()
         self._post = Post()
-        self._paths: list[tuple[_Heading, ...]] = []
+        self._paths: list[tuple[_SectionHeading, ...]] = []
         """The paths of the sections in the open chunk."""
         self._has_tail = True
         """False if the open chunk ends with a part of an item that was cut, unless that is a paragraph."""
@@ -427,11 +430,11 @@ class _Packer:
         self._items, self._length, self._paths, self._repeated = [], 0, [], ()
 
     # ------------------------------------------------------------------ paths
-    def _begin(self) -> tuple[_Heading, ...]:
+    def _begin(self) -> tuple[_SectionHeading, ...]:
         """Return the path of the first section with a heading in the chunk."""
         return next(filter(None, self._paths), ())
 
-    def _path(self) -> tuple[_Heading, ...]:
+    def _path(self) -> tuple[_SectionHeading, ...]:
         """Return the headings that all sections of the chunk share."""
         paths = [path for path in self._paths if path]
         shared = takewhile(lambda same: all(one is same[0] for one in same), zip(*paths, strict=False))
@@ -521,3 +524,33 @@ _FRAGMENT = "!$&'()*+,;=:@/?-._~"
 def joined(some: Sequence[Chunk]) -> str:
     """Join the Markdown of chunks to a document, without the overlaps."""
     return _BETWEEN.join(chunk.markdown[chunk.overlap :].lstrip("\n") for chunk in some)
+
+
+# ---------------------------------------------------------------------- tokens
+_TOKENIZER = 'DRIPPER_CHUNKS["tokenizer"]'
+
+
+@lru_cache(maxsize=4)
+def counter(path: str) -> Callable[[str], int]:
+    """Return a function that counts the tokens of a text, without the special tokens around it.
+
+    ``path`` is a ``tokenizer.json``, as found in models on the Hugging Face hub, or a folder with one. Raise
+    :exc:`~scrapy_dripper.config.ConfigError` if it cannot be read.
+    """
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise ConfigError(f"{_TOKENIZER} needs tokenizers: pip install 'scrapy-dripper[tokenizers]'") from None
+
+    file = Path(path)
+    file = file / "tokenizer.json" if file.is_dir() else file
+    try:
+        tokenizer = Tokenizer.from_file(str(file))
+    except Exception as error:  # the library raises plain Exception
+        raise ConfigError(
+            f"{_TOKENIZER} must be the path of a tokenizer.json, or of a folder with one (got {path!r}, "
+            f"which cannot be read: {error})"
+        ) from None
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)

@@ -1,4 +1,4 @@
-"""Convert the content list to plain JSON values and back. :func:`schema` describes the values.
+"""Convert the content list to plain JSON values and back.
 
 An item or run is an object with a ``type``. Fields with their default value are left out.
 """
@@ -6,7 +6,6 @@ An item or run is an object with a ``type``. Fields with their default value are
 from __future__ import annotations
 
 import sys
-from ast import literal_eval
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, fields
 from json.encoder import encode_basestring
@@ -14,7 +13,7 @@ from typing import Any, cast, get_args
 
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.output.items import Cell, Footnote, Footnotes, Item, Items, List, ListItem, Run, Table
-from scrapy_dripper.output.tables.html import table_html
+from scrapy_dripper.output.tables import table_html
 
 _PARTS = (Cell, ListItem, Footnote)
 _ITEMS = {one.type: one for one in get_args(Item)}
@@ -68,13 +67,12 @@ def length(value: Any, most: int = sys.maxsize) -> int:
         elif kind is tuple:
             chars += len(one) + 2
             held += one
-        elif kind in _LENGTHS:
-            own, written = _LENGTHS[kind]
-            chars += own
-            for name, default, around in written:
+        elif kind in _FIELDS:
+            chars += 2 if kind in _PARTS else len(kind.type) + 11
+            for name, default, _ in _FIELDS[kind]:
                 inner = getattr(one, name)
                 if inner != default:
-                    chars += around
+                    chars += len(name) + 4
                     held.append(inner)
             if kind is Table and not one.simple:
                 tables.append(one)
@@ -154,67 +152,3 @@ def _fields_of(kind: Any) -> _Fields:
 _FIELDS: dict[Any, _Fields] = {
     kind: _fields_of(kind) for kind in {*_ITEMS.values(), *_RUNS.values(), *_PARTS, Table, Footnotes}
 }
-
-_LENGTHS: dict[Any, tuple[int, tuple[tuple[str, Any, int], ...]]] = {
-    kind: (
-        2 if kind in _PARTS else len(kind.type) + 11,
-        tuple((name, default, len(name) + 4) for name, default, _ in known),
-    )
-    for kind, known in _FIELDS.items()
-}
-"""The characters of each type of item or run as JSON: without its fields, and of the name of each field."""
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON schema (draft 2020-12) of a content list."""
-    definitions = {kind.__name__: _object(kind) for kind in _FIELDS}
-    definitions["Table"]["properties"]["html"] = {"type": "string"}
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Content list",
-        "description": "The main content of a web page as a list of typed items, in document order.",
-        "$ref": "#/$defs/Items",
-        "$defs": {
-            "Items": {"type": "array", "items": {"$ref": "#/$defs/Item"}},
-            "Runs": {"type": "array", "items": {"$ref": "#/$defs/Run"}},
-            "Item": _one_of(_ITEMS),
-            "Run": _one_of(_RUNS),
-            **definitions,
-        },
-    }
-
-
-def _one_of(kinds: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of items or runs. It selects a type by name, because trying each takes exponential time."""
-    return {
-        "type": "object",
-        "properties": {"type": {"enum": list(kinds)}},
-        "required": ["type"],
-        "allOf": [
-            {"if": {"properties": {"type": {"const": name}}}, "then": {"$ref": f"#/$defs/{kind.__name__}"}}
-            for name, kind in kinds.items()
-        ],
-    }
-
-
-def _object(kind: Any) -> dict[str, Any]:
-    own = {} if kind in _PARTS else {"type": {"const": kind.type}}
-    return {
-        "type": "object",
-        "description": kind.__doc__,
-        "properties": own | {field.name: _schema_of(str(field.type)) for field in fields(kind)},
-        "required": [*own, *(field.name for field in fields(kind) if field.default is MISSING)],
-        "additionalProperties": False,
-    }
-
-
-def _schema_of(annotation: str) -> dict[str, Any]:
-    plain = {"str": "string", "int": "integer", "bool": "boolean"}
-    annotation = annotation.removesuffix(" | None")  # fields that are None are left out
-    if annotation in plain:
-        return {"type": plain[annotation]}
-    if annotation.startswith("tuple["):
-        return {"type": "array", "items": _schema_of(annotation[len("tuple[") : -len(", ...]")])}
-    if annotation.startswith("Literal"):
-        return {"enum": literal_eval(annotation.removeprefix("Literal"))}
-    return {"$ref": f"#/$defs/{annotation}"}

@@ -9,12 +9,11 @@ from typing import Any
 
 from lxml import etree
 
-from scrapy_dripper.output import block_tags, inline_tags, list_tags
-from scrapy_dripper.output.footnotes import gathered
-from scrapy_dripper.output.items import Footnotes, Items, Post, with_marks
-from scrapy_dripper.output.math.delimiters import notation
+from scrapy_dripper.output import block_tags, inline_tags
+from scrapy_dripper.output.delimiters import notation
+from scrapy_dripper.output.items import Footnote, Footnotes, Item, Items, Post, Rule, Title, with_marks
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
-from scrapy_dripper.page.sentence import in_sentence
+from scrapy_dripper.page.nodes import in_sentence
 from scrapy_dripper.page.tags import UNSEEN
 
 
@@ -31,10 +30,10 @@ def content_list(
     the page, and scripts in the tree, can configure how the page writes formulas. ``growth`` limits the characters
     that resolving relative URLs adds in total. ``posts`` are the marks of the posts of a thread, by their elements.
     """
-    found = (text for script in root.iter("script") for text in (script.get("src"), script.text) if text)
+    sources = (text for script in root.iter("script") for text in (script.get("src"), script.text) if text)
     enter, other = (_ENTER, _other) if not posts else ({}, _in_thread(posts))
-    reader = Reader(root, base_url, notation(chain(scripts, found)), enter, other, growth)
-    items = gathered(reader.read(root))
+    reader = Reader(root, base_url, notation(chain(scripts, sources)), enter, other, growth)
+    items = _gathered(reader.read(root))
     if reader.inline_notes:
         items = (*items, Footnotes(tuple(reader.inline_notes)))
     return with_marks(items) if posts else items
@@ -73,6 +72,32 @@ def _in_thread(posts: Mapping[etree._Element, Post]) -> Enter:
     return enter
 
 
+def _gathered(items: Sequence[Item]) -> Items:
+    """Move the items after the heading of a footnote into it, up to a rule, a title or the next footnote.
+
+    Such a heading was read as an empty footnote.
+    """
+    if not any(type(item) is Footnotes and not item.notes[0].items for item in items):
+        return tuple(items)
+    made: list[Item] = []
+    note: Footnote | None = None
+    inside: list[Item] = []
+    for item in (*items, None):
+        begins = type(item) is Footnotes and len(item.notes) == 1 and not item.notes[0].items
+        if note is not None and (item is None or begins or type(item) in (Rule, Title, Footnotes)):
+            if inside:
+                made.append(Footnotes((Footnote(note.label, tuple(inside)),)))
+            note, inside = None, []
+        if begins:
+            assert type(item) is Footnotes
+            note = item.notes[0]
+        elif note is not None and item is not None:
+            inside.append(item)
+        elif item is not None:
+            made.append(item)
+    return tuple(made)
+
+
 def _other(reader: Reader, element: etree._Element) -> Leave:
     """Enter an element without a handler: a comment, a custom element, or an inline element."""
     tag = element.tag
@@ -93,6 +118,5 @@ _ENTER: dict[Any, Enter] = {
     **dict.fromkeys(UNSEEN, lambda _reader, _element: skip),
     **inline_tags.ENTER,
     **block_tags.ENTER,
-    **list_tags.ENTER,
     "button": _button,
 }

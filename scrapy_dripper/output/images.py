@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from lxml import etree
 
-from scrapy_dripper.output.inline import unbroken
 from scrapy_dripper.output.items import Audio, Image, Video
+from scrapy_dripper.output.line import unbroken
 from scrapy_dripper.page.tags import LONGEST_CLASS
 
 Resolve = Callable[[str], str]
@@ -104,9 +104,9 @@ def image(element: etree._Element, resolve: Resolve) -> Image | None:
     """
     img, sources = element, []
     if element.tag == "picture":
-        found = next(element.iter("img"), None)
+        inner = next(element.iter("img"), None)
         sources = list(element.iter("source"))
-        img = element if found is None else found
+        img = element if inner is None else inner
     attributes = _attributes(img)
     if _pixels(attributes.get("width", "")) or _pixels(attributes.get("height", "")):
         return None
@@ -135,7 +135,7 @@ def _is_decoration(element: etree._Element, img: dict[str, str], address: str, a
             large
             or "srcset" in img
             or "data-srcset" in img
-            or any(one.tag == "figure" for one in islice(element.iterancestors(), 3))
+            or any(around.tag == "figure" for around in islice(element.iterancestors(), 3))
         )
     return bool(_small(img.get("width", "")) and _small(img.get("height", "")))
 
@@ -164,8 +164,8 @@ def _is_avatar(element: etree._Element, img: dict[str, str], address: str) -> bo
 
 def _length(value: str | None) -> int:
     """Return a length in pixels, or 0 if there is none."""
-    found = _number((value or "")[:20])
-    return int(found[1]) if found else 0
+    match = _number((value or "")[:20])
+    return int(match[1]) if match else 0
 
 
 def _is_stand_in(address: str, name: str) -> bool:
@@ -252,7 +252,7 @@ def player(element: etree._Element, resolve: Resolve) -> Video | Audio | None:
         title = title or " ".join(element.get("playlabel", "").split())
         return Video(f"https://www.youtube.com/watch?v={number}", title=title) if number else None
     elements = [element, *element.iter("source")] if tag in ("video", "audio") else [element]
-    written = (one.get(name, "") for one in elements for name in (*LAZY_SOURCES, "src"))
+    written = (node.get(name, "") for node in elements for name in (*LAZY_SOURCES, "src"))
     address = next(_usable(written), None)
     if address is None:
         return None

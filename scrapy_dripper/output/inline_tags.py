@@ -8,15 +8,17 @@ from typing import Any
 
 from lxml import etree
 
-from scrapy_dripper.output.footnotes import without_label
+from scrapy_dripper.output.formulas import MATH_TAGS, formula
 from scrapy_dripper.output.images import emoji, image, is_button, same_image
-from scrapy_dripper.output.inline import Format, Separator, numbers_of, tells_of_window, unbroken
 from scrapy_dripper.output.items import (
     Deleted,
     Emphasis,
     Footnote,
     FootnoteMark,
+    Items,
+    LineBreak,
     Link,
+    Paragraph,
     Ruby,
     Run,
     Strong,
@@ -24,9 +26,9 @@ from scrapy_dripper.output.items import (
     Sup,
     Text,
 )
-from scrapy_dripper.output.math.formulas import MATH_TAGS, formula
+from scrapy_dripper.output.line import Format, Separator, numbers_of, tells_of_window, unbroken
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
-from scrapy_dripper.output.text import inner_text, short_text
+from scrapy_dripper.output.text import inner_text, line_text, short_text
 from scrapy_dripper.page.recognise import has_math_class
 
 MAX_BEFORE_NOTE = 50
@@ -89,7 +91,9 @@ def _note_of_latexml(reader: Reader, element: etree._Element) -> bool:
     if reader.frame.notes or reader.frame.title:
         return False
     near = islice(element.iter(), MAX_BEFORE_NOTE)
-    content = next((one for one in near if one.tag == "span" and "ltx_note_content" in (one.get("class") or "")), None)
+    content = next(
+        (node for node in near if node.tag == "span" and "ltx_note_content" in (node.get("class") or "")), None
+    )
     if content is None:
         return False
     mark = next(element.iter("sup"), None)
@@ -102,6 +106,39 @@ def _note_of_latexml(reader: Reader, element: etree._Element) -> bool:
         reader.inline_notes.append(Footnote(label, items))
         reader.line.run(FootnoteMark(label))
     return True
+
+
+_LABEL_EDGES = " \xa0[]()^.:"
+_LABELS = frozenset({Text, Sup, Strong, Emphasis, Link, LineBreak, FootnoteMark})
+
+
+def without_label(items: Items, label: str) -> Items:
+    """Return the items of a footnote without the number at their beginning."""
+    for i, item in enumerate(items):
+        if type(item) is not Paragraph:
+            return items[i:]
+        runs = item.runs
+        n = 0
+        while (
+            n < len(runs) and type(runs[n]) in _LABELS and line_text(runs[n : n + 1]).strip(_LABEL_EDGES) in ("", label)
+        ):
+            n += 1
+        first = runs[n] if n < len(runs) else None
+        if type(first) is Text:
+            rest = first.text.lstrip(_LABEL_EDGES) if n else _without_number(first.text, label)
+            runs = (Text(rest), *runs[n + 1 :]) if rest else runs[n + 1 :]
+        else:
+            runs = runs[n:]
+        if runs:
+            return (Paragraph(runs), *items[i + 1 :])
+    return ()
+
+
+def _without_number(text: str, label: str) -> str:
+    """Return a text without a number written by hand, or without the full stop after a number that was a link."""
+    rest = text.lstrip("[(").removeprefix(label)
+    cut = rest.lstrip("])^.:")
+    return cut.lstrip() if cut != rest and cut[:1].isspace() else text
 
 
 def _anchor(reader: Reader, element: etree._Element) -> Leave:
@@ -229,11 +266,11 @@ def _ruby(reader: Reader, element: etree._Element) -> Leave:
 
 def add_formula(reader: Reader, element: etree._Element) -> bool:
     """Add an element as a formula. Return False if it is not one."""
-    found = formula(element)
-    if found is None:
+    made = formula(element)
+    if made is None:
         return False
-    if found.latex:
-        reader.line.run(found)
+    if made.latex:
+        reader.line.run(made)
     return True
 
 
@@ -259,13 +296,13 @@ def image_tag(reader: Reader, element: etree._Element) -> Leave:
     character = emoji(element)
     if _word(character):  # the name of an emoji
         character = ""
-    found = None if character else image(element, reader.resolve)
-    if found is None and reader.frame.table_depth and not reader.line.begun and not is_button(element):
+    picture = None if character else image(element, reader.resolve)
+    if picture is None and reader.frame.table_depth and not reader.line.begun and not is_button(element):
         character = character or " ".join((element.get("alt") or "").split())  # a check mark or a cross
     if character:
         reader.line.text(character)
-    elif found is not None:
-        reader.line.image(found, same_image)
+    elif picture is not None:
+        reader.line.image(picture, same_image)
     return skip
 
 

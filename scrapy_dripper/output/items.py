@@ -3,10 +3,10 @@
 All classes are frozen, compare by value and round-trip through plain JSON
 (:mod:`scrapy_dripper.output.content_json`).
 
-A new type of item needs a case in each place that tells items by their types: :func:`inside` below; ``_ITEMS`` in
-:mod:`~scrapy_dripper.output.text`; the writers in :mod:`~scrapy_dripper.output.markdown`;
-:func:`~scrapy_dripper.output.chunks.cut`; ``_Writer.item`` in :mod:`~scrapy_dripper.output.tables.html`;
-:func:`~scrapy_dripper.output.tables.table.as_line` and ``_is_layout`` beside it;
+A new type of item needs a case in each place that tells items by their types: :func:`inside` below;
+:func:`~scrapy_dripper.output.text.plain_text`; the writers in :mod:`~scrapy_dripper.output.markdown`;
+:func:`~scrapy_dripper.output.chunks.cut`; ``_HtmlWriter.item`` in :mod:`~scrapy_dripper.output.tables`;
+:func:`~scrapy_dripper.output.tables.as_line` and ``_is_layout`` beside it;
 ``_HELD`` below; and :data:`~scrapy_dripper.checks.CONTENT_TYPES`. mypy and ``tests/output/test_items.py`` find most of
 those that are forgotten.
 """
@@ -189,7 +189,7 @@ class Table:
     caption: Runs = ()
     simple: bool = True
     """True if Markdown can express the table: no spans, at most a paragraph in each cell, and few missing cells. Other
-    tables are written with :func:`~scrapy_dripper.output.tables.html.table_html`."""
+    tables are written with :func:`~scrapy_dripper.output.tables.table_html`."""
 
 
 @dataclass(frozen=True, slots=True)

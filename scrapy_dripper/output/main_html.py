@@ -1,7 +1,6 @@
 """Build Main-HTML: the main blocks and their ancestors as a new tree, in linear time.
 
-Main-HTML has no styles, so what only styles say (bold, italics, numerals) gets the tags and attributes that mean the
-same.
+Main-HTML has no styles, so what only styles say (bold, italics, titles) gets the tags that mean the same.
 """
 
 from __future__ import annotations
@@ -34,7 +33,6 @@ _italic = re.compile(r"font-style\s*:\s*(?:italic|oblique)\b", re.I).search
 _TITLES = {"title": "h1", "MsoTitle": "h1", "subtitle": "h2", "MsoSubtitle": "h2"}
 """The classes of titles in Google Docs, beside numbered classes, and in Microsoft Word."""
 _made_up = re.compile(r"c\d{1,4}|Mso\w{1,40}").fullmatch
-_numerals = re.compile(r"list-style(?:-type)?\s*:[^;]{0,99}\b(lower|upper)-(alpha|latin|roman)\b", re.I).search
 
 
 def tag_of(element: etree._Element, tag: str, known: Styles) -> str:
@@ -58,15 +56,6 @@ def heading_of(element: etree._Element) -> str | None:
     if not any(_made_up(name) for name in names):
         return None
     return next((_TITLES[name] for name in names if name in _TITLES), None)
-
-
-def numerals_of(element: etree._Element) -> str | None:
-    """Return the ``type`` of an ordered list whose style names letters or Roman numerals."""
-    match = _numerals(element.get("style") or "")
-    if match is None:
-        return None
-    letter = "i" if match[2].lower() == "roman" else "a"
-    return letter.upper() if match[1].lower() == "upper" else letter
 
 
 ATTRIBUTES = frozenset(
@@ -125,11 +114,6 @@ _LONGEST_CAPTION = 600
 _FIRST_BLOCKS, _BYLINES, _SMALLEST = 3, 3, 120
 """Most main blocks above a lead picture, most blocks between it and these, and its least width and height in pixels."""
 _parts = re.compile(r"[/.?&=]+").sub
-
-
-def main_html(page: Page, main: npt.NDArray[np.bool_]) -> str:
-    """Return the Main-HTML of a page as text."""
-    return to_html(main_tree(page, main))
 
 
 def to_html(tree: etree._Element) -> str:
@@ -427,8 +411,6 @@ def _element(source: etree._Element, parent: etree._Element | None, known: Style
         tag = tag_of(source, tag, known)
     elif tag == "p" and source.get("class"):
         tag = heading_of(source) or tag
-    elif tag == "ol" and (numerals := numerals_of(source)):
-        attributes["type"] = numerals
     for name, value in cast("list[tuple[str, str]]", source.items()):
         if name in _harmless or _keeps(tag, name, value):
             if name == "src" and tag in SILENT:

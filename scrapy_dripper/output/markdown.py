@@ -7,7 +7,7 @@ spans, ``<sub>``) are written as HTML, without attributes other than those of sp
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any, Literal
 
@@ -36,10 +36,9 @@ from scrapy_dripper.output.items import (
     only,
 )
 from scrapy_dripper.output.markdown_inline import InlineWriter, Links, is_live, tex
-from scrapy_dripper.output.tables.html import code_html, linear, table_html
-from scrapy_dripper.output.tables.table import is_mostly_padding
+from scrapy_dripper.output.tables import code_html, is_mostly_padding, linear, table_html
 from scrapy_dripper.output.text import line_text
-from scrapy_dripper.page.callouts import says
+from scrapy_dripper.page.recognise import says
 
 Tables = Literal["html", "linear"]
 Callouts = Literal["alerts", "quotes"]
@@ -79,10 +78,10 @@ def markdown(
     * ``posts`` are parted by rules, and may begin with their author and date (``"named"``) if the author is not shown.
     * ``types`` are those of the items to keep, such as ``{"title", "paragraph"}``; by default all.
     """
-    return _Writer(links, tables, callouts, posts).document(content if types is None else only(content, types))
+    return _MarkdownWriter(links, tables, callouts, posts).document(content if types is None else only(content, types))
 
 
-class _Writer:
+class _MarkdownWriter:
     def __init__(self, links: Links, tables: Tables, callouts: Callouts, posts: Posts) -> None:
         self.inline = InlineWriter(links)
         self.linear = tables == "linear"
@@ -359,3 +358,36 @@ def _is_tight(entry: ListItem) -> bool:
 
 def _one_line(runs: Runs) -> Runs:
     return tuple(Text(" ") if type(run) is LineBreak else run for run in runs)
+
+
+# ---------------------------------------------------------------------- front matter
+LONGEST_VALUE = 1_000
+"""Maximum length of a value of the front matter, in characters."""
+
+# Characters that need escaping in double quotes (YAML 1.2, 5.1 and 5.7).
+_special = re.compile('["\\\\]|[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]').sub
+
+
+def front_matter(values: Iterable[tuple[str, str | None]]) -> str:
+    """Return names and values between two lines of three dashes, or an empty string if there are no values.
+
+    Each value is written as a double-quoted string on one line, with white space collapsed. YAML 1.1 and 1.2 parsers
+    read it as this string, whatever it contains.
+    """
+    known = ((name, " ".join((value or "").split())[:LONGEST_VALUE].rstrip()) for name, value in values)
+    lines = [f"{name}: {quoted(value)}" for name, value in known if value]
+    return "\n".join(["---", *lines, "---"]) if lines else ""
+
+
+def quoted(text: str) -> str:
+    """Return a string as a double-quoted YAML scalar."""
+    return '"' + _special(_escaped, text) + '"'
+
+
+def _escaped(match: re.Match[str]) -> str:
+    char = match[0]
+    if char in '"\\':
+        return "\\" + char
+    if "\ud800" <= char <= "\udfff":
+        return "\ufffd"  # a lone surrogate
+    return f"\\u{ord(char):04x}"

@@ -14,9 +14,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lxml import etree
 
-from scrapy_dripper.output.code.blocks import code_of_lines
+from scrapy_dripper.output.code_blocks import code_of_lines
+from scrapy_dripper.output.delimiters import Notation
 from scrapy_dripper.output.images import same_image
-from scrapy_dripper.output.inline import Line, Separator, unbroken
 from scrapy_dripper.output.items import (
     Code,
     Footnote,
@@ -34,7 +34,7 @@ from scrapy_dripper.output.items import (
     Text,
     Title,
 )
-from scrapy_dripper.output.math.delimiters import Notation
+from scrapy_dripper.output.line import Line, Separator, unbroken
 from scrapy_dripper.output.urls import comparable, resolver
 from scrapy_dripper.page.footnotes import FootnoteMarks
 from scrapy_dripper.page.tags import LOOSE
@@ -60,9 +60,9 @@ def tabs_of(root: etree._Element) -> Tabs:
     """Return the tabs of a tree whose panels are in it."""
     parts: dict[str, list[etree._Element]] = {"tab": [], "tablist": [], "tabpanel": []}
     for element in root.iter(etree.Element):
-        found = parts.get(element.get("role", ""))
-        if found is not None and len(found) < MOST_TABS:
-            found.append(element)
+        same_role = parts.get(element.get("role", ""))
+        if same_role is not None and len(same_role) < MOST_TABS:
+            same_role.append(element)
     panels = parts["tabpanel"]
     if not panels:
         return Tabs()
@@ -82,9 +82,9 @@ def tabs_of(root: etree._Element) -> Tabs:
             titles[panel] = text
             used.add(title)
     lists = {
-        one
-        for one in parts["tablist"]
-        if (own := [tab for tab in one.iter() if tab.get("role") == "tab"]) and used.issuperset(own)
+        tablist
+        for tablist in parts["tablist"]
+        if (own := [tab for tab in tablist.iter() if tab.get("role") == "tab"]) and used.issuperset(own)
     }
     return Tabs(titles, lists, {(Text(title),) for title in titles.values()})
 
@@ -99,8 +99,8 @@ class OpenList:
     """What is added to the number from one entry to the next: -1 for a reversed list."""
     number: int | None = None
     """The number of the next entry, if entries have explicit numbers."""
-    numeral: str | None = None
-    """How entries are numbered, if not in decimal: the ``type`` of the ``<ol>``."""
+    letters: str | None = None
+    """The ``type`` of the ``<ol>``, ``a`` or ``A``, if letters number the entries."""
     entries: list[ListItem] = field(default_factory=list)
     """The entries so far."""
     terms: list[Runs] = field(default_factory=list)
@@ -303,12 +303,12 @@ class Reader:
             lines = code_of_lines(runs) if type(runs[0]) is Code and not self.frame.table_depth else None
             self.items.append(lines or Paragraph(runs))
             return
-        for found in images:
+        for image in images:
             before = self.items[-1] if self.items else None
-            if type(before) is not Image or not same_image(before, found):
-                self.items.append(found)
-            elif found.alt and not before.alt:
-                self.items[-1] = replace(before, alt=found.alt)
+            if type(before) is not Image or not same_image(before, image):
+                self.items.append(image)
+            elif image.alt and not before.alt:
+                self.items[-1] = replace(before, alt=image.alt)
 
     def end_title(self) -> None:
         """End the open heading: at its end tag, or before a block that it cannot contain."""

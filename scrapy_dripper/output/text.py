@@ -11,24 +11,19 @@ import numpy.typing as npt
 from lxml import etree
 
 from scrapy_dripper.output.items import (
-    Audio,
     Code,
     CodeBlock,
     Deleted,
     Emphasis,
     FootnoteMark,
-    Footnotes,
     Formula,
     Image,
     Item,
     LineBreak,
     Link,
-    List,
     Paragraph,
     Post,
-    Quote,
     Ruby,
-    Rule,
     Run,
     Strong,
     Sub,
@@ -36,7 +31,7 @@ from scrapy_dripper.output.items import (
     Table,
     Text,
     Title,
-    Video,
+    inside,
 )
 from scrapy_dripper.page.page import Page
 
@@ -54,7 +49,7 @@ def plain_text(items: Sequence[Item]) -> str:
     """
     lines: list[str] = []
     for item in items:
-        _ITEMS[type(item)](item, lines)
+        _add(item, lines)
     return "\n".join(lines)
 
 
@@ -65,62 +60,25 @@ def line_text(runs: Sequence[Run]) -> str:
     return "".join([_RUNS[type(run)](run) for run in runs])
 
 
-def _line(item: Any, lines: list[str]) -> None:
-    written = line_text(item.runs)
-    if written:
-        lines.append(written)
+def _add(item: Item, lines: list[str]) -> None:
+    if isinstance(item, CodeBlock):
+        lines.append(item.text)
+    elif isinstance(item, Formula):
+        lines.append(item.latex)
+    elif isinstance(item, Table):
+        lines += [line_text(item.caption)] if item.caption else []
+        rows = ([plain_text(cell.items) for cell in row if cell.items] for row in item.rows)
+        lines += [" ".join(cells) for cells in rows if cells]
+    elif isinstance(item, Post):
+        lines += [""] if lines else []
+    elif isinstance(item, (Paragraph, Title)):
+        text = line_text(item.runs)
+        lines += [text] if text else []
+    else:
+        for inner in inside(item):
+            _add(inner, lines)
 
 
-def _caption(item: Any, lines: list[str]) -> None:
-    if item.caption:
-        lines.append(line_text(item.caption))
-
-
-def _table(table: Table, lines: list[str]) -> None:
-    _caption(table, lines)
-    for row in table.rows:
-        cells = [plain_text(cell.items) for cell in row if cell.items]
-        if cells:
-            lines.append(" ".join(cells))
-
-
-def _list(item: List, lines: list[str]) -> None:
-    for entry in item.items:
-        lines.extend(line_text(term) for term in entry.terms if term)
-        for one in entry.items:
-            _ITEMS[type(one)](one, lines)
-
-
-def _held(item: Any, lines: list[str]) -> None:
-    for one in item.items:
-        _ITEMS[type(one)](one, lines)
-
-
-def _quote(item: Quote, lines: list[str]) -> None:
-    _caption(item, lines)
-    _held(item, lines)
-
-
-def _notes(item: Footnotes, lines: list[str]) -> None:
-    for note in item.notes:
-        _held(note, lines)
-
-
-_ITEMS: dict[type, Callable[[Any, list[str]], None]] = {
-    Paragraph: _line,
-    Title: _line,
-    CodeBlock: lambda item, lines: lines.append(item.text),
-    Formula: lambda item, lines: lines.append(item.latex),
-    Table: _table,
-    List: _list,
-    Image: _caption,
-    Video: _caption,
-    Audio: _caption,
-    Quote: _quote,
-    Rule: lambda _item, _lines: None,
-    Post: lambda _item, lines: lines.append("") if lines else None,
-    Footnotes: _notes,
-}
 _RUNS: dict[type, Callable[[Any], str]] = {
     Text: lambda run: run.text,
     Code: lambda run: run.text,

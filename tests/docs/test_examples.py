@@ -159,6 +159,6 @@ def test_a_command_exists_with_its_options(command: str) -> None:
         assert {word for word in words if "=" not in word} <= set(targets)
     elif words[:2] != ["-m", "pytest"]:
         path = ROOT / (words[1].replace(".", "/") if words[0] == "-m" else words[0])
-        code = (path / "__main__.py" if path.is_dir() else path).read_text(encoding="utf-8")
+        code = (path / "__main__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8")
         known = set(re.findall(r'"(--[a-z-]+)"', code))
         assert options <= known | {f"--{name}" for name in re.findall(r'"([a-z-]+)"', code)}

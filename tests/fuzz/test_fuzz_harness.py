@@ -56,10 +56,7 @@ BROKEN: dict[str, tuple[str, Callable[[Extraction], Extraction]]] = {
     "a probability too few": ("labels", lambda e: replace(e, probabilities=e.probabilities[1:])),
     "blocks miscounted": ("labels", lambda e: e.with_details(blocks=e.details["blocks"] + 1)),
     "no text": ("fields", lambda e: replace(e, text=None)),
-    "content against the schema": (
-        "schema",
-        lambda e: replace(e, content=[{"type": "paragraph", "runs": [{"type": "text", "text": 7}]}]),
-    ),
+    "content of no known type": ("content", lambda e: replace(e, content=[{"type": "chart"}])),
     "content that is no JSON": ("content", lambda e: replace(e, content=[{"type": b"x"}])),
     "a reason that is a defect": ("reason", lambda e: replace(e, fallback_reason=FallbackReason.OUTPUT_ERROR)),
 }

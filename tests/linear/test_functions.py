@@ -15,11 +15,10 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason, Metadata
 from scrapy_dripper.fallback import fall_back, metadata
 from scrapy_dripper.metadata.authors import MOST_NAMES
+from scrapy_dripper.output.formulas import clean, formula, formula_of_image
 from scrapy_dripper.output.images import image
 from scrapy_dripper.output.items import Text
 from scrapy_dripper.output.markdown_inline import InlineWriter
-from scrapy_dripper.output.math.formulas import formula, formula_of_image
-from scrapy_dripper.output.math.tex import clean
 from scrapy_dripper.page.footnotes import FootnoteMarks
 from scrapy_dripper.page.recognise import has_number_class
 

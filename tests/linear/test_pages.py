@@ -25,11 +25,9 @@ from scrapy_dripper.fallback import shell, trafilatura_output
 from scrapy_dripper.fallback.shell import Budget
 from scrapy_dripper.fallback.trafilatura_output import MAX_PARAGRAPHS
 from scrapy_dripper.fallback.trees import MAX_DEPTH, limited_tree
-from scrapy_dripper.output import inline, inline_tags
-from scrapy_dripper.output.code import blocks as code_blocks
-from scrapy_dripper.output.footnotes import without_label
+from scrapy_dripper.output import code_blocks, delimiters, formulas, inline_tags, line
+from scrapy_dripper.output.inline_tags import without_label
 from scrapy_dripper.output.items import Item, Paragraph, Text
-from scrapy_dripper.output.math import delimiters, formulas
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.head import MOST_NAMES
 from scrapy_dripper.page.parse import parse
@@ -51,13 +49,13 @@ READ: dict[str, tuple[Any, str, Callable[[int], str]]] = {
         inline_tags, "tells_of_window", lambda n: HEAD + "<p>a <b>" + "<span class=sr-only>" * n + "1 " * 3 * n,
     ),
     "numbers for screen readers": (
-        inline, "numbers_of", lambda n: HEAD + "<p>" + "1 a " * n + "<span class=sr-only>1</span>" * n,
+        line, "numbers_of", lambda n: HEAD + "<p>" + "1 a " * n + "<span class=sr-only>1</span>" * n,
     ),
     "annotations": (
         formulas, "balanced", lambda n: HEAD + "<p>x<math>" + "<annotation encoding=tex>" * n + "{ a" * 4 * n,
     ),
     "images in a link": (
-        inline, "_spaced", lambda n: f"<p>words<a title=qqq href='http://{'a.b-' * n}'>" + "<p><img src=b.png>" * n,
+        line, "_spaced", lambda n: f"<p>words<a title=qqq href='http://{'a.b-' * n}'>" + "<p><img src=b.png>" * n,
     ),
 }  # fmt: skip
 """By name: a module, its function that reads, and a function that returns the page of a size."""
@@ -98,15 +96,14 @@ def test_what_is_read_grows_with_the_page(name: str, extractor: Extractor, monke
 
 def test_nodes_in_boxes_that_are_named_as_line_numbers(extractor: Extractor, monkeypatch: pytest.MonkeyPatch) -> None:
     """A single letter deep in them proves that they are no line numbers. It is found without reading each box again."""
-    texts_by_node, read = code_blocks._texts_by_node, 0
+    is_numbers, read = code_blocks.is_numbers, 0
 
-    def counted(element: Any) -> Iterator[str]:
+    def counted(element: Any) -> bool:
         nonlocal read
-        for text in texts_by_node(element):
-            read += 1
-            yield text
+        read += sum(1 for _ in element.iter()) if not code_blocks.is_deep(element) else 0
+        return is_numbers(element)
 
-    monkeypatch.setattr(code_blocks, "_texts_by_node", counted)
+    monkeypatch.setattr(code_blocks, "is_numbers", counted)
     extractor.extract([HEAD + ("<div class=ln>" * 400 + "a" + "</div>" * 400) * 10])
     assert read <= 30 * 4_000
 

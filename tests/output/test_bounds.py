@@ -13,12 +13,12 @@ from hypothesis import given
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction, FallbackReason
-from scrapy_dripper.output.bounds import LEAST, most_chars
+from scrapy_dripper.output import SMALLEST_PAGE, most_chars
 from scrapy_dripper.output.content_json import length, to_json
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.items import Cell, Paragraph, Table, Text
 from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.output.tables.html import linear, table_html
+from scrapy_dripper.output.tables import linear, table_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.testing import FakeEngine
 from tests.output.test_markdown_properties import pages
@@ -144,7 +144,7 @@ def test_few_words_have_room() -> None:
 
     assert found.fallback_reason is None
     assert found.markdown == f"a [b]({URL}x)"
-    assert most_chars(5, 20) == 20 * LEAST
+    assert most_chars(5, 20) == 20 * SMALLEST_PAGE
 
 
 def test_links_stay_as_they_are_where_they_would_multiply() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import Document, Extraction
-from scrapy_dripper.output.chunks import Chunk, chunks, joined
+from scrapy_dripper.output.chunks import Chunk, chunks, counter, joined
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.items import (
     Cell,
@@ -36,7 +36,6 @@ from scrapy_dripper.output.items import (
     Title,
 )
 from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.output.tokens import counter
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.retrieval import with_retrieval
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html
 
-from scrapy_dripper.output.code.blocks import TWIN, code_block, code_of_lines, without_numbers
+from scrapy_dripper.output.code_blocks import TWIN, code_block, code_of_lines, without_numbers
 from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Text
 from scrapy_dripper.page.recognise import has_code_class
 
@@ -167,7 +167,6 @@ def test_code_without_pre() -> None:
     """A <code> element with several lines is a block."""
     assert first("<code>a<br>b</code>") == CodeBlock("a\nb")
     assert first("<code><pre>a</pre></code>") == CodeBlock("a")
-    assert first("<code class='hljs'>a\nb</code>") == CodeBlock("a\nb")
 
 
 def test_code_of_lines() -> None:
@@ -223,14 +222,3 @@ def test_plain_code_is_exact_property(lines: list[str]) -> None:
     found = code_block(element)
     assert found is not None
     assert found.text == "\n".join(line if line.strip() else "" for line in code.rstrip().split("\n"))
-
-
-@pytest.mark.parametrize(("name", "code"), [("termy", "$ run main.py\nIt's done"), ("term", None)])
-def test_colours_of_a_played_terminal_are_not_text(name: str, code: str | None) -> None:
-    """Termynal renders the text as HTML, for example on FastAPI's site."""
-    session = '$ <font color="#4E9A06">run</font> <u style="a">main.py</u>\n<b>It&apos;s done</b>'
-    page = html.fragment_fromstring(f"<div class={name}><div class=highlight><pre><code></code></pre></div></div>")
-    page.find(".//code").text = session
-    found = code_block(page.find(".//pre"))
-    assert found is not None
-    assert found.text == (code or session)

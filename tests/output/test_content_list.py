@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
+from typing import get_args
 
 import pytest
 from lxml import etree
 
+from scrapy_dripper.config import CONTENT_TYPES
+from scrapy_dripper.output.content_json import to_json
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.items import (
     Audio,
@@ -27,7 +32,6 @@ from scrapy_dripper.output.items import (
     Paragraph,
     Quote,
     Ruby,
-    Rule,
     Run,
     Strong,
     Sub,
@@ -38,6 +42,7 @@ from scrapy_dripper.output.items import (
     Video,
     only,
 )
+from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.page.parse import parse
 
 URL = "https://example.org/a/b"
@@ -242,13 +247,6 @@ def test_titles(html: str, expected: list[str]) -> None:
     assert titles(html) == expected
 
 
-def test_lists() -> None:
-    html = "<ul><li>a<ol start=3><li>b</ol><li><p>c</p><p>d</p></ul>"
-    inner = List("ordered", (ListItem((paragraph("b"),)),), 3)
-    expected = List("unordered", (ListItem((paragraph("a"), inner)), ListItem((paragraph("c"), paragraph("d")))))
-    assert items(html) == (expected,)
-
-
 @pytest.mark.parametrize(
     ("html", "texts"),
     [
@@ -279,26 +277,6 @@ def test_definition_lists() -> None:
         ListItem((), ((Text("d"),),)),
     )
     assert items(html) == (List("definition", expected),)
-
-
-def test_quotes_rules_and_details() -> None:
-    html = "<blockquote>q<blockquote>r</blockquote></blockquote><hr><details><summary>s</summary>t</details>"
-    expected = (
-        Quote((paragraph("q"), Quote((paragraph("r"),)))),
-        Rule(),
-        Paragraph((Strong((Text("s"),)),)),
-        paragraph("t"),
-    )
-    assert items(html) == expected
-
-
-def test_code_and_formulas() -> None:
-    html = "<pre><code class=language-python>x = 1\n</code></pre><p>so \\(a_1\\) and $$b$$ or $5</p>"
-    code, before, display, after = items(html)
-    assert code == CodeBlock("x = 1", "python", "class")
-    assert before == Paragraph((Text("so "), Formula("a_1", "delimiters"), Text(" and")))
-    assert display == Formula("b", "delimiters", True)
-    assert after == paragraph("or $5")
 
 
 def test_scripts_say_how_formulas_are_written() -> None:
@@ -401,6 +379,36 @@ def test_mark_of_a_footnote_that_was_not_kept() -> None:
     assert items("<p>a<sup><a href=#fn1>1</a></sup></p>") == (Paragraph((Text("a"), Sup((Text("1"),)))),)
 
 
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        (
+            "<p>a<a class=footnote-ref href=#n1>*</a> b<a class=footnote-ref href=#n2>*</a> c</p>"
+            "<ol><li id=n1>x<li id=n2>y</ol>",
+            "a[^1] b[^2] c\n\n[^1]: x\n\n[^2]: y",
+        ),
+        (
+            "<p>a<sup><a href=#fn2>2</a></sup> b<sup><a href=#fn1>2</a></sup></p><ol><li id=fn1>x<li id=fn2>y</ol>",
+            "a[^2] b[^2a]\n\n[^2a]: x\n\n[^2]: y",
+        ),
+        (
+            "<p>a<sup><a href=#fn1>1</a></sup></p>"
+            "<ol><li id=fn1>n <a>x</a> <a href=/away>2</a> <a href=#ref1>1</a></ol>",
+            "a[^1]\n\n[^1]: n x [2](https://example.org/away)",
+        ),
+        ("<p id=fn1>self<sup><a href=#fn1>1</a></sup></p>", "self<sup>1</sup>"),
+        (
+            "<p>a<sup><a href=#fn1>1</a></sup></p>"
+            "<section><b><i><u><s><em><span id=fn1>n</span></em></s></u></i></b></section>",
+            "a<sup>1</sup>",
+        ),
+    ],
+)
+def test_footnotes_with_unusual_marks(html: str, expected: str) -> None:
+    """Marks that are stars or duplicates get new numbers. Marks without a footnote become text."""
+    assert markdown(items(html)).startswith(expected)
+
+
 # ---------------------------------------------------------------------- depth and size
 @pytest.mark.parametrize(
     "html",
@@ -455,9 +463,22 @@ def test_only_some_types_within_links_and_notes() -> None:
 
 
 def test_the_types_of_the_setting_are_those_of_the_items() -> None:
-    from typing import get_args
-
-    from scrapy_dripper.config import CONTENT_TYPES
-
     assert {*CONTENT_TYPES, "post"} == {kind.type for kind in get_args(Item)}  # marks of posts always stay
     assert Table.type in CONTENT_TYPES
+
+
+# ---------------------------------------------------------------------- the documentation
+TEXT = (Path(__file__).parents[2] / "docs/reference/content-list.md").read_text(encoding="utf-8")
+
+
+def snippet(fence: str, language: str) -> str:
+    found = re.search(rf"^{fence}{language}\n(.*?)\n{fence}$", TEXT, re.S | re.M)
+    assert found is not None
+    return found[1]
+
+
+def test_the_example_of_the_documentation() -> None:
+    content = content_list(parse(snippet("```", "html")))
+
+    assert to_json(content) == json.loads(snippet("```", "json"))
+    assert markdown(content) == snippet("````", "markdown")

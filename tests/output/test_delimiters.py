@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.output.items import Code, Emphasis, Formula, LineBreak, Run, Strong, Sub, Sup, Text
-from scrapy_dripper.output.math.delimiters import (
+from scrapy_dripper.output.delimiters import (
     Notation,
     join_formulas,
     looks_like_formula,
     notation,
     spans,
 )
+from scrapy_dripper.output.items import Code, Emphasis, Formula, LineBreak, Run, Strong, Sub, Sup, Text
 
 
 def formulas(text: str, **settings: bool) -> list[tuple[str, bool]]:

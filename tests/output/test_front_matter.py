@@ -12,7 +12,7 @@ from scrapy_dripper.data import Document, FallbackReason, fingerprints
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fallback import fall_back
 from scrapy_dripper.output.content_list import content_list
-from scrapy_dripper.output.front_matter import front_matter
+from scrapy_dripper.output.markdown import front_matter
 from scrapy_dripper.output.outlinks import Outlink, outlinks
 from scrapy_dripper.page.parse import parse
 

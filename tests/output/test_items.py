@@ -37,7 +37,7 @@ from scrapy_dripper.output.items import (
 )
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.outlinks import outlinks
-from scrapy_dripper.output.tables.html import linear, table_html
+from scrapy_dripper.output.tables import linear, table_html
 from scrapy_dripper.output.text import plain_text
 
 URL = "https://example.org/a"

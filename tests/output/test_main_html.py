@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.output.main_html import main_html
+from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.output.text import text
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import Page
@@ -26,7 +26,7 @@ def kept(body: str, *numbers: int) -> str:
     """Return what is inside <body> of the Main-HTML if the blocks with these numbers are main."""
     found = page(body)
     main = np.isin(np.arange(len(found.blocks)), numbers)
-    html = main_html(found, main)
+    html = to_html(main_tree(found, main))
     assert html.startswith("<html><body>")
     return html.removeprefix("<html><body>").removesuffix("</body></html>")
 
@@ -219,7 +219,7 @@ def test_a_formula_does_not_end_its_script() -> None:
     """This holds even if the parser allows an end tag inside a script."""
     found = page("<p>x<script type='math/tex'>y</script></p>")
     next(node for node in found.tree.nodes if node.tag == "script").text = "a</script><b>"
-    html = main_html(found, np.ones(1, dtype=np.bool_))
+    html = to_html(main_tree(found, np.ones(1, dtype=np.bool_)))
     assert "a< /script><b></script>" in html
 
 
@@ -273,7 +273,7 @@ def test_main_html_has_the_text_of_the_main_blocks_also_when_parsed_again(html: 
     found = cut(parse(html))
     n = len(found.blocks)
     main = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), dtype=np.bool_)
-    again = parse(main_html(found, main) + " ")
+    again = parse(to_html(main_tree(found, main)) + " ")
     expected = words(text(found, main))
     got = words("".join(again.itertext()))
 
@@ -286,7 +286,7 @@ def test_writing_leaves_the_page_as_it_was(html: str) -> None:
     """A page can be written again with other labels."""
     found = cut(parse(html))
     n = len(found.blocks)
-    first = main_html(found, np.ones(n, dtype=np.bool_))
-    main_html(found, np.zeros(n, dtype=np.bool_))
+    first = to_html(main_tree(found, np.ones(n, dtype=np.bool_)))
+    to_html(main_tree(found, np.zeros(n, dtype=np.bool_)))
 
-    assert main_html(found, np.ones(n, dtype=np.bool_)) == first
+    assert to_html(main_tree(found, np.ones(n, dtype=np.bool_))) == first

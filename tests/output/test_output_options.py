@@ -15,7 +15,7 @@ from scrapy_dripper import extract, markdown
 from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, nothing
-from scrapy_dripper.fallback import fall_back, metadata
+from scrapy_dripper.fallback import fall_back
 from scrapy_dripper.output import Written, write
 from scrapy_dripper.output.content_json import from_json, to_json
 from scrapy_dripper.output.items import Image, Text, Title
@@ -142,41 +142,6 @@ def test_the_content_list_of_a_callable() -> None:
     assert found.content is not None
     assert Image("https://example.org/i.png") in from_json(found.content)[0].runs  # type: ignore[union-attr]
     assert (found.markdown, found.text) == ("own", "own")
-
-
-# ---------------------------------------------------------------------- metadata
-def test_metadata() -> None:
-    assert metadata(Document(PAGE, URL), Config()) == Metadata(
-        title="Tides",
-        authors=("Ada Marsh",),
-        date_published="2024-05-01T10:00:00Z",
-        language="en-GB",
-        site_name="Sand",
-        url="https://example.org/tides",
-        canonical="https://example.org/tides",
-        description="About the sea.",
-        image="https://example.org/tide.png",
-    )
-
-
-@pytest.mark.parametrize(
-    "html", ["", "<p>x</p>", b"\x89PNG\r\n\x1a\n", "<html lang='x y z!'><meta name=author content=''>"]
-)
-def test_a_page_that_says_nothing(html: str | bytes) -> None:
-    found = metadata(Document(html), Config())
-    assert (found.author, found.language, found.description, found.image) == (None, None, None, None)
-
-
-def test_an_image_that_would_run() -> None:
-    html = "<meta property=og:image content='javascript:x()'><meta property=og:title content=t><p>x</p>"
-    assert metadata(Document(html, URL), Config()).image is None
-
-
-@pytest.mark.parametrize(
-    "html", ["<html xml:lang='de_AT'><p>x", "<meta http-equiv=content-language content=de-AT><p>x"]
-)
-def test_language(html: str) -> None:
-    assert metadata(Document(html), Config()).language == "de-AT"
 
 
 # ---------------------------------------------------------------------- items

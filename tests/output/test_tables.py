@@ -6,13 +6,11 @@ import lxml.html
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lxml import etree
 from markdown_it import MarkdownIt
 
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.items import (
     Code,
-    CodeBlock,
     Image,
     Item,
     Items,
@@ -20,45 +18,17 @@ from scrapy_dripper.output.items import (
     List,
     Paragraph,
     Quote,
-    Strong,
     Table,
     Text,
-    Title,
 )
-from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.output.tables.html import table_html
-from scrapy_dripper.output.tables.table import MAX_NESTING, MAX_SPANNED, table
+from scrapy_dripper.output.markdown import Tables, markdown
+from scrapy_dripper.output.tables import MAX_NESTING, MAX_SPANNED, table_html
+from scrapy_dripper.output.text import plain_text
 from scrapy_dripper.page.parse import parse
 
 
-def read(element: etree._Element) -> Items:
-    """Read a cell like the content list, as far as these tests need it."""
-    items: list[Item] = []
-    if element.text and element.text.strip():
-        items.append(Paragraph((Text(element.text.strip()),)))
-    for child in element:
-        text = " ".join("".join(child.itertext()).split())
-        if child.tag == "table":
-            items += table(child, read)
-        elif child.tag == "b":
-            items.append(Paragraph((Strong((Text(text),)),)))
-        elif child.tag == "h3":
-            items.append(Title(3, (Text(text),)))
-        elif child.tag == "blockquote":
-            items.append(Quote((Paragraph((Text(text),)),)))
-        elif child.tag == "img":
-            items.append(Image(child.get("src", "")))
-        elif child.tag == "pre":
-            items.append(CodeBlock("".join(child.itertext())))
-        elif text:
-            items.append(Paragraph((Text(text),)))
-        if child.tail and child.tail.strip():
-            items.append(Paragraph((Text(child.tail.strip()),)))
-    return tuple(items)
-
-
 def items_of(html: str) -> Items:
-    return table(lxml.html.fragment_fromstring(html), read)
+    return content_list(parse(html), "https://example.org/")
 
 
 def made(html: str) -> Table:
@@ -130,8 +100,7 @@ def test_foot_is_last() -> None:
 def test_text_outside_of_cells() -> None:
     """Text outside of cells comes before the table, and rows inside a form are rows."""
     html = f"<table>one<form>{row('a', 'b')}two{row('c', 'd')}</form><p>three</p></table>"
-    element = lxml.html.fragment_fromstring(html)
-    *before, found = table(element, read)
+    *before, found = items_of(html)
     assert sorted(plain((item,)) for item in before) == ["one", "three", "two"]
     assert isinstance(found, Table)
     assert shown(found) == [["a", "b"], ["c", "d"]]
@@ -255,7 +224,9 @@ def test_blocks_in_a_simple_cell() -> None:
     found = made(f"<table>{row('a', 'b', tag='th')}{cells}</table>")
     assert found.simple
     assert found.rows[1][0].items == (Paragraph((Text("one"), LineBreak(), Text("two"))),)
-    assert found.rows[1][1].items == (Paragraph((Text("x"), LineBreak(), Image("i.png"), LineBreak(), Code("y"))),)
+    assert found.rows[1][1].items == (
+        Paragraph((Text("x"), LineBreak(), Image("https://example.org/i.png"), LineBreak(), Code("y"))),
+    )
 
 
 @pytest.mark.parametrize(
@@ -288,6 +259,83 @@ def test_html_of_a_table() -> None:
     )
 
 
+# ---------------------------------------------------------------------- cells
+NOTE = "<p>Behind it<ol><li id=fn1>note</ol>"
+
+
+def written(html: str, tables: Tables = "html") -> str:
+    return markdown(items_of(html), tables=tables)
+
+
+@pytest.mark.parametrize(
+    ("cell", "as_html", "as_line"),
+    [
+        ("k", "k", "k"),
+        ("<p>p<p>q", "<p>p</p><p>q</p>", "p q"),
+        ("<h3>t</h3>u", "<h3>t</h3><p>u</p>", "t u"),
+        ("<pre>a\nb</pre>", "<pre><code>a\nb</code></pre>", "`a b`"),
+        ("<ul><li>i<li>j</ul>", "<ul><li>i</li><li>j</li></ul>", "i j"),
+        ("<dl><dt>T<dd>D</dl>", "<dl><dt>T</dt><dd>D</dd></dl>", "T D"),
+        ("<math display=block><mi>x</mi></math>", "$$x$$", "$x$"),
+        ("<blockquote>q</blockquote>", "<blockquote><p>q</p></blockquote>", "q"),
+        ("<hr>", "<hr>", ""),
+        ("a<br>b", "a<br>b", "a<br>b"),
+        ("<ruby>漢<rt>kan</rt></ruby>", "<ruby>漢<rt>kan</rt></ruby>", "漢(kan)"),
+        (
+            "<a href=/l><img src=/i.png alt=I></a>",
+            '<a href="https://example.org/l"><img src="https://example.org/i.png" alt="I"></a>',
+            "[![I](https://example.org/i.png)](https://example.org/l)",
+        ),
+        ("a<sup><a href=#fn1>1</a></sup>", "a[^1]", "a[^1]"),
+    ],
+)
+def test_what_is_in_a_cell(cell: str, as_html: str, as_line: str) -> None:
+    """HTML loses nothing. In a simple table, the content is one line, repeated in each row and column of the span."""
+    table = f"<table><tr><th>a<th>b<th>c<tr><td rowspan=3>{cell}<td>x<td>y<tr><td>1<td>2<tr><td colspan=2>3</table>"
+
+    kept, lined = written(table + NOTE), written(table + NOTE, tables="linear")
+
+    assert f'<tr><td rowspan="3">{as_html}</td><td>x</td><td>y</td></tr>' in kept
+    assert '<tr><td colspan="2">3</td></tr>' in kept
+    assert lined.startswith(
+        f"| a | b | c |\n| --- | --- | --- |\n| {as_line} | x | y |\n| {as_line} | 1 | 2 |\n| {as_line} | 3 | 3 |\n"
+    )
+
+
+def test_a_table_within_a_cell_is_text_in_a_line() -> None:
+    """Its cells follow each other."""
+    inner = "<table><tr><th>a<th>b<tr><td>1<td>2</table>"
+    table = f"<table><tr><th>a<th>b<th>c<tr><td rowspan=2>{inner}<td>x<td>y<tr><td>1<td>2</table>"
+    assert "\n| a b 1 2 | x | y |\n" in written(table, tables="linear")
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        (
+            "<figure><img src=http://x.test/a.png><figcaption>An apple</figcaption></figure>",
+            "![](http://x.test/a.png) An apple",
+        ),
+        ("<video src=http://x.test/a.mp4></video>", "<http://x.test/a.mp4>"),
+        ("<audio src=http://x.test/a.mp3 title=Song></audio>", "[Song](http://x.test/a.mp3)"),
+    ],
+)
+def test_pictures_and_players_within_a_cell_stand_in_its_line(cell: str, expected: str) -> None:
+    """Captions are separated from them, and players become links."""
+    table = f"<table><tr><th>a<th>b<th>c<tr><td rowspan=2>1<td>{cell}<td>y<tr><td>1<td>2</table>"
+    assert f"\n| 1 | {expected} | y |\n" in written(table, tables="linear")
+
+
+def test_a_cell_that_spans_very_many_is_not_repeated_for_ever() -> None:
+    """A few cells with spans of 60,000 would become 60 million cells in Markdown."""
+    rows = "".join(f"<tr><td colspan=1000 rowspan=60>r{i}" for i in range(60))
+
+    lined = written(f"<table><tr><th>a<th>b{rows}</table>", tables="linear")
+
+    assert all(f"r{i} " in lined for i in range(60))
+    assert lined.count("|") < 50_000
+
+
 # ---------------------------------------------------------------------- too much
 def test_span_bombs() -> None:
     """Spans cover a limited number of slots in total. Further cells span one slot, and no cell is lost."""
@@ -298,7 +346,7 @@ def test_span_bombs() -> None:
     assert sum(cell.rowspan * cell.colspan for row in found.rows for cell in row) <= MAX_SPANNED + 10_002
 
 
-_tag = st.sampled_from("table tr td th thead tbody tfoot caption b p h3 img pre col form".split())
+_tag = st.sampled_from("table tr td th thead tbody tfoot caption b p h3 img col form".split())
 _span = st.sampled_from(["", " rowspan=2", " colspan=3", " rowspan=0", " colspan=1000", " rowspan=65534"])
 _words = st.sampled_from(["", "word ", "two words "])
 
@@ -307,12 +355,11 @@ _words = st.sampled_from(["", "word ", "two words "])
 def test_any_markup(parts: list[tuple[str, str, str, bool]]) -> None:
     """For any markup, nothing raises, no word is lost or duplicated, and rows fit the grid."""
     html = "".join(f"<{tag}{span}>{words}" + (f"</{tag}>" if closed else "") for tag, span, words, closed in parts)
-    element = lxml.html.fragment_fromstring(f"<table><tr><td>first {html}</table>", create_parent="div")[0]
-    items = table(element, read)
-    assert words_of(items) == len(" ".join(element.itertext()).split())
+    element = parse(f"<table><tr><td>first {html}</table>")
+    assert len(plain_text(content_list(element)).split()) == len(" ".join(map(str, element.itertext())).split())
 
 
-_block = st.sampled_from("ul li blockquote div dl dt dd figure figcaption code a br p".split())
+_block = st.sampled_from("pre ul li blockquote div dl dt dd figure figcaption code a br p".split())
 _attributes = st.sampled_from(["", " href='/x' title='a\n\nb'", " src=/i.png alt='a | b\n\nc'", " class=highlight"])
 _marks = st.sampled_from(["", "a|b ", "$5 $6", "*", "&lt;b>", "`", "two\n\nlines"])
 
@@ -336,18 +383,3 @@ def tables_in(item: Item) -> int:
     if isinstance(item, Quote):
         return sum(map(tables_in, item.items))
     return int(isinstance(item, Table))
-
-
-def words_of(items: Items) -> int:
-    n = 0
-    for item in items:
-        if isinstance(item, Table):
-            n += sum(words_of(cell.items) for row in item.rows for cell in row)
-            n += words_of((Paragraph(item.caption),))
-        elif isinstance(item, (Paragraph, Title)):
-            for run in item.runs:
-                inner = run.runs if isinstance(run, Strong) else (run,)
-                n += sum(len(one.text.split()) for one in inner if isinstance(one, (Text, Code)))
-        elif isinstance(item, CodeBlock):
-            n += len(item.text.split())
-    return n

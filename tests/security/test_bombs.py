@@ -37,7 +37,7 @@ PAGES = {
     "with a DTD": XHTML.format(laughs(system='PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "x.dtd" '), TEXT),
     "quadratic": f'<!DOCTYPE html [<!ENTITY a "{"a" * 100_000}">]><html><body>{TEXT}<p>' + "&a;" * 100_000,
     "itself": f'<!DOCTYPE html [<!ENTITY a "&b;"><!ENTITY b "&a;">]><html><body>{TEXT}<p>&a;</p>',
-    "formula": f"{TEXT}<p><script type='math/mml'>{laughs()}<math><mi>&l11;</mi></math></script></p>",
+    "formula": f"{TEXT}<p><span class=MathJax data-mathml='{laughs()}<math><mi>&l11;</mi></math>'>x</span></p>",
     "deep recovery": laughs() + "<div>" * 3_000 + f"{TEXT}<p>&l11;",
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Nothing in a page makes a parser, a fallback or a report send a request or read a file."""
+"""Nothing in a page makes a parser, a fallback or an evaluation send a request or read a file."""
 
 from __future__ import annotations
 
@@ -34,9 +34,8 @@ PAGES = {
     '<object data="{url}/o"></object><embed src="{url}/e"><video src="{url}/v" poster="{url}/p"></video>'
     '<svg><image href="{url}/svg"/><use href="{url}/use#x"/></svg>'
     '<a href="{url}/a" ping="{url}/ping">a</a><p style="background:url({url}/bg)">b</p>',
-    "formulas": '{text}<p>a <script type="math/mml"><!DOCTYPE math SYSTEM "{url}/m.dtd" [<!ENTITY f SYSTEM "{file}">]>'
-    '<math><mi>&f;</mi></math></script> b</p><math definitionurl="{url}/d"><mi href="{url}/h">x</mi></math>'
-    '<p><span class="MathJax" data-mathml=\'<!DOCTYPE math [<!ENTITY f SYSTEM "{file}">]><math><mi>&f;</mi></math>\'>x'
+    "formulas": '{text}<math definitionurl="{url}/d"><mi href="{url}/h">x</mi></math><p><span class="MathJax" '
+    'data-mathml=\'<!DOCTYPE math SYSTEM "{url}/m.dtd" [<!ENTITY f SYSTEM "{file}">]><math><mi>&f;</mi></math>\'>x'
     '</span></p>',
     "links": '{text}<p><a href="{file}">a</a> <img src="{file}"> <a href="\\\\host\\share">b</a></p>',
     "deep": '<!DOCTYPE html SYSTEM "{url}/deep.dtd" [<!ENTITY f SYSTEM "{file}">]>' + "<div>" * 3_000 + "{text}<p>&f;",
@@ -67,7 +66,7 @@ def asked() -> Iterator[tuple[str, list[str]]]:
 
 
 def test_no_page_makes_us_ask_for_anything(tmp_path: Path, asked: tuple[str, list[str]]) -> None:
-    """Tagger, fallbacks, metadata, both Markdown writers and evaluation reports."""
+    """Tagger, fallbacks, metadata, both Markdown writers and evaluations."""
     url, paths = asked
     secret = tmp_path / "secret.txt"
     secret.write_text(SECRET)

@@ -1,0 +1,644 @@
+"""Recognise code blocks, and restore the original code and its language.
+
+Highlighters wrap code in tables with line numbers, toolbars, and copies for the clipboard.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import islice
+from textwrap import dedent
+from typing import TYPE_CHECKING, Final
+
+from lxml import etree
+
+from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Runs, Text
+from scrapy_dripper.output.text import inner_text
+from scrapy_dripper.page.recognise import has_number_class
+from scrapy_dripper.page.tags import LONGEST_CLASS
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+
+_LINES = frozenset("tr li div p dd dt".split())
+_FRAMES = frozenset("table thead tbody tfoot tr ol ul".split())
+_UNSEEN = frozenset("script style template textarea button svg clipboard-copy caption colgroup select".split())
+_LINE_CLASSES = frozenset("line code-line token-line codeline view-line cm-line hljs-line code_line".split())
+_TOOLS = frozenset(
+    "copy copy-btn copybtn copy-button code-copy code-copy-button btn-clipboard toolbar crayon-toolbar "
+    "enlighter-toolbar enlighter-toolbar-top enlighter-toolbar-bottom toolbar-item zeroclipboard-container "
+    "codemirror-gutters bar tools crayon-info crayon-plain-wrap boring".split()
+)
+"""Classes of elements that generators add to code, and of lines that mdBook hides ("boring")."""
+
+_PRE = frozenset({"pre", "listing", "xmp", "plaintext"})
+_BLANKS = " \t\r\f\v\xa0\u200b\ufeff"
+"""Invisible characters, which some generators put into blank lines to preserve them."""
+
+MAX_ABOVE, MAX_NAMED = 16, 4
+"""Number of ancestors to check, and how many of them may be named as line numbers. On broken pages, everything after an
+unclosed element is nested in it, and each level would be read to its end."""
+
+_SKIPPED = -1
+
+_number_token = re.compile(
+    r"(?:^|\s)(?:m[iohfb]?|il|number|hljs-number|constant|numeric|nu0)(?:\s|$)", re.IGNORECASE
+).search
+_indent = re.compile(r"^[ \t\xa0]+", re.MULTILINE).sub
+_digits = re.compile(r"[\s\d.:|]*").fullmatch
+_numbered = re.compile(r"[ \t]*(\d{1,5})(?:[:|](?=\s|$)|(?=[ \t]|$))").match
+_basic = re.compile(r"(?:PRINT|GOTO|GOSUB|LET|REM|INPUT|NEXT|RETURN|DATA|READ|DIM|END|CLS|FOR|IF|POKE|STOP)\b").match
+_code_mark = re.compile(r"[(){}\[\];=<>]|:$|^(?:(?:import|from|package|use|end|else|return)\b|#|//|--)").search
+
+
+def is_numbers(element: _Element) -> bool:
+    """Return True for an element that only holds line numbers, one or all of them."""
+    if not (has_number := _is_named(element)):
+        following = element.getnext()
+        if following is None or not (element.tag == "td" or _leads_line(element, following)):
+            return False
+    elif is_deep(element):
+        return False
+    for text in map(str, element.itertext()):
+        if not _digits(text):
+            return False
+        has_number = has_number or not text.isspace()
+    return has_number
+
+
+def is_deep(element: _Element) -> bool:
+    """Return True for an element in more elements that are marked as line numbers than code ever has."""
+    return sum(map(_is_named, islice(element.iterancestors(), MAX_ABOVE))) > MAX_NAMED
+
+
+def _is_named(element: _Element) -> bool:
+    """Return True if an attribute marks an element as line numbers."""
+    name = element.get("class")
+    return (
+        (bool(name) and has_number_class(name))  # type: ignore[arg-type]
+        or "data-line-number" in element.attrib
+        or "data-linenos" in element.attrib
+    )
+
+
+def _leads_line(element: _Element, following: _Element) -> bool:
+    """Return True for a number right before the ``<div>`` of its line."""
+    return element.tag == "span" and following.tag == "div" and not element.tail and element.getprevious() is None
+
+
+def is_tool(element: _Element) -> bool:
+    """Return True for buttons and labels that a generator adds to code."""
+    if element.tag in _UNSEEN:
+        return True
+    tokens = (element.get("class") or "").lower().split()
+    return not _TOOLS.isdisjoint(tokens) or ("lang" in tokens and element.tag == "span")
+
+
+def is_line(element: _Element) -> bool:
+    """Return True for a line of code, judging by its class."""
+    return not _LINE_CLASSES.isdisjoint((element.get("class") or "").lower().split())
+
+
+def code_text(root: _Element) -> str:
+    """Return the code in an element, without line numbers and without blank lines at both ends. Takes linear time."""
+    preformatted = _is_preformatted(root)
+    text = _Lines(root, preformatted).text()
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "\xa0" in text:
+        # Where white space collapses, they stand for spaces. In a <pre>, they do so only in the indents of an editor
+        # that breaks lines with <br>.
+        if not preformatted:
+            text = text.replace("\xa0", " ")
+        elif next(root.iter("br"), None) is not None:
+            text = _indent(lambda indent: indent[0].replace("\xa0", " "), text)
+    lines = [line if line.strip(_BLANKS) else "" for line in text.rstrip().split("\n")]
+    first = next((i for i, line in enumerate(lines) if line), len(lines))
+    text = "\n".join(lines[first:])
+    return without_numbers(text if preformatted else dedent(text))
+
+
+def _is_preformatted(root: _Element) -> bool:
+    """Return True for code whose white space is preserved."""
+    return next(root.iter(*_PRE), None) is not None or next(root.iterancestors(*_PRE), None) is not None
+
+
+def _is_at_line_end(br: _Element) -> bool:
+    """Return True for a ``<br>`` with a line break of the source before or after it."""
+    if (br.tail or "\n").lstrip(" \t")[:1] in ("\r", "\n"):
+        return True
+    before = br.getprevious()
+    parent = br.getparent()
+    text = before.tail if before is not None else parent.text if parent is not None else None
+    return bool(text) and (text or "").rstrip(" \t")[-1:] == "\n"
+
+
+def _leading_numbers(root: _Element) -> frozenset[_Element]:
+    """Return the line numbers that are the first element of each line, without a class that says so.
+
+    All lines must have one, the numbers must count the lines, and the text after them must look like code.
+    """
+    numbers: list[_Element] = []
+    for span in root.iter("span"):
+        text = span.text or ""
+        if len(span) or span.getprevious() is not None or not (text.isdecimal() and text.isascii() and len(text) < 6):
+            continue
+        line = span.getparent()
+        if line is None or line is root or (line.text or "").strip():
+            continue
+        if numbers and int(text) != int(numbers[-1].text or "") + 1:
+            return frozenset()
+        numbers.append(span)
+    lines = [number.getparent() for number in numbers]
+    frame = lines[0].getparent() if lines and lines[0] is not None else None
+    if len(lines) < 2 or frame is None or _number_token(numbers[0].get("class") or ""):
+        return frozenset()
+    if len({number.get("class") for number in numbers}) > 1 or [line for line in frame if line.tag != "br"] != lines:
+        return frozenset()
+    rests = [inner_text(line)[len(number.text or "") :] for line, number in zip(lines, numbers, strict=True)]  # type: ignore[arg-type]
+    return frozenset(numbers) if _is_code(rests) else frozenset()
+
+
+class _Lines:
+    """Collects the lines of code in one pass over the nodes."""
+
+    def __init__(self, root: _Element, preformatted: bool) -> None:
+        self._root = root
+        self._pieces: list[str] = []
+        self._written = 0
+        self._open = False  # True if the line is not empty
+        self._lines: list[
+            tuple[int, bool]
+        ] = []  # for each open element that is a line: where it begins, and whether lines are in it
+        text = inner_text(root)
+        breaks = root.findall(".//br")
+        # A <br> beside a line break in the text was added by an editor.
+        self._double = len(breaks) > preformatted and all(map(_is_at_line_end, breaks)) and "\n" in text
+        self._seen = False  # something in the line, in the text that an editor broke
+        self._led = _leading_numbers(root)
+        self._spans = not breaks and "\n" not in text.strip("\n")
+
+    def text(self) -> str:
+        walk = etree.iterwalk(self._root, events=("start", "end", "comment", "pi"))
+        for event, node in walk:
+            if event == "start":
+                if node is not self._root and (is_tool(node) or is_numbers(node) or node in self._led):
+                    walk.skip_subtree()
+                    self._lines.append((_SKIPPED, False))  # lxml still reports its end
+                    continue
+                self._enter(node)
+            elif event == "end":
+                if self._lines and self._lines[-1][0] == _SKIPPED:
+                    self._lines.pop()
+                else:
+                    self._leave(node)
+                self._tail(node)
+            else:
+                self._tail(node)
+        return "".join(self._pieces)
+
+    def _enter(self, node: _Element) -> None:
+        if self._is_line(node):
+            if self._open:
+                self._write("\n")
+            if self._lines:
+                self._lines[-1] = (self._lines[-1][0], True)
+            self._lines.append((self._written, False))
+        elif node.tag == "br":
+            self._break()
+        elif node.tag == "img":
+            self._write(node.get("alt") or "")
+        text = node.text
+        if text and not (text.isspace() and (node.tag in _FRAMES or (len(node) and self._is_line(node[0])))):
+            self._write(text)
+
+    def _leave(self, node: _Element) -> None:
+        if not self._is_line(node):
+            return
+        start, has_lines = self._lines.pop()
+        if self._open or (not has_lines and self._written == start):
+            self._write("\n")
+
+    def _tail(self, node: _Element) -> None:
+        tail = node.tail
+        if not tail or node is self._root:
+            return
+        if tail.isspace():
+            parent = node.getparent()
+            if self._is_line(node) or (parent is not None and parent.tag in _FRAMES):
+                return
+        self._write(tail)
+
+    def _write(self, text: str) -> None:
+        if text:
+            self._pieces.append(text)
+            self._written += len(text)
+            self._open = text[-1] != "\n"
+            self._seen = self._seen or not text.isspace()
+
+    def _break(self) -> None:
+        if not self._double:
+            self._write("\n")
+            return
+        last = self._pieces[-1] if self._pieces else ""
+        before, new_line, indent = last.rpartition("\n")
+        if self._seen and new_line and not indent.strip():  # the break comes first on the next line of the source
+            self._pieces[-1] = before.rstrip()
+        self._seen = False
+
+    def _is_line(self, node: _Element) -> bool:
+        if node is self._root:
+            return False
+        if node.tag in _LINES:
+            return True
+        return bool(
+            self._spans
+            and node.tag in ("span", "code", "pre")
+            and (node.get("data-line") is not None or is_line(node) or "CodeMirror-line" in (node.get("class") or ""))
+        )
+
+
+def without_numbers(code: str) -> str:
+    """Remove the numbers at the beginning of lines if they count the lines. Line numbers of BASIC are kept.
+
+    The numbers must increase by one, and the text after them must look like code, because tables can have them, too.
+    """
+    lines = code.split("\n")
+    if len(lines) < 3 or not lines[0].lstrip()[:1].isdigit():
+        return code
+    ends: list[int] = []
+    rests: list[str] = []
+    number = -1
+    for line in lines:
+        match = _numbered(line)
+        if match is None or (number >= 0 and int(match[1]) != number + 1):
+            return code
+        number = int(match[1])
+        ends.append(match.end())
+        rests.append(line[match.end() :])
+    if not _is_code(rests):
+        return code
+    columns = [end + len(rest) - len(rest.lstrip()) for end, rest in zip(ends, rests, strict=True) if rest.strip()]
+    column = min(columns)
+    if all(end < column or not rest.strip() for end, rest in zip(ends, rests, strict=True)):
+        return "\n".join(line[column:] for line in lines)
+    gap = min(len(rest) - len(rest.lstrip()) for rest in rests if rest.strip())
+    return "\n".join(rest[gap:] for rest in rests)
+
+
+def _is_code(rests: list[str]) -> bool:
+    """Return True if lines look like a program, and not like table rows or a program with line numbers of its own."""
+    filled = [rest for rest in rests if rest.strip()]
+    if not filled or 2 * sum(_basic(rest.strip()) is not None for rest in filled) >= len(filled):
+        return False
+    indents = {len(rest) - len(rest.lstrip()) for rest in filled}
+    marked = sum(_code_mark(rest.strip()) is not None for rest in filled)
+    return 2 * marked >= len(filled) or (marked > 0 and (len(indents) > 1 or len(filled) < len(rests)))
+
+
+CODE_TAGS = frozenset({"pre", "listing", "xmp", "plaintext", "table"})
+"""Tags that :func:`code_block` recognises without a class."""
+
+TWIN: Final = CodeBlock("")
+"""Returned for an element to drop, which only repeats code or numbers its lines."""
+
+MAX_AROUND = 80
+"""Maximum number of elements to search around code, in its wrapper."""
+
+MAX_IN_LINE = 200
+"""Maximum number of elements in a line of code without a ``<pre>``."""
+
+_PROSE = ("h1", "h2", "h3", "h4", "h5", "h6", "video", "audio", "iframe", "blockquote", "article", "section", "figure")
+_NO_LINE = frozenset({*_PROSE, "p", "ul", "ol", "dl", "table", "img", "pre", "a", "form", "input"})
+_WHOLE = frozenset(
+    "syntaxhighlighter crayon-syntax crayon-main dp-highlighter cm-editor cm-content enlighter-default "
+    "enlighter-v-standard enlighter codemirror codemirror-code codemirror-lines".split()
+)
+"""Classes of elements with lines of code but without a ``<pre>``."""
+_TABLES = frozenset("highlighttable codehilitetable lntable rouge-table hljs-ln crayon-table processedcode".split())
+_emoji = re.compile(r"emoji|smil", re.IGNORECASE).search
+
+
+def code_of_lines(runs: Runs) -> CodeBlock | None:
+    """Return the code of a paragraph that only holds inline code and line breaks, or None."""
+    lines: list[str] = [""]
+    for run in runs:
+        if type(run) is LineBreak:
+            lines.append("")
+        elif type(run) is Code:
+            lines[-1] += run.text.replace("\xa0", " ")  # used for indentation, since white space collapses
+        elif type(run) is not Text or not run.text.isspace():
+            return None
+    return CodeBlock("\n".join(lines)) if len(lines) > 1 and "".join(lines) else None
+
+
+def code_block(element: _Element) -> CodeBlock | None:
+    """Return the code block of an element, :data:`TWIN` (without text) if it is to be dropped, or None.
+
+    Call this for elements of :data:`CODE_TAGS` and those with
+    :func:`~scrapy_dripper.page.recognise.has_code_class`, before their content.
+    """
+    tag = element.tag
+    if tag in _PRE:
+        return _preformatted(element)
+    if tag == "table":
+        return _block(element) if _is_code_table(element) else TWIN if _is_gutter(element) else None
+    if tag == "code":
+        return _loose_code(element)
+    name = element.get("class") or ""
+    tokens = frozenset(name.lower().split())
+    if is_numbers(element) and has_number_class(name):
+        return TWIN
+    if _is_rendered_twin(element, tokens):
+        return TWIN
+    if tokens & _WHOLE:
+        return _whole(element)
+    inner = _sole_code(element)
+    if inner is None:
+        return _block(element) if _is_box_of_lines(element) else None
+    return _preformatted(inner) if inner.tag in _PRE else _block(inner)
+
+
+def _block(element: _Element) -> CodeBlock:
+    text = code_text(element)
+    return CodeBlock(text, *language_of(element)) if text else TWIN
+
+
+def _preformatted(element: _Element) -> CodeBlock | None:
+    """Return the code of a ``<pre>``, or None if it holds a part of the page instead of code."""
+    following = element.getnext()
+    if following is not None and following.tag in _PRE and is_numbers(element):
+        return TWIN
+    # Inside another <pre>, it always counts as code. Otherwise, each of many nested ones would be searched to its end.
+    if next(element.iterancestors(*_PRE), None) is None:
+        if next(element.iter(*_PROSE), None) is not None:
+            return None
+        image = next(element.iter("img"), None)
+        if image is not None and not _emoji(image.get("class") or ""):
+            return None
+        table = next(element.iter("table"), None)
+        if table is not None and not _is_code_table(table):
+            return None
+    return _block(element)
+
+
+def _loose_code(element: _Element) -> CodeBlock | None:
+    """Return the code of a ``<code>`` without a ``<pre>`` if it has several lines."""
+    if next(element.iterancestors(*_PRE, "code"), None) is not None:
+        return None
+    if element.find("pre") is not None or element.find("br") is not None or element.find("table") is not None:
+        return _block(element)
+    return None
+
+
+def _whole(element: _Element) -> CodeBlock:
+    code = _block(element)
+    if code.language is None:  # Crayon writes it into a label
+        labels = (node for node in islice(element.iter("span"), 20) if "crayon-language" in (node.get("class") or ""))
+        language = normalised("".join(label.text or "" for label in labels))
+        code = CodeBlock(code.text, language or None, "attribute" if language else None)
+    return code
+
+
+def _is_rendered_twin(element: _Element, tokens: frozenset[str]) -> bool:
+    """Return True for the copy of a hidden ``<pre>`` that Enlighter displays."""
+    if not any(token.startswith("enlighter-") for token in tokens):
+        return False
+    return any(
+        node is not None and node.tag == "pre" and "EnlighterJSRAW" in (node.get("class") or "")
+        for node in (element.getnext(), element.getprevious())
+    )
+
+
+def _is_code_table(table: _Element) -> bool:
+    """Return True for a table of code and line numbers, judging by its first row."""
+    tokens = frozenset((table.get("class") or "").lower().split())
+    first = next((node for node in islice(table.iter(), 12) if node.tag == "tr"), None)
+    if first is None:
+        return False
+    if tokens & _TABLES:
+        return True
+    cells = [cell for cell in islice(first, 4) if cell.tag in ("td", "th")]
+    if not cells:
+        return False
+    names = [(cell.get("class") or "").lower() for cell in cells]
+    if "blob-code" in names[-1] or "crayon-code" in names[-1] or "hljs-ln-code" in names[-1]:
+        return True
+    if len(cells) == 2 and is_numbers(cells[0]):
+        return any(node.tag in _PRE or node.tag == "code" for node in islice(cells[1].iter(), 8))
+    return False
+
+
+def _is_gutter(table: _Element) -> bool:
+    """Return True for a table that only holds line numbers, because its code was not kept."""
+    cell = next(table.iter("td", "th"), None)
+    if cell is None or not (has_number_class(cell.get("class") or "") and is_numbers(cell)):
+        return False
+    return len(inner_text(table).split()) == len(inner_text(cell).split())
+
+
+def _is_box_of_lines(element: _Element) -> bool:
+    """Return True for code without a ``<pre>``, with one element per line, judging by the classes of box or lines."""
+    if len(element) < 2 or (element.text and not element.text.isspace()):
+        return False
+    named = is_named(element)
+    lines = 0
+    for child in element:
+        if not isinstance(child.tag, str) or is_tool(child) or is_numbers(child):
+            continue
+        if child.tag not in ("div", "span", "code") or not (named or is_line(child)):
+            return False
+        if child.tail and not child.tail.isspace():
+            return False
+        inside = list(islice(child.iter(), MAX_IN_LINE))
+        if len(inside) == MAX_IN_LINE or any(node.tag in _NO_LINE for node in inside):
+            return False
+        lines += 1
+    return lines > 1
+
+
+def _sole_code(wrapper: _Element) -> _Element | None:
+    """Return the only code block in a wrapper without other text, or None."""
+    if is_deep(wrapper):
+        return None
+    code: _Element | None = None
+    todo = [wrapper]
+    looked = 0
+    while todo:
+        node = todo.pop()
+        looked += 1
+        if looked > MAX_AROUND or (node.text and not node.text.isspace()):
+            return None
+        for child in node:
+            if child.tail and not child.tail.isspace():
+                return None
+            if not isinstance(child.tag, str) or is_tool(child) or is_numbers(child):
+                continue
+            if looked + len(todo) > MAX_AROUND:
+                return None
+            if child.tag in _PRE or (child.tag == "table" and _is_code_table(child)):
+                if code is not None:
+                    return None
+                code = child
+            elif child.tag in ("img", "code", "table"):
+                return None
+            else:
+                todo.append(child)
+    return code
+
+
+# ---------------------------------------------------------------------- languages
+MAX_ANCESTORS = 8
+"""Number of ancestors that may name the language. A table with line numbers has seven."""
+
+ALIASES = {
+    "js": "javascript", "node": "javascript", "ecmascript": "javascript", "ts": "typescript", "py": "python",
+    "py3": "python", "python2": "python", "python3": "python", "ipython": "python", "ipython3": "python", "rb": "ruby",
+    "yml": "yaml", "md": "markdown", "cs": "csharp", "c#": "csharp", "c-sharp": "csharp", "c++": "cpp", "cxx": "cpp",
+    "hpp": "cpp", "golang": "go", "rs": "rust", "kt": "kotlin", "hs": "haskell", "pl": "perl", "ps1": "powershell",
+    "posh": "powershell", "htm": "html", "xhtml": "html", "html-basic": "html", "html5": "html", "docker": "dockerfile",
+    "objc": "objectivec", "obj-c": "objectivec", "objective-c": "objectivec", "coffee": "coffeescript", "f#": "fsharp",
+    "vb.net": "vbnet", "make": "makefile", "jscript": "javascript", "actionscript3": "actionscript", "erl": "erlang",
+    "clj": "clojure", "terminal": "console", "shell-session": "console", "html-php": "php", "viml": "vim",
+}  # fmt: skip
+"""Common aliases of languages. Other names are not changed."""
+
+_NO_LANGUAGE = frozenset(
+    "plain plaintext text txt none nohighlight no-highlight default auto undefined null unknown raw generic code "
+    "output text/plain nolang false highlight literal example".split()
+)
+
+_KNOWN = frozenset(
+    "ada apache applescript arduino asciidoc asm assembly awk bash basic bat batch bibtex c clojure cmake "
+    "cobol coffeescript common-lisp console cpp crystal csharp css csv cuda cypher cython d dart delphi diff "
+    "django dockerfile dos ebnf elisp elixir emacs-lisp elm erb erlang excel fish forth fortran fsharp gcode "
+    "gherkin glsl go gradle graphql groovy haml handlebars haskell haxe hcl hlsl http html ini java "
+    "javascript jinja jinja2 json json5 jsonc jsp jsx julia kotlin latex less liquid lisp livescript lua "
+    "makefile markdown mathematica matlab maven mermaid mysql nasm nginx nim nix objectivec ocaml octave "
+    "openscad pascal patch perl pgsql php plsql postgresql powershell processing prolog properties protobuf "
+    "proto puppet purescript pycon pug python qml r racket razor regex rest rst ruby rust sas sass scala "
+    "scheme scss sed sh shell smalltalk smarty solidity sparql sql stan stylus svelte svg swift systemverilog "
+    "tcl terraform tex toml tsql tsx twig typescript vala vb vba vbnet vbscript verilog vhdl vim vue wasm "
+    "wolfram xml xquery xslt yaml zig zsh".split()
+) | frozenset(ALIASES)
+_SHARED = frozenset(
+    "basic d c r rest http processing stan fish make node text sh tex latex md csv svg html css".split()
+)
+"""Names of languages that are also common as other classes. They only count if a class says that the element is
+code."""
+_HIGHLIGHTED = _KNOWN - _SHARED
+_NATURAL = frozenset(
+    "en de fr es it pt ru ja jp zh cn ko nl sv da no nb fi el he ar uk hu ro vi th id bg sk sl et lv lt fa hi".split()
+)
+
+_ATTRIBUTES = (
+    "data-lang", "data-language", "data-enlighter-language", "data-code-language", "data-programming-language",
+    "data-highlight-language", "data-tagsearch-lang", "data-ke-language", "data-code-lang",
+    "data-syntax", "lang",
+)  # fmt: skip
+
+_brush = re.compile(r"brush\s*:\s*([\w+#.-]+)", re.IGNORECASE).search
+_named = re.compile(
+    r"(language|lang|highlight-source|highlight-text|mw-highlight-lang|enlighter-l|source|code|type|syntax|listing|hljs"
+    r"|highlight|src|sh)[-:_]([A-Za-z][\w+#.-]{0,29}|c\+\+)",
+    re.IGNORECASE,
+).fullmatch
+_parameters = re.compile(r"[={,].*").sub  # as in ```python=1 and ```js{2,3}
+_SURE_PREFIXES = frozenset(
+    {"language", "lang", "highlight-source", "highlight-text", "mw-highlight-lang", "enlighter-l"}
+)
+_MARKS = frozenset(
+    "hljs sourcecode prettyprint syntaxhighlighter highlight geshi chroma codehilite dp-highlighter src "
+    "blob-wrapper".split()
+)
+_name = re.compile(r"[A-Za-z][\w+#.-]{0,29}").fullmatch
+
+
+def language_of(element: _Element) -> tuple[str | None, str | None]:
+    """Return the language of code and its source (``class``, ``attribute`` or ``brush``), or None for both.
+
+    The function checks the element, a ``<code>`` in it, and its ancestors.
+    """
+    for node in (element, *_inner(element)):
+        named = _of_node(node, near=True)
+        if named is not None:
+            return named if named[0] else (None, None)
+    for _, node in zip(range(MAX_ANCESTORS), element.iterancestors(), strict=False):
+        if node.tag in ("body", "html", "article", "main"):
+            break
+        named = _of_node(node, near=False)
+        if named is not None:
+            return named if named[0] else (None, None)
+    return None, None
+
+
+def is_named(element: _Element) -> bool:
+    """Return True if an element itself names a well-known language."""
+    named = _of_node(element, near=False)
+    return named is not None and named[0] in _KNOWN
+
+
+def normalised(name: str) -> str:
+    """Return the name of a language in lower case, or an empty string for a name that means "no language"."""
+    name = name.strip().lower()
+    return "" if name in _NO_LANGUAGE else ALIASES.get(name, name)
+
+
+def _inner(element: _Element) -> list[_Element]:
+    """Return the elements inside code that can name its language. Those after line numbers come last."""
+    return [*islice(element.iter("pre", "code"), 4), *islice(element.iter("span"), 1)]
+
+
+def _of_node(node: _Element, near: bool) -> tuple[str, str] | None:
+    """Return the language that a node names and its source, or None. The language is empty for "no language"."""
+    name = node.get("class") or ""
+    parameters = node.get("data-syntaxhighlighter-params") or ""
+    if "brush" in name or parameters:
+        brush = _brush(name) or _brush(parameters)
+        if brush:
+            return normalised(brush[1]), "brush"
+    for key in _ATTRIBUTES:
+        value = (node.get(key) or "").strip()
+        if value and _name(value):
+            lower = value.lower()
+            known = lower in _KNOWN and not (key == "lang" and lower in _NATURAL)
+            if known or (near and key != "lang") or lower in _NO_LANGUAGE:
+                return normalised(value), "attribute"
+    if node.tag == "span":  # classes of tokens, such as "c"
+        return None
+    language = _of_class(name[:LONGEST_CLASS], near or node.tag in ("pre", "code")) if name else None
+    return None if language is None else (language, "class")
+
+
+@lru_cache(1_024)
+def _of_class(name: str, near: bool) -> str | None:
+    tokens = name.split()
+    is_code = near or not _MARKS.isdisjoint(token.lower() for token in tokens)
+    for token in tokens:
+        match = _named(_parameters("", token))
+        if match is None:
+            continue
+        prefix, value = match[1].lower(), match[2].lower()
+        if value in _NATURAL or value in ("switcher", "selector", "menu", "wrapper", "inline", "toggle", "picker"):
+            continue
+        if prefix == "highlight" and (value in _NO_LANGUAGE or "notranslate" in tokens):
+            return normalised(value)
+        if prefix in _SURE_PREFIXES and (near or prefix != "lang" or value in _KNOWN):
+            return normalised(value)
+        if value in _KNOWN and (prefix in _SURE_PREFIXES or is_code or prefix == "source"):
+            return normalised(value)
+        if prefix == "highlight" and value in _HIGHLIGHTED:  # Sphinx, in a theme without "notranslate"
+            return normalised(value)
+    for token in tokens:
+        lower = token.lower()
+        if (
+            lower in _KNOWN
+            and is_code
+            and (lower not in _SHARED or not _MARKS.isdisjoint(word.lower() for word in tokens))
+        ):
+            return normalised(lower)
+        if lower in ("nohighlight", "no-highlight", "plaintext"):
+            return ""
+    return None

@@ -1,1 +1,0 @@
-"""Formulas: detection, and conversion to LaTeX."""

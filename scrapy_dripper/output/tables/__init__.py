@@ -1,1 +1,0 @@
-"""Tables: grids, data tables and layout tables, and tables that Markdown cannot express."""
