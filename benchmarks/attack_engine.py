@@ -1,0 +1,34 @@
+"""An engine for crawls under attack: the bundled tagger, which gets stuck on some pages and blocks the interpreter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines.base import EngineError, Labels
+from scrapy_dripper.engines.tagger import Tagger
+from scrapy_dripper.page import Page
+
+BURN = "/burn/"
+"""Part of the URL of pages on which the engine gets stuck."""
+
+
+class Burning:
+    """Labels pages as the bundled tagger does, but gets stuck in a regular expression if the URL has :data:`BURN`."""
+
+    name = "tagger"
+
+    def __init__(self, config: Config) -> None:
+        self._tagger = Tagger.load(config)
+        self.profile, self.limits = self._tagger.profile, self._tagger.limits
+
+    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        """Return the labels of each page."""
+        if any(BURN in page.url for page in pages):
+            re.match(r"(a+)+$", "a" * 64 + "b")
+        return self._tagger.label(pages)
+
+    def close(self) -> None:
+        """Release the model."""
+        self._tagger.close()

@@ -1,0 +1,142 @@
+"""Draw pages for a person to read, each beside its Markdown from this version and from an earlier one.
+
+A fixed seed draws training pages from ``elsewhere``, and at most one page of each site from ``sites``. Each page gets a
+folder. ``page.txt`` lists all of its text and marks what was extracted, ``after.md`` and ``before.md`` are the
+Markdown, with the Main-HTML beside them, and ``truth.txt`` is the ground truth. The reader counts junk and losses; see
+``results/readers-check.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from common import table
+
+from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.charset import decode_html
+from scrapy_dripper.page.page import Flag
+from scrapy_dripper.page.parse import parse
+from scrapy_dripper.workshop.dataset.alignment import align
+from scrapy_dripper.workshop.dataset.metrics import neutral_prf, page_title
+from scrapy_dripper.workshop.dataset.sets import DataError, Sample, SetChoice, load_set
+
+ROOT = Path(__file__).parents[1]
+SEED = 20261123
+PAGES = 30
+"""Pages of each set."""
+AFTER, BEFORE = "after", "before"
+
+Outputs = Mapping[str, Mapping[str, str]]
+"""The output of a version by page id: ``markdown``, ``text``, ``html`` and ``source``."""
+
+_EXTRACT = """
+import json, sys
+from pathlib import Path
+from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
+from scrapy_dripper.extractor import Extractor
+extractor = Extractor(Config(model=sys.argv[1]))
+pages = json.load(sys.stdin)
+found = extractor.extract(Document(Path(path).read_bytes(), url) for _, path, url in pages)
+keys = {"markdown": "markdown", "text": "text", "html": "main_html", "source": "source"}
+json.dump({page[0]: {k: getattr(one, v) or "" for k, v in keys.items()} for page, one in zip(pages, found)}, sys.stdout)
+"""
+"""Runs in a separate process, because a process cannot import two versions of a package."""
+
+
+def draw(data: Path, seed: int, pages: int) -> list[Sample]:
+    """Return the pages of a seed: training pages from ``elsewhere``, and one page per site from ``sites``."""
+    numbers = random.Random(seed)
+    elsewhere = [sample for sample in load_set(SetChoice(data / "elsewhere")).samples if sample.learn]
+    sites: dict[str, list[Sample]] = defaultdict(list)
+    for sample in load_set(SetChoice(data / "sites")).samples:
+        sites[sample.id.rpartition("__")[0]].append(sample)
+    drawn = numbers.sample(elsewhere, min(pages, len(elsewhere)))
+    names = numbers.sample(sorted(sites), min(pages, len(sites)))
+    return drawn + [numbers.choice(sites[name]) for name in names]
+
+
+def extract(samples: Sequence[Sample], version: Path) -> Outputs:
+    """Extract pages with the package and the bundled model of a working copy."""
+    given = json.dumps([(sample.id, str(sample.path.resolve()), sample.url) for sample in samples])
+    command = [sys.executable, "-c", _EXTRACT, str(version / "models" / "tagger")]
+    environment = os.environ | {"PYTHONPATH": str(version)}
+    done = subprocess.run(
+        command, input=given.encode(), cwd=version, env=environment, stdout=subprocess.PIPE, check=True
+    )
+    found: Outputs = json.loads(done.stdout)
+    return found
+
+
+def listing(html: bytes, url: str, texts: Mapping[str, str]) -> str:
+    """Return the text of a page with one line per block: the initials of the outputs that have it, its tag, its words.
+
+    A lower-case initial means that the output may have another block with the same words instead. The tag of a block
+    that is hidden without a script is followed by ``h``.
+    """
+    page = cut(parse(decode_html(html, None)), url)
+    found = {name[0]: align(page.blocks.text, text) for name, text in texts.items()}
+    lines = []
+    for i, (text, leaf) in enumerate(zip(page.blocks.text, page.blocks.leaf.tolist(), strict=True)):
+        marks = "".join(
+            mark.upper() if labels.main[i] else mark if labels.duplicate[i] else "-" for mark, labels in found.items()
+        )
+        hidden = " h" if page.tree.flags[leaf] & Flag.HIDDEN else ""
+        lines.append(f"{marks} {page.tree.nodes[leaf].tag}{hidden}: {' '.join(text.split())}")
+    return "\n".join(lines) + "\n"
+
+
+def write(folder: Path, sample: Sample, outputs: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Write the files for a page, and return its row of the table."""
+    folder.mkdir(parents=True, exist_ok=True)
+    html = sample.path.read_bytes()
+    titles = (sample.title, page_title(html))
+    scores = {name: neutral_prf(output["text"], sample.truth, titles).f1 for name, output in outputs.items()}
+    about = [f"{sample.id} ({sample.part}, {sample.language})", f"title: {titles[0] or titles[1]}", sample.url]
+    about += [f"{name}: word F1 {score:.3f}, by {outputs[name]['source']}" for name, score in scores.items()]
+    shown = listing(html, sample.url, {name: output["text"] for name, output in outputs.items()})
+    (folder / "page.txt").write_text("\n".join(about) + "\n\n" + shown, encoding="utf-8")
+    (folder / "truth.txt").write_text(sample.truth + "\n", encoding="utf-8")
+    for name, output in outputs.items():
+        (folder / f"{name}.md").write_text(output["markdown"], encoding="utf-8")
+        (folder / f"{name}.html").write_text(output["html"], encoding="utf-8")
+    return [sample.id, *(f"{score:.3f}" for score in scores.values())]
+
+
+def main() -> None:
+    """Run the script."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, help="where to write one folder a page; pages are not ours to publish")
+    parser.add_argument("--before", type=Path, metavar="COPY", help="checkout of an earlier version")
+    parser.add_argument("--data", type=Path, default=ROOT / ".cache", help="folder of elsewhere and sites")
+    parser.add_argument("--seed", type=int, default=SEED, help="draws the pages (%(default)s)")
+    parser.add_argument("--pages", type=int, default=PAGES, help="pages of each set (%(default)s)")
+    options = parser.parse_args()
+
+    if options.before and not (options.before / "models" / "tagger").is_dir():
+        parser.error(f"--before: expected a checkout with models/tagger (got {options.before})")
+    try:
+        samples = draw(options.data, options.seed, options.pages)
+    except DataError as error:
+        raise SystemExit(str(error)) from None
+    versions = {AFTER: ROOT} | ({BEFORE: options.before.resolve()} if options.before else {})
+    outputs = {name: extract(samples, version) for name, version in versions.items()}
+    rows = [
+        write(options.folder / sample.id, sample, {name: found[sample.id] for name, found in outputs.items()})
+        for sample in samples
+    ]
+    print(table(["page", *versions], rows))
+
+
+if __name__ == "__main__":
+    main()
