@@ -4,9 +4,9 @@
 |----|------------------------------------------------------|-----|--------------------------------------------------|
 | 1  | without a timer the last batch never leaves          | 11  | a wait too short or too long                     |
 | 2  | a batch larger than CONCURRENT_REQUESTS never fills  | 12  | keeping the callback's order blocks the frontier |
-| 3  | Ctrl-C with a batch that waits (test_processes.py)   | 13  | one bad page kills the batch                     |
-| 4  | Ctrl-C twice waits for the batch (test_processes.py) | 14  | what is not HTML                                 |
-| 5  | Ctrl-C once drains the queue (test_processes.py)     | 15  | encodings                                        |
+| 3  | Ctrl-C with a batch that waits (test_stopping.py)    | 13  | one bad page kills the batch                     |
+| 4  | Ctrl-C twice waits for the batch (test_stopping.py)  | 14  | what is not HTML                                 |
+| 5  | Ctrl-C once drains the queue (test_stopping.py)      | 15  | encodings                                        |
 | 6  | work on the event loop                               | 16  | items without the field, frozen items            |
 | 7  | several threads fight for the GIL                    | 17  | an item gets another page's content              |
 | 8  | the scraper slot is full before the batch is         | 18  | scrapy-poet's untied responses (test_poet.py)    |

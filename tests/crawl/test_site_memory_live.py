@@ -27,7 +27,7 @@ def settings(processes: int, job: Path) -> dict[str, object]:
         "DRIPPER_SITES": "memory",
         "DRIPPER_TEXT_FIELD": "text",
         "DRIPPER_PROCESSES": processes,
-        "DRIPPER_ENGINE": "tests.crawl.engines.Truth",
+        "DRIPPER_ENGINE": "tests.workers.engines.Truth",
         "DRIPPER_BATCH_SIZE": 2,
         "CONCURRENT_REQUESTS": 2,
         "JOBDIR": str(job),

@@ -364,7 +364,7 @@ def test_a_step_that_would_remove_the_main_text_is_told(crawl: Crawls, site: Sit
     site.routes["/page/1"] = ("text/html", page(1, hidden).encode())
     settings = {"DRIPPER_META_FIELD": "by", "DRIPPER_TEXT_FIELD": "text", "DRIPPER_PROCESSES": processes}
     if processes:
-        settings["DRIPPER_ENGINE"] = "tests.crawl.engines.Truth"
+        settings["DRIPPER_ENGINE"] = "tests.workers.engines.Truth"
 
     result = crawl(spider([site.url("/page/1"), *site.pages(1)]), settings)
 
