@@ -7,6 +7,7 @@ import logging
 import re
 import traceback
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from itertools import compress
@@ -18,7 +19,6 @@ from lxml import etree, html
 
 from fuzz.cases import Case
 from fuzz.engines import Drawn, Failing, Tagger
-from fuzz.safety import unsafe_html, unsafe_urls
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.engines.qwen3.draft import carry, native_copy
 from scrapy_dripper.engines.qwen3.profile import PROFILES
@@ -30,6 +30,7 @@ from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.hidden import hidden_nodes
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.page.streamed import has_parts
+from tests.security.checks import active, runs
 
 EXPECTED = {
     FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML, FallbackReason.OVERSIZE, FallbackReason.TRUNCATED_PARSE,
@@ -195,9 +196,21 @@ def _content(found: Extraction) -> None:
         raise BrokenError("schema", wrong.message[:200])
     if to_json(from_json(json.loads(written))) != values:
         raise BrokenError("content", "is not the same after JSON")
-    bad = next(iter(unsafe_urls(values)), None)
+    bad = next(filter(runs, _urls(values)), None)
     if bad is not None:
         raise BrokenError("safety", f"content has the URL {bad[:80]!r}")
+
+
+def _urls(value: Any) -> Iterator[str]:
+    """Yield the URLs in plain JSON values, which can be nested deeply."""
+    stack = [value]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, dict):
+            yield from (one[name] for name in ("url", "src", "href", "poster") if isinstance(one.get(name), str))
+            stack += one.values()
+        elif isinstance(one, list):
+            stack += one
 
 
 @cache
@@ -209,7 +222,7 @@ def _schema() -> Any:
 
 def _safe(found: Extraction) -> None:
     assert found.main_html is not None
-    bad = unsafe_html(found.main_html)
+    bad = active(found.main_html)
     if bad:
         raise BrokenError("safety", f"Main-HTML of {found.source} has {bad}")
 
@@ -347,7 +360,7 @@ def _rendered(found: Extraction) -> None:
     markdown = found.markdown
     if not markdown or len(markdown) > RENDERED_CHARS:
         return
-    bad = unsafe_html(_renderer().render(markdown))
+    bad = active(_renderer().render(markdown))
     if bad:
         raise BrokenError("safety", f"Markdown of {found.source} has {bad}")
 
