@@ -135,9 +135,9 @@ def run(main: Callable[..., object], *args: object, cwd: Path | None = None) -> 
 
 
 def scrapy_command(arguments: list[str], settings: Mapping[str, Any]) -> None:
-    """Run a command of Scrapy, as ``scrapy`` does. The current folder can be a project."""
+    """Run a command of Scrapy. Without settings, those of the project in the current folder count."""
     sys.path.insert(0, "")
-    execute(["scrapy", *arguments], Settings(dict(settings)))
+    execute(["scrapy", *arguments], Settings(dict(settings)) if settings else None)
 
 
 def _run(main: Callable[..., object], args: tuple[object, ...], cwd: Path | None, streams: list[Any]) -> None:
@@ -150,6 +150,8 @@ def _run(main: Callable[..., object], args: tuple[object, ...], cwd: Path | None
     )
     if cwd is not None:
         os.chdir(cwd)
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        del os.environ[name]
     try:
         main(*args)
     finally:

@@ -44,14 +44,12 @@ SCRIPT = PROJECT / "crawl.py"
 
 
 def run(*arguments: str | Path, pages: Sequence[str] | None = None, **environment: str) -> Done:
-    """Run the example's crawl.py at 100 columns and without a proxy. ``pages`` are the nasty ones that the website has,
+    """Run the example's crawl.py at 100 columns. ``pages`` are the nasty ones that the website has,
     because some take seconds."""
     return run_program(_crawl_py, [str(SCRIPT), *map(str, arguments)], pages, {"COLUMNS": "100"} | environment)
 
 
 def _crawl_py(argv: list[str], pages: Sequence[str] | None, environment: dict[str, str]) -> None:
-    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
-        del os.environ[name]
     os.environ |= environment
     sys.argv = argv
     if pages is not None:
