@@ -55,7 +55,6 @@ def test_everything_at_once(crawl: Crawls, site: Site, keep: bool) -> None:
         {
             **SETTINGS,
             "DOWNLOAD_MAXSIZE": 200_000,
-            "DOWNLOAD_TIMEOUT": 3,
             "DOWNLOAD_FAIL_ON_DATALOSS": not keep,
             "RETRY_ENABLED": True,
             "RETRY_TIMES": 1,
