@@ -57,7 +57,8 @@ VALUES, PARTS = {_VALUES!r}, {_PARTS!r}
 def act(text):
     if "DIE" in text:
         os.kill(os.getpid(), signal.SIGKILL)
-    while "WAIT-FOR " in text and not os.path.exists(text.split("WAIT-FOR ")[1].split()[0]):
+    end = time.monotonic() + 600  # if the test is killed
+    while "WAIT-FOR " in text and not os.path.exists(text.split("WAIT-FOR ")[1].split()[0]) and time.monotonic() < end:
         time.sleep(0.02)
     time.sleep(next((seconds for word, seconds in SECONDS.items() if word in text), 0))
 
