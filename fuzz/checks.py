@@ -7,6 +7,7 @@ import logging
 import re
 import traceback
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from itertools import compress
@@ -17,7 +18,6 @@ from lxml import etree, html
 
 from fuzz.cases import Case
 from fuzz.engines import Drawn, Failing, Tagger
-from fuzz.safety import unsafe_html, unsafe_urls
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.engines.qwen3.engine import drafts
 from scrapy_dripper.engines.qwen3.profile import PROFILES
@@ -28,6 +28,7 @@ from scrapy_dripper.page import Page, PageError
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.hidden import hidden_nodes
 from scrapy_dripper.page.parse import has_parts, parse
+from tests.security.checks import active, runs
 
 EXPECTED = {
     FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML, FallbackReason.OVERSIZE, FallbackReason.TRUNCATED_PARSE,
@@ -192,14 +193,26 @@ def _content(found: Extraction) -> None:
         raise BrokenError("content", where(error)) from error
     if again != values:
         raise BrokenError("content", "is not the same after JSON")
-    bad = next(iter(unsafe_urls(values)), None)
+    bad = next(filter(runs, _urls(values)), None)
     if bad is not None:
         raise BrokenError("safety", f"content has the URL {bad[:80]!r}")
 
 
+def _urls(value: Any) -> Iterator[str]:
+    """Yield the URLs in plain JSON values, which can be nested deeply."""
+    stack = [value]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, dict):
+            yield from (one[name] for name in ("url", "src", "href", "poster") if isinstance(one.get(name), str))
+            stack += one.values()
+        elif isinstance(one, list):
+            stack += one
+
+
 def _safe(found: Extraction) -> None:
     assert found.main_html is not None
-    bad = unsafe_html(found.main_html)
+    bad = active(found.main_html)
     if bad:
         raise BrokenError("safety", f"Main-HTML of {found.source} has {bad}")
 
@@ -336,7 +349,7 @@ def _rendered(found: Extraction) -> None:
     markdown = found.markdown
     if not markdown or len(markdown) > RENDERED_CHARS:
         return
-    bad = unsafe_html(_renderer().render(markdown))
+    bad = active(_renderer().render(markdown))
     if bad:
         raise BrokenError("safety", f"Markdown of {found.source} has {bad}")
 

@@ -1,44 +1,39 @@
-"""A site, a reactor and an engine for tests of the Scrapy components."""
+"""Crawls in their own processes: ``start(kind, settings, urls=...)``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from typing import Any
 
 import pytest
+import scrapy
 
-from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Reactor, Site
+from tests.crawl.crawl_process import crawl as crawl_in_process
+from tests.crawl.processes import Program
 
+KINDS: dict[str, dict[str, Any]] = {"CrawlerProcess": {}, "AsyncCrawlerProcess": {}}
+if scrapy.version_info >= (2, 19):  # From then on with a download handler that every installation has.
+    KINDS["reactorless"] = {"TWISTED_REACTOR_ENABLED": False}
+if find_spec("uvloop"):
+    KINDS["uvloop"] = {"ASYNCIO_EVENT_LOOP": "uvloop.Loop"}
 
-@pytest.fixture(scope="session")
-def reactor() -> Iterator[Reactor]:
-    running = Reactor()
-    yield running
-    running.stop()
-
-
-@pytest.fixture(scope="session")
-def _site() -> Iterator[Site]:
-    site = Site()
-    yield site
-    site.server.shutdown()
+Start = Callable[..., Program]
 
 
 @pytest.fixture
-def site(_site: Site) -> Site:
-    _site.reset()
-    return _site
+def start() -> Iterator[Start]:
+    """Start processes that are ended with the test."""
+    programs: list[Program] = []
 
+    def run(kind: str, settings: dict[str, Any] | None = None, **job: Any) -> Program:
+        job = {"engine": "good", "crawls": 1, "check": False, **job}
+        values = {**KINDS.get(kind, {}), **(settings or {})}
+        programs.append(
+            Program(crawl_in_process, kind, values, *(job[name] for name in ("urls", "engine", "crawls", "check")))
+        )
+        return programs[-1]
 
-@pytest.fixture
-def crawl(reactor: Reactor, engine: EngineLog) -> Crawls:
-    """Run a spider with the fake engine: ``crawl(spider, settings)``."""
-    return Crawls(reactor)
-
-
-@pytest.fixture
-def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineLog]:
-    """The fake engine, which replaces every engine that is loaded during a test."""
-    log = EngineLog()
-    monkeypatch.setattr("scrapy_dripper.extractor.load_engine", lambda config: FakeEngine(log))
-    yield log
-    log.free.set()
+    yield run
+    for program in programs:
+        program.kill()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http import HTTPStatus
 from typing import Any
 
 import numpy as np
@@ -34,7 +36,7 @@ QUIET = {
     "DRIPPER_BATCH_WAIT": 0.05,
     "DRIPPER_PROCESSES": 0,  # the fake engines are objects of this process
 }
-PATIENCE = 60
+PATIENCE = 180
 """Seconds after which a test that waits has failed; never reached by one that passes."""
 
 
@@ -47,39 +49,47 @@ def page(number: object, extra: str = "") -> str:
     )
 
 
+def answer(
+    body: bytes, *headers: str, status: int = 200, length: int | None = None, type_: str | None = "text/html"
+) -> bytes:
+    """Return an HTTP response. ``length`` is what its Content-Length says, if that is not true."""
+    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *headers]
+    if type_ is not None:
+        lines.append(f"Content-Type: {type_}")
+    if not any(header.startswith("Transfer-Encoding") for header in headers):
+        lines.append(f"Content-Length: {len(body) if length is None else length}")
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+
+
 class Site:
-    """A web site. Set ``routes[path] = (content type, body)``. Paths below ``/page/`` are pages by default."""
+    """A web site. Set ``routes[path] = (content type, body)``. Paths below ``/page/`` are pages by default.
+
+    ``raw[path]`` has the bytes of whole responses, each with what the connection does next: ``keep``, ``close`` or
+    ``reset``. The last one is sent again and again.
+    """
 
     def __init__(self) -> None:
         self.routes: dict[str, tuple[str | None, bytes]] = {}
         self.status: dict[str, int] = {}
+        self.raw: dict[str, list[tuple[bytes, str]]] = {}
         self.seen: list[str] = []
-        site = self
+        self.loop = asyncio.new_event_loop()
+        serving = self.loop.create_server(lambda: _Connection(self), "127.0.0.1", 0, backlog=1024)
+        self.port = self.loop.run_until_complete(serving).sockets[0].getsockname()[1]
+        threading.Thread(target=self.loop.run_forever, daemon=True).start()
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                site.seen.append(self.path)
-                default = ("text/html; charset=utf-8", page(self.path.removeprefix("/page/")).encode())
-                content_type, body = site.routes.get(self.path, default)
-                self.send_response(site.status.get(self.path, 200))
-                if content_type is not None:
-                    self.send_header("Content-Type", content_type)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *args: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+    def response(self, path: str) -> tuple[bytes, str]:
+        """Return the response to a request, and what the connection does next."""
+        self.seen.append(path)
+        if left := self.raw.get(path):
+            return left.pop(0) if len(left) > 1 else left[0]
+        default = ("text/html; charset=utf-8", page(path.removeprefix("/page/")).encode())
+        type_, body = self.routes.get(path, default)
+        return answer(body, status=self.status.get(path, 200), type_=type_), "keep"
 
     def url(self, path: str) -> str:
         """Return the URL of a path."""
-        return f"http://127.0.0.1:{self.server.server_port}{path}"
+        return f"http://127.0.0.1:{self.port}{path}"
 
     def pages(self, count: int) -> list[str]:
         """Return the URLs of a number of distinct pages."""
@@ -87,9 +97,32 @@ class Site:
 
     def reset(self) -> None:
         """Remove the routes and records of earlier tests."""
-        self.routes.clear()
-        self.status.clear()
-        self.seen.clear()
+        for records in (self.routes, self.status, self.raw, self.seen):
+            records.clear()
+
+
+class _Connection(asyncio.Protocol):
+    """One connection to a site, kept alive until a response ends it."""
+
+    def __init__(self, site: Site) -> None:
+        self.site, self.input = site, b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.input += data
+        while b"\r\n\r\n" in self.input:
+            head, _, self.input = self.input.partition(b"\r\n\r\n")
+            whole, then = self.site.response(head.split(b" ", 2)[1].decode())
+            self.transport.write(whole)
+            if then == "reset":
+                linger = struct.pack("ii", 1, 0)  # SO_LINGER of zero seconds makes close() send RST
+                self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                self.transport.abort()
+            elif then == "close":
+                self.transport.close()
 
 
 class FakeEngine:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 import scrapy
@@ -16,9 +13,6 @@ from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from scrapy_dripper import Addon
-from scrapy_dripper.config import Config
-from scrapy_dripper.crawl.batcher import Batcher
-from scrapy_dripper.data import Document
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
 from tests.crawl.crawling import PATIENCE, Crawls, EngineLog, FakeEngine, Site, eventually, spider
 
@@ -74,36 +68,6 @@ def test_a_crawl_that_is_slower_than_the_engine_is_not_held_back(crawl: Crawls, 
 
     assert result.stat("pages") == 20
     assert result.stat("held_back") == 0
-
-
-def test_there_is_room_for_the_next_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The current batch and the next one may wait. Further pages wait until one page is done."""
-    log = EngineLog(act=lambda engine, _: engine.log.hang())
-    monkeypatch.setattr("scrapy_dripper.extractor.load_engine", lambda config: FakeEngine(log))
-    config = Config(batch_size=4, processes=0)
-
-    async def fill() -> list[bool]:
-        observer = Mock(stopping=lambda: False)
-        batcher = Batcher(config, observer)
-        rooms = []
-        for number in range(8):
-            rooms.append(await has_room(batcher))
-            page = batcher.submit(Document(b"<p>a page", f"http://site/{number}"))
-        rooms.append(await has_room(batcher))
-        log.free.set()
-        await page
-        rooms.append(await has_room(batcher))
-        batcher.stop()
-        return rooms
-
-    async def has_room(batcher: Batcher) -> bool:
-        try:
-            await asyncio.wait_for(batcher.wait_for_capacity(), 0.05)
-        except asyncio.TimeoutError:
-            return False
-        return True
-
-    assert asyncio.run(fill()) == [True] * 8 + [False, True]
 
 
 @pytest.mark.parametrize(
@@ -171,34 +135,6 @@ def test_a_crawl_that_is_stopped_meanwhile_extracts_what_was_held_back(
     assert result.stat("held_back") > 0
     assert 10 <= len(result.items) == result.stats["response_received_count"] < 200
     assert result.stat("cancelled") == 0
-
-
-def test_the_log_counts_held_back_responses(
-    crawl: Crawls, site: Site, engine: EngineLog, caplog: pytest.LogCaptureFixture
-) -> None:
-    """When a crawl is stopped, the log has the number of all pages that will still be extracted."""
-    caplog.set_level(logging.INFO)
-
-    def said() -> list[str]:
-        return [record.getMessage() for record in caplog.records if "still waiting" in record.getMessage()]
-
-    slow = Slow(site)
-
-    def act(engine: FakeEngine, pages: Any) -> None:
-        slow(engine, pages)
-        if not said():
-            asyncio.run_coroutine_threadsafe(slow.crawlers[0].stop_async(), crawl.reactor.loop)  # as Ctrl-C does
-        with eventually("the message") as wait:
-            wait(lambda: bool(said()))
-
-    engine.act = act
-
-    result = crawl(slow.spider(300), {**FOURS, "DRIPPER_TIMEOUT": 2 * PATIENCE})
-
-    received = result.stats["response_received_count"]
-    assert 8 < received == len(result.items) < 300
-    assert result.stat("held_back") > 0
-    assert f"The crawl is stopping; {received} pages are still waiting" in said()[0]
 
 
 def test_without_a_limit_of_requests_nothing_is_held_back() -> None:

@@ -9,36 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.crawling import EXTENSIONS, Site, page
+from tests.crawl.crawling import Site, page
+from tests.crawl.processes import COMMAND, Done, run, scrapy_command
 
 MAIN = "MAIN text of page 1"
 
 
-def run(*args: str) -> subprocess.CompletedProcess[str]:
+def command(*args: str) -> Done:
     """Run the command outside of any project. The fallback replaces the engine."""
-    return subprocess.run(command(*args), capture_output=True, text=True, encoding="utf-8")
-
-
-def command(*args: str) -> list[str]:
-    """Return the command line of the command."""
-    settings = {
-        "COMMANDS_MODULE": "scrapy_dripper.commands",
-        "EXTENSIONS_BASE": EXTENSIONS,
-        "DRIPPER_LIMITS": {"blocks": "1"},
-        "DRIPPER_FALLBACK": "html",
-    }
-    # Not with -s: Scrapy looks for its commands before it reads that.
-    code = (
-        "import sys; from scrapy.cmdline import execute; from scrapy.settings import Settings; "
-        f"execute(['scrapy', 'dripper', *sys.argv[1:]], Settings({settings!r}))"
-    )
-    return [sys.executable, "-c", code, *args]
+    return run(scrapy_command, ["dripper", *args], COMMAND)
 
 
 @pytest.mark.parametrize(("form", "expected"), [("html", f"<p>{MAIN}"), ("json", '"main_html": "<html>')])
 def test_it_prints_the_main_content(site: Site, form: str, expected: str) -> None:
     """It prints several formats. Standard error names the source if it was not the model."""
-    done = run("-f", form, site.url("/page/1"))
+    done = command("-f", form, site.url("/page/1"))
 
     assert expected in done.stdout
     assert "fallback:html, because of oversize" in done.stderr
@@ -53,7 +38,7 @@ def test_it_says_why_there_is_nothing(site: Site) -> None:
     site.routes["/gone"] = ("text/html", page(1).encode())
     site.status["/gone"] = 404
 
-    pdf, gone, refused = run(site.url("/pdf")), run(site.url("/gone")), run("http://127.0.0.1:1/")
+    pdf, gone, refused = (command(url) for url in (site.url("/pdf"), site.url("/gone"), "http://127.0.0.1:1/"))
 
     assert (pdf.stdout, pdf.returncode, gone.returncode, refused.returncode) == ("", 1, 1, 1)
     assert "not an HTML page" in pdf.stderr
@@ -67,7 +52,12 @@ def test_a_closed_pipe_is_not_an_error(site: Site) -> None:
     paragraphs = "".join(f"<p>Paragraph {number} has a sentence to say.</p>" for number in range(10_000))
     site.routes["/long"] = ("text/html", f"<html><body>{paragraphs}</body></html>".encode())
 
-    process = subprocess.Popen(command(site.url("/long")), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    code = (
+        "import sys; from tests.crawl.processes import COMMAND, scrapy_command; "
+        "scrapy_command(['dripper', sys.argv[1]], COMMAND)"
+    )
+    arguments = [sys.executable, "-c", code, site.url("/long")]
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stderr is not None
     first = process.stdout.readline()
@@ -83,7 +73,7 @@ def test_a_closed_pipe_is_not_an_error(site: Site) -> None:
 
 def test_without_a_url_it_says_how_it_is_used() -> None:
     """This is the behaviour of every Scrapy command."""
-    done = run()
+    done = command()
 
     assert done.returncode == 2
     assert "[options] <url>" in done.stdout + done.stderr
@@ -117,28 +107,19 @@ class Mark:
 """
 
 
-def items(folder: Path, *args: str, **settings: object) -> subprocess.CompletedProcess[str]:
-    """Run the command in a project with one spider. The fallback replaces the engine."""
+PROJECT = {
+    **COMMAND,
+    "ADDONS": {"scrapy_dripper.Addon": 500},
+    "SPIDER_MODULES": ["spiders"],
+    "FEEDS": {"feed.jsonl": {"format": "jsonlines"}},
+}
+
+
+def items(folder: Path, *args: str) -> Done:
+    """Run the command in a project with one spider."""
     (folder / "spiders.py").write_text(SPIDERS, encoding="utf-8")
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = project\n", encoding="utf-8")
-    values = {
-        "ADDONS": {"scrapy_dripper.Addon": 500},
-        "SPIDER_MODULES": ["spiders"],
-        "COMMANDS_MODULE": "scrapy_dripper.commands",
-        "EXTENSIONS_BASE": EXTENSIONS,
-        "FEEDS": {"feed.jsonl": {"format": "jsonlines"}},
-        "DRIPPER_LIMITS": {"blocks": 1},
-        "DRIPPER_FALLBACK": "html",
-        **settings,
-    }
-    code = (
-        "import sys; sys.path.insert(0, '.'); from scrapy.cmdline import execute; "
-        "from scrapy.settings import Settings; "
-        f"execute(['scrapy', 'dripper', *sys.argv[1:]], Settings({values!r}))"
-    )
-    return subprocess.run(
-        [sys.executable, "-c", code, *args], capture_output=True, text=True, encoding="utf-8", cwd=folder
-    )
+    return run(scrapy_command, ["dripper", *args], PROJECT, cwd=folder)
 
 
 def test_items_of_a_callback_are_printed_filled(site: Site, tmp_path: Path) -> None:

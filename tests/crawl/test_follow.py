@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.crawl.crawling import EXTENSIONS, PATIENCE, Site, page
+from tests.crawl.crawling import PATIENCE, Site, page
+from tests.crawl.processes import COMMAND, Done, Program, run, scrapy_command
 
 HTML = "text/html; charset=utf-8"
 
@@ -53,26 +51,11 @@ def shop(site: Site) -> Site:
     return site
 
 
-def command(*args: str, **settings: object) -> list[str]:
-    """Return the command line, outside of any project. The fallback replaces the engine."""
-    values = {
-        "COMMANDS_MODULE": "scrapy_dripper.commands",
-        "EXTENSIONS_BASE": EXTENSIONS,
-        "DRIPPER_LIMITS": {"blocks": "1"},
-        "DRIPPER_FALLBACK": "html",
-        **settings,
-    }
-    code = (
-        "import sys; from scrapy.cmdline import execute; from scrapy.settings import Settings; "
-        f"execute(['scrapy', 'dripper', *sys.argv[1:]], Settings({values!r}))"
-    )
-    return [sys.executable, "-c", code, *args]
-
-
-def follow(url: str, folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+def follow(url: str, folder: Path, *args: str) -> Done:
     """Run the command at full speed."""
-    arguments = command("--follow", url, "-o", f"{folder}/", "-s", "DOWNLOAD_DELAY=0", *args)
-    return subprocess.run(arguments, capture_output=True, text=True, encoding="utf-8", timeout=300)
+    return run(
+        scrapy_command, ["dripper", "--follow", url, "-o", f"{folder}/", "-s", "DOWNLOAD_DELAY=0", *args], COMMAND
+    )
 
 
 def index(folder: Path) -> dict[str, dict[str, Any]]:
@@ -152,16 +135,16 @@ def test_ctrl_c_loses_nothing(site: Site, tmp_path: Path) -> None:
     chain(site, 40)
     interrupted = 0
     while not interrupted or (tmp_path / ".crawl").exists():
-        args = command("--follow", site.url("/0"), "-o", f"{tmp_path}", "-s", "DOWNLOAD_DELAY=0.02")
+        arguments = ["dripper", "--follow", site.url("/0"), "-o", f"{tmp_path}", "-s", "DOWNLOAD_DELAY=0.02"]
         seen = len(site.seen)
-        process = subprocess.Popen(args, stderr=subprocess.PIPE, text=True)
+        program = Program(scrapy_command, arguments, COMMAND)
         deadline = time.monotonic() + PATIENCE
-        while len(site.seen) < seen + 18 and process.poll() is None and time.monotonic() < deadline:
+        while len(site.seen) < seen + 18 and program.is_running and time.monotonic() < deadline:
             time.sleep(0.01)
-        if process.poll() is None:
-            process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=PATIENCE)
-        interrupted += "the same command goes on" in said
+        if program.is_running:
+            program.send_signal()
+        program.end()
+        interrupted += "the same command goes on" in "".join(program.logged)
         assert interrupted < 10
 
     assert interrupted
@@ -173,13 +156,12 @@ def test_ctrl_c_loses_nothing(site: Site, tmp_path: Path) -> None:
 def test_a_crawl_that_was_killed_begins_again(site: Site, tmp_path: Path) -> None:
     """Scrapy loses requests if it is killed. So it does not go on from what it has saved."""
     chain(site, 15)
-    args = command("--follow", site.url("/0"), "-o", f"{tmp_path}", "-s", "DOWNLOAD_DELAY=0.1")
-    process = subprocess.Popen(args, stderr=subprocess.DEVNULL)
+    arguments = ["dripper", "--follow", site.url("/0"), "-o", f"{tmp_path}", "-s", "DOWNLOAD_DELAY=0.1"]
+    program = Program(scrapy_command, arguments, COMMAND)
     deadline = time.monotonic() + PATIENCE
     while "/5" not in site.seen and time.monotonic() < deadline:
         time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait(PATIENCE)
+    program.kill()
 
     done = follow(site.url("/0"), tmp_path)
 
@@ -225,7 +207,7 @@ def test_a_first_page_that_cannot_be_had(site: Site, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_options_get_one_sentence(args: list[str], message: str, tmp_path: Path) -> None:
-    done = subprocess.run(command("https://example.com/", *args), capture_output=True, text=True, cwd=tmp_path)
+    done = run(scrapy_command, ["dripper", "https://example.com/", *args], COMMAND, cwd=tmp_path)
 
     assert done.returncode == 2
     assert message in done.stdout + done.stderr
@@ -266,13 +248,8 @@ def test_the_spider_of_the_guide(shop: Site, tmp_path: Path) -> None:
     code = code.replace("https://quotes.toscrape.com/", shop.url("/")).replace("quotes.toscrape.com", "127.0.0.1")
     (tmp_path / "site_spider.py").write_text(code, encoding="utf-8")
 
-    done = subprocess.run(
-        [sys.executable, "-m", "scrapy", "runspider", "site_spider.py", "-O", "index.jsonl", "-s", "DOWNLOAD_DELAY=0"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    arguments = ["runspider", "site_spider.py", "-O", "index.jsonl", "-s", "DOWNLOAD_DELAY=0"]
+    done = run(scrapy_command, arguments, {}, cwd=tmp_path)
 
     assert done.returncode == 0, done.stderr
     records = map(json.loads, (tmp_path / "index.jsonl").read_text(encoding="utf-8").splitlines())

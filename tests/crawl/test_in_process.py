@@ -10,28 +10,12 @@ import scrapy
 from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_dripper.crawl.dripper import Dripper
-from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Site, spider
+from tests.crawl.crawling import Crawls, EngineLog, Site, spider
 
 
 def messages(caplog: pytest.LogCaptureFixture, level: int) -> list[str]:
     """Return the messages of a log level."""
     return [record.getMessage() for record in caplog.records if record.levelno == level]
-
-
-def test_an_engine_that_ends_its_thread(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """The pages on which it does so fall back; the others of their batches do not."""
-
-    def act(_: FakeEngine, pages: Any) -> None:
-        if any(page.url[-1] in "37" for page in pages):
-            raise SystemExit("out of memory")
-
-    engine.act = act
-
-    result = crawl(spider(site.pages(9)), {"DRIPPER_BATCH_SIZE": 3, "DRIPPER_FALLBACK": "empty"})
-
-    assert {item["url"][-1] for item in result.items if item["markdown"] == ""} == {"3", "7"}
-    assert result.stat("fallback/engine_error") == 2
-    assert result.stat("pages/fake") == 7
 
 
 def test_a_stats_collector_that_fails_costs_nothing(

@@ -28,7 +28,7 @@ def test_rules_of_a_crawl(crawl: Crawls, pages: list[str], processes: int) -> No
         "DRIPPER_META_FIELD": "by",
         "DRIPPER_TEXT_FIELD": "text",
         "DRIPPER_PROCESSES": processes,
-        "DRIPPER_ENGINE": "tests.crawl.engines.Truth" if processes else "tagger",
+        "DRIPPER_ENGINE": "tests.workers.engines.Truth" if processes else "tagger",
     }
 
     result = crawl(spider(pages), settings)

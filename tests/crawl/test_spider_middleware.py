@@ -93,37 +93,39 @@ def test_the_engine_knows_what_a_page_wants(crawl: Crawls, site: Site, engine: E
     assert texts == {first: [text], second: [text, "MAIN comment"]}
 
 
-def parse_with(item: dict[str, Any]) -> Any:
-    """Return a callback that yields one item."""
+FIELDS: list[tuple[dict[str, Any], set[str]]] = [
+    ({}, {"main_html", "markdown"}),
+    ({"main_html": None, "markdown": ""}, {"main_html", "markdown"}),
+    ({"markdown": "mine"}, set()),  # of another document, perhaps: beside it, this one's would be wrong
+    ({"main_html": "mine", "markdown": ""}, set()),
+    ({"main_html": 0, "markdown": False}, set()),
+    ({"main_html": "mine", "markdown": "mine"}, set()),
+]
+"""The fields of an item, and those that are filled."""
+
+
+def number_of(url: str) -> int:
+    """Return the number of a page."""
+    return int(url.rpartition("/")[2])
+
+
+def test_a_field_with_a_value_keeps_it(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """Missing, None and empty fields are filled, or there at least. A page without such a field is not extracted."""
 
     def parse(self: scrapy.Spider, response: Any) -> Any:
-        yield dict(item)
+        yield {"n": number_of(response.url), **FIELDS[number_of(response.url)][0]}
 
-    return parse
+    items = crawl(spider(site.pages(len(FIELDS)), parse)).items
 
-
-@pytest.mark.parametrize(
-    ("item", "expected"),
-    [
-        ({}, {"main_html", "markdown"}),
-        ({"main_html": None, "markdown": ""}, {"main_html", "markdown"}),
-        ({"markdown": "mine"}, set()),  # of another document, perhaps: beside it, this one's would be wrong
-        ({"main_html": "mine", "markdown": ""}, set()),
-        ({"main_html": 0, "markdown": False}, set()),
-        ({"main_html": "mine", "markdown": "mine"}, set()),
-    ],
-)
-def test_a_field_with_a_value_keeps_it(
-    crawl: Crawls, site: Site, engine: EngineLog, item: dict[str, Any], expected: set[str]
-) -> None:
-    """Missing, None and empty fields are filled, or there at least. A page without such a field is not extracted."""
-    (result,) = crawl(spider([site.url("/page/1")], parse_with(item))).items
-
-    filled = {name for name in ("main_html", "markdown") if MAIN in str(result.get(name))}
-    assert filled == expected
-    kept = {"main_html": None, "markdown": None} | item
-    assert result == kept | {name: result[name] for name in filled}
-    assert bool(engine.batches) == bool(expected)
+    assert len(items) == len(FIELDS)
+    for item in items:
+        given, expected = FIELDS[item["n"]]
+        text = MAIN.replace("page 1", f"page {item['n']}")
+        assert {name for name in ("main_html", "markdown") if text in str(item[name])} == expected
+        kept = {"n": item["n"], "main_html": None, "markdown": None} | given
+        assert item == kept | {name: item[name] for name in expected}
+    extracted = {number_of(url) for batch in engine.batches for url in batch}
+    assert extracted == {n for n, (_, expected) in enumerate(FIELDS) if expected}
 
 
 def test_a_page_without_items_costs_nothing(crawl: Crawls, site: Site, engine: EngineLog) -> None:
@@ -224,37 +226,42 @@ def test_objects_that_are_not_items_are_passed_on(crawl: Crawls, site: Site, eng
     assert engine.batches == []
 
 
-@pytest.mark.parametrize(
-    ("meta", "fields", "source"),
-    [
-        ({}, {"main_html", "markdown"}, "fallback:html"),
-        ({"dripper": True}, {"main_html", "markdown"}, "fallback:html"),
-        ({"dripper": None}, {"main_html", "markdown"}, "fallback:html"),
-        ({"dripper": {}}, {"main_html", "markdown"}, "fallback:html"),
-        ({"dripper": False}, set(), None),
-        ({"dripper": {"fallback": "none"}}, {"main_html", "markdown"}, "fallback:none"),
-        ({"dripper": {"fallback": "empty"}}, {"main_html", "markdown"}, "fallback:empty"),
-        ({"dripper": {"html_field": None, "markdown_field": "body"}}, {"body"}, "fallback:html"),
-        # A part that is wrong is left out, the rest counts.
-        ({"dripper": {"fallback": "empty", "fields": 1}}, {"main_html", "markdown"}, "fallback:empty"),
-        ({"dripper": {"fallback": "os.system"}}, {"main_html", "markdown"}, "fallback:html"),
-        ({"dripper": {"limits": {"bytes": 0}}}, {"main_html", "markdown"}, "fallback:html"),
-        ({"dripper": {"enabled": False}}, {"main_html", "markdown"}, "fallback:html"),
-        ({"dripper": "no"}, {"main_html", "markdown"}, "fallback:html"),
-        ({"dripper": 5}, {"main_html", "markdown"}, "fallback:html"),
-    ],
-)
-def test_one_request_can_differ(
-    crawl: Crawls, site: Site, engine: EngineLog, meta: dict[str, Any], fields: set[str], source: str | None
-) -> None:
+DIFFERENT: list[tuple[dict[str, Any], set[str], str | None]] = [
+    ({}, {"main_html", "markdown"}, "fallback:html"),
+    ({"dripper": True}, {"main_html", "markdown"}, "fallback:html"),
+    ({"dripper": None}, {"main_html", "markdown"}, "fallback:html"),
+    ({"dripper": {}}, {"main_html", "markdown"}, "fallback:html"),
+    ({"dripper": False}, set(), None),
+    ({"dripper": {"fallback": "none"}}, {"main_html", "markdown"}, "fallback:none"),
+    ({"dripper": {"fallback": "empty"}}, {"main_html", "markdown"}, "fallback:empty"),
+    ({"dripper": {"html_field": None, "markdown_field": "body"}}, {"body"}, "fallback:html"),
+    # A part that is wrong is left out, the rest counts.
+    ({"dripper": {"fallback": "empty", "fields": 1}}, {"main_html", "markdown"}, "fallback:empty"),
+    ({"dripper": {"fallback": "os.system"}}, {"main_html", "markdown"}, "fallback:html"),
+    ({"dripper": {"limits": {"bytes": 0}}}, {"main_html", "markdown"}, "fallback:html"),
+    ({"dripper": {"enabled": False}}, {"main_html", "markdown"}, "fallback:html"),
+    ({"dripper": "no"}, {"main_html", "markdown"}, "fallback:html"),
+    ({"dripper": 5}, {"main_html", "markdown"}, "fallback:html"),
+]
+"""The meta of a request, the fields that its item gets, and their source."""
+
+
+def test_one_request_can_differ(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """``meta["dripper"]`` is False or a dict of options. A mistake in it has no effect on the crawl."""
     engine.act = no_engine
 
-    result = crawl(spider(site.pages(1), meta=meta), {"DRIPPER_FALLBACK": "html", "DRIPPER_META_FIELD": "by"})
+    async def start(self: scrapy.Spider) -> Any:
+        for url, (meta, _, _) in zip(site.pages(len(DIFFERENT)), DIFFERENT, strict=True):
+            yield scrapy.Request(url, meta=dict(meta))
 
-    (item,) = result.items
-    assert set(item) == {"url"} | fields | ({"by"} if source else set())
-    assert item.get("by", {}).get("source") == source
+    differing = type("Differing", (spider([]),), {"start": start})
+    items = crawl(differing, {"DRIPPER_FALLBACK": "html", "DRIPPER_META_FIELD": "by"}).items
+
+    assert len(items) == len(DIFFERENT)
+    for item in items:
+        meta, names, source = DIFFERENT[number_of(item["url"])]
+        assert set(item) == {"url"} | names | ({"by"} if source else set()), meta
+        assert item.get("by", {}).get("source") == source, meta
 
 
 ODD: list[Any] = [{"title": f"odd {number}"} for number in range(20)]
@@ -364,7 +371,7 @@ def test_a_step_that_would_remove_the_main_text_is_told(crawl: Crawls, site: Sit
     site.routes["/page/1"] = ("text/html", page(1, hidden).encode())
     settings = {"DRIPPER_META_FIELD": "by", "DRIPPER_TEXT_FIELD": "text", "DRIPPER_PROCESSES": processes}
     if processes:
-        settings["DRIPPER_ENGINE"] = "tests.crawl.engines.Truth"
+        settings["DRIPPER_ENGINE"] = "tests.workers.engines.Truth"
 
     result = crawl(spider([site.url("/page/1"), *site.pages(1)]), settings)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,9 @@ sys.path.insert(0, str(ROOT / "example_project"))
 
 from example.website import Website  # noqa: E402
 from example.website.server import stored_pages  # noqa: E402
+
+from tests.crawl.processes import run as run_program  # noqa: E402
+from tests.crawl.processes import scrapy_command  # noqa: E402
 
 
 def snippet(first: str) -> str:
@@ -45,18 +46,7 @@ def feed(tmp_path_factory: pytest.TempPathFactory) -> Path:
             snippet("# settings.py") + "SPIDER_MODULES = ['spider']\nDRIPPER_CHUNKS = {'size': 500}\n", encoding="utf-8"
         )
         (folder / "scrapy.cfg").write_text("[settings]\ndefault = settings\n", encoding="utf-8")
-        inherited = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-        inherited.pop("SCRAPY_SETTINGS_MODULE", None)
-        done = subprocess.run(
-            [sys.executable, "-m", "scrapy", "crawl", "docs"],
-            cwd=folder,
-            env=inherited | {"PYTHONPATH": os.pathsep.join(sys.path)},
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=300,
-            check=False,
-        )
+        done = run_program(scrapy_command, ["crawl", "docs"], {}, cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder / "pages.jsonl"
 

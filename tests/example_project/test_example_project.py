@@ -30,6 +30,9 @@ from example.pipelines import slug
 from example.website import Website, nasty
 from example.website.server import stored_pages
 
+from tests.crawl.processes import Done
+from tests.crawl.processes import run as run_program
+
 PROJECT = Path(__file__).resolve().parents[2] / "example_project"
 OPEN = build_opener(ProxyHandler({})).open
 STORED = sorted(stored_pages())
@@ -37,37 +40,28 @@ NO_ITEM = {"/private/", "/nasty/gone", "/nasty/moved"}
 UNREACHABLE = "http://localhost:9/nothing-here"
 
 
-CRAWL = (str(PROJECT / "crawl.py"),)
-WITH_FEW_PAGES = """\
-import runpy, sys
-sys.path.insert(0, sys.argv[1])
-from example.website import nasty
-nasty.PAGES = {path: nasty.PAGES[path] for path in ["/nasty/", *sys.argv[2].split()]}
-sys.argv[:3] = [sys.argv[1] + "/crawl.py"]
-runpy.run_path(sys.argv[0], run_name="__main__")
-"""
-"""Runs crawl.py with a website that has only some of the nasty pages, of which a few take seconds."""
+SCRIPT = PROJECT / "crawl.py"
 
 
-def run(*arguments: str | Path, program: Sequence[str] = CRAWL, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the example's crawl.py as a user does, at 100 columns and without a proxy."""
-    inherited = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-    return subprocess.run(
-        [sys.executable, *program, *arguments],
-        env=inherited | {"COLUMNS": "100", "PYTHONIOENCODING": "utf-8"} | environment,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=300,
-        check=False,
-    )
+def run(*arguments: str | Path, pages: Sequence[str] | None = None, **environment: str) -> Done:
+    """Run the example's crawl.py at 100 columns. ``pages`` are the nasty ones that the website has,
+    because some take seconds."""
+    return run_program(_crawl_py, [str(SCRIPT), *map(str, arguments)], pages, {"COLUMNS": "100"} | environment)
+
+
+def _crawl_py(argv: list[str], pages: Sequence[str] | None, environment: dict[str, str]) -> None:
+    os.environ |= environment
+    sys.argv = argv
+    if pages is not None:
+        nasty.PAGES = {path: nasty.PAGES[path] for path in ("/nasty/", *pages)}
+    runpy.run_path(argv[0], run_name="__main__")
 
 
 @dataclass(frozen=True)
 class Crawl:
     """The results of a crawl."""
 
-    result: subprocess.CompletedProcess[str]
+    result: Done
     output: Path
 
     @cached_property
@@ -81,13 +75,8 @@ class Crawl:
         return next(line for line in self.result.stdout.splitlines() if line.startswith(path + " "))
 
 
-def crawl(output: Path, *arguments: str, program: Sequence[str] = CRAWL) -> Crawl:
-    return Crawl(run("--output", output, *arguments, program=program), output)
-
-
-def with_few_pages(*paths: str) -> tuple[str, ...]:
-    """Return the program of a crawl in which the website has only these nasty pages."""
-    return "-c", WITH_FEW_PAGES, str(PROJECT), " ".join(paths)
+def crawl(output: Path, *arguments: str, pages: Sequence[str] | None = None) -> Crawl:
+    return Crawl(run("--output", output, *arguments, pages=pages), output)
 
 
 @pytest.fixture(scope="module")
@@ -330,8 +319,7 @@ def test_there_is_a_markdown_file_for_each_page_with_text(site_crawl: Crawl) -> 
 
 
 def test_the_strict_spider_never_falls_back_and_truncates(tmp_path: Path) -> None:
-    pages = with_few_pages("/nasty/blocks", "/nasty/no-blocks", "/nasty/utf-16")
-    items = crawl(tmp_path, "--spider", "strict", program=pages).items
+    items = crawl(tmp_path, "--spider", "strict", pages=["/nasty/blocks", "/nasty/no-blocks", "/nasty/utf-16"]).items
     metas = {path: item["dripper"] for path, item in items.items() if item["dripper"]}
 
     assert {meta["source"] for meta in metas.values()} == {"tagger", "fallback:empty"}
@@ -341,7 +329,7 @@ def test_the_strict_spider_never_falls_back_and_truncates(tmp_path: Path) -> Non
 
 
 def test_the_callback_spider_keeps_long_reads_only(tmp_path: Path) -> None:
-    items = crawl(tmp_path, "--spider", "callback", program=with_few_pages("/nasty/utf-16", "/nasty/no-blocks")).items
+    items = crawl(tmp_path, "--spider", "callback", pages=["/nasty/utf-16", "/nasty/no-blocks"]).items
 
     assert "/news/bridge.html" in items
     assert "/nasty/utf-16" not in items
@@ -414,7 +402,8 @@ def test_a_page_written_by_javascript_is_empty_until_it_is_rendered(tmp_path: Pa
 
 
 def test_help_shows_every_way_to_run_it() -> None:
-    result = run("--help")
+    arguments = [sys.executable, str(SCRIPT), "--help"]  # in the same way as a user
+    result = subprocess.run(arguments, capture_output=True, text=True, check=False)
 
     assert result.returncode == 0
     for words in ("--urls", "--js", "--spider", "--output", "examples:", "exit code"):

@@ -1,62 +1,137 @@
-"""Sites that fail in live crawls: every request ends once, and every response is extracted."""
+"""Sites, callbacks and components that fail in live crawls: every request ends once, and no item is lost."""
 
 from __future__ import annotations
 
+import gzip
+import resource
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.faults.fault_site import kind_of, pages_of
-from tests.faults.harness import Crawl
+from tests.crawl.crawling import Crawls, Site, answer, page
+from tests.faults.ledger import SETTINGS, fault_spider
 
-BROKEN = {
-    "reset": [80, 1],
-    "reset_half": [80, 3],
-    "half": [80, 5],
-    "chunk": [80, 7],
-    "garbage": [80, 9],
-    "gzip_half": [80, 11],
-    "gzip_lie": [80, 13],
-    "header": [400, 15],
-    "header_long": [80, 17],
-    "empty": [80, 19],
-    "pdf": [80, 21],
+PAGE = page("n").encode()
+HALF = PAGE[: len(PAGE) * 2 // 3]
+BROKEN: dict[str, list[tuple[bytes, str]]] = {
+    "reset": [(b"", "reset")],
+    "reset in the body": [(answer(HALF, length=len(PAGE)), "reset")],
+    "half": [(answer(HALF, length=len(PAGE)), "close")],
+    "half a chunk": [(answer(b"5\r\n<html\r\n200\r\n" + HALF, "Transfer-Encoding: chunked"), "close")],
+    "no chunks": [(answer(b"zzz\r\n" + PAGE, "Transfer-Encoding: chunked"), "close")],
+    "half a gzip": [(answer(gzip.compress(PAGE * 3)[:200], "Content-Encoding: gzip"), "keep")],
+    "no gzip": [(answer(PAGE, "Content-Encoding: gzip"), "keep")],
+    "a huge header": [(answer(PAGE, f"X-Long: {'x' * 100_000}"), "keep")],
+    "a long header": [(answer(PAGE, type_=f"text/html; charset={'x' * 10_000}"), "keep")],
+    "silence": [(b"", "keep")],
+    "empty": [(answer(b""), "keep")],
+    "pdf": [(answer(b"%PDF-1.7\n" + PAGE), "keep")],
+    "too large": [(answer(PAGE + b" " * 300_000), "keep")],
+    "not found": [(answer(PAGE, status=404), "keep")],
+    "moved": [(answer(b"", "Location: /page/n", status=301), "keep")],
+    "a loop": [(answer(b"", "Location: /a-loop/n", status=302), "keep")],
+    "overload": [(answer(PAGE, status=503), "keep"), (answer(PAGE), "keep")],
 }
+"""By kind: what the site answers, first and later."""
+SPIDER = ["raise before", "raise after", "two", "none", "drop", "fail", "filter", "stop", "stop and fail"]
 
 
-@pytest.mark.parametrize(
-    ("keep", "engine", "process", "door", "processes"),
-    [
-        (False, "tagger", "AsyncCrawlerProcess", "middleware", 0),
-        (True, "tagger", "reactorless", "middleware", 1),
-    ],
-)
-def test_a_site_that_resets_and_cuts_off(
-    crawl: Crawl, pages: int, keep: bool, engine: str, process: str, door: str, processes: int
-) -> None:
-    """Scrapy refuses truncated pages, or they are extracted under DOWNLOAD_FAIL_ON_DATALOSS = False."""
-    every = range(pages + pages // 5)
-    books = crawl(
-        f"site resets, half bodies {'kept' if keep else 'refused'}, {door}, {process} ({engine})"
-        f"{f', workers: {processes}' * bool(processes)}",
-        engine=engine,
-        process=process,
-        door=door,
-        processes=processes,
-        site=BROKEN,
-        pages=len(every),
-        settings={"DOWNLOAD_FAIL_ON_DATALOSS": not keep, "DOWNLOAD_TIMEOUT": 60},
+@pytest.mark.parametrize("keep", [False, True])
+def test_everything_at_once(crawl: Crawls, site: Site, keep: bool) -> None:
+    """Connections that are reset, truncated bodies, redirects and their loops, retries, callbacks that raise, dropped
+    items: none affects another page. Scrapy refuses truncated pages, or they are extracted as far as they go.
+    """
+    for kind, responses in BROKEN.items():
+        site.raw[f"/{kind.replace(' ', '-')}/n"] = list(responses)
+    good = site.pages(30)
+    urls = [*good, *(site.url(path) for path in site.raw), *site.pages(30 + len(SPIDER))[30:]]
+    spider = fault_spider(urls, dict(enumerate(SPIDER, len(good) + len(BROKEN))))
+    result = crawl(
+        spider,
+        {
+            **SETTINGS,
+            "DOWNLOAD_MAXSIZE": 200_000,
+            "DOWNLOAD_FAIL_ON_DATALOSS": not keep,
+            "RETRY_ENABLED": True,
+            "RETRY_TIMES": 1,
+            "REDIRECT_MAX_TIMES": 3,
+            "ITEM_PIPELINES": {"tests.faults.ledger.Mishaps": 900},
+            "SPIDER_MIDDLEWARES": {"tests.faults.ledger.Mishaps": 500},
+        },
     )
 
-    books.balance()
-    books.balance_items()
-    assert books.ledger["responses"] >= pages
-    for kind in BROKEN:
-        assert books.injected(kind) == pages_of(kind, BROKEN, every)
-    came = Counter(kind_of(number, BROKEN) for number in books.ledger["callbacks"])
-    failed = Counter(kind_of(int(number), BROKEN) for number in books.ledger["errbacks"])
-    assert failed[None] == 0
-    assert came[None] == sum(kind_of(number, BROKEN) is None for number in every)
-    assert came["reset"] == 0
-    assert bool(came["half"]) == keep
-    assert books.group("skipped")["empty_body"] >= came["empty"]
+    ledger = spider.ledger
+    ledger.balance(result)
+    kinds = dict(enumerate([*BROKEN, *SPIDER], len(good)))
+    came = {kinds[number] for number in ledger.callbacks if number in kinds}
+    assert came >= {"moved", "overload", "a long header", "empty", "pdf", *SPIDER} - {"stop and fail"}
+    assert not came & {"reset", "silence", "a loop", "not found", "too large", "stop and fail"}
+    assert ("half" in came) is ("half a chunk" in came) is keep
+    assert set(map(str, range(len(good)))) <= ledger.by.keys()
+    assert Counter(spider.faults[int(id_)] for some in ledger.gone.values() for id_ in some) == Counter(SPIDER[4:7])
+    assert result.stats["spider_exceptions/RuntimeError"] == 2
+    assert {by for id_, by in ledger.by.items() if id_.isdigit() and int(id_) < len(good)} == {("fake", None)}
+
+
+def test_pages_from_a_cache_and_one_response_for_two_requests(crawl: Crawls, site: Site, tmp_path: Path) -> None:
+    """A cached page is extracted like any other; a response that comes twice is extracted once, for both requests."""
+    spider = fault_spider(site.pages(20) * 2)
+    seen: dict[str, Any] = {}
+
+    class Twice:
+        """Answers some requests with the response object of an earlier one."""
+
+        def process_request(self, request: Any) -> Any:
+            response = seen.get(request.url)
+            spider.ledger.asked -= response is not None
+            return response
+
+        def process_response(self, request: Any, response: Any) -> Any:
+            if request.url.endswith("3"):
+                seen[request.url] = response
+            return response
+
+    cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path), "DOWNLOADER_MIDDLEWARES": {Twice: 890}}
+    result = crawl(spider, {**SETTINGS, **cache, "CONCURRENT_REQUESTS": 4})
+
+    spider.ledger.balance(result)
+    assert len(spider.ledger.by) == 40
+    assert spider.ledger.asked < 40
+    assert result.stats["httpcache/hit"] > 0
+    assert set(spider.ledger.by.values()) == {("fake", None)}
+
+
+@contextmanager
+def small_files(size: int) -> Iterator[None]:
+    """Let this process write no more than a number of bytes to any file."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_disk_that_is_full(crawl: Crawls, site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """One feed has no room and one fills up half-way; a third has every item, and the crawl ends as usual."""
+    half, good = tmp_path / "half.jsonl", tmp_path / "good.csv"
+    fields = {"fields": ["id", "main_html", "markdown"], "format": "jsonlines"}
+    feeds = {str(good): {"format": "csv", "fields": ["id"]}, str(half): fields, "/dev/full": fields}
+    for number in range(60):
+        site.routes[f"/page/{number}"] = ("text/html", page(number, "<p>MAIN " + "words " * 500).encode())
+    spider = fault_spider(site.pages(60))
+
+    with small_files(200_000):
+        result = crawl(spider, {**SETTINGS, "FEEDS": feeds})
+
+    spider.ledger.balance(result)
+    assert len(spider.ledger.by) == 60
+    assert "No space left on device" in caplog.text
+    assert "File too large" in caplog.text
+    assert 0 < half.stat().st_size <= 200_000
+    assert sorted(map(int, good.read_text().split()[1:])) == list(range(60))

@@ -2,242 +2,166 @@
 
 from __future__ import annotations
 
+import os
+import random
 import shutil
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import scrapy_dripper.models
+from scrapy import signals
 
+from scrapy_dripper.workers import pool as pools
 from scrapy_dripper.workers.pool import STAND_INS
-from tests.faults.books import Books
-from tests.faults.fault_site import Faults, kind_of, pages_of
-from tests.faults.harness import Crawl
+from tests.crawl.crawling import Crawls, Site, page
+from tests.faults.ledger import DOORS, SETTINGS, fault_spider
 
-SOFT = {
-    "raise": [101, 1],
-    "memory": [101, 2],
-    "onnx": [101, 3],
-    "nan": [101, 4],
-    "short": [101, 5],
-    "long": [101, 6],
-    "fewer": [101, 7],
-}
-HARD = {"exit": [800, 30], "die": [800, 60], "os_exit": [800, 90], "segfault": [800, 120], "eat": [800, 140]}
-STUCK = {"sleep": [2000, 75], "spin": [2000, 135]}
+SOFT = ["RAISE", "MEMORY", "NAN", "SHORT", "LONG", "FEWER"]
 REASONS = {
-    **dict.fromkeys([*SOFT, "eat"], "engine_error"),
-    **dict.fromkeys(["exit", "die", "os_exit", "segfault"], "worker_error"),
-    **dict.fromkeys(STUCK, "timeout"),
+    **dict.fromkeys([*SOFT, "EAT"], "engine_error"),
+    **dict.fromkeys(["DIE", "EXIT", "SEGFAULT"], "worker_error"),
+    **dict.fromkeys(["SLEEP", "STICK"], "timeout"),
 }
+"""What an engine does on a page that has the word, and the reason of its fallback."""
 
 
-def check(books: Books, faults: Faults, pages: int, fallback: str = "html") -> None:
-    """Check the books and the reason of every page: bad pages fall back with their content, others do not."""
-    books.balance()
-    books.balance_items()
-    assert set(books.by) == set(map(str, range(pages + 50)))
-    for kind in faults:
-        assert books.injected(kind) == pages_of(kind, faults, range(pages + 50)), kind
-    found = {id_: by for id_, by in books.by.items() if by != ("rules", None)}
-    bad = {id_: kind_of(int(id_), faults) for id_ in books.by}
-    assert found == {id_: (f"fallback:{fallback}", REASONS[kind]) for id_, kind in bad.items() if kind is not None}
+def workers(number: int, **options: Any) -> dict[str, Any]:
+    """Return the settings for a crawl with workers."""
+    options = {"processes": number, "engine": "tests.workers.engines.Truth", "batch_size": 8, **options}
+    return {**SETTINGS, **{f"DRIPPER_{name.upper()}": value for name, value in options.items()}}
 
 
-@pytest.mark.parametrize(
-    ("door", "process", "processes", "faults"),
-    [
-        ("middleware", "AsyncCrawlerProcess", 1, {**SOFT, **HARD}),
-        ("pipeline", "CrawlerProcess", 2, {**SOFT, **STUCK}),
-        ("callback", "reactorless", 2, {**HARD, **STUCK}),
-    ],
-)
-def test_an_engine_that_fails_now_and_then(
-    crawl: Crawl, pages: int, door: str, process: str, processes: int, faults: Faults
-) -> None:
+def urls_of(site: Site, name: str, words: list[str], good: int) -> tuple[list[str], dict[str, str]]:
+    """Return the addresses of pages, and the words of those that have some, which come at equal distances."""
+    count, bad = good + len(words), {}
+    for i, word in enumerate(words):
+        number = i * count // len(words)
+        bad[str(number)] = word
+        site.routes[f"/{name}/{number}"] = ("text/html", page(number, f"<p>{word} </p>").encode())
+    site.routes |= {
+        path: ("text/html", page(n).encode()) for n in range(count) if (path := f"/{name}/{n}") not in site.routes
+    }
+    return [site.url(f"/{name}/{number}") for number in range(count)], bad
+
+
+def test_pages_that_an_engine_fails_for(crawl: Crawls, site: Site) -> None:
     """It raises, answers nonsense, takes all memory, hangs, holds the interpreter, ends its process, follows a wild
-    pointer: only for the pages that do it.
+    pointer: only for the pages that do it. Three crawls of one process, by three doors, do not affect each other.
     """
-    books = crawl(
-        f"engine fails now and then, {door}, {process}, workers: {processes}",
-        door=door,
-        process=process,
-        processes=processes,
-        faults=faults,
-        seconds=3600,
-        settings={"DRIPPER_TIMEOUT": 3, "DRIPPER_WORKER_MEMORY": 512},
-    )
+    jobs, expected = [], {}
+    crawls = [
+        ("middleware", 1, [*SOFT, "DIE"]),
+        ("pipeline", 2, ["EAT", "SEGFAULT"]),
+        ("callback", 2, ["SLEEP", "STICK"]),
+    ]
+    for door, processes, words in crawls:
+        urls, expected[door] = urls_of(site, door, words, good=40)
+        settings = workers(processes, timeout=2 if "STICK" in words else 60, worker_memory=512) | DOORS[door]
+        jobs.append((fault_spider(urls, door=door), settings))
 
-    check(books, faults, pages)
-    deaths = sum(REASONS[kind_of(int(id_), faults) or "raise"] == "worker_error" for id_ in books.by)
-    assert books.stat("workers/worker_error") >= 2 * deaths  # each such page is tried twice
-    assert books.stat("workers/max") <= processes + max(STAND_INS, processes)
+    results = crawl.together(*jobs)
+
+    for (door, processes, _), (spider, _), result in zip(crawls, jobs, results, strict=True):
+        spider.ledger.balance(result)
+        assert spider.ledger.by == {
+            id_: ("fallback:html", REASONS[expected[door][id_]]) if id_ in expected[door] else ("truth", None)
+            for id_ in map(str, range(len(spider.urls)))
+        }
+        deaths = sum(REASONS[word] == "worker_error" for word in expected[door].values())
+        assert result.stat("workers/worker_error") >= 2 * deaths  # each such page is tried twice
+        assert result.stat("workers/max") <= processes + max(STAND_INS, processes)
 
 
-@pytest.mark.parametrize(
-    ("kind", "fallback", "reason", "every"),
-    [
-        ("os_exit", "html", "worker_error", 33),
-        ("spin", "none", "timeout", 50),
-    ],
-)
-def test_an_engine_that_always_fails(
-    crawl: Crawl, pages: int, kind: str, fallback: str, reason: str, every: int
-) -> None:
+def test_an_engine_that_always_fails(crawl: Crawls, site: Site) -> None:
     """Every page falls back, though each costs two workers or the whole timeout."""
-    books = crawl(
-        f"engine always fails: {kind}, workers: 2",
-        processes=2,
-        pages=pages // every,
-        faults={kind: [1, 0]},
-        settings={"DRIPPER_TIMEOUT": 1 if kind == "spin" else 2, "DRIPPER_FALLBACK": fallback},
-    )
+    urls, _ = urls_of(site, "bad", ["DIE", "STICK"] * 2, good=0)
+    spider = fault_spider(urls)
+    result = crawl(spider, workers(2, timeout=1, fallback="none"))
 
-    books.balance()
-    books.balance_items()
-    assert len(books.by) == pages // every
-    assert set(books.by.values()) == {(f"fallback:{fallback}", reason)}
+    spider.ledger.balance(result)
+    assert set(spider.ledger.by.values()) == {("fallback:none", "worker_error"), ("fallback:none", "timeout")}
 
 
-def test_workers_that_are_killed(crawl: Crawl, pages: int) -> None:
+def test_workers_that_are_killed(crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """The system kills one now and then: its pages are tried again, and fall back only if they are hit twice."""
-    books = crawl(
-        "a worker is killed -9 again and again, workers: 2",
-        processes=2,
-        kill_worker=max(1, pages // 20),
+    chance, kills = random.Random(15), []
+    all_pools: list[pools.Pool] = []
+    start = pools.Pool._start
+
+    def noted(pool: pools.Pool, alone: bool = False) -> Any:
+        all_pools.append(pool)
+        return start(pool, alone)
+
+    def kill(item: Any) -> None:
+        pids = [pid for pool in all_pools for pid in pool.pids]
+        if int(item["id"]) % 10 == 0 and pids:
+            kills.append(chance.choice(pids))
+            os.kill(kills[-1], signal.SIGKILL)
+
+    monkeypatch.setattr(pools.Pool, "_start", noted)
+    spider = fault_spider(site.pages(60))
+    opened = spider.ledger.watch
+    monkeypatch.setattr(
+        spider.ledger, "watch", lambda crawler: (opened(crawler), crawler.signals.connect(kill, signals.item_scraped))
     )
+    result = crawl(spider, workers(2, batch_size=4))
 
-    books.balance()
-    books.balance_items()
-    kills = len(books.injected("kill -9"))
-    assert len(books.by) == pages + 50
-    assert kills >= 10
-    assert books.stat("workers/worker_error") <= kills
-    assert 2 * books.stat("fallback/worker_error") <= kills
-    assert set(books.by.values()) <= {("rules", None), ("fallback:html", "worker_error")}
+    spider.ledger.balance(result)
+    assert len(spider.ledger.by) == 60
+    assert len(kills) >= 4
+    assert result.stat("workers/worker_error") <= len(kills)
+    assert 2 * result.stat("fallback/worker_error") <= len(kills)
+    assert set(spider.ledger.by.values()) <= {("truth", None), ("fallback:html", "worker_error")}
 
 
-def test_a_model_that_vanishes_and_comes_back(crawl: Crawl, pages: int, tmp_path: Path) -> None:
+def test_a_model_that_vanishes_and_comes_back(
+    crawl: Crawls, site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """When its worker dies, no other one has a model: pages fall back until the folder is there again. The log says so
     once."""
-    model = tmp_path / "tagger"
+    model, away = tmp_path / "tagger", tmp_path / "away"
     shutil.copytree(Path(scrapy_dripper.models.__path__[0]) / "tagger", model)
+    site.routes["/page/20"] = ("text/html", page(20, "<p>GO </p>").encode())
+    spider = fault_spider(site.pages(60))
+    settings = workers(1, engine="tests.workers.engines.Vanishing", model=str(model), batch_size=4)
 
-    books = crawl(
-        "model vanishes, its worker dies, the model comes back (tagger), workers: 1",
-        engine="tagger",
-        processes=1,
-        vanish=str(model),
-        at=pages // 4,
-        back=20,
-        settings={"DRIPPER_MODEL": str(model)},
-    )
+    class Return:
+        """Brings the model back after some pages without it."""
 
-    books.balance()
-    books.balance_items()
-    assert len(books.by) == pages + 50
-    assert books.injected("vanish") == books.injected("back") == [0]
-    assert set(books.by.values()) == {("tagger", None), ("fallback:html", "engine_lost")}
-    assert books.by[str(pages + 49)] == ("tagger", None)
-    assert books.stat("fallback/engine_lost") >= 20
-    assert books.log.count(f"The engine is lost: No tagger model in {model}") == 1
+        def process_item(self, item: Any) -> Any:
+            if away.exists() and sum(reason is not None for _, reason in spider.ledger.by.values()) >= 10:
+                away.rename(model)
+                time.sleep(0.5)  # more than the pause after which an engine is loaded again
+            return item
+
+    result = crawl(spider, settings | {"ITEM_PIPELINES": {Return: 900}})
+
+    spider.ledger.balance(result)
+    assert len(spider.ledger.by) == 60
+    assert set(spider.ledger.by.values()) == {("tagger", None), ("fallback:html", "engine_lost")}
+    assert spider.ledger.by["59"] == ("tagger", None)
+    assert result.stat("fallback/engine_lost") >= 10
+    assert caplog.text.count(f"The engine is lost: No tagger model in {model}") == 1
 
 
-def test_a_fallback_that_fails(crawl: Crawl, pages: int) -> None:
+def test_a_fallback_that_fails(crawl: Crawls, site: Site) -> None:
     """If it raises, the result is empty; if it hangs or dies, the item stays as it is. Other pages are not affected."""
-    failing = {"raise": [20, 5]}
-    fallback = {"raise": [400, 25], "os_exit": [400, 65], "sleep": [2000, 105], "spin": [2000, 145]}
-    books = crawl(
-        "fallback fails now and then, workers: 2",
-        processes=2,
-        faults=failing,
-        fallback_faults=fallback,
-        settings={"DRIPPER_TIMEOUT": 2, "DRIPPER_FALLBACK": "tests.faults.fault_worker.fallback"},
-    )
-
-    books.balance()
-    books.balance_items()
-    assert len(books.by) == pages + 50
+    path = "fallback:tests.workers.engines.fallback"
     expected = {
-        None: ("fallback:tests.faults.fault_worker.fallback", "engine_error"),
-        "raise": ("fallback:empty", "engine_error"),
-        "os_exit": ("fallback:none", "worker_error"),
-        **dict.fromkeys(("sleep", "spin"), ("fallback:none", "timeout")),
+        "RAISE THEN": (path, "engine_error"),
+        "RAISE THEN RAISE": ("fallback:empty", "engine_error"),
+        "RAISE THEN DIE": ("fallback:none", "worker_error"),
+        "RAISE THEN SLEEP": ("fallback:none", "timeout"),
+        "RAISE THEN STICK": ("fallback:none", "timeout"),
     }
-    for id_, by in books.by.items():
-        bad = kind_of(int(id_), failing)
-        assert by == (expected[kind_of(int(id_), fallback)] if bad else ("rules", None)), id_
-    for kind in fallback:
-        assert books.injected(f"fallback_{kind}") == pages_of(kind, fallback, range(pages + 50))
+    urls, bad = urls_of(site, "bad", list(expected), good=30)
+    spider = fault_spider(urls)
+    result = crawl(spider, workers(2, timeout=2, fallback="tests.workers.engines.fallback"))
 
-
-def test_no_process_for_a_while(crawl: Crawl, pages: int) -> None:
-    """The pages wait for a process; none is lost or falls back."""
-    books = crawl(
-        "worker killed -9, no process can be started for a while, workers: 1",
-        processes=1,
-        kill_worker=pages // 2,
-        no_process=[1, 5],
-    )
-
-    books.balance()
-    books.balance_items()
-    assert len(books.injected("no_process")) >= 3
-    assert books.by == {str(number): ("rules", None) for number in range(pages + 50)}
-
-
-def test_no_process_ever_again(crawl: Crawl, pages: int) -> None:
-    """Items that cannot be extracted any more come out as they are, with the reason."""
-    books = crawl(
-        "worker killed -9, no process can be started ever again, workers: 2",
-        processes=2,
-        kill_worker=pages // 2,
-        no_process=[1, 10**9],
-        restart_seconds=0.01,
-    )
-
-    books.balance()
-    books.balance_items()
-    assert len(books.by) == pages + 50
-    assert set(books.by.values()) == {("rules", None), ("fallback:none", "worker_error")}
-    assert books.by[str(pages + 49)] == ("fallback:none", "worker_error")
-
-
-def test_an_engine_that_keeps_memory(crawl: Crawl, pages: int) -> None:
-    """A worker that has used half of its memory limit is replaced between two batches; no page is affected."""
-    books = crawl(
-        "engine keeps memory, workers: 2",
-        processes=2,
-        faults={"leak": [5, 2]},
-        # Something is kept once a batch at most, so large batches would keep too little on a fast machine.
-        settings={"DRIPPER_WORKER_MEMORY": 400, "DRIPPER_BATCH_SIZE": 2},
-    )
-
-    books.balance()
-    books.balance_items()
-    assert books.by == {str(number): ("rules", None) for number in range(pages + 50)}
-    assert len(books.ledger["workers"]) >= 3
-    assert books.stat("workers/worker_error") == 0
-
-
-def test_three_crawls_in_one_process(crawls: Any, pages: int) -> None:
-    """Each has its own workers, and those of one die: the other two are not affected."""
-    failing = {"os_exit": [400, 50], "raise": [20, 3]}
-    books = crawls(
-        "three crawls in a process, workers: 2 each",
-        process="CrawlerProcess",
-        processes=2,
-        settings={"DRIPPER_TIMEOUT": 30},
-        crawls=[
-            {"name": "fails", "faults": failing, "own": {"DRIPPER_MODEL": "fails"}},
-            {"name": "good", "own": {"DRIPPER_MODEL": "good"}},
-            {"name": "no_items", "spider": {"none": [1, 0]}, "own": {"DRIPPER_MODEL": "good"}},
-        ],
-    )
-
-    for name in ("good", "no_items"):
-        books[name].balance()
-        books[name].balance_items()
-    check(books["fails"], failing, pages)
-    assert books["good"].group("pages") == {"rules": pages + 50}
-    assert not [name for name in books["no_items"].stats if name.startswith("dripper/")]
+    spider.ledger.balance(result)
+    assert spider.ledger.by == {
+        id_: expected[bad[id_]] if id_ in bad else ("truth", None) for id_ in map(str, range(len(urls)))
+    }

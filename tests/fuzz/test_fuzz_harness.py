@@ -8,19 +8,13 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fuzz import cases, checks, trial
-from fuzz.__main__ import Search
 from fuzz.cases import Case
 from fuzz.checks import BrokenError
-from fuzz.mutate import mutate, soup
-from fuzz.safety import unsafe_html
 from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 
@@ -100,41 +94,6 @@ def test_a_costly_page_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(BrokenError) as caught:
             trial.attempt(PAGE)
         assert caught.value.kind == kind
-
-
-def test_what_runs_is_told_from_what_does_not() -> None:
-    for html in (
-        "<p onclick=x>", "<svg/onload=x>", "<math><mtext><img src onerror=x>", "<iframe src=x>", "<iframe srcdoc=x>",
-        "<object data=x>", "<base href=x>", "<meta http-equiv=refresh>", "<p style=x>", "<a href=&#x6a;avascript:x>",
-        "<a href=' \x01javascript:x'>", "<a href='java\nscript:x'>", "<img src=data:text/html,x>",
-        "<form action=vbscript:x>", "<img data-src=javascript:x>", "<script type=module>",
-    ):  # fmt: skip
-        assert unsafe_html(html) is not None, html
-    for html in (
-        "<p>javascript: onclick = &lt;script&gt;</p>", "<a href=/javascript:x>y</a>", "<p title='<script>'>a</p>",
-        "<script type='math/tex'>x</script>", "<img src='data:image/png;base64,AA'>", "<iframe data-src=x></iframe>",
-    ):  # fmt: skip
-        assert unsafe_html(html) is None, html
-
-
-@given(st.binary(max_size=300), st.binary(max_size=300), st.integers(0, 2**32))
-def test_inputs_depend_on_the_seed_alone(data: bytes, other: bytes, seed: int) -> None:
-    assert cases.decode(data) == cases.decode(data)
-    assert mutate(data, Random(seed), other) == mutate(data, Random(seed), other)
-    assert soup(Random(seed)) == soup(Random(seed))
-
-
-def test_inputs_are_kept_that_reach_new_lines_or_cost_more_for_their_size(tmp_path: Path) -> None:
-    search = Search(tmp_path, 1)
-    line: Any = (None, 1)
-    cheap = trial.Cost(steps=2_000, seconds=0.1, output=2_000, lines=frozenset([line]))
-
-    assert search.is_new(1_000, cheap)
-    assert not search.is_new(1_000, replace(cheap, steps=2_100))
-    assert not search.is_new(10, cheap)  # small documents always cost more for their size
-    assert search.is_new(1_000, replace(cheap, lines=frozenset([line, (None, 2)])))
-    assert search.is_new(1_000, replace(cheap, steps=4_000))
-    assert search.is_new(1_000, replace(cheap, output=4_000))
 
 
 def test_a_finding_is_made_small_and_what_is_gone_is_put_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,12 +14,12 @@ from lxml import etree
 
 from fuzz.checks import is_part, source_text, visible_text
 from fuzz.mutate import ATTRIBUTES, SNIPPETS, TAGS
-from fuzz.safety import unsafe_html
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.page import Page
 from scrapy_dripper.page.hidden import hidden_nodes
 from scrapy_dripper.page.parse import parse
+from tests.security.checks import active
 
 NUMBER = "data-n"
 
@@ -102,4 +102,4 @@ def test_reads_again_as_it_was_written(profile: str, html: str, data: st.DataObj
 @given(html=soups(), data=st.data())
 def test_nothing_in_it_runs(profile: str, html: str, data: st.DataObject) -> None:
     page, main = read(profile, html, data)
-    assert unsafe_html(to_html(main_tree(page, main))) is None
+    assert active(to_html(main_tree(page, main))) is None

@@ -1,4 +1,4 @@
-"""Attributes, formulas and metadata for which a function once took more than linear time. There is still a result.
+"""Metadata, and pages for Trafilatura, for which a function once took more than linear time. There is still a result.
 
 Each is so long that the old code would not have finished in any test run. ``test_patterns.py`` attacks the patterns.
 """
@@ -8,110 +8,16 @@ from __future__ import annotations
 import json
 
 import pytest
-from lxml import html
 
 from scrapy_dripper import Document
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason, Metadata
 from scrapy_dripper.fallback import fall_back, metadata
 from scrapy_dripper.metadata.authors import MOST_NAMES
-from scrapy_dripper.output.formulas import clean, formula, formula_of_image
-from scrapy_dripper.output.images import image
-from scrapy_dripper.output.items import Text
-from scrapy_dripper.output.markdown_inline import InlineWriter
-from scrapy_dripper.page.footnotes import FootnoteMarks
-from scrapy_dripper.page.recognise import has_number_class
 
 LONG = 50_000
 
 
-def _src(**attributes: str) -> str | None:
-    found = image(html.Element("img", attributes), str)
-    return found.src if found else None
-
-
-def test_addresses_and_sizes_of_images() -> None:
-    name = "blank" + "-12345678" * 2_000
-    for source, expected in [
-        (f"/{name}.gif", None),
-        (f"/{name}....x", f"/{name}....x"),
-        ("/blank-12345678-0123abcd-1x1.gif", None),
-        ("/blank-0123abcdefg.gif", "/blank-0123abcdefg.gif"),
-    ]:
-        assert _src(src=source) == expected
-    for width in ("0" + " " * LONG + "x", " " * LONG, "0" * LONG + "x", "1." + "0" * LONG + "x", "2", "1 p"):
-        assert _src(src="a.jpg", width=width, height=width, alt="x") == "a.jpg"
-    for width in (" 1 px ", "01.0px", "0"):
-        assert _src(src="a.jpg", width=width, alt="x") is None
-    for source in ("a.jpg?" * (LONG // 6) + " ", "/a{b}.jpg", "/a.jpg?b c"):
-        assert _src(**{"data-foo": source}) is None
-    for source in ("/a.jpg?{b}", "/a.jpg#b.png?c", "/a.jpgx.png"):
-        assert _src(**{"data-foo": source}) == source
-
-
-def test_tex_is_cleaned() -> None:
-    for source, expected in [
-        ("<![CDATA[ x" + " " * LONG + "y", "x" + " " * LONG + "y"),
-        ("<![CDATA[ x" + " %" * LONG + "y", "x" + " %" * LONG + "y"),
-        ("% <![CDATA[ x % ]]>", "x"),
-        ("<![CDATA[ ]]>x", "x"),
-        ("a  <![CDATA[b  %  ]]>c", "abc"),
-        ("% %<![CDATA[a%]]>b", "% ab"),
-        ("a" + " " * LONG + "b\nc", "a" + " " * LONG + "b\nc"),
-        ("a \t \n \n b\nc", "a\nb\nc"),
-        ("%" * LONG + "\nx", "x"),
-        ("x\n" + "%" * LONG, "x\n" + "%" * LONG),
-        ("x % no\n  y \\% z\n%", "x y \\% z\n%"),
-        ("x% last", "x% last"),
-    ]:
-        assert clean(source) == expected
-    tex = "{\\displaystyle" + " " * LONG + "x"
-    assert clean(tex, wikipedia=True) == tex
-    assert clean("{ \\displaystyle  x^2 }", wikipedia=True) == "x^2"
-
-
-def test_numbers_and_images_of_formulas() -> None:
-    for number, tag in [
-        (" " * LONG + "1" + " " * LONG + "|", None),
-        (" ( 1.2 ) ", " \\tag{1.2}"),
-        ("(A.1", " \\tag{A.1}"),
-        ("3'", " \\tag{3'}"),
-        ("(1) (2)", None),
-    ]:
-        numbered = f'<div class="math"><span class="eqno">{number}</span><p><img class="math" alt="x^2"></p></div>'
-        found = formula(html.fragment_fromstring(numbered))
-        assert (None if found is None else found.latex) == (None if tag is None else "x^2" + tag)
-    assert formula_of_image(html.fragment_fromstring(f'<img src="//x/{"latex.php?" * LONG}">')) is None
-    drawn = formula_of_image(
-        html.fragment_fromstring('<img src="//s0.wp.com/latex.php?bg=f&amp;latex=x%5E2&amp;fg=0">')
-    )
-    assert drawn is not None
-    assert drawn.latex == "x^2"
-
-
-def test_marks_and_names() -> None:
-    middle = "a" + "_" * LONG + "b"
-    for text, written in [(middle, middle), ("_a__ b_c __d_", "\\_a\\_\\_ b_c \\_\\_d\\_"), ("*_*", "\\*\\_\\*")]:
-        assert InlineWriter().paragraph((Text(text),)) == written
-    back = {"_" * LONG + "\u21a9", "^ jump up to", "[a_b]", "__ab__", "Return!"}
-    for text in (*back, "jump to" + "_" * LONG + "b", "[a__b]", "ab cd"):
-        link = html.fragment_fromstring(f'<a href="#ref1" class="backref">{text}</a>')
-        assert FootnoteMarks(link).leads_back(link, "#ref1") == (text in back), text[:20]
-    numbers = (
-        "lineno-" * 100,
-        "source-line-numbers",
-        "x_gutter-y",
-        "lnt",
-        "ln",
-        "blob-num-x",
-        "crayon-num",
-        "linenos-x",
-    )
-    for name in (*numbers, "lntx", "blob-numx", "outline-no", "lineup"):
-        assert has_number_class(name) == (name in numbers), name
-
-
-# ---------------------------------------------------------------------- metadata, and what Trafilatura sees
 def _about(head: str, body: str = "") -> Metadata:
     page = f"<!doctype html><html><head>{head}</head><body>{body}<p>Text of the page.</p></body></html>"
     return metadata(Document(page, url="https://example.org/a"), Config())

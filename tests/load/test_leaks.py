@@ -54,17 +54,17 @@ def test_long_class_attributes_are_not_remembered() -> None:
 
 def test_trafilatura_does_not_remember_long_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its caches hold a thousand lines of any length. They are cleared from time to time."""
-    monkeypatch.setattr(trafilatura_output, "BETWEEN_RESETS", 500_000)
+    monkeypatch.setattr(trafilatura_output, "BETWEEN_RESETS", 100_000)
     monkeypatch.setattr(trafilatura_output, "_seen", 0)  # regardless of the pages of other tests
     extractor = Extractor(Config(limits={"blocks": 1}), engine=FakeEngine())
 
     def extract(number: int) -> None:
-        line = f"{number} " + SENTENCE * 1_500
+        line = f"{number} " + SENTENCE * 300
         title = f"<title>{line}</title>"
         (found,) = extractor.extract([f"<html><head>{title}</head><body><p>{line}</p><p>{SENTENCE}</p></body></html>"])
         assert found.source == "fallback:trafilatura"
 
-    assert kept(extract, 24) < 75_000  # of 110,000 characters
+    assert kept(extract, 24) < 15_000  # of 22,000 characters
 
 
 def test_nothing_of_a_page_that_went_through_a_worker_stays_in_the_crawl() -> None:

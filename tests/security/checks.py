@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import unescape
 
 from lxml import html as lxml_html
 
@@ -26,6 +27,24 @@ class Silent(FakeEngine):
     def answer(self, page: Page) -> Labels | EngineError:
         """Return an error."""
         return EngineError("on purpose")
+
+
+_SUSPICIOUS = re.compile(
+    rf"<(?:{'|'.join(sorted(_ACTIVE))})\b|(?:script|data|mocha)\s*:|on[a-z]+\s*=|srcdoc|style\s*=|http-equiv|action|ping",
+    re.I,
+)
+
+
+def active(html: str) -> str | None:
+    """Return the first danger in a document, or None. Most documents need not be parsed for it."""
+    if not _SUSPICIOUS.search(_WHITE.sub("", unescape(html))) and not _SUSPICIOUS.search(html):
+        return None
+    return next(iter(dangers(html)), None)
+
+
+def runs(url: str) -> bool:
+    """Return True if a browser that follows or loads the URL could run code from it."""
+    return _RUNS.match(_WHITE.sub("", url).lower()) is not None
 
 
 def dangers(html: str) -> list[str]:

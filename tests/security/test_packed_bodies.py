@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import threading
 import zlib
-from collections.abc import Iterator
-from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from typing import Any
 
-import pytest
+import scrapy
+
+from tests.crawl.crawling import Crawls, Site, answer
 
 SMALL, LARGE = 12, 24  # MB: over DRIPPER_LIMITS["bytes"], and over DOWNLOAD_MAXSIZE as well
 MOST = 15_000_000
-LINE = b"<p>Words of the article: rivers, harbours, bridges and gardens, one and all.</p>\n"
+LINE = b"<p>MAIN words of the article: rivers, harbours, bridges and gardens, one and all.</p>\n"
 
 
-@cache
-def body(encoding: str, megabytes: int) -> bytes:
+def packed(encoding: str, megabytes: int) -> bytes:
     """Return a number of megabytes of paragraphs, compressed."""
     data = LINE * (megabytes * 1_000_000 // len(LINE) or 5)
     if encoding == "br":
@@ -33,43 +26,37 @@ def body(encoding: str, megabytes: int) -> bytes:
     return packer.compress(data) + packer.flush()
 
 
-@pytest.fixture
-def site() -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            _, encoding, megabytes = self.path.split("/")
-            data = body(encoding, int(megabytes))
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Encoding", "deflate" if encoding == "raw" else encoding)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+class Pages(scrapy.Spider):
+    """Yields an item for each page, or for its failure."""
 
-        def log_message(self, *args: Any) -> None:
-            """Say nothing."""
+    name = "pages"
+    urls: list[str]
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
+    async def start(self) -> Any:
+        for url in self.urls:
+            yield scrapy.Request(url, errback=self.failed)
+
+    def parse(self, response: Any) -> Any:
+        yield {"url": response.url, "bytes": len(response.body)}
+
+    def failed(self, failure: Any) -> Any:
+        return {"url": failure.request.url, "failed": failure.type.__name__}
 
 
-def test_packed_bodies_cost_no_more_than_the_settings_allow(site: str) -> None:
+def test_packed_bodies_cost_no_more_than_the_settings_allow(crawl: Crawls, site: Site) -> None:
     """Above ``DOWNLOAD_MAXSIZE``, there is no response. Above ``DRIPPER_LIMITS["bytes"]``, the page falls back."""
-    encodings = ["gzip", "deflate", "raw", *(["br"] if find_spec("brotli") else [])]
-    assert all(len(body(one, size)) < MOST / 10 for one in encodings for size in (SMALL, LARGE))
-    urls = [f"{site}/{one}/{size}" for one in encodings for size in (LARGE, 0, SMALL)]
-    settings = {"DOWNLOAD_MAXSIZE": MOST, "DRIPPER_FALLBACK": "empty"}
+    for encoding in ["gzip", "deflate", "raw", *(["br"] if find_spec("brotli") else [])]:
+        for size in (LARGE, 0, SMALL):
+            body = packed(encoding, size)
+            assert len(body) < MOST / 10
+            header = f"Content-Encoding: {'deflate' if encoding == 'raw' else encoding}"
+            site.raw[f"/{encoding}/{size}"] = [(answer(body, header), "keep")]
+    urls = [site.url(path) for path in site.raw]
+    settings = {"DOWNLOAD_MAXSIZE": MOST, "DRIPPER_FALLBACK": "empty", "DRIPPER_META_FIELD": "by"}
 
-    command = [sys.executable, "-m", "tests.security.crawl_process", json.dumps(settings), *urls]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=environment)
-    items = [json.loads(line[5:]) for line in done.stdout.splitlines() if line.startswith("ITEM ")]
+    items = crawl(type("Pages", (Pages,), {"urls": urls}), settings).items
 
-    assert sorted(item["url"] for item in items) == sorted(urls), done.stderr[-2_000:]
+    assert sorted(item["url"] for item in items) == sorted(urls)
     for item in items:
         size = int(item["url"].rpartition("/")[2])
         if size == LARGE:
@@ -78,4 +65,4 @@ def test_packed_bodies_cost_no_more_than_the_settings_allow(site: str) -> None:
             assert item["bytes"] > 10_000_000
             assert item["by"]["fallback_reason"] == "oversize"
         else:
-            assert item["by"]["fallback_reason"] in (None, "no_main")
+            assert item["by"]["fallback_reason"] is None

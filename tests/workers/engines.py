@@ -1,10 +1,12 @@
 """Engines and fallbacks for ``DRIPPER_ENGINE`` and ``DRIPPER_FALLBACK``. Words in a page tell them what to do.
 
-For example, they block the interpreter forever for a page that contains ``HANG``. :data:`DEEDS` has all such words.
+For example, they block the interpreter forever for a page that contains ``HANG``. :data:`DEEDS` and :data:`SPOILT` have
+all such words.
 """
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import logging
 import os
@@ -20,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from scrapy_dripper.child import server
 from scrapy_dripper.data import Extraction, Metadata
 from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
 from scrapy_dripper.page import Page
@@ -31,6 +34,11 @@ kept: list[bytes] = []
 def hang() -> None:
     """Hang in a regular expression, which stops all threads and signal handlers."""
     re.match(r"(a+)+$", "a" * 64 + "b")
+
+
+def stick() -> None:
+    """Stop all threads, as :func:`hang` does, but leave the CPU to others."""
+    ctypes.PyDLL(None).sleep(3_600)  # keeps the lock of the interpreter
 
 
 def act(text: str) -> None:
@@ -68,6 +76,13 @@ def burn(text: str) -> None:
         pass
 
 
+def eat(text: str) -> None:
+    """Take all memory that there is."""
+    eaten = []
+    while True:
+        eaten.append(b"x" * (8 << 20))
+
+
 def fail(text: str) -> None:
     """Raise an exception of an engine."""
     raise ValueError("this page is not for me")
@@ -81,6 +96,7 @@ def talk(text: str) -> None:
 
 DEEDS: dict[str, Callable[[str], object]] = {
     "HANG": lambda text: hang(),
+    "STICK": lambda text: stick(),
     "SLEEP": lambda text: time.sleep(600),
     "SLOW": lambda text: time.sleep(2),
     "PAUSE": lambda text: time.sleep(0.2),
@@ -89,11 +105,22 @@ DEEDS: dict[str, Callable[[str], object]] = {
     "DIE-ONCE": die_once,
     "DIE": die,
     "EXIT": lambda text: sys.exit(3),
+    "SEGFAULT": lambda text: ctypes.string_at(0),
     "RAISE": fail,
     "MEMORY": lambda text: bytearray(8 << 30),
+    "EAT": eat,
     "KEEP": lambda text: kept.append(b"x" * (140 << 20)),
     "LOG": talk,
 }
+SPOILT: dict[str, Callable[[Labels], list[Labels]]] = {
+    "NAN": lambda labels: [replace(labels, probabilities=labels.probabilities * np.float32("nan"))],
+    "SHORT": lambda labels: [replace(labels, probabilities=labels.probabilities[1:], main=labels.main[1:])],
+    "LONG": lambda labels: [
+        replace(labels, probabilities=np.tile(labels.probabilities, 2), main=np.tile(labels.main, 2))
+    ],
+    "FEWER": lambda labels: [],
+}
+"""Words that spoil the answer for a page, with what is left of it."""
 
 
 class AllMain:
@@ -108,20 +135,39 @@ class AllMain:
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
         """Return the labels of the pages, after doing what they say."""
+        answers: list[Labels | EngineError] = []
         for page in pages:
-            act("\n".join(page.blocks.text).partition("THEN")[0])
-        return [labels(page) for page in pages]
+            text = "\n".join(page.blocks.text).partition("THEN")[0]
+            act(text)
+            answer = self.labels(page)
+            answers += next((spoil(answer) for word, spoil in SPOILT.items() if word in text), [answer])
+        return answers
+
+    def labels(self, page: Page) -> Labels:
+        """Return the labels of a page."""
+        return labels(page)
 
     def close(self) -> None:
         """Do nothing, because there is nothing to release."""
 
 
+class Truth(AllMain):
+    """Labels each block main that contains ``MAIN``. A stat says which worker labelled a page."""
+
+    name = "truth"
+
+    def labels(self, page: Page) -> Labels:
+        """Return the labels of a page."""
+        main = np.array(["MAIN" in text for text in page.blocks.text], dtype=np.bool_)
+        return Labels(np.where(main, 0.9, 0.1).astype(np.float32), main, work={f"by/{os.getpid()}": 1})
+
+
 class Doubtful(AllMain):
     """Labels every block main, and predicts a low quality."""
 
-    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+    def labels(self, page: Page) -> Labels:
         """Return a page type as well."""
-        return [replace(labels(page), page_type="forum", page_type_probability=0.75, quality=0.4) for page in pages]
+        return replace(labels(page), page_type="forum", page_type_probability=0.75, quality=0.4)
 
 
 def labels(page: Page) -> Labels:
@@ -188,7 +234,31 @@ class Chatty(AllMain):
 
 def impatient(html: str, url: str) -> str:
     """Let the worker retry to load its engine at once."""
-    for server in gc.get_objects():
-        if type(server).__name__ == "Pages":
-            server._again = 0.0
+    for thing in gc.get_objects():
+        if isinstance(thing, server.Pages):
+            thing._again = 0.0
     return ""
+
+
+class Vanishing:
+    """The tagger. Its model's folder is moved and its process dies on a page that contains ``GO``, once."""
+
+    def __init__(self, config: Any) -> None:
+        from scrapy_dripper.engines.tagger import Tagger  # other workers start sooner without it
+
+        server.RETRY_SECONDS = 0.2
+        self._tagger, self._folder = Tagger.load(config), Path(config.model)
+        self.name, self.profile, self.limits = self._tagger.name, self._tagger.profile, self._tagger.limits
+
+    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        """Return the tagger's labels."""
+        gone = self._folder.with_name("gone")
+        if not gone.exists() and any("GO" in text for page in pages for text in page.blocks.text):
+            gone.touch()
+            self._folder.rename(self._folder.with_name("away"))
+            die()
+        return self._tagger.label(pages)
+
+    def close(self) -> None:
+        """Release the model."""
+        self._tagger.close()

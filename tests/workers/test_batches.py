@@ -88,57 +88,6 @@ def reasons(seen: Seen) -> list[FallbackReason | None]:
 BATCH = own(batch_size=3, batch_wait=5.0)
 
 
-@pytest.mark.parametrize(("what", "reason"), [("SLEEP", TIMEOUT), ("DIE", DEAD)])
-def test_only_the_page_that_did_it_falls_back(pools: Pools, what: str, reason: FallbackReason) -> None:
-    """At first, the page is unknown, so the other pages of its batch are retried alone."""
-    texts = ["a", "b", f"{what} THEN", "c", "d"]
-    config = own(batch_size=5, batch_wait=5.0, timeout=2.0)
-    seen = through(pools(config=config), texts, config)
-
-    assert reasons(seen) == [None, None, reason, None, None]
-    assert [page.text for page in seen.pages if page.fallback_reason is None] == ["a", "b", "c", "d"]
-    bad = seen.pages[2]
-    assert (bad.source, bad.text[:11]) == ("fallback:tests.workers.engines.fallback", "fallback of")
-    assert seen.deaths == {reason.value: 2 if reason is TIMEOUT else 3}  # in the batch, alone, and once more for dead
-
-
-def test_a_killed_worker_costs_nothing(pools: Pools, tmp_path: Any) -> None:
-    """The system may kill it for lack of memory. The page is retried and extracted."""
-    flag = tmp_path / "died"
-    seen = through(pools(), [f"DIE-ONCE {flag} "], own(batch_size=1))
-    assert reasons(seen) == [None]
-    assert seen.deaths == {"worker_error": 1}
-    assert flag.exists()
-
-
-def test_a_killed_fallback_costs_nothing(pools: Pools, tmp_path: Any) -> None:
-    flag = tmp_path / "died"
-    seen = through(pools(), [f"RAISE THEN DIE-ONCE {flag} "], own(batch_size=1))
-    assert reasons(seen) == [FallbackReason.ENGINE_ERROR]
-    assert (seen.pages[0].text or "").startswith("fallback of")
-    assert seen.deaths == {"worker_error": 1}
-
-
-@pytest.mark.parametrize(
-    ("text", "reason", "deaths"),
-    [
-        ("SLEEP THEN SLEEP", TIMEOUT, {"timeout": 2}),
-        ("DIE THEN EXIT", DEAD, {"worker_error": 4}),
-    ],
-)
-def test_a_fallback_that_stops_its_worker_gives_nothing(
-    pools: Pools, text: str, reason: FallbackReason, deaths: dict[str, int]
-) -> None:
-    """If the fallback also stops its worker, items are not changed, after a known number of workers."""
-    config = own(batch_size=1, timeout=1.5)
-    seen = through(pools(config=config), [text, "good"], config)
-    bad, good = seen.pages
-    assert (bad.source, bad.fallback_reason, bad.text, bad.markdown) == ("fallback:none", reason, None, None)
-    assert "; fallback: " in (bad.error or "")
-    assert good.text == "good"
-    assert seen.deaths == deaths
-
-
 def test_an_answer_that_is_none_is_the_pages_own(pools: Pools) -> None:
     """A user's fallback may return anything."""
     texts = [f"RAISE {what}" for what in ("NUMBER", "CONTENT", "METADATA", "LABELS", "FINE")]
@@ -152,6 +101,7 @@ def test_an_answer_that_is_none_is_the_pages_own(pools: Pools) -> None:
     assert seen.pages[-1].text == "x"
 
 
+@pytest.mark.usefixtures("light")
 def test_workers_that_come_later(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
     """No worker can be started at first. Every page waits for a later one."""
     monkeypatch.setattr(module, "RESTART_SECONDS", 0.01)
@@ -180,6 +130,7 @@ def test_without_any_worker_items_stay_as_they_are(pools: Pools, monkeypatch: py
     assert {page.source for page in seen.pages} == {"fallback:none"}
 
 
+@pytest.mark.usefixtures("light")
 def test_without_threads(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
     """The result is the same if the crawl's own process cannot start a thread for a while."""
     monkeypatch.setattr(batcher_module, "RESTART_SECONDS", 0.01)

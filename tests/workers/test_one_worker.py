@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -238,26 +237,3 @@ def test_an_extractor_that_is_never_closed() -> None:
     assert pid is not None
     del one
     assert comes_true(lambda: gone(pid))
-
-
-def test_the_package_imports_its_names_on_access() -> None:
-    """The names of the package are imported on access, and there are no others."""
-    code = (
-        "import scrapy_dripper as front\n"
-        "from scrapy_dripper import *\n"
-        "assert Extractor is front.Extractor and Addon.__module__ == 'scrapy_dripper.addon'\n"
-        "assert set(front.__all__) <= set(dir(front))\n"
-        "print(all(getattr(front, name).__name__ == name for name in front.__all__), hasattr(front, 'nothing'))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True", "False"]
-
-
-def test_what_the_worker_imports_needs_no_scrapy() -> None:
-    """The model's runtime is not imported either until there is a model."""
-    code = (
-        "import sys, scrapy_dripper.child.server\n"
-        "print(sorted({'scrapy', 'twisted', 'onnxruntime'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

@@ -14,14 +14,17 @@ from typing import Any
 
 import pytest
 
-from scrapy_dripper.config import Config, ConfigError, ModelError
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.workers import Pool, StartError, WorkerError, Workers, process, processes
 from scrapy_dripper.workers import pool as module
 from scrapy_dripper.workers.pool import ClosedError
 from scrapy_dripper.workers.process import StepClock
 from tests.workers.children import Pools, comes_true, gone, own, task, worker_of
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them")
+pytestmark = [
+    pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them"),
+    pytest.mark.usefixtures("light"),
+]
 
 Begin = Callable[..., "Future[Any]"]
 
@@ -228,22 +231,7 @@ def test_a_further_worker_that_does_not_get_ready(
     assert {worker_of(answer.result()) for answer in answers} == set(pool.pids)
 
 
-@pytest.mark.parametrize(
-    ("options", "kind", "words"),
-    [
-        ({"engine": "tests.workers.engines.broken"}, ModelError, "no device"),
-        ({"fallback": lambda html, url: ""}, ConfigError, "which worker processes cannot import: put the function"),
-        ({"fallback": "tests.workers.engines.nothing"}, ConfigError, "cannot be imported"),
-    ],
-)
-def test_a_crawl_that_is_refused_leaves_nothing(options: dict[str, Any], kind: type[Exception], words: str) -> None:
-    """It can be retried."""
-    for _ in range(2):
-        with pytest.raises(kind, match=words):
-            Workers(own(**options))
-
-
-def test_functions_that_a_worker_cannot_find(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_functions_that_a_worker_cannot_find() -> None:
     """They are in the main script, local, or their name leads to another function."""
 
     def local(html: str, url: str) -> str:
@@ -257,7 +245,7 @@ def test_functions_that_a_worker_cannot_find(monkeypatch: pytest.MonkeyPatch) ->
 
     main.__module__, main.__qualname__ = "__main__", "main"
     other.__module__, other.__qualname__ = "tests.workers.engines", "fallback"
-    for function in (local, main, other):
+    for function in (local, main, other, lambda html, url: ""):
         with pytest.raises(ConfigError, match=r"or set DRIPPER_PROCESSES = 0"):
             Workers(own(fallback=function))
 

@@ -44,12 +44,14 @@ def test_there_are_pages() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"metadata_field": "m", "markdown": {"links": "citations", "tables": "linear"}}]
+    ("options", "pages"),
+    [({}, PAGES[::4]), ({"metadata_field": "m", "markdown": {"links": "citations", "tables": "linear"}}, PAGES)],
+    ids=["plain", "rich"],
 )
-def test_all_that_comes_out_is_the_same(pool: Pool, options: dict[str, Any]) -> None:
+def test_all_that_comes_out_is_the_same(pool: Pool, options: dict[str, Any], pages: list[Path]) -> None:
     """Main-HTML, Markdown, text, content list, labels and metadata are compared, also for deeply nested pages."""
     config = replace(OWN, content_field="content", **options)
-    documents = [Document(page.read_bytes(), "http://example.com/") for page in PAGES]
+    documents = [Document(page.read_bytes(), "http://example.com/") for page in pages]
     documents += [Document(text, "http://example.com/") for text in DEEP]
     here = Extractor(replace(config, processes=0))
     expected = values(here.extract(documents))
