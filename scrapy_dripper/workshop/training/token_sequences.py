@@ -19,15 +19,11 @@ from scrapy_dripper.engines.qwen3.prompt import HTML
 from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.engines.qwen3.windows import furthest, window_html
 from scrapy_dripper.page import PageError
-from scrapy_dripper.workshop.dataset.alignment import align, tokens
-from scrapy_dripper.workshop.dataset.sets import DataError, Sample
+from scrapy_dripper.workshop.dataset.alignment import align, block_weights, tokens
+from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, DataError
 
-BLOCK_WEIGHT = 0.5
-"""Weight of every block in addition to its words, so that short blocks and pages without main content count as well."""
 MAX_BLOCKS = 10_000
 """Later blocks of a page are left out, like in a crawl by default."""
-HEAVIEST = 2.0
-"""Maximum weight of a block for its words, in units of its page's main content."""
 
 Ids = npt.NDArray[np.int64]
 
@@ -43,7 +39,7 @@ class LabelledPage:
     """Weight of each block in the loss, 1 on average."""
 
 
-def labelled_page(sample: Sample, profile: str, truncate_chars: int | None) -> LabelledPage | None:
+def labelled_page(sample: AnnotatedPage, profile: str, truncate_chars: int | None) -> LabelledPage | None:
     """Return the blocks of a sample and their labels, or None for a page without blocks."""
     rules = PROFILES[profile]
     try:
@@ -54,16 +50,14 @@ def labelled_page(sample: Sample, profile: str, truncate_chars: int | None) -> L
         return None
     page = page.first_blocks(MAX_BLOCKS)
     alignment = align(page.blocks.text, sample.truth)
-    sizes = alignment.words
-    true_words, each = max(30, len(tokens(sample.truth))), BLOCK_WEIGHT / max(20, len(sizes))
-    weights = [min(HEAVIEST, size / true_words) + each for size in sizes]
-    weights = [weight * trust * sample.sure for weight, trust in zip(weights, alignment.weight.tolist(), strict=True)]
-    mean = sum(weights) / len(weights) or 1.0
-    return LabelledPage(simplify(page, truncate_chars), alignment.main.tolist(), [weight / mean for weight in weights])
+    words = alignment.words / max(30, len(tokens(sample.truth)))
+    weights = block_weights(words) * alignment.weight * sample.sure
+    mean = float(weights.mean()) or 1.0
+    return LabelledPage(simplify(page, truncate_chars), alignment.main.tolist(), (weights / mean).tolist())
 
 
 def labelled_pages(
-    samples: Sequence[Sample], profile: str, truncate_chars: int | None, jobs: int
+    samples: Sequence[AnnotatedPage], profile: str, truncate_chars: int | None, jobs: int
 ) -> list[LabelledPage]:
     """Return the labelled pages of samples, using ``jobs`` processes. Raise :exc:`DataError` if there are none."""
     work = partial(labelled_page, profile=profile, truncate_chars=truncate_chars)
