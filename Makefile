@@ -64,7 +64,7 @@ test-corpus: $(VENV_CORPUS)/.installed-corpus  ## Run the tests of archives, wit
 
 # A file makes its models once, so its tests stay together.
 test-export: $(VENV_EXPORT)/.installed-export  ## Run the tests of export and training, with torch
-	@OMP_NUM_THREADS=1 '$(VENV_EXPORT)/bin/python' -m $(PYTEST) $(if $(JOBS),-n 2 --dist loadfile) tests/workshop/export tests/workshop/training/test_network.py tests/workshop/training/qwen3 $(ARGS)
+	@OMP_NUM_THREADS=1 '$(VENV_EXPORT)/bin/python' -m $(PYTEST) $(if $(JOBS),-n 2 --dist loadfile) tests/workshop/export tests/workshop/training/test_network.py tests/workshop/training/test_train_qwen3.py $(ARGS)
 
 # Code that needs torch or datatrove is tested in separate virtualenvs. Only lines that no run reaches count as missing.
 coverage: $(VENV_TEST)/.installed-dev  ## Run all tests, including those with torch, and list the lines that none reaches

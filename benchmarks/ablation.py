@@ -34,7 +34,7 @@ from scrapy_dripper.engines.tagger import engine
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.workshop.dataset.metrics import mean_interval, neutral_prf
-from scrapy_dripper.workshop.dataset.sets import Sample, SetChoice, load_sets
+from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, SetChoice, load_sets
 from scrapy_dripper.workshop.training import fit
 from scrapy_dripper.workshop.training.augment import make_copies
 from scrapy_dripper.workshop.training.fit import calibrate
@@ -69,7 +69,7 @@ class Lab:
         kept.mkdir(parents=True, exist_ok=True)
         sets = load_sets(choices, extra)
         samples = {sample.id: sample for one in sets for sample in one.samples}
-        self.samples: dict[str, Sample] = {name: sample for name, sample in samples.items() if sample.measure}
+        self.samples: dict[str, AnnotatedPage] = {name: sample for name, sample in samples.items() if sample.measure}
         learnt = [sample for one in sets for sample in one.learnt]
         self.store = kept / "examples.pkl"
         self.examples, self.folds = self._keep(self.store, partial(self._prepare, samples, learnt, folds))
@@ -82,7 +82,7 @@ class Lab:
             path.with_suffix(".part").replace(path)
         return pickle.loads(path.read_bytes())
 
-    def _prepare(self, samples: dict[str, Sample], learnt: list[Sample], folds: int) -> Any:
+    def _prepare(self, samples: dict[str, AnnotatedPage], learnt: list[AnnotatedPage], folds: int) -> Any:
         split, _ = splits(list(samples.values()), (), folds)
         with TemporaryDirectory() as folder:
             groups = [[samples[name] for name in one.measured if samples[name].learn] for one in split]
@@ -179,12 +179,12 @@ def _load(store: Path) -> None:
     fit._examples.update(pickle.loads(store.read_bytes())[0])
 
 
-def _f1(sample: Sample, texts: Sequence[str], main: npt.NDArray[np.bool_]) -> float:
+def _f1(sample: AnnotatedPage, texts: Sequence[str], main: npt.NDArray[np.bool_]) -> float:
     text = "\n".join(block for block, chosen in zip(texts, main, strict=True) if chosen)
     return neutral_prf(text, sample.truth, [sample.title]).f1
 
 
-def _without_each(task: tuple[Sample, npt.NDArray[np.float32], npt.NDArray[np.float32]]) -> dict[str, float]:
+def _without_each(task: tuple[AnnotatedPage, npt.NDArray[np.float32], npt.NDArray[np.float32]]) -> dict[str, float]:
     sample, p, types = task
     try:
         page = read(Document(sample.path.read_bytes(), sample.url), Config())

@@ -27,7 +27,7 @@ from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import Page
 from scrapy_dripper.sites import Hosts, Outcome, Templates
 from scrapy_dripper.workshop.dataset.metrics import mean_interval
-from scrapy_dripper.workshop.dataset.sets import PAGES, DataError, Sample, SetChoice, load_sets, related_hosts
+from scrapy_dripper.workshop.dataset.sets import PAGES, AnnotatedPage, DataError, SetChoice, load_sets, related_hosts
 from scrapy_dripper.workshop.evaluation.measure import scored
 
 SETS = [str(Path(__file__).parents[1] / ".cache" / "sites")]
@@ -81,7 +81,7 @@ class Crawl:
         self._alone = Extractor(Config(processes=0), self._engine)
         self._known: dict[str, tuple[Labels | EngineError | None, float]] = {}
 
-    def measured(self, pages: Sequence[Sample]) -> Iterator[Row]:
+    def measured(self, pages: Sequence[AnnotatedPage]) -> Iterator[Row]:
         """Yield the scores of the pages of a host, in their order."""
         both = Extractor(Config(sites="templates", processes=0), self._engine, hosts=Hosts(templates=Templates()))
         for number, sample in enumerate(pages):
@@ -96,7 +96,7 @@ class Crawl:
                 after = scored(sample, found.text or "", html).word.f1
                 yield Row(sample.part, sample.host, number, found.details["template"], before, after)
 
-    def _score(self, sample: Sample, html: bytes, extractor: Extractor) -> float:
+    def _score(self, sample: AnnotatedPage, html: bytes, extractor: Extractor) -> float:
         (found,) = extractor.extract([Document(html, sample.url)])
         return scored(sample, found.text or "", html).word.f1 if sample.measure else 0.0
 
@@ -138,9 +138,9 @@ def report(rows: Sequence[Row]) -> str:
     return f"{table(head, lines)}\n\nall pages by outcome: {said}"
 
 
-def hosts(samples: Sequence[Sample]) -> Iterator[list[Sample]]:
+def hosts(samples: Sequence[AnnotatedPage]) -> Iterator[list[AnnotatedPage]]:
     """Yield the pages of each host that has more than one, in a fixed random order."""
-    groups: dict[tuple[str, str], list[Sample]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[AnnotatedPage]] = defaultdict(list)
     for sample in samples:
         if sample.host:
             groups[sample.part, sample.host].append(sample)
@@ -151,7 +151,7 @@ def hosts(samples: Sequence[Sample]) -> Iterator[list[Sample]]:
             yield pages
 
 
-def loaded(choices: Sequence[str]) -> list[Sample]:
+def loaded(choices: Sequence[str]) -> list[AnnotatedPage]:
     """Return the pages of sets, including those without ground truth, which are only seen."""
     samples = []
     for one in load_sets(map(SetChoice.parse, choices)):
@@ -171,7 +171,7 @@ def loaded(choices: Sequence[str]) -> list[Sample]:
     return samples
 
 
-def models(folds: Path | None, model: Path, samples: Sequence[Sample]) -> Mapping[str, Path]:
+def models(folds: Path | None, model: Path, samples: Sequence[AnnotatedPage]) -> Mapping[str, Path]:
     """Return the model for each page, by its id: one that was not trained on its host."""
     if folds is None:
         return dict.fromkeys((sample.id for sample in samples), model)

@@ -92,10 +92,6 @@ class Endpoint:
         self.model, self.timeout, self.backoff = model, timeout, backoff
         self._key = key
 
-    def complete(self, messages: Sequence[dict[str, str]]) -> str:
-        """Return the text of :meth:`ask`."""
-        return self.ask(messages).text
-
     def ask(self, messages: Sequence[dict[str, str]]) -> ModelAnswer:
         """Return the model's answer. Raise :exc:`EndpointError` if there is none, and :exc:`AnswerError` if it was cut
         off."""

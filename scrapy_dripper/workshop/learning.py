@@ -39,9 +39,9 @@ from scrapy_dripper.replace import replace_file
 from scrapy_dripper.rules import hosts_of
 from scrapy_dripper.workshop.annotation.labels import LabelsError, Record, main_blocks
 from scrapy_dripper.workshop.annotation.pages import Sheet, sheet
-from scrapy_dripper.workshop.dataset.alignment import align, headlines
+from scrapy_dripper.workshop.dataset.alignment import align, block_weights, headlines
 from scrapy_dripper.workshop.dataset.metrics import Interval, mean_interval, neutral_prf
-from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, Sample
+from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, AnnotatedPage
 from scrapy_dripper.workshop.dataset.tables import markdown_table
 
 NO_URL = "its URL is unknown, and so is its site: set it with --url when you inspect or annotate the page"
@@ -85,7 +85,7 @@ def of_record(record: Record, page: Sheet) -> Correction:
     return Correction(page.name, page.sha256, document, _host(record.url), main, np.ones(len(main)), truth, page.title)
 
 
-def of_sample(sample: Sample) -> Correction:
+def of_sample(sample: AnnotatedPage) -> Correction:
     """Return the correction of a page with its true text.
 
     Raise :exc:`CorrectionError` if the page has no blocks, or its URL is unknown.
@@ -126,7 +126,6 @@ def _host(url: str) -> str:
 
 PAGE_WEIGHT = 20.0
 """Total weight of the blocks of a page in the loss, to which the regularisation adds half the squared weights."""
-_HEAVIEST = 2.0  # the largest weight of a block for its words, as a multiple of the page's main content
 _STEPS, _INNER = 30, 100
 _GAIN, _GRADIENT, _RESIDUAL = 1e-9, 1e-5, 1e-4
 
@@ -152,7 +151,7 @@ class SiteLesson:
         batch = features([page])
         words = batch.size.astype(np.float64)
         share = words / max(30.0, float(words[correction.main].sum()))
-        weight = np.sqrt((np.minimum(_HEAVIEST, share) + 0.5 / max(20, len(words))) * correction.trust)
+        weight = np.sqrt(block_weights(share) * correction.trust)
         return cls(
             Places.of(page, vocabulary, grow=True),
             trusted(model(batch).probabilities),

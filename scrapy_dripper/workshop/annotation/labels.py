@@ -188,7 +188,7 @@ def _drop_torn_line(path: Path) -> None:
             file.write(b"\n")
 
 
-SURE = 0.5
+MODEL_CONFIDENCE = 0.5
 """Default confidence of a model's labels. That of a person's labels is 1."""
 
 
@@ -214,7 +214,7 @@ def main_blocks(record: Record, sheet: Sheet) -> npt.NDArray[np.bool_]:
     return main
 
 
-def write_page(folder: Path, record: Record, sheet: Sheet, sure: float = SURE) -> None:
+def write_page(folder: Path, record: Record, sheet: Sheet, sure: float = MODEL_CONFIDENCE) -> None:
     """Write a page and its labels to a folder. Raise :exc:`LabelsError` if the labels do not match the blocks."""
     if record.sha256 != sheet.sha256:
         raise LabelsError(f"the page has changed since it was labelled: its SHA-256 was {record.sha256[:12]}..., "

@@ -12,7 +12,7 @@ from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.cli.inputs import Source, find_sources, is_url
 from scrapy_dripper.cli.options import count, key_in, seconds
 from scrapy_dripper.workshop.annotation.labels import (
-    SURE,
+    MODEL_CONFIDENCE,
     LabelsError,
     Record,
     Store,
@@ -81,9 +81,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     other.add_argument(
         "--sure",
         type=_share,
-        default=SURE,
+        default=MODEL_CONFIDENCE,
         metavar="P",
-        help=f"with --export: confidence in a model's labels, 0 to 1 (default: {SURE}; a person's are 1)",
+        help=f"with --export: confidence in a model's labels, 0 to 1 (default: {MODEL_CONFIDENCE}; a person's are 1)",
     )
 
 
@@ -209,9 +209,9 @@ def label(endpoint: Endpoint, question: str, n: int) -> list[int]:
     Raise AnswerError if the second answer is invalid too, and EndpointError if the endpoint does not answer.
     """
     try:
-        return read_answer(endpoint.complete(messages(question)), n)
+        return read_answer(endpoint.ask(messages(question)).text, n)
     except AnswerError as error:
-        return read_answer(endpoint.complete(messages(question, error)), n)
+        return read_answer(endpoint.ask(messages(question, error)).text, n)
 
 
 def _once(path: Path, records: list[Record]) -> dict[str, Record]:

@@ -21,8 +21,10 @@ from scrapy_dripper.workshop.cli import add_command
 if TYPE_CHECKING:
     from scrapy_dripper.config import Config
     from scrapy_dripper.workshop.dataset.sets import PageSet
+    from scrapy_dripper.workshop.evaluation.figures import Evaluation
     from scrapy_dripper.workshop.evaluation.measure import Stored
     from scrapy_dripper.workshop.evaluation.peers import ModelOptions
+    from scrapy_dripper.workshop.evaluation.webmainbench import BenchFigures
 
 OPTIONS = ("engine", "model", "fallback", "oversize", "limits")
 SUFFIX = ".jsonl"
@@ -188,9 +190,7 @@ def _run_folders(arguments: argparse.Namespace, config: Config) -> int:
     name = ", ".join(one.name for one in sets)
     pages = tqdm(found, total=len(samples), unit="page", desc="evaluate", disable=None)
     evaluation = evaluate(name, digest, samples, pages, labels, notes, arguments.resamples)
-    print(evaluation.text())
-    if arguments.json:
-        _write(arguments.json, to_json(evaluation.to_json(), 1) + "\n")
+    _print(evaluation, arguments.json)
     return 0
 
 
@@ -218,8 +218,7 @@ def _run_bench(arguments: argparse.Namespace, config: Config) -> int:
             "https://github.com/scrapy-dripper/scrapy-dripper/blob/main/docs/guides/evaluation.md"
         )
     peers = check_peers(arguments.peers)
-    stored, notes = None, []
-    label = f"ours: {config.engine} {version(PROGRAM)}"
+    stored, label, notes = None, f"ours: {config.engine} {version(PROGRAM)}", []
     if arguments.predictions:
         stored, label = read_stored(arguments.predictions), f"ours: {arguments.predictions.name}"
         notes.append(f"Ours are the stored texts of {arguments.predictions.name}; pages without one count as empty.")
@@ -231,10 +230,7 @@ def _run_bench(arguments: argparse.Namespace, config: Config) -> int:
     if not results:
         raise UsageError(f"{path} has no pages")
     labels = {OURS: label} | {name: f"{name} {number}" for name, number in peers.items()}
-    figures = BenchFigures(path.name, labels, results, notes)
-    print(printable(figures.text()))
-    if arguments.json:
-        _write(arguments.json, to_json(figures.to_json(), 1) + "\n")
+    _print(BenchFigures(path.name, labels, results, notes), arguments.json)
     return 0
 
 
@@ -295,6 +291,9 @@ def _stored_texts(path: Path, stored: dict[str, Stored], ids: set[str]) -> tuple
     return f"ours: {path.name}", notes
 
 
-def _write(path: Path, content: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content, encoding="utf-8", errors="replace", newline="\n")
+def _print(figures: Evaluation | BenchFigures, path: Path | None) -> None:
+    """Print the tables, and write all figures to the file that is named."""
+    print(printable(figures.text()))
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(to_json(figures.to_json(), 1) + "\n", encoding="utf-8", errors="replace", newline="\n")

@@ -38,7 +38,7 @@ class DataError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class AnnotatedPage:
     """A page and its ground truth. The HTML is read on demand."""
 
     id: str
@@ -77,7 +77,7 @@ class Sample:
         return self.path.read_text(encoding="utf-8", errors="replace")
 
 
-def load_pages(folder: str | PathLike[str]) -> list[Sample]:
+def load_pages(folder: str | PathLike[str]) -> list[AnnotatedPage]:
     """Return the pages of a folder, sorted by id. Raise :exc:`DataError` if there are none or one is invalid."""
     root = _checked(folder)
     return [_annotated_page(root, path) for path in sorted((root / _TRUTH).glob("*.json"))]
@@ -193,7 +193,7 @@ def _checked(folder: str | PathLike[str]) -> Path:
     raise DataError(f"{root} {what if root.is_dir() else 'is not there'}: {layout}")
 
 
-def _annotated_page(root: Path, path: Path) -> Sample:
+def _annotated_page(root: Path, path: Path) -> AnnotatedPage:
     html = root / _HTML / f"{path.stem}.html"
     if not html.is_file():
         raise DataError(f"{path} has no page: expected {html}")
@@ -201,7 +201,7 @@ def _annotated_page(root: Path, path: Path) -> Sample:
         document = json.loads(path.read_text(encoding="utf-8"))
         truth = _truth(document)
         url = str(document.get("url") or "")
-        return Sample(
+        return AnnotatedPage(
             id=path.stem,
             url=url,
             host=host_of(url),
@@ -260,10 +260,10 @@ class PageSet:
     folder: Path
     sha256: str
     """Hash of all relevant files of the folder."""
-    samples: tuple[Sample, ...]
+    samples: tuple[AnnotatedPage, ...]
 
     @property
-    def learnt(self) -> list[Sample]:
+    def learnt(self) -> list[AnnotatedPage]:
         """The pages to train on."""
         return [sample for sample in self.samples if sample.learn]
 
@@ -324,7 +324,7 @@ def load_sets(choices: Iterable[SetChoice], learn_only: Iterable[SetChoice] = ()
     return sets
 
 
-def _listed(folder: Path, name: str) -> list[Sample]:
+def _listed(folder: Path, name: str) -> list[AnnotatedPage]:
     records = sorted(_records(folder / PAGES), key=lambda record: str(record["id"]))
     if not records:
         raise DataError(f"{folder / PAGES} has no pages with text")
@@ -374,13 +374,13 @@ def _drawn(records: Sequence[Mapping[str, Any]]) -> set[str]:
     }
 
 
-def _listed_page(folder: Path, name: str, record: Mapping[str, Any], drawn: set[str]) -> Sample:
+def _listed_page(folder: Path, name: str, record: Mapping[str, Any], drawn: set[str]) -> AnnotatedPage:
     path = folder / "html" / f"{record['id']}.html"
     if not path.is_file():
         raise DataError(f"{folder / PAGES} names a page that does not exist: expected {path}")
     url, title, text = str(record.get("url") or ""), str(record.get("title") or ""), str(record.get("text") or "")
     learn = record["id"] in drawn if "site" in record else record.get("train", "facts" in record) is True
-    return Sample(
+    return AnnotatedPage(
         id=record["id"],
         url=url,
         host=str(record.get("host") or "") or host_of(url) or str(record.get("site") or ""),

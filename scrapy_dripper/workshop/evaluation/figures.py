@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scrapy_dripper.characters import printable
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.workshop.dataset.metrics import (
     POOR,
@@ -19,7 +18,7 @@ from scrapy_dripper.workshop.dataset.metrics import (
     summarize,
     words,
 )
-from scrapy_dripper.workshop.dataset.sets import Sample
+from scrapy_dripper.workshop.dataset.sets import AnnotatedPage
 from scrapy_dripper.workshop.dataset.tables import ReportTable
 from scrapy_dripper.workshop.evaluation.blocks import BlockResult, block_prf, pooled, reliability
 from scrapy_dripper.workshop.evaluation.complexity import LEVELS, levels
@@ -48,7 +47,7 @@ class Evaluation:
     data: str
     """The names of the sets."""
     data_sha256: str
-    samples: Sequence[Sample]
+    samples: Sequence[AnnotatedPage]
     levels: Mapping[str, str]
     """The difficulty of each page."""
     labels: Mapping[str, str]
@@ -82,9 +81,9 @@ class Evaluation:
         yield ReportTable("The pages with our lowest word F1", columns, worst)
 
     def text(self) -> str:
-        """Return the tables as text, without control characters, which names of files and pages may contain."""
+        """Return the tables as text."""
         head = f"{len(self.samples):,} pages of {self.data}"
-        return printable("\n\n".join([head, *(table.text() for table in self.tables())]))
+        return "\n\n".join([head, *(table.text() for table in self.tables())])
 
     def to_json(self) -> dict[str, Any]:
         """Return the tables, and the word F1 of each page, as JSON values."""
@@ -213,7 +212,7 @@ class Evaluation:
 def evaluate(
     data: str,
     data_sha256: str,
-    samples: Sequence[Sample],
+    samples: Sequence[AnnotatedPage],
     found: Iterable[PageResults],
     labels: Mapping[str, str],
     notes: Sequence[str],
@@ -247,12 +246,12 @@ def _calibration(results: Sequence[BlockResult]) -> ReportTable:
 
 
 # ---------------------------------------------------------------------------------------------- tables of all systems
-def type_table(samples: Sequence[Sample], scores: Scores, resamples: int = 2_000) -> ReportTable:
+def type_table(samples: Sequence[AnnotatedPage], scores: Scores, resamples: int = 2_000) -> ReportTable:
     """Return a table by page type."""
     return group_table("page type", _grouped({s.id: s.page_type for s in samples}, PAGE_TYPES), scores, resamples)
 
 
-def set_tables(samples: Sequence[Sample], scores: Scores, resamples: int = 2_000) -> list[ReportTable]:
+def set_tables(samples: Sequence[AnnotatedPage], scores: Scores, resamples: int = 2_000) -> list[ReportTable]:
     """Return a table by set, by language and by length, over pages for which every system has a score."""
     languages = {sample.id: sample.language or declared_language(sample) for sample in samples}
     counts = Counter(languages.values())
@@ -271,7 +270,7 @@ def set_tables(samples: Sequence[Sample], scores: Scores, resamples: int = 2_000
     return [group_table(kind, groups, scores, resamples) for kind, groups in groupings.items()]
 
 
-def declared_language(sample: Sample) -> str:
+def declared_language(sample: AnnotatedPage) -> str:
     """Return the language declared by the page's ``html`` element."""
     with sample.path.open("rb") as file:
         match = _lang(file.read(_HEAD_BYTES))

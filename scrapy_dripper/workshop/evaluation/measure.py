@@ -25,7 +25,7 @@ from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.dataset.alignment import align
 from scrapy_dripper.workshop.dataset.metrics import PRF, ScoreRow, page_title, score
-from scrapy_dripper.workshop.dataset.sets import DataError, Sample
+from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, DataError
 from scrapy_dripper.workshop.evaluation.blocks import BlockResult, block_prf, node_prf
 from scrapy_dripper.workshop.evaluation.complexity import Complexity, complexity
 from scrapy_dripper.workshop.evaluation.peers import ENDPOINT, PEERS, LanguageModel, ModelOptions, ModelReply, quiet
@@ -133,7 +133,7 @@ class Measurer:
         self._cut = load_cut() if setup.rouge else None
         self.close = self._systems.close
 
-    def __call__(self, sample: Sample) -> PageResults:
+    def __call__(self, sample: AnnotatedPage) -> PageResults:
         """Return the result of each system on a page. Errors of systems do not make this raise."""
         html = sample.path.read_bytes()
         try:
@@ -188,7 +188,7 @@ class Measurer:
 class _TruePage:
     """A page with its true labels. Its blocks are None if it has none."""
 
-    sample: Sample
+    sample: AnnotatedPage
     html: bytes
     page: Page | None
     main: Bools
@@ -196,7 +196,7 @@ class _TruePage:
     words: tuple[int, ...]
 
     @classmethod
-    def of(cls, sample: Sample, html: bytes, config: Config) -> _TruePage:
+    def of(cls, sample: AnnotatedPage, html: bytes, config: Config) -> _TruePage:
         try:
             page = read(Document(html, sample.url), config)
         except PageError:
@@ -223,7 +223,7 @@ class _TruePage:
         return node_prf(self.page, align(self.page.blocks.text, text).main if labels is None else labels, self.main)
 
 
-def scored(sample: Sample, text: str, html: bytes) -> ScoreRow:
+def scored(sample: AnnotatedPage, text: str, html: bytes) -> ScoreRow:
     """Return the score of a text for a sample, whose page is ``html``."""
     snippets = sample.with_snippets, sample.without_snippets
     titles = sample.title, page_title(html)

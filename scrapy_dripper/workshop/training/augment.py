@@ -25,9 +25,9 @@ from scrapy_dripper.data import Document
 from scrapy_dripper.page import PageError, plant
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.workshop.dataset.alignment import align
-from scrapy_dripper.workshop.dataset.sets import Sample
+from scrapy_dripper.workshop.dataset.sets import AnnotatedPage
 
-SHARE = 0.7
+COPIED_SHARE = 0.7
 """Share of the pages of suitable types to copy, for each kind."""
 _SEED = 0  # fixed, so that training runs with different seeds can be compared
 MOST_BYTES = 1_000_000
@@ -58,10 +58,10 @@ class Donor:
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _CopyTask:
     """A page to copy."""
 
-    sample: Sample
+    sample: AnnotatedPage
     root: HtmlElement
     main: list[HtmlElement]
     """The elements of the main blocks, in document order."""
@@ -69,13 +69,13 @@ class _Job:
     rng: random.Random
 
 
-def donor(sample: Sample) -> Donor:
+def donor(sample: AnnotatedPage) -> Donor:
     """Return the title of a page, and lines of its main content that are sentences."""
     lines = [line.strip() for line in sample.truth.split("\n") if len(line.strip()) >= 40]
     return Donor(sample.id, sample.page_type, sample.title or (lines[0][:70] if lines else ""), tuple(lines[:40]))
 
 
-def make_copies(groups: Sequence[Sequence[Sample]], folder: Path, jobs: int) -> list[Sample]:
+def make_copies(groups: Sequence[Sequence[AnnotatedPage]], folder: Path, jobs: int) -> list[AnnotatedPage]:
     """Write copies of pages to a folder and return them. Each group holds the pages of a fold."""
     folder.mkdir(parents=True, exist_ok=True)
     tasks = []
@@ -84,7 +84,7 @@ def make_copies(groups: Sequence[Sequence[Sample]], folder: Path, jobs: int) -> 
         for sample in group:
             for kind in KINDS:
                 rng = random.Random(f"{_SEED} {kind} {sample.id}")
-                if sample.page_type in KINDS[kind].types and rng.random() < SHARE:
+                if sample.page_type in KINDS[kind].types and rng.random() < COPIED_SHARE:
                     some = rng.sample(donors, min(40, len(donors)))
                     tasks.append((sample, kind, [one for one in some if one.id != sample.id]))
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
@@ -92,7 +92,7 @@ def make_copies(groups: Sequence[Sequence[Sample]], folder: Path, jobs: int) -> 
         return [one for one in tqdm(made, total=len(tasks), desc="copies", unit="page") if one is not None]
 
 
-def _copy(task: tuple[Sample, str, list[Donor]], folder: Path) -> Sample | None:
+def _copy(task: tuple[AnnotatedPage, str, list[Donor]], folder: Path) -> AnnotatedPage | None:
     sample, kind, donors = task
     data = sample.path.read_bytes()
     if len(data) > MOST_BYTES or not donors:
@@ -112,7 +112,7 @@ def _copy(task: tuple[Sample, str, list[Donor]], folder: Path) -> Sample | None:
     same = list(fresh.iter())
     main = align(page.blocks.text, sample.truth).main
     nodes = [page.tree.nodes[node] for node, chosen in zip(page.blocks.context, main, strict=True) if chosen]
-    job = _Job(
+    job = _CopyTask(
         sample,
         fresh,
         [same[place[node]] for node in nodes if node in place],
@@ -131,7 +131,7 @@ def _copy(task: tuple[Sample, str, list[Donor]], folder: Path) -> Sample | None:
 
 
 # ---------------------------------------------------------------------------------------------------- kinds of copies
-def _cards_around(job: _Job) -> str | None:
+def _cards_around(job: _CopyTask) -> str | None:
     """Add teasers of other pages around the content, and comments below it. None of them is main."""
     if not job.main:
         return None
@@ -145,7 +145,7 @@ def _cards_around(job: _Job) -> str | None:
     return job.sample.truth
 
 
-def _next_articles(job: _Job) -> str | None:
+def _next_articles(job: _CopyTask) -> str | None:
     """Add one to three whole articles of other pages below the content, as sites with endless scrolling do. They are
     not main: the page is about the first one."""
     if not job.main:
@@ -163,7 +163,7 @@ def _next_articles(job: _Job) -> str | None:
     return job.sample.truth
 
 
-def _other_names(job: _Job) -> str | None:
+def _other_names(job: _CopyTask) -> str | None:
     """Remove class names and ids, or replace them by generated ones; make containers meaningless."""
     how = job.rng.choices(("away", "hashed", "kept"), (0.4, 0.4, 0.2))[0]
     plain = how == "kept" or job.rng.random() < 0.5
@@ -184,7 +184,7 @@ def _other_names(job: _Job) -> str | None:
     return job.sample.truth
 
 
-def _little(job: _Job) -> str | None:
+def _little(job: _CopyTask) -> str | None:
     """Reduce the page to a paragraph, a heading with a few sentences, a list or a table, as in feeds and APIs."""
     rng = job.rng
     lines = [line for line in (x.strip() for x in job.sample.truth.split("\n")) if 20 <= len(line) <= 600]
@@ -219,7 +219,7 @@ def _little(job: _Job) -> str | None:
     return "\n".join(texts)
 
 
-def _intro(job: _Job) -> str | None:
+def _intro(job: _CopyTask) -> str | None:
     """Add an introduction above a listing, which is main as well, and cards of other kinds, which are not."""
     if not job.main:
         return None
@@ -238,7 +238,7 @@ def _intro(job: _Job) -> str | None:
 class CopyKind:
     """A kind of copy: how to make it, and for which page types."""
 
-    change: Callable[[_Job], str | None]
+    change: Callable[[_CopyTask], str | None]
     """Changes the tree and returns the true text, or None if the page is unsuitable."""
     types: frozenset[str]
 
@@ -256,7 +256,7 @@ KINDS: dict[str, CopyKind] = {
 
 
 # ------------------------------------------------------------------------------------------------------------ material
-def _cards(job: _Job) -> HtmlElement:
+def _cards(job: _CopyTask) -> HtmlElement:
     rng = job.rng
     frame, item, title = (
         rng.choice(t.split()) for t in ("div div section aside", "div div article li", "h2 h3 h4 div p")
@@ -281,7 +281,7 @@ def _cards(job: _Job) -> HtmlElement:
     return _element(frame, heading + inside, rng.choice(names))
 
 
-def _comments(job: _Job) -> HtmlElement:
+def _comments(job: _CopyTask) -> HtmlElement:
     rng = job.rng
     talk = [one for one in job.donors if one.page_type == "forum"] or list(job.donors)
     name = rng.choice(("comments", "comment-list", "responses", _hashed(rng)))
@@ -295,7 +295,7 @@ def _comments(job: _Job) -> HtmlElement:
     return _element("div", f"<h3>{rng.randint(2, 99)} comments</h3>{''.join(parts)}", name)
 
 
-def _after(job: _Job, new: HtmlElement) -> None:
+def _after(job: _CopyTask, new: HtmlElement) -> None:
     anchor = _block(job.main[-1])
     for _ in range(job.rng.randrange(3)):
         parent = anchor.getparent()
@@ -308,7 +308,7 @@ def _after(job: _Job, new: HtmlElement) -> None:
         anchor.addnext(new)
 
 
-def _before(job: _Job, new: HtmlElement) -> None:
+def _before(job: _CopyTask, new: HtmlElement) -> None:
     anchor = _block(job.main[0])
     if anchor.tag in ("body", "html"):
         anchor.insert(0, new)

@@ -23,7 +23,7 @@ from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workshop.dataset.metrics import ScoreRow, kept, mean, summarize, visible, words
-from scrapy_dripper.workshop.dataset.sets import DataError, PageSet, Sample, grouped_folds, related_hosts
+from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, DataError, PageSet, grouped_folds, related_hosts
 from scrapy_dripper.workshop.dataset.tables import ReportTable
 from scrapy_dripper.workshop.evaluation.figures import set_tables, type_table
 from scrapy_dripper.workshop.evaluation.measure import OURS, measured, scored
@@ -35,7 +35,7 @@ from scrapy_dripper.workshop.training.prepare import Example
 BATCH = 32
 
 
-def splits(samples: Sequence[Sample], known: Container[str], folds: int) -> tuple[list[Split], Split]:
+def splits(samples: Sequence[AnnotatedPage], known: Container[str], folds: int) -> tuple[list[Split], Split]:
     """Return the folds, grouped by host across all sets, and the split that trains on all pages.
 
     Every fold measures its own pages. It trains on those of the others that may be used for training and whose hosts
@@ -73,8 +73,8 @@ def splits(samples: Sequence[Sample], known: Container[str], folds: int) -> tupl
 
 
 def out_of_fold(
-    samples: Mapping[str, Sample], examples: Mapping[str, Example], folds: Sequence[Split], stack: Stack
-) -> Iterator[tuple[Sample, Extraction]]:
+    samples: Mapping[str, AnnotatedPage], examples: Mapping[str, Example], folds: Sequence[Split], stack: Stack
+) -> Iterator[tuple[AnnotatedPage, Extraction]]:
     """Yield each measured sample with its complete extraction, from bytes to text.
 
     The model has not seen the sample's host. The model of each fold is exported and loaded like any other. Pages that
@@ -104,7 +104,7 @@ TRAFILATURA = COMPARED[0]
 class Measured:
     """The scores on the measured pages of all sets."""
 
-    samples: Sequence[Sample]
+    samples: Sequence[AnnotatedPage]
     """The pages with a complete truth."""
     scores: Mapping[str, Mapping[str, ScoreRow]]
     """Scores by system, ours first, and then by the page's id."""
@@ -213,7 +213,7 @@ class PeerTexts:
         """Do nothing."""
 
 
-def fact_table(samples: Sequence[Sample], texts: Mapping[str, Mapping[str, str]]) -> ReportTable:
+def fact_table(samples: Sequence[AnnotatedPage], texts: Mapping[str, Mapping[str, str]]) -> ReportTable:
     """Return the share of the facts that the texts of each system keep, the share of the pages that lose more than
     half of them, and the mean number of words. ``texts`` are by system and then by the page's id.
     """

@@ -25,11 +25,9 @@ from scrapy_dripper.engines.tagger.features import Features, features
 from scrapy_dripper.metadata.facts import Fact, FactIndex
 from scrapy_dripper.metadata.facts import tokens as fact_tokens
 from scrapy_dripper.page import Page, PageError, read
-from scrapy_dripper.workshop.dataset.alignment import align, headlines, tokens
-from scrapy_dripper.workshop.dataset.sets import Sample
+from scrapy_dripper.workshop.dataset.alignment import align, block_weights, headlines, tokens
+from scrapy_dripper.workshop.dataset.sets import AnnotatedPage
 
-HEAVIEST = 2.0
-"""Maximum weight of a block for its words, in units of its page's main content."""
 HELD = 0.25
 """A block holds facts if they cover this share of its words, or :data:`HELD_WORDS` of them."""
 HELD_WORDS = 6
@@ -102,7 +100,7 @@ class Example:
         return self.features.matrix
 
 
-def example(sample: Sample) -> Example | None:
+def example(sample: AnnotatedPage) -> Example | None:
     """Return the example of a sample, or None for a page without blocks.
 
     The weight of a block is its possible contribution to the word F1 of its page (its words divided by those of the
@@ -121,7 +119,7 @@ def example(sample: Sample) -> Example | None:
     trust = alignment.weight
     if sample.title_apart:
         trust[headlines(page, sample.title)] = 0
-    weight = weights(words) * trust * sample.weight
+    weight = block_weights(words) * trust * sample.weight
     return Example(
         id=sample.id,
         features=batch,
@@ -137,12 +135,12 @@ def example(sample: Sample) -> Example | None:
     )
 
 
-def _with_facts(sample: Sample, page: Page, batch: Features) -> Example:
+def _with_facts(sample: AnnotatedPage, page: Page, batch: Features) -> Example:
     """Return the example of a page of which only some facts are known. That of a copy declares none of them."""
     known = known_labels(page, batch, sample.facts)
     size = max(30.0, float(batch.size[known.main].sum()))
     trust = known.known.astype(np.float32) * sample.weight
-    weight = weights(batch.size / size) * trust
+    weight = block_weights(batch.size / size) * trust
     return Example(
         id=sample.id,
         features=without_declarations(batch) if sample.copy_of else batch,
@@ -158,18 +156,12 @@ def _with_facts(sample: Sample, page: Page, batch: Features) -> Example:
     )
 
 
-def weights(words: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """Return the weights of the n blocks of a page. ``words`` are theirs, in units of the words of the main content."""
-    weight: npt.NDArray[np.floating] = np.minimum(HEAVIEST, words) + 0.5 / max(20, len(words))
-    return weight
-
-
 def completed(example: Example, probabilities: npt.NDArray[np.float64]) -> Example:
     """Return an example with labels for all of its n blocks. ``probabilities`` label those that are not known."""
     known = example.weight > 0
     main = np.where(known, example.main, probabilities > 0.5)
     size = example.features.size
-    guessed = GUESSED * example.share * weights(size / max(30.0, float(size[main].sum())))
+    guessed = GUESSED * example.share * block_weights(size / max(30.0, float(size[main].sum())))
     return replace(
         example,
         main=main,
@@ -186,7 +178,7 @@ def estimated_f1(example: Example, chosen: npt.NDArray[np.bool_]) -> float:
     return 2 * right / max(1.0, float(size[chosen].sum()) + right + missed)
 
 
-def prepare(samples: Sequence[Sample], jobs: int) -> dict[str, Example]:
+def prepare(samples: Sequence[AnnotatedPage], jobs: int) -> dict[str, Example]:
     """Return the examples of samples by id, using ``jobs`` processes. Pages without blocks are left out."""
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         found: Iterable[Example | None] = pool.map(example, samples, chunksize=8)

@@ -75,15 +75,8 @@ def train(arguments: argparse.Namespace) -> None:
     import torch
     from tokenizers import Tokenizer
 
-    from scrapy_dripper.workshop.training.fine_tuning import (
-        TOKENIZER,
-        Encoder,
-        Settings,
-        Trainer,
-        labelled_pages,
-        load_model,
-        save_model,
-    )
+    from scrapy_dripper.workshop.training.fine_tuning import TOKENIZER, Settings, Trainer, load_model, save_model
+    from scrapy_dripper.workshop.training.token_sequences import Encoder, labelled_pages
 
     if arguments.threads:
         torch.set_num_threads(arguments.threads)

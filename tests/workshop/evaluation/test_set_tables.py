@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from scrapy_dripper.workshop.dataset.metrics import score
-from scrapy_dripper.workshop.dataset.sets import Sample
+from scrapy_dripper.workshop.dataset.sets import AnnotatedPage
 from scrapy_dripper.workshop.evaluation.figures import MEAN_OF_SETS, NOT_DECLARED, OTHER_LANGUAGES, set_tables
 
 
-def sample(name: str, part: str, language: str, words: int, folder: Path) -> Sample:
+def sample(name: str, part: str, language: str, words: int, folder: Path) -> AnnotatedPage:
     path = folder / f"{name}.html"
     path.write_text("<html lang='fi-FI'>" if language == "" else "<html>")
-    return Sample(name, "", "", path, "w " * words, (), (), "article", "", part=part, language=language)
+    return AnnotatedPage(name, "", "", path, "w " * words, (), (), "article", "", part=part, language=language)
 
 
 def test_the_rows_of_the_table(tmp_path: Path) -> None:

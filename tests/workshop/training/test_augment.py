@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_dripper.workshop.dataset.sets import Sample, SetChoice, load_set
+from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, SetChoice, load_set
 from scrapy_dripper.workshop.training.augment import KINDS, make_copies
 from scrapy_dripper.workshop.training.measure import splits
 from scrapy_dripper.workshop.training.prepare import example
@@ -16,7 +16,7 @@ WORDS = "river stone winter harbour letter engine garden bridge copper market wi
 
 
 @pytest.fixture
-def pages(tmp_path: Path) -> list[Sample]:
+def pages(tmp_path: Path) -> list[AnnotatedPage]:
     """Twenty pages of each of three types, each of which has its own words."""
     records = []
     (tmp_path / "pages/html").mkdir(parents=True)
@@ -34,7 +34,7 @@ def pages(tmp_path: Path) -> list[Sample]:
     return list(load_set(SetChoice(tmp_path / "pages")).samples)
 
 
-def test_what_was_main_stays_main(pages: list[Sample], tmp_path: Path) -> None:
+def test_what_was_main_stays_main(pages: list[AnnotatedPage], tmp_path: Path) -> None:
     """Copies have more blocks around the main ones, or fewer names. Text of other pages is only main in an
     introduction.
     """
@@ -62,7 +62,7 @@ def test_what_was_main_stays_main(pages: list[Sample], tmp_path: Path) -> None:
     assert any("class=" not in text for text in names)
 
 
-def test_copies_are_the_same_each_time_and_keep_to_their_fold(pages: list[Sample], tmp_path: Path) -> None:
+def test_copies_are_the_same_each_time_and_keep_to_their_fold(pages: list[AnnotatedPage], tmp_path: Path) -> None:
     """No copy mixes folds, and the model of a fold sees no copy of the pages that it is measured on."""
     known = {page.id for page in pages}
     folds, _ = splits(pages, known, 3)

@@ -24,7 +24,9 @@ from scrapy_dripper.workshop.training.export import blocks_graph
 from scrapy_dripper.workshop.training.fit import fit_trees
 from scrapy_dripper.workshop.training.network import fit_network, predict_network
 from scrapy_dripper.workshop.training.prepare import Example
-from tests.workshop.training.test_training import write_page
+from tests.workshop.training.test_training import QUICK, in_this_process, write_page
+
+__all__ = ["in_this_process"]
 
 
 def example(seed: int) -> Example:
@@ -95,17 +97,13 @@ def test_the_graph_answers_as_its_parts_do(examples: list[Example]) -> None:
         np.testing.assert_allclose(found, 0.6 * trees.predict(e.matrix) + 0.4 * of_networks, atol=1e-5)
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_training_with_networks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command trains a model folder with a network."""
     monkeypatch.chdir(tmp_path)
     for i in range(12):
         write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i)
-    assert (
-        main(
-            ["pages", "--out", "model", "--no-measure", "--no-copies", "--folds", "2", "--jobs", "1", "--networks", "1"]
-        )
-        == 0
-    )
+    assert main(["pages", "--out", "model", "--no-measure", *QUICK[:-1], "1"]) == 0
 
     assert (tmp_path / "model/blocks.onnx").is_file()
     assert '"torch"' in (tmp_path / "model/manifest.json").read_text()

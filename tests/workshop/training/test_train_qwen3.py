@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from benchmarks.random_model import PROMPT, SIZES, train_tokenizer, write_checkpoint
 from scrapy_dripper.engines.qwen3.grammar import Prompt
-from scrapy_dripper.workshop.training.fine_tuning import Encoder, LabelledPage, TokenSequence, Trainer, batches, collate
+from scrapy_dripper.workshop.training.fine_tuning import Trainer
 from scrapy_dripper.workshop.training.qwen3 import main
+from scrapy_dripper.workshop.training.token_sequences import Encoder, LabelledPage, TokenSequence, batches, collate
 
 FEW = "--full-precision --threads 1 --batch 6 --longest 512 --rate 5e-3 --seed 1".split()
 WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal".split()
@@ -125,7 +126,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_a_checkpoint_learns(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The loss falls, and the checkpoint keeps its vocabulary and its prompt, for an export."""
     out, base = tmp_path / "model", Path(command[2])
-    assert main([*command, "--out", str(out), "--epochs", "30"]) == 0
+    assert main([*command, "--out", str(out), "--epochs", "20", "--rate", "1e-2"]) == 0
     assert "12 pages to learn from" in capsys.readouterr().out
     recipe = json.loads((out / "scrapy_dripper.json").read_text())
     assert (recipe["profile"], recipe["answer"], recipe["prompt"]) == ("native", "json", PROMPT)
