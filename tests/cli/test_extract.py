@@ -987,11 +987,15 @@ def test_an_inspector_is_not_written_through_a_link(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names as on Unix")
-def test_an_archive_whose_name_has_a_line_break(tmp_path: Path) -> None:
-    """Two other archives would be read in its place."""
-    (tmp_path / "a\nb.warc").write_bytes(b"")
+@pytest.mark.parametrize("name", [b"a\nb.warc", b"\xff.warc"])
+def test_archives_that_a_list_of_names_cannot_hold(name: bytes, tmp_path: Path) -> None:
+    """Other archives would be read in their place, or none. A pipe in a folder is left out."""
+    os.mkfifo(tmp_path / "pipe.warc")
+    with pytest.raises(UsageError, match="no WARC file there"):
+        _files([str(tmp_path)])
 
-    with pytest.raises(UsageError, match="a name with a line break cannot be in the list of inputs"):
+    Path(os.fsdecode(bytes(tmp_path) + b"/" + name)).write_bytes(b"")
+    with pytest.raises(UsageError, match="a name with a line break or not in UTF-8"):
         _files([str(tmp_path)])
 
 

@@ -115,6 +115,9 @@ def run(arguments: argparse.Namespace) -> int:
         ),
         RowWriter(folder, schema(columns)),
     ]
+    for marker in (folder / "logs" / "completions").glob("*"):
+        if not (folder / f"{marker.name}.parquet").exists():  # somebody has deleted it
+            marker.unlink()
     code = 0 if corpus_run.run(steps, tasks, arguments.workers, folder / "logs") else 1
     totals = corpus_run.totals(folder / "logs")
     read, extracted = totals.get("FastWARC", Counter()), totals.get("Dripper", Counter())
@@ -148,13 +151,13 @@ def _files(inputs: list[str]) -> list[Path]:
         folders = [Path(one) for one in here if os.path.isdir(one)]
         files = [Path(one) for one in here if not os.path.isdir(one)]
         for one in folders:
-            files += sorted(file for file in one.rglob("*") if file.name.lower().endswith(WARC))
+            files += sorted(file for file in one.rglob("*") if file.name.lower().endswith(WARC) and file.is_file())
         if not files:
             raise UsageError(f"{name}: no WARC file there ({', '.join(WARC)})")
         found |= dict.fromkeys(Path(os.path.realpath(file)) for file in files)
-    for file in found:
-        if len(str(file).splitlines()) > 1:
-            raise UsageError(f"{file}: a name with a line break cannot be in the list of inputs; rename the file")
+    for name in map(str, found):
+        if len(name.splitlines()) > 1 or name != name.encode("utf-8", "replace").decode():
+            raise UsageError(f"{name!r}: a name with a line break or not in UTF-8 cannot be an input; rename the file")
     return list(found)
 
 

@@ -31,12 +31,14 @@ def claim(folder: Path, values: dict[str, Any]) -> None:
     note = folder / NOTE
     values = json.loads(json.dumps(values))
     try:
-        before = json.loads(note.read_text(encoding="utf-8"))
+        before = _object(note)
     except FileNotFoundError:
         if any(folder.glob("*.parquet")):
             raise UsageError(f"{folder} has Parquet files of another program; name another folder") from None
         replace_file(note, json.dumps(values, indent=1))
         return
+    except ValueError:
+        raise UsageError(f"{note} is damaged: name another folder, or delete this one to begin again") from None
     wrong = [name for name in values if before.get(name) != values[name]]
     if wrong:
         raise UsageError(
@@ -47,9 +49,10 @@ def claim(folder: Path, values: dict[str, Any]) -> None:
 def extracted(folder: Path) -> dict[str, Any]:
     """Return the note of a finished extraction. Raise :exc:`UsageError` if the folder does not hold one."""
     try:
-        note: dict[str, Any] = json.loads((folder / NOTE).read_text(encoding="utf-8"))
-        tasks = note["tasks"]
-    except (OSError, ValueError, KeyError):
+        note = _object(folder / NOTE)
+        tasks = int(note["tasks"])
+        note["options"]["text"], note["options"]["columns"]
+    except (OSError, ValueError, KeyError, TypeError):
         raise UsageError(f"{folder} was not written by `scrapy-dripper corpus extract`: it has no {NOTE}") from None
     done = sum(1 for _ in (folder / "logs" / "completions").glob("*"))
     if done < tasks:
@@ -57,6 +60,17 @@ def extracted(folder: Path) -> dict[str, Any]:
             f"{done} of {tasks} tasks of {folder} are done: finish `scrapy-dripper corpus extract` for it first"
         )
     return note
+
+
+def _object(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file. Raise OSError or ValueError."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise ValueError(str(error)) from None
+    if not isinstance(found, dict):
+        raise ValueError("not an object")
+    return found
 
 
 def run(steps: list[Any], tasks: int, workers: int | None, logs: Path) -> bool:
@@ -77,10 +91,14 @@ def totals(logs: Path) -> dict[str, Counter[str]]:
     """Return the stats of each step of a pipeline, summed over its complete tasks, in the order of the steps."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for file in sorted((logs / "stats").glob("*.json")):
-        for step in json.loads(file.read_text(encoding="utf-8")):
-            name = step["name"].rpartition(": ")[2].encode("ascii", "ignore").decode().strip()  # without emoji
-            for stat, value in step["stats"].items():
-                found[name][stat] += int(value["total"] if isinstance(value, dict) else value)
+        try:
+            for step in json.loads(file.read_text(encoding="utf-8")):
+                name = step["name"].rpartition(": ")[2].encode("ascii", "ignore").decode().strip()  # without emoji
+                for stat, value in step["stats"].items():
+                    found[name][stat] += int(value["total"] if isinstance(value, dict) else value)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):  # noqa: PERF203
+            marker = logs / "completions" / file.stem
+            raise UsageError(f"{file} is damaged: delete {marker}, and repeat the command") from None
     return found
 
 
