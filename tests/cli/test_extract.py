@@ -31,6 +31,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.corpus.processes import Processes
 from scrapy_dripper.workshop.cli.corpus import _files
 from scrapy_dripper.workshop.cli.corpus_inputs import PageInputs
+from tests.corpus.zoo import AFTER, PLAIN
 
 KEYS = [
     "id",
@@ -1008,3 +1009,18 @@ def test_damaged_gzip_among_the_inputs_of_a_corpus(damage: str, tides: Path, tmp
     pages = list(PageInputs([str(tmp_path)], 1_000_000))
     assert [page.name for page in pages] == [str(tides)]
     assert f"{tmp_path / 'bad.html.gz'}: " in capsys.readouterr().err
+
+
+def test_a_damaged_archive_among_the_inputs_of_a_corpus(tides: Path, tmp_path: Path, capsys: Any) -> None:
+    """It is read as far as possible, and named once with what is lost, and the exit code of the commands is 1."""
+    (tmp_path / "cut.warc").write_bytes(AFTER + PLAIN[:-40])
+    (tmp_path / "none.warc").write_bytes(b"no archive")
+
+    inputs = PageInputs([str(tmp_path / "cut.warc"), str(tmp_path / "none.warc"), str(tides)], 1_000_000)
+    assert [[Path(page.name).name for page in inputs] for _ in range(2)] == [[tides.name, "cut.warc"]] * 2
+    assert inputs.failed
+    said = capsys.readouterr().err
+    assert said.count("cut.warc: records that cannot be read: cut_off 1") == 1
+    assert said.count("none.warc: records that cannot be read: broken_archive 1") == 1
+    assert main(["corpus", "tokens", str(tmp_path / "cut.warc")]) == 1
+    assert main(["corpus", "tokens", str(tides)]) == 0

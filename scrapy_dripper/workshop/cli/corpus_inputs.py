@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
@@ -45,16 +46,31 @@ class PageInputs:
             raise UsageError(f"no WARC and no HTML file in {' '.join(names)}")
 
     def __iter__(self) -> Iterator[InputPage]:
-        from scrapy_dripper.corpus.records import charset, pages
-
         for source in self._sources:
             document = self._read(source)
             if document is not None:
                 yield InputPage(source.name, document)
         for archive in self._archives:
-            with archive.open("rb") as stream:
-                for _, page in pages(stream, self._limit, lambda _: None, str(archive)):
-                    yield InputPage(str(archive), Document(page.body, page.url, charset(page)))
+            yield from self._pages(str(archive))
+
+    def _pages(self, name: str) -> Iterator[InputPage]:
+        """Yield the pages of an archive."""
+        from scrapy_dripper.corpus.records import UNREADABLE, charset, pages
+
+        lost: Counter[str] = Counter()
+        try:
+            with open(name, "rb") as stream:
+                for _, page in pages(stream, self._limit, lambda reason: lost.update([reason]), name):
+                    yield InputPage(name, Document(page.body, page.url, charset(page)))
+        except OSError as error:
+            self._fail(name, why(error))
+        if listed := ", ".join(f"{reason} {lost[reason]:,}" for reason in UNREADABLE if lost[reason]):
+            self._fail(name, f"records that cannot be read: {listed}")
+
+    @property
+    def failed(self) -> bool:
+        """True if an input, or a part of it, could not be read."""
+        return bool(self._named)
 
     def _read(self, source: Source) -> Document | None:
         try:

@@ -45,7 +45,8 @@ The inputs are read three times.
 
 The pages are written to DIR, with a line about each in DIR/sample.jsonl.
 
-exit codes: 0 written, 2 wrong usage or an output that cannot be written, 130 Ctrl-C
+exit codes: 0 written, 1 an input or a part of it could not be read, 2 wrong usage or an output that cannot be written,
+130 Ctrl-C
 """
 
 
@@ -129,7 +130,7 @@ def run(arguments: argparse.Namespace) -> int:
         f"{len(hosts):,} pages, {len(sizes):,} layouts, {len(candidates):,} candidates with main content, "
         f"{len(sample):,} chosen: {arguments.output / LIST}"
     )
-    return 0
+    return 1 if inputs.failed else 0
 
 
 def _layout(page: InputPage) -> tuple[str, csr_matrix] | None:

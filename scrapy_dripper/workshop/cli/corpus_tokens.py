@@ -34,7 +34,7 @@ examples:
 The second table estimates the cost of a language model for each page, as the Dripper paper does in its table 1:
 L d (N^2 + M N + M^2) + L d^2 (N + M) FLOPs for N input and M output tokens, L layers and a width of d.
 
-exit codes: 0 measured, 2 wrong usage, 130 Ctrl-C
+exit codes: 0 measured, 1 an input or a part of it could not be read, 2 wrong usage, 130 Ctrl-C
 """
 
 
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
         figures = {"unit": unit, "lengths": tables[0].records(), "savings": tables[1].records()}
         arguments.json.write_text(to_json(figures, 1) + "\n", encoding="utf-8", errors="replace")
-    return 0
+    return 1 if inputs.failed else 0
 
 
 def _measured(inputs: PageInputs, config: Config, length: Callable[[str], int]) -> Iterator[Tokens]:
