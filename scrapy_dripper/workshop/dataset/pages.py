@@ -202,7 +202,7 @@ def _sample(root: Path, path: Path) -> Sample:
             title=truth.get("title") or "",
             sure=float(document.get("sure", 1.0)),
         )
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(f"{path} is not an annotation: {error}") from None
 
 

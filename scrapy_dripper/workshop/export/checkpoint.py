@@ -84,7 +84,7 @@ def _read(folder: Path, name: str, *, whole: bool = True) -> Checkpoint:
             vocabulary=config["vocab_size"],
             positions=config["max_position_embeddings"],
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, ExportError):
             raise
         raise ExportError(f"{path} is damaged ({type(error).__name__}: {error}): restore it") from None

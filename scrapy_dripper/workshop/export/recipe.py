@@ -102,7 +102,7 @@ def _stored(folder: Path) -> dict[str, Any]:
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         return {one.name: stored[one.name] for one in fields(Recipe)}
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ExportError(f"{path} is not a recipe ({error}): restore it, or remove it and use --prompt") from None
 
 

@@ -44,7 +44,7 @@ def check(path: Path, cut: Cut) -> BenchCheck:
         try:
             record = json.loads(line)
             names = [key.removesuffix("_success") for key, value in record.items() if key.endswith("_success")]
-        except (ValueError, AttributeError) as error:
+        except (ValueError, AttributeError, RecursionError) as error:
             raise DataError(f"{path}, line {number}: expected a page with results ({error})") from None
         for name in names:
             if not isinstance(record.get(f"{name}_content"), str) or not record[f"{name}_success"]:
