@@ -296,7 +296,7 @@ def _css(selector: str) -> Find:
         translator = HTMLTranslator()
         path = " | ".join(translator.selector_to_xpath(one, prefix="descendant-or-self::") for one in parsed)
     except (CssError, RecursionError) as error:
-        raise SelectorError(str(error) or type(error).__name__) from None
+        raise SelectorError(str(error)[:200] or type(error).__name__) from None
     return _xpath(path)
 
 

@@ -277,7 +277,7 @@ def _records(index: Path) -> Iterator[dict[str, Any]]:
         for line in lines:
             try:
                 record = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(record, dict) and "url" in record:
                 yield record

@@ -40,16 +40,19 @@ def hashes(folder: Path, names: Iterable[str]) -> dict[str, str]:
     return {name: sha256(folder / name) for name in sorted(names)}
 
 
-def check(folder: Path, listed: Mapping[str, str], advice: str) -> None:
+def check(folder: Path, listed: Mapping[str, str], advice: str, most: int | None = None) -> None:
     """Check the files of a model folder against the SHA-256 hashes in its manifest.
 
     Raise :exc:`~scrapy_dripper.engines.base.ModelError`, with ``advice`` at the end, for a file that is missing, not
-    listed, changed, or outside of the folder. Hidden files, ``.md`` and ``.txt`` files need not be listed.
+    listed, changed, outside of the folder, or larger than ``most`` bytes. Hidden files, ``.md`` and ``.txt`` files need
+    not be listed.
     """
     # The folder may come from an untrusted source, so files outside of it are not even opened.
     for name, digest in listed.items():
         path = inside(folder, name, advice)
         try:
+            if most is not None and path.stat().st_size > most:
+                raise ModelError(f"{path} has more than {most:,} bytes, too many for this engine: {advice}")
             found = sha256(path)
         except OSError as error:
             raise ModelError(f"Cannot read {path} ({error.strerror}): {advice}") from None
@@ -65,7 +68,11 @@ def inside(folder: Path, name: str, advice: str) -> Path:
     """Return the path of a file in a folder. Raise ModelError if it is outside of the folder or not a regular file."""
     path = folder / name
     plain = name not in ("", ".", "..") and not set(name) & set("/\\:\0")
-    if not plain or path.resolve().parent != folder.resolve():
+    try:
+        is_inside = plain and path.resolve().parent == folder.resolve()
+    except (OSError, RuntimeError):  # a link to itself
+        is_inside = False
+    if not is_inside:
         raise ModelError(
             f"{folder / MANIFEST} names {short(name)}, which is not a regular file of the folder (perhaps a link that "
             f"leads out of it): copy the folder with 'cp -rL', or {advice}"

@@ -31,6 +31,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.corpus.processes import Processes
 from scrapy_dripper.workshop.cli.corpus import _files
 from scrapy_dripper.workshop.cli.corpus_pages import PageInputs
+from tests.corpus.zoo import AFTER, PLAIN
 
 KEYS = [
     "id",
@@ -986,11 +987,15 @@ def test_an_inspector_is_not_written_through_a_link(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names as on Unix")
-def test_an_archive_whose_name_has_a_line_break(tmp_path: Path) -> None:
-    """Two other archives would be read in its place."""
-    (tmp_path / "a\nb.warc").write_bytes(b"")
+@pytest.mark.parametrize("name", [b"a\nb.warc", b"\xff.warc"])
+def test_archives_that_a_list_of_names_cannot_hold(name: bytes, tmp_path: Path) -> None:
+    """Other archives would be read in their place, or none. A pipe in a folder is left out."""
+    os.mkfifo(tmp_path / "pipe.warc")
+    with pytest.raises(UsageError, match="no WARC file there"):
+        _files([str(tmp_path)])
 
-    with pytest.raises(UsageError, match="a name with a line break cannot be in the list of inputs"):
+    Path(os.fsdecode(bytes(tmp_path) + b"/" + name)).write_bytes(b"")
+    with pytest.raises(UsageError, match="a name with a line break or not in UTF-8"):
         _files([str(tmp_path)])
 
 
@@ -1003,3 +1008,18 @@ def test_damaged_gzip_among_the_inputs_of_a_corpus(damage: str, tides: Path, tmp
     pages = list(PageInputs([str(tmp_path)], 1_000_000))
     assert [page.name for page in pages] == [str(tides)]
     assert f"{tmp_path / 'bad.html.gz'}: " in capsys.readouterr().err
+
+
+def test_a_damaged_archive_among_the_inputs_of_a_corpus(tides: Path, tmp_path: Path, capsys: Any) -> None:
+    """It is read as far as possible, and named once with what is lost, and the exit code of the commands is 1."""
+    (tmp_path / "cut.warc").write_bytes(AFTER + PLAIN[:-40])
+    (tmp_path / "none.warc").write_bytes(b"no archive")
+
+    inputs = PageInputs([str(tmp_path / "cut.warc"), str(tmp_path / "none.warc"), str(tides)], 1_000_000)
+    assert [[Path(page.name).name for page in inputs] for _ in range(2)] == [[tides.name, "cut.warc"]] * 2
+    assert inputs.failed
+    said = capsys.readouterr().err
+    assert said.count("cut.warc: records that cannot be read: cut_off 1") == 1
+    assert said.count("none.warc: records that cannot be read: broken_archive 1") == 1
+    assert main(["corpus", "tokens", str(tmp_path / "cut.warc")]) == 1
+    assert main(["corpus", "tokens", str(tides)]) == 0

@@ -166,6 +166,34 @@ def test_other_inputs_do_not_mix_with_what_is_there(
     assert "scrapy-dripper[corpus]" in capsys.readouterr().err
 
 
+def test_a_damaged_folder_is_named_or_mended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Notes and stats that are no longer what they were get one sentence, and a table that is gone is made again."""
+    (archive,) = shards(tmp_path / "in", structured(2), 1)
+    out = tmp_path / "out"
+    arguments = ["corpus", "extract", str(archive), "-o", str(out), "--workers", "1"]
+    assert main(arguments) == 0
+
+    (out / "00000.parquet").unlink()
+    assert main(arguments) == 0
+    assert len(table(out)) == 2
+
+    (stats,) = (out / "logs" / "stats").glob("*.json")
+    for path, damages, said in (
+        (stats, ("{", "[1]", "5", "[" * 100_000), "00000.json is damaged: delete"),
+        (out / "run.json", ("", "[]", "null", "{", "[" * 100_000), "run.json is damaged: name another folder"),
+    ):
+        whole = path.read_text()
+        for damage in damages:
+            path.write_text(damage)
+            capsys.readouterr()
+            assert main(arguments) == 2
+            assert said in capsys.readouterr().err
+        path.write_text(whole)
+    (out / "run.json").write_text('{"tasks": 1}')
+    assert main(["corpus", "clean", str(out)]) == 2
+    assert "was not written by `scrapy-dripper corpus extract`" in capsys.readouterr().err
+
+
 def test_records_that_cannot_be_read_end_in_exit_code_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """All pages are in the table, and the last line has the counts. Records of other kinds are no damage."""
     honest, hostile = tmp_path / "honest", tmp_path / "hostile"

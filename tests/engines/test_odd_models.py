@@ -100,7 +100,7 @@ def test_a_graph_that_says_nothing_of_pages(folder: Path, name: str, output: str
 
 def test_weights_that_no_tagger_has(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A huge file is rejected before it fills the memory of the crawl."""
-    monkeypatch.setattr(model, "MOST_WEIGHTS", 1_000)
+    monkeypatch.setattr(model, "MOST_BYTES", 1_000)
 
     with pytest.raises(ModelError, match="more than 1,000 bytes"):
         Tagger.load(Config(model=str(folder)))

@@ -200,6 +200,14 @@ def test_a_wrong_rule_says_once_what_came(rules: Any) -> None:
     assert str(raised.value).count("(got ") == 1
 
 
+def test_the_error_of_a_selector_is_short() -> None:
+    """cssselect names each token of a series that it cannot read."""
+    with pytest.raises(ConfigError) as raised:
+        Config(rules={"e.org": {"drop": f":nth-child(n{'+1' * 300})"}})
+
+    assert len(str(raised.value)) < 500
+
+
 @pytest.mark.parametrize("name", ["broken.json", "broken.toml"])
 def test_a_broken_file_is_one_sentence(tmp_path: Path, name: str) -> None:
     if name.endswith("toml") and sys.version_info < (3, 11):

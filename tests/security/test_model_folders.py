@@ -74,6 +74,7 @@ DAMAGE: dict[str, Callable[[Path, Path], Any]] = {
     "a folder": lambda graph, outside: (graph.parent / "code").mkdir(),
     "a link out": lambda graph, outside: (graph.rename(outside), graph.symlink_to(outside)),
     "a relative link out": lambda graph, outside: (graph.rename(outside), graph.symlink_to(Path("..") / outside.name)),
+    "a link to itself": lambda graph, outside: (graph.unlink(), graph.symlink_to(graph)),
     "a pipe": lambda graph, outside: (graph.unlink(), os.mkfifo(graph)),
     "a folder of its name": lambda graph, outside: (graph.unlink(), graph.mkdir()),
     "a manifest out": lambda graph, outside: (

@@ -39,8 +39,8 @@ QUALITY = "quality.onnx"
 """The quality stage: the expected word F1 of a page."""
 GRAPHS = (BLOCKS, PAGES, CONTEXT, QUALITY)
 MANIFEST = files.MANIFEST
-MOST_WEIGHTS = 256 << 20
-"""Size limit of a graph in bytes. The bundled ones have 2 million."""
+MOST_BYTES = 256 << 20
+"""Size limit of a file in bytes. The bundled ones have 2 million."""
 _RESTORE = "restore the model folder, or train the model again"
 
 
@@ -134,10 +134,10 @@ class TaggerModel:
     def __init__(self, folder: Path) -> None:
         """Load a model folder. Raise ModelError if it cannot be used."""
         self.manifest = Manifest.read(folder)
-        files.check(folder, self.manifest.weights_sha256, _RESTORE)
+        files.check(folder, self.manifest.weights_sha256, _RESTORE, MOST_BYTES)
         digests = self.manifest.weights_sha256
         self._blocks, self._pages, self._context, self._quality = (
-            _session(_weights(folder / name), digests[name]) for name in GRAPHS
+            _session(folder / name, digests[name]) for name in GRAPHS
         )
         self.learnt = Learnt.read(folder) if LEARNT in digests else None
 
@@ -166,15 +166,9 @@ def _by_page(
     return np.concatenate([session.run(None, {"features": features[a:b]})[0] for a, b in pages]).astype(np.float32)
 
 
-def _weights(path: Path) -> Path:
-    if path.stat().st_size > MOST_WEIGHTS:
-        raise ModelError(f"{path} has more than {MOST_WEIGHTS:,} bytes, too many for a tagger: {_RESTORE}")
-    files.check_external_data(path, {}, _RESTORE)
-    return path
-
-
 def _session(path: Path, digest: str) -> onnxruntime.InferenceSession:
     """Return the session of a graph. The engines of this process share it."""
+    files.check_external_data(path, {}, _RESTORE)
     check_runtime("The tagger")
     import onnxruntime
 

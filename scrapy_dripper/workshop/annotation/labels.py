@@ -23,6 +23,8 @@ from scrapy_dripper.workshop.endpoint import AnswerError
 HUMAN = "human"
 ANSWERS = "*.answer*.json"
 """The files that the inspector exports."""
+MAX_BLOCKS = 1_000_000
+"""Maximum number of blocks in an answer. Ids are listed before they are compared."""
 _HEX = frozenset("0123456789abcdef")
 
 
@@ -92,7 +94,10 @@ def safe_name(name: str) -> bool:
 def load(path: Path) -> list[Record]:
     """Return the records of a file. Raise :exc:`StoreError`, naming the line, for an invalid one; OSError if
     missing."""
-    data = path.read_bytes()
+    return _records(path, path.read_bytes())
+
+
+def _records(path: Path, data: bytes) -> list[Record]:
     records = []
     for number, line in enumerate(data.split(b"\n"), start=1):
         if not line.strip():
@@ -134,9 +139,10 @@ def _read_answer(text: str) -> Record:
     if not isinstance(task, Pairs) or not isinstance(labels, Pairs):
         raise AnswerError("expected an object with the objects 'task' and 'labels', as the inspector exports it")
     known = task.unique()
-    if not isinstance(known.get("blocks"), int):
-        raise AnswerError("expected the task as it was written (got one without blocks)")
-    main = check(labels, known["blocks"])
+    blocks = known.get("blocks")
+    if not isinstance(blocks, int) or not 0 < blocks <= MAX_BLOCKS:
+        raise AnswerError("expected the task as it was written (got one without blocks, or with more than any page)")
+    main = check(labels, blocks)
     try:
         return record_of(known, main, HUMAN)
     except ValueError as error:
@@ -176,14 +182,16 @@ def _drop_torn_line(path: Path) -> None:
         return
     start = data.rfind(b"\n") + 1
     try:
-        Record.of(json.loads(data[start:]))
-    except ValueError:
+        json.loads(data[start:])
+    except (ValueError, RecursionError):
         # Only remove what can be the beginning of a record, in case this is another kind of file.
+        _records(path, data[:start])
         if not data[start:].startswith(b'{"id": "'[: len(data) - start]):
             return
         with path.open("r+b") as file:
             file.truncate(start)
     else:
+        _records(path, data)
         with path.open("ab") as file:
             file.write(b"\n")
 

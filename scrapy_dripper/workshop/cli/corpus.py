@@ -42,12 +42,14 @@ def claim(folder: Path, values: dict[str, Any]) -> None:
     note = folder / NOTE
     values = json.loads(json.dumps(values))
     try:
-        before = json.loads(note.read_text(encoding="utf-8"))
+        before = _object(note)
     except FileNotFoundError:
         if any(folder.glob("*.parquet")):
             raise UsageError(f"{folder} has Parquet files of another program; name another folder") from None
         replace_file(note, json.dumps(values, indent=1))
         return
+    except ValueError:
+        raise UsageError(f"{note} is damaged: name another folder, or delete this one to begin again") from None
     wrong = [name for name in values if before.get(name) != values[name]]
     if wrong:
         raise UsageError(
@@ -58,9 +60,10 @@ def claim(folder: Path, values: dict[str, Any]) -> None:
 def extraction_note(folder: Path) -> dict[str, Any]:
     """Return the note of a finished extraction. Raise :exc:`UsageError` if the folder does not hold one."""
     try:
-        note: dict[str, Any] = json.loads((folder / NOTE).read_text(encoding="utf-8"))
-        tasks = note["tasks"]
-    except (OSError, ValueError, KeyError):
+        note = _object(folder / NOTE)
+        tasks = int(note["tasks"])
+        note["options"]["text"], note["options"]["columns"]
+    except (OSError, ValueError, KeyError, TypeError):
         raise UsageError(f"{folder} was not written by `scrapy-dripper corpus extract`: it has no {NOTE}") from None
     done = sum(1 for _ in (folder / "logs" / "completions").glob("*"))
     if done < tasks:
@@ -68,6 +71,17 @@ def extraction_note(folder: Path) -> dict[str, Any]:
             f"{done} of {tasks} tasks of {folder} are done: finish `scrapy-dripper corpus extract` for it first"
         )
     return note
+
+
+def _object(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file. Raise OSError or ValueError."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise ValueError(str(error)) from None
+    if not isinstance(found, dict):
+        raise ValueError("not an object")
+    return found
 
 
 def run_pipeline(steps: list[Any], tasks: int, workers: int | None, logs: Path) -> bool:
@@ -88,10 +102,14 @@ def totals(logs: Path) -> dict[str, Counter[str]]:
     """Return the stats of each step of a pipeline, summed over its complete tasks, in the order of the steps."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for file in sorted((logs / "stats").glob("*.json")):
-        for step in json.loads(file.read_text(encoding="utf-8")):
-            name = step["name"].rpartition(": ")[2].encode("ascii", "ignore").decode().strip()  # without emoji
-            for stat, value in step["stats"].items():
-                found[name][stat] += int(value["total"] if isinstance(value, dict) else value)
+        try:
+            for step in json.loads(file.read_text(encoding="utf-8")):
+                name = step["name"].rpartition(": ")[2].encode("ascii", "ignore").decode().strip()  # without emoji
+                for stat, value in step["stats"].items():
+                    found[name][stat] += int(value["total"] if isinstance(value, dict) else value)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):  # noqa: PERF203
+            marker = logs / "completions" / file.stem
+            raise UsageError(f"{file} is damaged: delete {marker}, and repeat the command") from None
     return found
 
 
@@ -191,6 +209,9 @@ def _extract(arguments: argparse.Namespace) -> int:
         ),
         RowWriter(folder, schema(columns)),
     ]
+    for marker in (folder / "logs" / "completions").glob("*"):
+        if not (folder / f"{marker.name}.parquet").exists():  # somebody has deleted it
+            marker.unlink()
     code = 0 if run_pipeline(steps, tasks, arguments.workers, folder / "logs") else 1
     counts = totals(folder / "logs")
     read, extracted = counts.get("FastWARC", Counter()), counts.get("Dripper", Counter())
@@ -224,13 +245,13 @@ def _files(inputs: list[str]) -> list[Path]:
         folders = [Path(one) for one in here if os.path.isdir(one)]
         files = [Path(one) for one in here if not os.path.isdir(one)]
         for one in folders:
-            files += sorted(file for file in one.rglob("*") if file.name.lower().endswith(WARC))
+            files += sorted(file for file in one.rglob("*") if file.name.lower().endswith(WARC) and file.is_file())
         if not files:
             raise UsageError(f"{name}: no WARC file there ({', '.join(WARC)})")
         archives |= dict.fromkeys(Path(os.path.realpath(file)) for file in files)
-    for file in archives:
-        if len(str(file).splitlines()) > 1:
-            raise UsageError(f"{file}: a name with a line break cannot be in the list of inputs; rename the file")
+    for name in map(str, archives):
+        if len(name.splitlines()) > 1 or name != name.encode("utf-8", "replace").decode():
+            raise UsageError(f"{name!r}: a name with a line break or not in UTF-8 cannot be an input; rename the file")
     return list(archives)
 
 

@@ -69,16 +69,31 @@ class PageInputs:
             raise UsageError(f"no WARC and no HTML file in {' '.join(names)}")
 
     def __iter__(self) -> Iterator[InputPage]:
-        from scrapy_dripper.corpus.records import charset, pages
-
         for source in self._sources:
             document = self._read(source)
             if document is not None:
                 yield InputPage(source.name, document)
         for archive in self._archives:
-            with archive.open("rb") as stream:
-                for _, page in pages(stream, self._limit, lambda _: None, str(archive)):
-                    yield InputPage(str(archive), Document(page.body, page.url, charset(page)))
+            yield from self._pages(str(archive))
+
+    def _pages(self, name: str) -> Iterator[InputPage]:
+        """Yield the pages of an archive."""
+        from scrapy_dripper.corpus.records import UNREADABLE, charset, pages
+
+        lost: Counter[str] = Counter()
+        try:
+            with open(name, "rb") as stream:
+                for _, page in pages(stream, self._limit, lambda reason: lost.update([reason]), name):
+                    yield InputPage(name, Document(page.body, page.url, charset(page)))
+        except OSError as error:
+            self._fail(name, why(error))
+        if listed := ", ".join(f"{reason} {lost[reason]:,}" for reason in UNREADABLE if lost[reason]):
+            self._fail(name, f"records that cannot be read: {listed}")
+
+    @property
+    def failed(self) -> bool:
+        """True if an input, or a part of it, could not be read."""
+        return bool(self._named)
 
     def _read(self, source: Source) -> Document | None:
         try:
@@ -115,7 +130,8 @@ The inputs are read three times.
 
 The pages are written to DIR, with a line about each in DIR/sample.jsonl.
 
-exit codes: 0 written, 2 wrong usage or an output that cannot be written, 130 Ctrl-C
+exit codes: 0 written, 1 an input or a part of it could not be read, 2 wrong usage or an output that cannot be written,
+130 Ctrl-C
 """
 
 
@@ -193,7 +209,7 @@ def _sample(arguments: argparse.Namespace) -> int:
         f"{len(hosts):,} pages, {len(sizes):,} layouts, {len(candidates):,} candidates with main content, "
         f"{len(sample):,} chosen: {arguments.output / SAMPLE_LIST}"
     )
-    return 0
+    return 1 if inputs.failed else 0
 
 
 def _layout(page: InputPage) -> tuple[str, csr_matrix] | None:
@@ -285,7 +301,7 @@ examples:
 The second table estimates the cost of a language model for each page, as the Dripper paper does in its table 1:
 L d (N^2 + M N + M^2) + L d^2 (N + M) FLOPs for N input and M output tokens, L layers and a width of d.
 
-exit codes: 0 measured, 2 wrong usage, 130 Ctrl-C
+exit codes: 0 measured, 1 an input or a part of it could not be read, 2 wrong usage, 130 Ctrl-C
 """
 
 
@@ -329,7 +345,7 @@ def _tokens(arguments: argparse.Namespace) -> int:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
         figures = {"unit": unit, "lengths": tables[0].records(), "savings": tables[1].records()}
         arguments.json.write_text(to_json(figures, 1) + "\n", encoding="utf-8", errors="replace")
-    return 0
+    return 1 if inputs.failed else 0
 
 
 def _measured(inputs: PageInputs, config: Config, length: Callable[[str], int]) -> Iterator[Tokens]:

@@ -213,7 +213,7 @@ def _annotated_page(root: Path, path: Path) -> AnnotatedPage:
             title=truth.get("title") or "",
             sure=float(document.get("sure", 1.0)),
         )
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(f"{path} is not an annotation: {error}") from None
 
 
@@ -348,7 +348,7 @@ def _records(path: Path) -> Iterator[Mapping[str, Any]]:
                     _check_facts(record["facts"])
                 if (isinstance(record.get("text"), str) or "facts" in record) and record.get("kind") != "other":
                     yield record
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 what = f"{type(error).__name__}: {error}"
                 raise DataError(
                     f'{path}, line {number}: expected {{"id": ..., "text": ...}} or "facts" ({what})'

@@ -269,7 +269,7 @@ def read_stored(path: Path) -> dict[str, Stored]:
                 stored[str(entry["id"])] = Stored(str(entry.get("text") or ""), labels, probabilities)
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         what = f"{type(error).__name__}: {error}"
         raise DataError(f'{path}, line {number}: expected {{"id": "...", "text": "..."}} ({what})') from None
     return stored

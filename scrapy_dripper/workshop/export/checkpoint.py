@@ -93,7 +93,7 @@ def _read(folder: Path, name: str, *, whole: bool = True) -> Checkpoint:
             vocabulary=config["vocab_size"],
             positions=config["max_position_embeddings"],
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, ExportError):
             raise
         raise ExportError(f"{path} is damaged ({type(error).__name__}: {error}): restore it") from None
@@ -197,7 +197,7 @@ def _stored(folder: Path) -> dict[str, Any]:
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         return {one.name: stored[one.name] for one in fields(Recipe)}
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ExportError(f"{path} is not a recipe ({error}): restore it, or remove it and use --prompt") from None
 
 

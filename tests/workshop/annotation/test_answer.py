@@ -127,6 +127,7 @@ def test_a_page_with_two_answers(annotate: Annotate, tmp_path: Path, capsys: Any
         (answer(labels={"1": "main"}), "missing: 2, 3, 4, 5, 6"),
         (answer(task=None), "expected an object with the objects 'task' and 'labels'"),
         (answer(task={"id": "x"}), "one without blocks"),
+        *((answer(task={"id": "x", "blocks": blocks}), "more than any page") for blocks in (10**9, -5, 10**400)),
         (answer(task={"id": "x", "blocks": 6}), "leave the task as it was written"),
         (answer(task={**task_of(sheet_of(html()), "p"), "id": "../x"}), "'id' to be a file name"),
     ],

@@ -304,7 +304,13 @@ def test_killed_run_is_taken_up(annotate: Annotate, fake: FakeEndpoint, pages: P
     assert path.read_bytes() == whole
 
 
-@pytest.mark.parametrize("content", ["no labels\n", "no labels", '{"id": 1}\n', '{"id": "x', "[]\n"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("no labels\n", "no labels", '{"id": 1}\n', '{"id": "x', "[]\n", '{"id": "x", "text": "whole"}'),
+        *('{"id": "x", "text": 1}\n{"id": "y', "[" * 100_000),
+    ],
+)
 def test_other_files_are_left_alone(
     content: str, annotate: Annotate, fake: FakeEndpoint, pages: Path, tmp_path: Path, capsys: Any
 ) -> None:
