@@ -38,7 +38,7 @@ ARTICLE_SHARE = 0.6
 LONGEST_TITLE = 500
 MOST_PLACES = 20
 """Maximum number of elements of a page that are checked for whether a script would fill them."""
-START = 1_000
+CHARS_READ = 1_000
 """Number of characters that are read of each such element."""
 LOADING = 3
 """Maximum number of words of an element that counts as empty, such as "Loading, please wait"."""
@@ -155,8 +155,8 @@ def _waits(root: HtmlElement) -> bool:
 
 
 def _shown(element: HtmlElement) -> str:
-    """Return the first :data:`START` characters of the text in an element, without scripts and styles."""
-    return " ".join(" ".join(cast("list[str]", _visible(element)))[:START].split())
+    """Return the first :data:`CHARS_READ` characters of the text in an element, without scripts and styles."""
+    return " ".join(" ".join(cast("list[str]", _visible(element)))[:CHARS_READ].split())
 
 
 # ---------------------------------------------------------------------- the article in the data
@@ -185,7 +185,7 @@ def _data(scripts: list[HtmlElement]) -> list[Any]:
             linked += _loaded(text.lstrip())
         elif script.get("id") == "__NEXT_DATA__":
             states += _loaded(text.lstrip())
-        elif (found := _state(text[:START])) is not None:
+        elif (found := _state(text[:CHARS_READ])) is not None:
             states += _loaded(text, found.end())
     return linked + states
 
