@@ -447,7 +447,7 @@ def test_what_the_fallback_extracts_is_a_result(tides: Path, capsys: pytest.Capt
         (["a.html", "--fallback", "magic"], "argument --fallback: expected one of 'trafilatura'"),
         (
             ["a.html", "--oversize", "cut"],
-            "argument --oversize: expected one of 'fallback', 'truncate', 'window' (got 'cut')",
+            "argument --oversize: expected one of 'fallback', 'truncate' (got 'cut')",
         ),
         (["a.html", "--batch", "2"], "unrecognized arguments: --batch"),
     ],
