@@ -193,7 +193,7 @@ def long_script() -> str:
 )
 def test_absurd_shapes(make: Callable[[], str]) -> None:
     """No text is lost to a parser's limit, within the absurd part or after it."""
-    result = extract_or_kill(make, limits={"text": 10_000_000})
+    result = extract_or_kill(make)
     assert result.fallback_reason is None
     assert result.text is not None
     lines = result.text.split("\n")

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from itertools import accumulate
 
-LONGEST = 512
+LONGEST_NAME = 512
 """Maximum length of a name to search, in characters."""
 
 
@@ -27,13 +27,13 @@ def found_in(name: str, pattern: re.Pattern[str]) -> bool:
     A pattern that must match white space or a hyphen before a word is many times faster than one that may also match
     the beginning of the text.
     """
-    return pattern.search(f"\n{folded(name[:LONGEST])}") is not None
+    return pattern.search(f"\n{folded(name[:LONGEST_NAME])}") is not None
 
 
 class Names:
     """The names of a page as one text, because most patterns are not in any name of most pages."""
 
-    def __init__(self, names: Iterable[str], longest: int = LONGEST) -> None:
+    def __init__(self, names: Iterable[str], longest: int = LONGEST_NAME) -> None:
         """Only the beginning of each name, with at most ``longest`` characters, is searched."""
         self._names = [name for name in set(names) if name]
         self._searched = [name[:longest] for name in self._names]

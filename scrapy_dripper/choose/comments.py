@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from scrapy_dripper.choose.class_names import LONGEST_NAME
 from scrapy_dripper.choose.given import Bools, Given
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.posts import DISCUSSIONS, ThreadPost, thread_posts
@@ -22,7 +23,7 @@ LINKED_SHARE = 0.8
 """A block with a larger share of characters in links than this is a link: to reply, to share, to the next page."""
 
 _NO_COMMENT = Flag.FORM | Flag.BUTTON | Flag.DIALOG | Flag.HIDDEN | Flag.NOSCRIPT
-_LONGEST = 512
+
 
 _part = rf"(?!(?:{either(NO_COMMENTS)})[-_])[a-z0-9]{{1,20}}[-_]{{1,2}}"
 _is_comments = re.compile(
@@ -77,7 +78,7 @@ def in_comments(page: Page) -> Bools:
         if parent < 0 or node.tag == "body":
             continue
         if name not in known:
-            known[name] = bool(name) and _is_comments(name[:_LONGEST]) is not None
+            known[name] = bool(name) and _is_comments(name[:LONGEST_NAME]) is not None
         inside[i] = inside[parent] or known[name] or _says_so(node.get)
     return np.array(inside, dtype=np.bool_)[page.blocks.context]
 
@@ -85,5 +86,5 @@ def in_comments(page: Page) -> Bools:
 def _says_so(get: Callable[[str, str], str]) -> bool:
     if _ROLE in (get("role", ""), get("itemprop", "")):
         return True
-    types = get("itemtype", "")[:_LONGEST].lower().split()
+    types = get("itemtype", "")[:LONGEST_NAME].lower().split()
     return any(one.rpartition("/")[2] in _TYPES for one in types)

@@ -24,7 +24,7 @@ FIRST_LINES = 0.15
 """Share of the words of the main content that count as its first lines."""
 SHARED_WORDS = 0.75
 """Minimum share of words that a heading and a name have in common."""
-SAME = 2
+SAME_WORDS = 2
 """The value of a heading with exactly the words of a name: see :meth:`PageNames.match`."""
 MOST_PARTS = 8
 """Maximum number of parts of a title to consider."""
@@ -159,7 +159,7 @@ class PageNames:
         return "".join(words) in self._exact and not self._site_part.issuperset(words)
 
     def match(self, words: list[str], *, h1: bool) -> int:
-        """Return :data:`SAME` if a heading has exactly the words of a name, 1 if it has most of them, and 0 otherwise.
+        """Return :data:`SAME_WORDS` if a heading has exactly the words of a name, 1 if it has most, and 0 otherwise.
 
         An ``h1`` may have further words, and a name may begin with the words of an ``h1``, followed by the name of the
         site.
@@ -168,7 +168,7 @@ class PageNames:
         best = 0
         for name, want in zip(self.all, self._sets, strict=True):
             if words == name:
-                return SAME
+                return SAME_WORDS
             if min(len(have), len(want)) >= 2:
                 common = len(have & want)
                 most = common >= SHARED_WORDS * len(want) and (h1 or common >= SHARED_WORDS * len(have))
@@ -220,7 +220,7 @@ def headline(page: Page, main: Bools, names: PageNames) -> int | None:
         words = _words(text.lower())
         if words and not names.is_site(words) and not _is_site(page, i, fronts):
             match = names.match(words, h1=h1)
-            if (i <= body and not aside) or (h1 and match == SAME):
+            if (i <= body and not aside) or (h1 and match == SAME_WORDS):
                 headings.append(HeadlineCandidate(i, words, match, is_first=h1 and not aside))
     firsts = {"".join(one.words): one for one in headings if one.is_first}
 

@@ -1,23 +1,15 @@
-"""Check for onnxruntime, whose two distributions overwrite each other, and share its sessions."""
+"""Check for onnxruntime, whose two distributions overwrite each other."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Hashable
 from importlib import metadata
-from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
 
 from scrapy_dripper.engines.base import ModelError
 
-if TYPE_CHECKING:
-    from onnxruntime import InferenceSession
-
 GPU_EXTRA = "gpu" if sys.version_info >= (3, 11) else "gpu-cuda12"
 """The extra with onnxruntime-gpu for this version of Python. For the other extra, pip silently installs nothing."""
-
-_sessions: WeakValueDictionary[Hashable, InferenceSession] = WeakValueDictionary()
 
 
 def check_runtime(who: str) -> None:
@@ -41,18 +33,6 @@ def check_runtime(who: str) -> None:
         raise ModelError(
             f"{who} needs onnxruntime ({error}): run 'pip install scrapy-dripper[cpu]', or [{GPU_EXTRA}] for CUDA"
         ) from None
-
-
-def shared_session(key: Hashable, load: Callable[[], InferenceSession]) -> InferenceSession:
-    """Return the session for a key, and load it if no other part of this process uses it.
-
-    The crawls of a process thus share a model's weights, each with its own buffers. Several threads may run a session
-    at the same time (onnxruntime's FAQ). The key must identify the session: file, hash and options.
-    """
-    session = _sessions.get(key)
-    if session is None:  # two threads may both load one, which is harmless
-        session = _sessions[key] = load()
-    return session
 
 
 def _installed(distribution: str) -> bool:

@@ -1,15 +1,16 @@
 """Detect shells, which are pages that are almost empty until a script fills them, and read the articles in their data.
 
 An article is read from the document itself: from ``articleBody`` in its JSON-LD (schema.org), or from the state from
-which Next.js, Nuxt and Remix render. No script runs.
+which Next.js, Remix and others render. No script runs. Frameworks that stream their state, such as Nuxt 3, render the
+HTML as well, so their streams are not read.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
 from itertools import islice
@@ -30,18 +31,18 @@ if TYPE_CHECKING:
 SOURCE = "fallback:embedded"
 """The source of an extraction that comes from a page's data."""
 HINT = "a script would fill the page: let a browser download it, for example with scrapy-playwright"
-WORDS = 40
+ARTICLE_WORDS = 40
 """Minimum length of an article, in words. A character of Chinese or Japanese is a word."""
-SHARE = 0.6
+ARTICLE_SHARE = 0.6
 """Minimum share of the text in a page's data for an article that nothing else identifies as the page's."""
 LONGEST_TITLE = 500
 MOST_PLACES = 20
 """Maximum number of elements of a page that are checked for whether a script would fill them."""
-START = 1_000
+CHARS_READ = 1_000
 """Number of characters that are read of each such element."""
 LOADING = 3
 """Maximum number of words of an element that counts as empty, such as "Loading, please wait"."""
-MOST_VALUES, MOST_CHARACTERS, MOST_ROWS = 200_000, 3_000_000, 20_000
+MOST_VALUES, MOST_CHARACTERS = 200_000, 3_000_000
 
 _MOUNT_IDS = frozenset("root app __next __nuxt __layout ___gatsby react-root app-root main-app q-app svelte".split())
 _MOUNT_TAGS = ("app-root", "app-main", "router-outlet")
@@ -63,8 +64,6 @@ _words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 _is_html = re.compile(r"</(?:p|div|h[1-6]|li|section|blockquote)>|<br ?/?>|<p>", re.I).search
 _without_tags = partial(re.compile(r"<[^<>]*>").sub, " ")
 _state = re.compile(rf"(?:window|self|globalThis)\.({'|'.join(_STATES)})\s{{0,9}}=\s{{0,9}}").search
-_push = re.compile(r"\s{0,99}(?:self|window)\.__next_f\.push\(").match
-_row = re.compile(rb"([0-9a-f]{1,8}):(?:T([0-9a-f]{1,8}),)?").match
 _visible = etree.XPath(
     "descendant-or-self::*[not(self::script or self::style or self::template)]/text()", smart_strings=False
 )
@@ -74,14 +73,12 @@ _visible = etree.XPath(
 class Budget:
     """The values and the characters that may still be read from the data of a page.
 
-    Data refer to themselves: a text can be the value of a thousand keys, and a nested value is read again with each
-    value around it. So everything that is read draws on the same budget, before it is copied.
+    A nested value is read again with each value around it. So everything that is read draws on the same budget, before
+    it is copied.
     """
 
     values: int = MOST_VALUES
     characters: int = MOST_CHARACTERS
-    texts: dict[str, str] = field(default_factory=dict)
-    """Texts by the names that stand for them in other values."""
 
     @property
     def is_spent(self) -> bool:
@@ -93,8 +90,7 @@ class Budget:
         self.values -= 1 + (len(value) if isinstance(value, (list, dict)) else 0)
 
     def read(self, text: str) -> str:
-        """Return as much of a text, or of the text that it names, as may still be read."""
-        text = self.texts.get(text, text)
+        """Return as much of a text as may still be read."""
         kept = text[: max(0, self.characters)]
         self.characters -= len(text)
         return kept
@@ -159,16 +155,15 @@ def _waits(root: HtmlElement) -> bool:
 
 
 def _shown(element: HtmlElement) -> str:
-    """Return the first :data:`START` characters of the text in an element, without scripts and styles."""
-    return " ".join(" ".join(cast("list[str]", _visible(element)))[:START].split())
+    """Return the first :data:`CHARS_READ` characters of the text in an element, without scripts and styles."""
+    return " ".join(" ".join(cast("list[str]", _visible(element)))[:CHARS_READ].split())
 
 
 # ---------------------------------------------------------------------- the article in the data
 def _article(scripts: list[HtmlElement], page_title: str) -> _Text | None:
     """Return the article in the data of a page, or None if there is none or it is not clear which text it is."""
     texts: dict[str, _Text] = {}
-    budget = Budget()
-    for text in _texts(_data(scripts, budget), budget):
+    for text in _texts(_data(scripts), Budget()):
         texts.setdefault(text.text, text)  # the enclosing text comes first, and has the title
     for text in texts.values():
         if text.is_article:
@@ -178,29 +173,21 @@ def _article(scripts: list[HtmlElement], page_title: str) -> _Text | None:
     best = max(named or texts.values(), key=lambda text: text.words, default=None)
     if best is None or named:
         return best
-    return best if best.words >= SHARE * sum(text.words for text in texts.values()) else None
+    return best if best.words >= ARTICLE_SHARE * sum(text.words for text in texts.values()) else None
 
 
-def _data(scripts: list[HtmlElement], budget: Budget) -> list[Any]:
+def _data(scripts: list[HtmlElement]) -> list[Any]:
     """Return the JSON values of a page: JSON-LD first, then the state of its framework."""
-    linked, states, pushed = [], [], []
+    linked, states = [], []
     for script in scripts:
         text = script.text or ""
         if "ld+json" in (script.get("type") or "").lower():
             linked += _loaded(text.lstrip())
         elif script.get("id") == "__NEXT_DATA__":
             states += _loaded(text.lstrip())
-        elif script.get("id") == "__NUXT_DATA__":
-            states += map(_unflattened, _loaded(text.lstrip()))
-        elif (found := _state(text[:START])) is not None:
+        elif (found := _state(text[:CHARS_READ])) is not None:
             states += _loaded(text, found.end())
-        elif (found := _push(text)) is not None:
-            pushed += [
-                value[1]
-                for value in _loaded(text, found.end())
-                if isinstance(value, list) and value[:1] == [1] and value[1:]
-            ]
-    return linked + states + _streamed((text for text in pushed if isinstance(text, str)), budget)
+    return linked + states
 
 
 def _loaded(text: str, start: int = 0) -> list[Any]:
@@ -209,44 +196,6 @@ def _loaded(text: str, start: int = 0) -> list[Any]:
         return [json.JSONDecoder(strict=False).raw_decode(text, start)[0]]
     except (ValueError, RecursionError):
         return []
-
-
-def _unflattened(payload: Any) -> Any:
-    """Return the objects of Nuxt's payload, a list whose objects refer to their values by index (devalue)."""
-    if not isinstance(payload, list):
-        return payload
-
-    def at(number: Any) -> Any:
-        return payload[number] if type(number) is int and 0 <= number < len(payload) else None
-
-    return [{key: at(number) for key, number in one.items()} for one in payload if isinstance(one, dict)]
-
-
-def _streamed(pieces: Iterable[str], budget: Budget) -> list[Any]:
-    """Return the plain values in the state of Next.js's app router: React's "Flight" stream of rows, of which scripts
-    push pieces.
-
-    A row is ``ID:JSON`` and a line feed. A capital letter before the JSON marks rows that are not plain data. A long
-    text has its own row, ``ID:TLENGTH,TEXT``, with its length in bytes. Other rows refer to it as ``"$ID"``. Source:
-    React's ``ReactFlightClient``, Next.js's ``app-render``.
-    """
-    data = "".join(pieces).encode("utf-8", "replace")
-    values: list[Any] = []
-    at = 0
-    for _ in range(MOST_ROWS):
-        row = _row(data, at)
-        if row is None:
-            break
-        if row[2] is not None:
-            at = row.end() + int(row[2], 16)
-            budget.texts[f"${row[1].decode()}"] = data[row.end() : at].decode("utf-8", "replace")
-            continue
-        end = data.find(b"\n", row.end())
-        at = len(data) if end < 0 else end
-        if data[row.end() : row.end() + 1] in (b"[", b"{"):
-            values += _loaded(data[row.end() : at].decode("utf-8", "replace"))
-        at += 1
-    return values
 
 
 def _texts(data: list[Any], budget: Budget) -> Iterator[_Text]:
@@ -263,7 +212,7 @@ def _texts(data: list[Any], budget: Budget) -> Iterator[_Text]:
             if _plain(key) in _BODIES:
                 text = "\n".join(_lines(one, budget))
                 words = len(_words(_without_tags(text)))
-                if words >= WORDS:
+                if words >= ARTICLE_WORDS:
                     yield _Text(_title(value), text, words, _plain(key) == "articlebody")
 
 
@@ -285,11 +234,7 @@ def _lines(value: Any, budget: Budget) -> Iterator[str]:
         if isinstance(one, str):
             yield budget.read(one)
         elif isinstance(one, list):
-            spans = [part.get("text") for part in one if isinstance(part, dict) and part.get("_type") == "span"]
-            if one and len(spans) == len(one) and all(isinstance(span, str) for span in spans):
-                yield "".join(budget.read(str(span)) for span in spans)  # of one paragraph (Portable Text)
-            else:
-                todo.extend(reversed(one))
+            todo.extend(reversed(one))
         elif isinstance(one, dict):
             todo.extend(inner for key, inner in reversed(one.items()) if _plain(key) in _PARTS)
 

@@ -166,7 +166,7 @@ def collapsed(text: str, preformatted: bool) -> str:
 # Custom elements and buttons can be inline parts of a sentence, although their tags could be blocks.
 MOST_INSIDE = 64
 """An element with more nodes than this is never part of a sentence."""
-AROUND = 32
+SIBLINGS_AROUND = 32
 """How many siblings and ancestors to search for adjacent text."""
 
 _LINES = frozenset({"p", "dd", "li", "td", "blockquote"})
@@ -219,7 +219,7 @@ def _in_text(element: etree._Element) -> bool:
 def _beside(element: etree._Element, *, forward: bool) -> bool:
     """Return True if there is text on one side of an element, in the same line."""
     node = element
-    for _ in range(AROUND):
+    for _ in range(SIBLINGS_AROUND):
         parent = node.getparent()
         if parent is None:
             return False
@@ -241,7 +241,7 @@ def _beside(element: etree._Element, *, forward: bool) -> bool:
 def _line_of(element: etree._Element) -> str:
     """Return the tag of the nearest block around an element."""
     node = element.getparent()
-    for _ in range(AROUND):
+    for _ in range(SIBLINGS_AROUND):
         if node is None or _ends_line(node.tag):
             break
         node = node.getparent()

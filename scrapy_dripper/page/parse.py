@@ -260,61 +260,22 @@ def _empty(elements: list[HtmlElement], root: HtmlElement) -> None:
 
 
 def _leave_pictures(pictures: list[HtmlElement], root: HtmlElement) -> None:
-    """End each SVG where a browser does: at the first HTML tag in it, such as ``<p>``, if text follows."""
-    seen: set[HtmlElement] = set()
-    ended: list[tuple[HtmlElement, HtmlElement]] = []
-    for picture in pictures:
-        if picture not in seen:
-            ended += _ends(picture, seen)
-    for first, picture in ended:
-        _end_before(first, picture)
-    if ended:
-        etree.strip_tags(root, _EMPTIED)
-
-
-def _ends(outermost: HtmlElement, seen: set[HtmlElement]) -> list[tuple[HtmlElement, HtmlElement]]:
-    """Return the SVGs inside ``outermost`` that end early, each as a pair of the first HTML element in it and the SVG.
-
-    All SVGs are added to ``seen``.
-    """
-    found: list[tuple[HtmlElement, HtmlElement]] = []
-    # The SVGs around the current node, each with its first HTML element once there is one. All but the last have one.
-    # None stands for an element whose content does not belong to the SVGs around it.
-    around: list[tuple[HtmlElement, HtmlElement | None] | None] = []
-    for event, node in etree.iterwalk(outermost, events=("start", "end")):
-        tag = node.tag
-        apart = tag in SVG_HTML or (tag in UNSEEN and tag != "svg")
-        last = around[-1] if around else None
-        if event == "end":
-            if around and (last is None if apart else last is not None and last[0] is node):
-                around.pop()
+    """End each SVG where a browser does: at the first HTML tag in it, such as ``<p>``."""
+    whole: set[HtmlElement] = set()
+    for picture in pictures:  # outer ones first
+        if picture in whole or picture.tag == _EMPTIED:
             continue
-        if last is not None and last[1] is None and _breaks_out(node):
-            around[-1] = (last[0], node)
-        if node is not outermost and _is_text(node.tail):
-            _end(around, found)
-        if tag == "svg":
-            seen.add(node)
-            if not around or around[-1] is None or around[-1][1] is not None:
-                around.append((node, None))
-        if apart:
-            around.append(None)
-        elif tag == "img" or _is_text(node.text):
-            _end(around, found)
-    return found
-
-
-def _end(
-    around: list[tuple[HtmlElement, HtmlElement | None] | None], found: list[tuple[HtmlElement, HtmlElement]]
-) -> None:
-    """Move the SVGs that have an HTML element to ``found``, because text has followed it."""
-    kept = []
-    if around and around[-1] is not None and around[-1][1] is None:
-        kept.append(around.pop())
-    while around and around[-1] is not None:
-        picture, first = cast("tuple[HtmlElement, HtmlElement]", around.pop())
-        found.append((first, picture))
-    around += kept
+        walk = etree.iterwalk(picture, events=("start",))
+        for _, node in walk:
+            if node.tag in SVG_HTML or (node.tag in UNSEEN and node.tag != "svg"):
+                walk.skip_subtree()
+            elif _breaks_out(node):
+                _end_before(node, picture)
+                break
+        else:
+            whole.update(picture.iter("svg"))
+    if len(whole) < len(pictures):
+        etree.strip_tags(root, _EMPTIED)
 
 
 def _breaks_out(node: HtmlElement) -> bool:
@@ -322,10 +283,6 @@ def _breaks_out(node: HtmlElement) -> bool:
     if node.tag == "font":
         return any(node.get(name) is not None for name in ("color", "face", "size"))
     return node.tag in SVG_BREAKOUT
-
-
-def _is_text(text: str | None) -> bool:
-    return bool(text) and not cast(str, text).isspace()
 
 
 def _end_before(first: HtmlElement, picture: HtmlElement) -> None:

@@ -23,9 +23,9 @@ from scrapy_dripper.sites.columns import HASH, Bools, Hashes, MemoryFileError, T
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-AROUND = 3
+PLACE_ELEMENTS = 3
 """Number of elements that define a place: that of the block and the nearest ones around it."""
-PLACE = np.uint64(32)
+PLACE_BITS = np.uint64(32)
 """Number of the lower bits of a hash, which identify the text. The upper bits identify the place."""
 DIGEST_TEXTS = 1_000
 """Maximum number of distinct texts in the digest of a page. Most pages have a few hundred."""
@@ -47,7 +47,7 @@ BYTES_PER_HOST = (MOST_TEXTS + MOST_PLACES) * Tally.BYTES + MOST_PAGES * HASH.it
 REPETITIVE = 0.9
 """A place is one for furniture if at least this share of its texts, counted once per page, is on more than one page. In
 the places of a page's own text, most texts are on one page only. Versions of a page with few new texts are copies
-(:data:`SAME`), and are not counted.
+(:data:`SAME_PAGE`), and are not counted.
 """
 REPEATED = 3
 """Minimum number of other pages on which a repeated text occurs."""
@@ -58,7 +58,7 @@ KNOWN_PLACE = 5
 """Minimum number of other pages with a place for :data:`REPEATED_SOONER` to apply."""
 REPEATED_SHARE = 0.2
 """Minimum share of the seen pages of the host on which a repeated text occurs."""
-SAME = 0.8
+SAME_PAGE = 0.8
 """If at least this share of the main texts of a page is known, the page is a copy of one seen before."""
 REPEATED_AROUND = 0.8
 """Minimum share of repeated text in the element around a block. A theme repeats whole elements. If an author repeats a
@@ -88,7 +88,7 @@ def places(page: Page) -> Hashes:
 
     The place consists of the tags and classes of the block's element and the two elements around it. A headline is thus
     in another place than a link to it in a list. Class names with digits are left out, because many of them identify
-    the page. The upper half of the bits identifies the place (:data:`PLACE`), so the texts of one place can be found.
+    the page. The upper half of the bits identifies the place (:data:`PLACE_BITS`), so that its texts can be found.
     """
     tree = page.tree
     parents, signatures = tree.parent.tolist(), tree.signature.tolist()
@@ -98,7 +98,7 @@ def places(page: Page) -> Hashes:
     for text, context in zip(page.blocks.text, page.blocks.context.tolist(), strict=True):
         if context not in of_context:
             parts, node = [], context
-            for _ in range(AROUND):
+            for _ in range(PLACE_ELEMENTS):
                 if node < 0:
                     break
                 signature = signatures[node]
@@ -165,7 +165,7 @@ class Host:
         again = bool((self.seen == page).any())  # the page itself does not count
         twice = self.texts.counts > 1
         texts, counts = self.texts.hashes[twice], self.texts.counts[twice]
-        at = np.searchsorted(self.places.hashes, texts >> PLACE)
+        at = np.searchsorted(self.places.hashes, texts >> PLACE_BITS)
         shared = np.bincount(at, weights=counts, minlength=len(self.places.hashes))
         repetitive = shared >= REPETITIVE * self.places.sums
         known = self.places.counts >= KNOWN_PLACE + again
@@ -178,19 +178,19 @@ class Host:
         again = bool((self.seen == page).any())
         if not again:
             self.seen = np.append(self.seen, page)[-MOST_PAGES:]
-        if again or (len(main) and self.texts.has(main).mean() >= SAME):
+        if again or (len(main) and self.texts.has(main).mean() >= SAME_PAGE):
             return False
         self.clock += 1
         self.pages += 1
         texts = np.unique(np.concatenate([main, others]))
-        self.places.add(*np.unique(texts >> PLACE, return_counts=True), self.clock)
+        self.places.add(*np.unique(texts >> PLACE_BITS, return_counts=True), self.clock)
         self.texts.add(texts, np.zeros(len(texts)), self.clock)
         self.places.limit(MOST_PLACES, KEPT_PLACES)
         if self.pages >= MOST_PAGES:
             self.pages //= 2
             self.texts.halve()
             self.places.halve()
-        self.texts.keep(np.isin(self.texts.hashes >> PLACE, self.places.hashes))
+        self.texts.keep(np.isin(self.texts.hashes >> PLACE_BITS, self.places.hashes))
         self.texts.limit(MOST_TEXTS, KEPT_TEXTS)
         return True
 
@@ -266,7 +266,7 @@ def read(path: Path) -> SiteMemory:
             texts, places = host.texts.hashes, host.places.hashes
             if len(texts) > MOST_TEXTS or len(places) > MOST_PLACES or len(host.seen) > MOST_PAGES:
                 raise ValueError("a host exceeds a limit")
-            if not np.isin(texts >> PLACE, places).all():
+            if not np.isin(texts >> PLACE_BITS, places).all():
                 raise ValueError("a host has texts in places that it does not have")
             found.put(name, host)
     except MemoryFileError:

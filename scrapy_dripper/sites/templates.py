@@ -32,9 +32,9 @@ from scrapy_dripper.sites.memory import LONGEST_HEAD, host_of, name_of, places
 
 Vector = npt.NDArray[np.uint8]
 Shares = npt.NDArray[np.uint8]
-"""Shares of main text, from 0 to :data:`ALL`."""
+"""Shares of main text, from 0 to :data:`ALL_MAIN`."""
 
-ALL = 255
+ALL_MAIN = 255
 ALIKE = 0.7
 """Minimum cosine of a page and its template."""
 PURE = 0.85
@@ -52,11 +52,11 @@ LESSON_PATHS = 512
 """Maximum number of paths in a lesson."""
 LESSON_TEXTS = 256
 """Maximum number of texts in a lesson."""
-SIZE = 1_024
+VECTOR_SIZE = 1_024
 """Length of the vector of a page. The names of elements at each depth, and the pairs of parent and child, are hashed
 into this many slots and counted.
 """
-DEPTH = 12
+COUNTED_DEPTH = 12
 """Maximum depth of the elements that are counted. Deeper elements belong to the content, which differs from page to
 page.
 """
@@ -64,7 +64,7 @@ page.
 _BOXES = frozenset("div section article aside nav header footer main form fieldset details summary dialog".split())
 _SCALE = 16.0
 _UP, _DEPTH, _EDGE = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9)
-_SHIFT = np.uint64(64 - SIZE.bit_length() + 1)
+_SHIFT = np.uint64(64 - VECTOR_SIZE.bit_length() + 1)
 MOST_HOSTS = 256
 """Maximum number of hosts with templates. A new host replaces the least recently seen one."""
 MOST_TEMPLATES = 12
@@ -76,7 +76,7 @@ the others.
 """
 KEPT_RULES = 768
 """Number of places and texts of a template that remain after a removal."""
-BYTES_PER_HOST = MOST_TEMPLATES * (MOST_RULES * Tally.BYTES + 4 * SIZE)
+BYTES_PER_HOST = MOST_TEMPLATES * (MOST_RULES * Tally.BYTES + 4 * VECTOR_SIZE)
 """Maximum size of the arrays of a host, in bytes."""
 MOST_PAGES = 128
 """After this number of pages, all counts of a template are halved, so that it adapts to changes of the site."""
@@ -106,7 +106,7 @@ class Layout:
     (m,).
     """
     vector: Vector
-    """Logarithms of the counts in each slot, shape (:data:`SIZE`,)."""
+    """Logarithms of the counts in each slot, shape (:data:`VECTOR_SIZE`,)."""
 
 
 def layout(page: Page) -> Layout:
@@ -125,12 +125,12 @@ def layout(page: Page) -> Layout:
     paths = names.copy()
     for nodes in levels[1:]:
         paths[nodes] = paths[tree.parent[nodes]] * _UP + names[nodes]
-    high = np.flatnonzero(tree.depth <= DEPTH)
+    high = np.flatnonzero(tree.depth <= COUNTED_DEPTH)
     inner = high[tree.parent[high] >= 0]
     at = names[high] + tree.depth[high].astype(np.uint64) * _DEPTH
     edges = names[tree.parent[inner]] * _EDGE + names[inner]
     slots = ((np.concatenate([at, edges]) * _UP) >> _SHIFT).astype(np.intp)
-    counts = np.bincount(slots, minlength=SIZE)
+    counts = np.bincount(slots, minlength=VECTOR_SIZE)
     vector = np.where(counts > 0, _SCALE * (1 + np.log(np.maximum(counts, 1))), 0)
     return Layout(paths, levels, boxes, np.minimum(vector, 255).astype(np.uint8))
 
@@ -234,7 +234,7 @@ class Said:
         hashes, shares = _of_paths(self.page, self.layout, sizes, main)
         texts, first = np.unique(self.texts, return_index=True)
         texts, first = texts[:LESSON_TEXTS], first[:LESSON_TEXTS]
-        said = np.where(main[first], ALL, 0).astype(np.uint8)
+        said = np.where(main[first], ALL_MAIN, 0).astype(np.uint8)
         hashes, shares = np.concatenate([hashes, texts]), np.concatenate([shares, said])
         return Lesson(self.number, self.outcome, agreed, length, self.layout.vector, hashes, shares).pack()
 
@@ -250,7 +250,7 @@ class Lesson:
     """F1 of the template's main text and the model's, by characters; negative if they were not compared."""
     length: int
     """Number of characters of main content."""
-    vector: Vector = field(default_factory=lambda: np.zeros(SIZE, dtype=np.uint8))
+    vector: Vector = field(default_factory=lambda: np.zeros(VECTOR_SIZE, dtype=np.uint8))
     hashes: Hashes = field(default_factory=lambda: np.zeros(0, dtype=HASH))
     shares: Shares = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
 
@@ -269,7 +269,12 @@ def read_lesson(data: bytes) -> Lesson:
         raise ValueError(f"expected the lesson of a page ({error})") from None
     types = [column.dtype.str for column in (vector, hashes, shares)]
     n = len(hashes)
-    if types != ["|u1", "<u8", "|u1"] or len(vector) != SIZE or len(shares) != n or n > LESSON_PATHS + LESSON_TEXTS:
+    if (
+        types != ["|u1", "<u8", "|u1"]
+        or len(vector) != VECTOR_SIZE
+        or len(shares) != n
+        or n > LESSON_PATHS + LESSON_TEXTS
+    ):
         raise ValueError(f"expected the lesson of a page (got {len(data):,} bytes)")
     return found
 
@@ -341,7 +346,7 @@ def _looked_up(hashes: Hashes, rules: TemplateRules) -> tuple[Bools, Floats]:
     if not len(rules.hashes):
         return np.zeros(len(hashes), dtype=np.bool_), np.zeros(len(hashes), dtype=np.float32)
     known = rules.hashes[at] == hashes
-    return known, np.where(known, rules.shares[at] / np.float32(ALL), np.float32(0)).astype(np.float32)
+    return known, np.where(known, rules.shares[at] / np.float32(ALL_MAIN), np.float32(0)).astype(np.float32)
 
 
 def _is_pure(shares: Floats) -> Bools:
@@ -362,7 +367,7 @@ def _of_paths(page: Page, own: Layout, sizes: npt.NDArray[np.int64], main: Bools
     whole, part = (
         np.bincount(which, weights=sums[end] - sums[start], minlength=len(hashes)) for sums in (of_all, of_main)
     )
-    shares = np.rint(ALL * part / np.maximum(whole, 1)).astype(np.uint8)
+    shares = np.rint(ALL_MAIN * part / np.maximum(whole, 1)).astype(np.uint8)
     hashes, shares = hashes[whole > 0], shares[whole > 0]
     return hashes[:LESSON_PATHS], shares[:LESSON_PATHS]
 
@@ -393,7 +398,7 @@ class Template:
     """Number of characters in the longest main content of its pages."""
     checks: tuple[float, ...] = ()
     """F1 in the last :data:`CHECKS` checks, the latest one last."""
-    centroid: Floats = field(default_factory=lambda: np.zeros(SIZE, dtype=np.float32))
+    centroid: Floats = field(default_factory=lambda: np.zeros(VECTOR_SIZE, dtype=np.float32))
     tally: Tally = field(default_factory=Tally)
     """The places and texts. The sum of each is that of the shares of main text in it, and the time is ``pages``."""
 
@@ -518,7 +523,7 @@ def read_templates(path: Path) -> Templates:
                 centroid, *tally = islice(left, 5)
                 facts = int(number), int(pages), int(shortest), int(longest)
                 own.append(Template(*facts, tuple(map(float, checks)), centroid, Tally(*tally)))
-                if len(centroid) != SIZE or len(tally[0]) > MOST_RULES or len(checks) > CHECKS:
+                if len(centroid) != VECTOR_SIZE or len(tally[0]) > MOST_RULES or len(checks) > CHECKS:
                     raise ValueError("a template exceeds a limit")
             if len(own) > MOST_TEMPLATES:
                 raise ValueError("a host exceeds a limit")

@@ -118,16 +118,6 @@ def lost(text: str, wanted: list[str]) -> list[str]:
     return missing
 
 
-def test_generated_structures_survive_between_two_paragraphs(extractor: Extractor) -> None:
-    rng = random.Random(16)
-    made = [KINDS[n % len(KINDS)](rng) for n in range(160)]
-    pages = extractor.extract([articles(html)[n % 3] for n, (html, _) in enumerate(made)])
-
-    broken = [html for (html, texts), page in zip(made, pages, strict=True) if lost(page.text or "", texts)]
-
-    assert len(broken) <= 0.02 * len(made), broken
-
-
 @settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 5), st.permutations(PARAGRAPHS))
 def test_property_nothing_is_lost_of_an_article_that_is_all_content(

@@ -226,10 +226,6 @@ def test_a_page_of_few_elements_keeps_its_paragraphs() -> None:
     assert (by_r4(page, "", Config(), len(page), paper=True).text or "").count("sandcastle") == 4
 
 
-def test_a_paragraph_alone_is_found() -> None:
-    assert "sandcastle" in (extracted(f"<body><h1>Tides</h1><p>{SENTENCE}</p></body>").text or "")
-
-
 def test_a_page_in_chinese() -> None:
     """Each character is a word. Otherwise, a paragraph would have a single word."""
     story = "".join(f"<p>{'潮水每天涨落两次，沙滩上的每座沙堡都要算上这一点。' * n}</p>" for n in (4, 3, 5))
@@ -263,16 +259,3 @@ def test_a_page_without_text(html: str) -> None:
 
     assert found.text == ""
     assert found.error is None
-
-
-def test_a_page_of_headings_has_no_candidates() -> None:
-    """Their elements are never the root of main content."""
-    assert extracted("<body><h1>Tides</h1><h2>Sand</h2></body>").is_empty
-
-
-def test_scripts_and_handlers_are_removed() -> None:
-    found = extracted(PAGE.replace("<h1>", '<script>x = "words " * 99</script><h1 onclick="x()">'))
-
-    assert "sandcastle" in (found.text or "")
-    assert "onclick" not in str(found.main_html)
-    assert "<script" not in str(found.main_html)

@@ -170,12 +170,6 @@ def test_an_engine_that_fails_teaches_nothing() -> None:
     assert (found.details.get("template"), lesson_of(found), len(reader.templates)) == (None, b"", 0)
 
 
-def test_without_the_option_nothing_is_different() -> None:
-    found: Extraction = Reader().extractor.__class__(engine=Reader().engine).extract([Document(article(1), url(1))])[0]
-
-    assert (found.details.get("template"), lesson_of(found)) == (None, b"")
-
-
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 60)), min_size=1, max_size=25))
 @settings(max_examples=20, deadline=None)
 def test_space_is_bounded(visits: list[tuple[int, int]]) -> None:

@@ -302,9 +302,7 @@ def test_a_worker_that_keeps_much_memory_makes_room(pools: Pools) -> None:
 
 def test_a_page_that_takes_more_memory_than_there_is(pools: Pools) -> None:
     """It is oversize, and the fallback gets as much as it can process."""
-    config = Config(
-        engine="tests.workers.engines.AllMain", worker_memory=256, limits={"nodes": 10**9, "attributes": 10**9}
-    )
+    config = Config(engine="tests.workers.engines.AllMain", worker_memory=256, limits={"nodes": 10**9})
     page = "<p " + " ".join(f"a{i}" for i in range(100)) + ">x"
     pool = pools(config=config)
     (bad,) = pool.extract([task(page * 20_000, config)])

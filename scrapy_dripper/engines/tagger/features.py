@@ -55,7 +55,7 @@ LEVELS = 6
 """Number of ancestors of a block to consider."""
 _OF_SOME = frozenset({"images", "place", "long_blocks", "siblings"})
 """Features of only every second of them."""
-LONG = 20
+LONG_BLOCK = 20
 """Minimum number of words in a long block."""
 
 _SCHEMA_TYPES = {name: frozenset(types.split()) for name, types in SCHEMA_TYPES.items()}
@@ -101,7 +101,7 @@ def schema_hash(*names: Sequence[str]) -> str:
         list(TAGS),
         [flag.name for flag in Flag],
         LEVELS,
-        LONG,
+        LONG_BLOCK,
     ]
     return hashlib.sha256(json.dumps(meaning, sort_keys=False).encode()).hexdigest()[:16]
 
@@ -252,7 +252,7 @@ def _repetition(x: Columns, t: BatchTable, c: Characters, pages: Sequence[Page])
 
 def _ancestors(x: Columns, t: BatchTable, c: Characters) -> None:
     """Add features of the content of the nearest ancestors."""
-    is_long, is_paragraph = c.size >= LONG, (t.flags[t.context] & Flag.PARAGRAPH) != 0
+    is_long, is_paragraph = c.size >= LONG_BLOCK, (t.flags[t.context] & Flag.PARAGRAPH) != 0
     sums = Sums(
         np.stack(
             (
@@ -328,7 +328,7 @@ def _page(x: Columns, t: BatchTable, c: Characters, edges: Ints) -> None:
     columns = [
         *(x[name] for name in MEANS),
         *((t.flags[t.context] & flag) != 0 for flag in _OF_PAGE),
-        *(c.size, np.where(c.size >= LONG, c.size, 0)),
+        *(c.size, np.where(c.size >= LONG_BLOCK, c.size, 0)),
     ]
     *sums, size, long = Sums(np.array(columns, dtype=np.float64)).over(edges[:-1], edges[1:])
     means = [ratio(total, blocks) for total in sums]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.runtime import check_runtime, shared_session
+from scrapy_dripper.engines.runtime import check_runtime
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
 from scrapy_dripper.engines.tagger.features import Features, schema_hash
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES, context, page_features, quality_features
@@ -135,11 +135,8 @@ class TaggerModel:
         """Load a model folder. Raise ModelError if it cannot be used."""
         self.manifest = Manifest.read(folder)
         files.check(folder, self.manifest.weights_sha256, _RESTORE, MOST_BYTES)
-        digests = self.manifest.weights_sha256
-        self._blocks, self._pages, self._context, self._quality = (
-            _session(folder / name, digests[name]) for name in GRAPHS
-        )
-        self.learnt = Learnt.read(folder) if LEARNT in digests else None
+        self._blocks, self._pages, self._context, self._quality = (_session(folder / name) for name in GRAPHS)
+        self.learnt = Learnt.read(folder) if LEARNT in self.manifest.weights_sha256 else None
 
     def __call__(self, batch: Features) -> Answer:
         """Run the model on the blocks and pages of a batch. The answer for a page does not depend on its batch.
@@ -166,8 +163,8 @@ def _by_page(
     return np.concatenate([session.run(None, {"features": features[a:b]})[0] for a, b in pages]).astype(np.float32)
 
 
-def _session(path: Path, digest: str) -> onnxruntime.InferenceSession:
-    """Return the session of a graph. The engines of this process share it."""
+def _session(path: Path) -> onnxruntime.InferenceSession:
+    """Return the session of a graph."""
     files.check_external_data(path, {}, _RESTORE)
     check_runtime("The tagger")
     import onnxruntime
@@ -180,11 +177,7 @@ def _session(path: Path, digest: str) -> onnxruntime.InferenceSession:
     # keep the memory of the largest one.
     options.enable_mem_pattern = False
     options.enable_cpu_mem_arena = False
-
-    def load() -> onnxruntime.InferenceSession:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-
     try:
-        return shared_session(digest, load)
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime has its own exception types
         raise ModelError(f"onnxruntime cannot load {path} ({error}): {_RESTORE}") from None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -165,16 +163,6 @@ def test_truncated(engine: Qwen3Engine) -> None:
     assert answer.probabilities[:labelled].all()
 
 
-def test_a_context_that_was_lowered(prepared: Prepared) -> None:
-    engine = Qwen3Engine(replace(prepared, context=300), FakeTagger())
-    short, long = engine.label([page(4), page(40)])
-
-    assert isinstance(short, Labels)
-    assert isinstance(long, OversizeError)
-    assert str(long).endswith(", over 300")
-    engine.close()
-
-
 @pytest.mark.parametrize("tuning", [{"context": 25}, {"prompt": "word " * 5_000 + "{html}"}])
 def test_no_room_beside_the_prompt(prepared: Prepared, tuning: dict[str, Any]) -> None:
     with pytest.raises(ModelError, match=r"no room for pages: it takes .* tokens here, and its prompt has "):
@@ -288,34 +276,6 @@ def test_a_model_without_room_for_two_blocks(prepared: Prepared, monkeypatch: py
         ModelError, match=r"does not fit into the memory of its device \(CUDA failure 2: out of memory\)"
     ):
         Qwen3Engine(prepared, FakeTagger())
-
-
-def test_heads_of_another_size_than_the_graphs(prepared: Prepared) -> None:
-    with pytest.raises(ModelError, match="export"):
-        Qwen3Engine(replace(prepared, head_dim=8), FakeTagger())
-
-
-def test_closing_twice(prepared: Prepared) -> None:
-    engine = Qwen3Engine(prepared, FakeTagger())
-    engine.close()
-    engine.close()
-
-    assert [type(answer) for answer in engine.label([page(3)])] == [EngineError]
-
-
-def test_a_process_ends_whether_the_engine_was_closed_or_not() -> None:
-    code = f"""
-import sys
-sys.path[:0] = {[str(PREPARED.parents[3])]!r}
-from tests.engines.qwen3.fakes import FakeTagger
-from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
-from scrapy_dripper.engines.qwen3.folder import load_prepared
-engine = Qwen3Engine(load_prepared({str(PREPARED)!r}), FakeTagger())
-print("loaded")
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
-
-    assert (done.returncode, done.stdout, done.stderr) == (0, "loaded\n", "")
 
 
 # ---------------------------------------------------------------------- on the way of a page

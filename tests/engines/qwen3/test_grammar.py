@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, AnswerTokens, Grammar, Prompt, fitting
@@ -37,21 +37,6 @@ def test_an_answer_spells_its_labels(thinking: Tokenizer, name: str, labels: lis
     assert len(answer) == len(labels)
     if FORMATS[name].pieces is None:
         assert grammar.length(len(labels)) == len(thinking.encode(text, add_special_tokens=False).ids)
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_nothing_is_put_before_an_answer(thinking: Tokenizer, name: str) -> None:
-    """Some tokenizers begin each text with a special token, but an answer is not the beginning of a text."""
-    beginning = Tokenizer.from_str(thinking.to_str())
-    token = "<|im_start|>"
-    beginning.post_processor = processors.TemplateProcessing(
-        single=f"{token} $A", special_tokens=[(token, beginning.token_to_id(token))]
-    )
-    assert len(beginning.encode("main").ids) > len(thinking.encode("main").ids)
-
-    one, other = Grammar(beginning, name), Grammar(thinking, name)
-    assert one.answer(12).ids.tolist() == other.answer(12).ids.tolist()
-    assert one.length(12) == other.length(12)
 
 
 def test_what_the_formats_look_like() -> None:
@@ -86,12 +71,6 @@ def test_the_formats_that_fit_a_tokenizer(tokenizer: Tokenizer, thinking: Tokeni
     assert list(fitting(thinking)) == list(FORMATS)
     assert set(FORMATS) - set(fitting(tokenizer)) == {"mineru_v2"}
     assert fitting(NO_UNKNOWN) == {}
-
-
-def test_no_blocks(tokenizer: Tokenizer) -> None:
-    grammar = Grammar(tokenizer, "json")
-
-    assert len(grammar.answer(0)) == grammar.length(0) == len(grammar.answer(0).ids) == 0
 
 
 def test_an_answer_begins_like_a_longer_one(tokenizer: Tokenizer) -> None:
