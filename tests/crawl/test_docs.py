@@ -20,7 +20,6 @@ FORMS = ("markdown", "text", "articleBody")
 DOORS = [
     *("../README", "start/five-minutes", "reference/stats"),
     *("guides/addon", "guides/pipeline", "guides/callback", "guides/scrapy-poet"),
-    *("start/ways-in", "guides/feeds", "guides/rag", "guides/rules"),
 ]
 
 
