@@ -78,7 +78,7 @@ def test_numbers_that_make_no_sense(arguments: list[str], says: str, capsys: Any
 def test_pages_that_cannot_be_meant(pages: Path, annotate: Annotate, capsys: Any) -> None:
     """No page at all, and one address for several."""
     assert annotate(ask=True) == 2
-    assert "name the pages: files, folders or URLs" in capsys.readouterr().err
+    assert "name the pages: files or folders" in capsys.readouterr().err
     assert annotate(pages, "--url", "https://example.com/", ask=True) == 2
     assert "--url is for a single file or standard input" in capsys.readouterr().err
 
