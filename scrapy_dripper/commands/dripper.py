@@ -1,31 +1,37 @@
-"""``scrapy dripper URL``: the main content of one page, or of a whole site."""
+"""``scrapy dripper URL``: the main content of one page, or the filled items that a callback yields for it."""
 
 from __future__ import annotations
 
+import inspect
+import json
 import logging
 import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import AsyncIterator
 from pathlib import Path
+from textwrap import indent
 from typing import Any, ClassVar
 
-from scrapy import Request, Spider
+from itemadapter import ItemAdapter
+from scrapy import Request, Spider, signals
 from scrapy.commands import ScrapyCommand
-from scrapy.exceptions import UsageError
+from scrapy.exceptions import IgnoreRequest, UsageError
 from scrapy.http import Response
 from scrapy.utils.datatypes import SequenceExclude
 from scrapy.utils.misc import load_object
+from scrapy.utils.serialize import ScrapyJSONEncoder
 from twisted.python.failure import Failure
 from w3lib.url import is_url
 
 from scrapy_dripper.addon import Addon
-from scrapy_dripper.characters import on_one_line
+from scrapy_dripper.characters import on_one_line, printable
 from scrapy_dripper.cli.console import drop_output, to_json, why
 from scrapy_dripper.cli.options import count
 from scrapy_dripper.commands.site import FolderError, SiteFolder, SiteSpider
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.data import Extraction
+from scrapy_dripper.pipelines import DripperPipeline
 
 FORMATS = ("markdown", "html", "text", "json")
 LOUD = ("scrapy.downloadermiddlewares.robotstxt", "scrapy.downloadermiddlewares.retry")
@@ -37,12 +43,19 @@ MOST_PAGES = 10_000
 POLITE = {"ROBOTSTXT_OBEY": True, "DOWNLOAD_DELAY": 0.25}
 """Settings of ``--follow`` that a project does not make itself."""
 HELP = """\
-Download one page with the settings of the project, and print its main content; or write a site as a folder of Markdown.
+Download one page with the settings of the project, and print its main content, or the items of a callback; or write a
+site as a folder of Markdown.
 
 examples:
   scrapy dripper https://example.com/story                           its main content, as Markdown
   scrapy dripper https://example.com/story -f json                   everything that is known about it
+  scrapy dripper https://example.com/story --spider news             the items that `parse` of the spider yields
+  scrapy dripper https://example.com/story --spider news --callback parse_story -f json
   scrapy dripper --follow https://example.com/ -o example/           the whole site, as a folder of Markdown
+
+With --spider, the spider crawls this one page, and its items are printed as the add-on has filled them: as readable
+text, or as JSON lines with -f json. Requests that the callback yields are not made, feeds are not written, and item
+pipelines only run with --pipelines.
 
 With --follow, the links and the sitemap of the site are followed, on the same host. robots.txt is obeyed, also its
 delay; otherwise, there are 4 requests a second at most, or those that the project allows. The folder gets one .md file
@@ -54,9 +67,10 @@ exit codes: 0 there was something to print, 1 there was not, 2 wrong usage
 
 
 class Command(ScrapyCommand):
-    """The command. Its exit status is 0 if there was main content to print, and 1 otherwise."""
+    """The command. Its exit status is 0 if there was main content, or an item, to print, and 1 otherwise."""
 
     default_settings: ClassVar[dict[str, Any]] = {"LOG_LEVEL": "WARNING"}
+    _has_complained = False
 
     def syntax(self) -> str:
         """Return the arguments, for the help."""
@@ -64,7 +78,7 @@ class Command(ScrapyCommand):
 
     def short_desc(self) -> str:
         """Return the description in ``scrapy -h``."""
-        return "Print the main content of a page, or write a site as Markdown (scrapy-dripper)"
+        return "Print the main content of a page, or the items of a callback (scrapy-dripper)"
 
     def long_desc(self) -> str:
         """Return the text of the help."""
@@ -74,7 +88,20 @@ class Command(ScrapyCommand):
         """Add the options of the command."""
         super().add_options(parser)
         parser.formatter_class = RawDescriptionHelpFormatter
-        parser.add_argument("-f", "--format", choices=FORMATS, default="markdown", help="default: markdown")
+        parser.add_argument(
+            "-f", "--format", choices=FORMATS, help="default: markdown; with --spider: text (the default) or json"
+        )
+        parser.add_argument("--spider", metavar="NAME", help="print the items of this spider of the project")
+        parser.add_argument("-c", "--callback", metavar="NAME", help="the callback of the spider; default: parse")
+        parser.add_argument(
+            "-a",
+            dest="spargs",
+            action="append",
+            default=[],
+            type=_argument,
+            metavar="NAME=VALUE",
+            help="an argument of the spider",
+        )
         parser.add_argument("--follow", action="store_true", help="write the whole site of the page into a folder")
         parser.add_argument("-o", "--output", metavar="DIR", help="the folder for --follow")
         parser.add_argument(
@@ -93,9 +120,10 @@ class Command(ScrapyCommand):
                 metavar="REGEX",
                 help=f"{what} in which this is found; may be repeated",
             )
+        parser.add_argument("--pipelines", action="store_true", help="run the item pipelines of the project")
 
     def run(self, args: list[str], opts: Namespace) -> None:
-        """Print the main content of the page, or write that of the site. Raise UsageError for a wrong command line."""
+        """Download the page and print its main content or its items. Raise UsageError for a wrong command line."""
         if len(args) != 1 or not is_url(args[0]):
             raise UsageError
         assert self.crawler_process is not None
@@ -109,7 +137,12 @@ class Command(ScrapyCommand):
         if any(of_a_site):
             raise _wrong("-o, --max-pages, --allow and --deny need --follow")
         logging.getLogger(ADVICE).setLevel(logging.CRITICAL)
-        self._crawl_page(args[0], opts.format)
+        if opts.spider is not None:
+            self._crawl_items(args[0], opts)
+        elif opts.callback is not None or opts.spargs or opts.pipelines:
+            raise _wrong("--callback, -a and --pipelines need a --spider")
+        else:
+            self._crawl_page(args[0], opts.format or "markdown")
         self.crawler_process.start()
 
     def _crawl_page(self, url: str, form: str) -> None:
@@ -135,8 +168,8 @@ class Command(ScrapyCommand):
         """Write the pages of a site into a folder. Raise UsageError for options that make no sense."""
         if opts.output is None:
             raise _wrong("--follow needs a folder for the pages, as in -o pages/")
-        if opts.format != "markdown":
-            raise _wrong("--follow writes Markdown")
+        if opts.spider is not None or opts.format not in (None, "markdown"):
+            raise _wrong("--follow has its own spider, and writes Markdown")
         try:
             folder = SiteFolder(Path(opts.output), url)
         except FolderError as error:
@@ -161,6 +194,71 @@ class Command(ScrapyCommand):
         folder.close(reason)
         print(on_one_line(folder.summary(reason)), file=sys.stderr)
         self.exitcode = 0 if folder.files else 1
+
+    def _crawl_items(self, url: str, opts: Namespace) -> None:
+        """Crawl the page with a spider of the project. Raise UsageError if there is no such spider or callback."""
+        if opts.format not in (None, "text", "json"):
+            raise _wrong(f"items are printed as text or json (got {opts.format})")
+        spider = self._spider(opts.spider)
+        callback = _callback(spider, opts.callback or "parse")
+
+        def no_page(failure: Failure) -> None:
+            self.complain(url, failure.getErrorMessage())
+
+        async def start(self: Spider) -> AsyncIterator[Any]:
+            yield Request(url, getattr(self, callback), errback=no_page, dont_filter=True)
+
+        def only_the_page(request: Request) -> None:
+            # Redirects and retries are copies of the first request, with its errback.
+            if request.errback is not no_page:
+                raise IgnoreRequest
+
+        def scraped(item: Any) -> None:
+            self.exitcode = 0
+            self._print(_to_json(item) if opts.format == "json" else _as_text(item))
+
+        def dropped(exception: BaseException) -> None:
+            self.complain(url, f"an item was dropped: {exception}")
+
+        def closed(spider: Spider) -> None:
+            if self.exitcode and not self._has_complained:
+                self.complain(url, f"{spider.name}.{callback} yielded no item")
+
+        assert self.settings is not None
+        assert self.crawler_process is not None
+        self.settings.set("FEEDS", {}, "cmdline")
+        self.settings.set("JOBDIR", None, "cmdline")
+        if not opts.pipelines:
+            self.settings.set("ITEM_PIPELINES", self._our_pipelines(spider), "cmdline")
+        # A class of the same name and module: only its start is another.
+        one_page = type(spider.__name__, (spider,), {"start": start, "__module__": spider.__module__})
+        crawler = self.crawler_process.create_crawler(one_page)
+        self._receivers = {
+            signals.request_scheduled: only_the_page,
+            signals.item_scraped: scraped,
+            signals.item_dropped: dropped,
+            signals.spider_closed: closed,
+        }  # signals hold their receivers only by weak references
+        for signal, receiver in self._receivers.items():
+            crawler.signals.connect(receiver, signal)
+        self.crawler_process.crawl(crawler, **dict(opts.spargs))
+
+    def _spider(self, name: str) -> type[Spider]:
+        assert self.crawler_process is not None
+        loader = self.crawler_process.spider_loader
+        try:
+            found: type[Spider] = loader.load(name)
+        except KeyError:
+            there = ", ".join(sorted(loader.list())) or "none (run the command in the folder of a project)"
+            raise _wrong(f"no spider {name!r}; the project has {there}") from None
+        return found
+
+    def _our_pipelines(self, spider: type[Spider]) -> dict[Any, Any]:
+        """Return the plugin's own pipeline if the project uses it, because it fills items."""
+        assert self.settings is not None
+        own = (spider.custom_settings or {}).get("ITEM_PIPELINES", {})
+        every = {**self.settings.getdict("ITEM_PIPELINES"), **own}
+        return {path: order for path, order in every.items() if load_object(path) is DripperPipeline}
 
     def show(self, response: Response, extraction: Extraction | None, form: str) -> None:
         """Print an extraction, or why there is none."""
@@ -191,6 +289,7 @@ class Command(ScrapyCommand):
 
     def complain(self, url: str, problem: str) -> None:
         """Print a problem on standard error."""
+        self._has_complained = True
         print(on_one_line(f"{url}: {problem}"), file=sys.stderr)
 
 
@@ -201,6 +300,50 @@ def _regex(value: str) -> re.Pattern[str]:
         raise ArgumentTypeError(f"{value!r} is not a regular expression: {error}") from None
 
 
+def _argument(value: str) -> tuple[str, str]:
+    name, equals, text = value.partition("=")
+    if not equals:
+        raise ArgumentTypeError(f"expected NAME=VALUE (got {value!r})")
+    return name, text
+
+
 def _wrong(message: str) -> UsageError:
     """Return the error for a command line that makes no sense."""
     return UsageError(message, print_help=False)
+
+
+def _callback(spider: type[Spider], name: str) -> str:
+    """Return the name of a callback. Raise UsageError if the spider does not have it."""
+    found = getattr(spider, name, None)
+    if callable(found) and found is not getattr(Spider, name, None):
+        return name
+    methods = inspect.getmembers(spider, inspect.isfunction)
+    there = [
+        method
+        for method, function in methods
+        if "response" in inspect.signature(function).parameters and not hasattr(Spider, method)
+    ]
+    if spider.parse is not Spider.parse:
+        there.append("parse")
+    raise _wrong(f"spider {spider.name!r} has no callback {name!r}; it has {', '.join(sorted(there)) or 'none'}")
+
+
+class _Encoder(ScrapyJSONEncoder):
+    def default(self, o: Any) -> Any:
+        try:
+            return super().default(o)
+        except TypeError:  # a value that a feed could not hold either
+            return repr(o)
+
+
+def _to_json(item: Any) -> str:
+    return to_json(json.loads(_Encoder().encode(item)))
+
+
+def _as_text(item: Any) -> str:
+    """Return the fields of an item, one per line. A text with several lines follows the name of its field, indented."""
+    lines = []
+    for name, value in ItemAdapter(item).items():
+        text = value if isinstance(value, str) else _to_json(value)
+        lines.append(f"{name}:\n{indent(text, '    ')}" if "\n" in text else f"{name}: {text}")
+    return printable("\n".join(lines) + "\n")

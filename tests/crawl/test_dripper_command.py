@@ -1,10 +1,11 @@
-"""``scrapy dripper URL``."""
+"""``scrapy dripper URL``, and ``scrapy dripper URL --spider NAME``."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -88,8 +89,129 @@ def test_without_a_url_it_says_how_it_is_used() -> None:
     assert "[options] <url>" in done.stdout + done.stderr
 
 
-def test_the_help_teaches_by_examples() -> None:
-    out = run("--help").stdout
+SPIDERS = """
+import scrapy
 
-    assert "scrapy dripper https://example.com/story -f json" in out
+class Pages(scrapy.Spider):
+    name = "pages"
+    custom_settings = {"ITEM_PIPELINES": {"spiders.Mark": 1}}
+
+    def parse(self, response):
+        yield {"url": response.url, "tags": [1, "two"]}
+        yield response.follow("/page/2")
+
+    async def later(self, response):
+        yield {"url": response.url, "day": self.day}
+
+    def links(self, response):
+        yield response.follow("/page/2")
+
+    def wrong(self, response):
+        raise RuntimeError("what is wrong")
+
+
+class Mark:
+    def process_item(self, item):
+        item["marked"] = True
+        return item
+"""
+
+
+def items(folder: Path, *args: str, **settings: object) -> subprocess.CompletedProcess[str]:
+    """Run the command in a project with one spider. The fallback replaces the engine."""
+    (folder / "spiders.py").write_text(SPIDERS, encoding="utf-8")
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = project\n", encoding="utf-8")
+    values = {
+        "ADDONS": {"scrapy_dripper.Addon": 500},
+        "SPIDER_MODULES": ["spiders"],
+        "COMMANDS_MODULE": "scrapy_dripper.commands",
+        "EXTENSIONS_BASE": EXTENSIONS,
+        "FEEDS": {"feed.jsonl": {"format": "jsonlines"}},
+        "DRIPPER_LIMITS": {"blocks": 1},
+        "DRIPPER_FALLBACK": "html",
+        **settings,
+    }
+    code = (
+        "import sys; sys.path.insert(0, '.'); from scrapy.cmdline import execute; "
+        "from scrapy.settings import Settings; "
+        f"execute(['scrapy', 'dripper', *sys.argv[1:]], Settings({values!r}))"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code, *args], capture_output=True, text=True, encoding="utf-8", cwd=folder
+    )
+
+
+def test_items_of_a_callback_are_printed_filled(site: Site, tmp_path: Path) -> None:
+    """The callback is `parse` by default. Nothing else is downloaded or written, and no pipeline runs."""
+    done = items(tmp_path, site.url("/page/1"), "--spider", "pages", "-f", "json")
+
+    (item,) = map(json.loads, done.stdout.splitlines())
+    assert (item["url"], item["tags"]) == (site.url("/page/1"), [1, "two"])
+    assert MAIN in item["markdown"]
+    assert "marked" not in item
+    assert done.returncode == 0, done.stderr
+    assert "/page/2" not in site.seen
+    assert not (tmp_path / "feed.jsonl").exists()
+
+
+def test_items_as_text(site: Site, tmp_path: Path) -> None:
+    """A named callback, an argument of the spider, and the pipelines of the project."""
+    done = items(tmp_path, site.url("/page/1"), "--spider", "pages", "-c", "later", "-a", "day=monday", "--pipelines")
+
+    assert f"url: {site.url('/page/1')}\nday: monday\n" in done.stdout
+    assert f"markdown:\n    [Menu]({site.url('/')})\n\n    {MAIN}" in done.stdout
+    assert "marked: true" in done.stdout
+
+
+def test_a_redirect_leads_to_the_callback(site: Site, tmp_path: Path) -> None:
+    """It is the page that was asked for, unlike a request of the callback."""
+    refresh = f"<meta http-equiv='refresh' content='0; url={site.url('/page/1')}'>"
+    site.routes["/old"] = ("text/html", f"<html><head>{refresh}</head></html>".encode())
+
+    done = items(tmp_path, site.url("/old"), "--spider", "pages")
+
+    assert site.url("/page/1") in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("path", "callback", "message"),
+    [
+        ("/page/1", "links", "pages.links yielded no item"),
+        ("/page/1", "wrong", "what is wrong"),
+        ("/gone", "parse", "/gone: Ignoring non-200"),
+    ],
+)
+def test_it_says_why_there_is_no_item(site: Site, tmp_path: Path, path: str, callback: str, message: str) -> None:
+    site.status["/gone"] = 404
+
+    done = items(tmp_path, site.url(path), "--spider", "pages", "--callback", callback)
+
+    assert (done.stdout, done.returncode) == ("", 1)
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--spider", "page"], "no spider 'page'; the project has pages"),
+        (
+            ["--spider", "pages", "-c", "pars"],
+            "spider 'pages' has no callback 'pars'; it has later, links, parse, wrong",
+        ),
+        (["--spider", "pages", "-f", "html"], "items are printed as text or json (got html)"),
+        (["--spider", "pages", "-a", "day"], "argument -a: expected NAME=VALUE"),
+        (["-c", "parse"], "need a --spider"),
+    ],
+)
+def test_wrong_usage_is_named(tmp_path: Path, arguments: list[str], message: str) -> None:
+    done = items(tmp_path, "http://127.0.0.1:1/", *arguments)
+
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+
+
+def test_the_help_teaches_by_examples(tmp_path: Path) -> None:
+    out = items(tmp_path, "--help").stdout
+
+    assert "scrapy dripper https://example.com/story --spider news --callback parse_story" in out
     assert "exit codes: 0 " in out

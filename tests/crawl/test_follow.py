@@ -218,7 +218,7 @@ def test_a_first_page_that_cannot_be_had(site: Site, tmp_path: Path) -> None:
     [
         (["--follow"], "--follow needs a folder for the pages, as in -o pages/"),
         (["-o", "x"], "-o, --max-pages, --allow and --deny need --follow"),
-        (["--follow", "-o", "x", "-f", "json"], "--follow writes Markdown"),
+        (["--follow", "-o", "x", "-f", "json"], "--follow has its own spider, and writes Markdown"),
         (["--follow", "-o", "x", "--max-pages", "0"], "expected a whole number of at least 1 (got '0')"),
         (["--follow", "-o", "x", "--allow", "["], "'[' is not a regular expression"),
         (["--follow", "-o", __file__], f"cannot write {__file__}: Not a directory"),
