@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import logging
 import math
@@ -66,8 +67,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "inputs",
         nargs="+",
         metavar="INPUT",
-        help="a file, a folder (searched for .html, .htm and .xhtml), a glob, or - for standard input; files may "
-        "be gzipped",
+        help="a file, a folder (searched for .html, .htm, .xhtml, .mhtml and .mht), a glob, or - for standard input; "
+        "files may be gzipped",
     )
     extract.add_argument("-f", "--format", choices=list(EXTENSIONS), default="markdown", help="default: markdown")
     extract.add_argument(
@@ -113,6 +114,14 @@ def _content(extraction: Extraction, form: str) -> str:
     return (content or "").strip("\n")
 
 
+class UnwritableError(Exception):
+    """A single result cannot be written. Other results can."""
+
+
+_OF_THIS_FILE = (errno.EISDIR, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
+"""Errors that affect only one file, for example because a folder has its name. A full disk affects all files."""
+
+
 class _Folder:
     """Writes one file per page. A page without a result only gets a file in JSON, where its record says so."""
 
@@ -132,7 +141,13 @@ class _Folder:
             text = _content(extraction, self.form)
         if not text:
             return
-        replace_file(self._path(source), text + "\n")
+        path = self._path(source)
+        try:
+            replace_file(path, text + "\n")
+        except OSError as error:
+            if error.errno not in _OF_THIS_FILE or not os.access(self.folder, os.W_OK):
+                raise
+            raise UnwritableError(f"cannot write {path}: {why(error)}") from error
 
     def close(self) -> None:
         """Do nothing: no file is open between pages."""
@@ -300,7 +315,11 @@ def _batches(
 
 def _write(output: _Folder | _Stream, source: Source, extraction: Extraction, fail: Failures) -> bool:
     """Write a result. Return False, and say why, if there is none."""
-    output.write(source, extraction)
+    try:
+        output.write(source, extraction)
+    except UnwritableError as error:
+        fail(source.name, str(error))
+        return False
     if extraction.text or extraction.main_html:
         return True
     reason = str(extraction.fallback_reason or extraction.source)

@@ -1,4 +1,4 @@
-"""The inputs of commands: files (gzipped or not), folders, globs and standard input."""
+"""The inputs of commands: files (gzipped or not, HTML or MHTML), folders, globs and standard input."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from email import message_from_bytes
 from mimetypes import MimeTypes
 from pathlib import Path
 from typing import BinaryIO
@@ -20,7 +21,7 @@ from typing import BinaryIO
 from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.data import Document
 
-PAGE_EXTENSIONS = (".html", ".htm", ".xhtml")
+PAGE_EXTENSIONS = (".html", ".htm", ".xhtml", ".mhtml", ".mht")
 WARC = (".warc", ".warc.gz", ".warc.zst", ".warc.lz4")
 # A document larger than this multiple of --max-bytes is not read at all: it may be a gzip bomb or an endless stream.
 READ_FACTOR = 10
@@ -165,10 +166,33 @@ def read_source(source: Source, limit: int) -> Document:
         raise ValueError("a WARC archive, which `scrapy-dripper corpus extract` reads")
     if len(data) > limit:
         raise ValueError(f"over {limit:,} bytes, {READ_FACTOR} times --max-bytes")
+    if is_mhtml(data):
+        return from_mhtml(data)
     kind = _other_kind(source, data)
     if kind is not None:
         raise ValueError(f"not HTML but {kind}")
     return Document(data)
+
+
+def is_mhtml(data: bytes) -> bool:
+    """Return True for a page with its images and styles, as browsers save it."""
+    head = data[:4_096].lower()
+    return b"\nmime-version:" in b"\n" + head and b"multipart/related" in head and not head.lstrip().startswith(b"<")
+
+
+def from_mhtml(data: bytes) -> Document:
+    """Return the page of an MHTML file (RFC 2557). Raise ValueError if it has none."""
+    try:
+        message = message_from_bytes(data)
+        part = next((one for one in message.walk() if one.get_content_type() == "text/html"), None)
+    except RecursionError:
+        part = None
+    if part is None:
+        raise ValueError("an MHTML file without HTML")
+    places = (str(place).strip() for place in (part["Content-Location"], message["Snapshot-Content-Location"]))
+    body = part.get_payload(decode=True)
+    assert isinstance(body, bytes)  # as of every part that is not multipart
+    return Document(body, url=next(filter(is_url, places), ""), charset=part.get_content_charset())
 
 
 def _other_kind(source: Source, data: bytes) -> str | None:

@@ -484,6 +484,22 @@ def test_names_that_are_too_long_are_shortened(tmp_path: Path, capsys: pytest.Ca
     assert capsys.readouterr().err == ""
 
 
+def test_a_file_that_cannot_be_written_is_named_and_the_others_are_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One output's name is taken by a folder."""
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    for name in "abc":
+        (folder / f"{name}.html").write_text(page(name), encoding="utf-8")
+    (out / "b.md").mkdir(parents=True)
+    assert extract(folder, "-o", out) == 1
+    assert sorted(file.name for file in out.iterdir() if file.is_file()) == ["a.md", "c.md"]
+    said = capsys.readouterr().err
+    assert f"{folder / 'b.html'}: cannot write {out / 'b.md'}: Is a directory" in said
+    assert "1 input gave no result" in said
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 @pytest.mark.parametrize("pattern", ["", "*", "**/*.html"])
 def test_a_named_pipe_in_a_folder_is_passed_over(

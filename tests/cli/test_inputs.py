@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import io
+import json
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,60 @@ HTML = (
     "<p>The café by the harbour opens when the water is high, and this paragraph is long enough to be its article.</p>"
     "</article></body></html>"
 )
+URL = "https://example.org/tides?a=1&b=2"
+
+
+def mhtml(page: bytes, part: str, top: str = "") -> bytes:
+    """Return a page with an image and a frame, as Chromium saves it."""
+    head = f"From: <Saved by Blink>\r\n{top}Subject: Tides\r\nMIME-Version: 1.0\r\n"
+    head += 'Content-Type: multipart/related;\r\n\ttype="text/html";\r\n\tboundary="----MultipartBoundary--x----"\r\n'
+    mark = b"\r\n\r\n------MultipartBoundary--x----\r\n"
+    image = b"Content-Type: image/png\r\nContent-Transfer-Encoding: base64\r\n\r\niVBORw0KGgo="
+    frame = b"Content-Type: text/html\r\nContent-Location: https://ads.example/\r\n\r\n<p>An advertisement"
+    return head.encode() + mark.join([b"", part.encode() + b"\r\n\r\n" + page, image, frame]) + mark[:-2] + b"--\r\n"
+
+
+def quoted(text: str) -> bytes:
+    """Return a text as quoted-printable, with soft line breaks."""
+    data = "".join(f"={byte:02X}" if byte > 126 or byte == 61 else chr(byte) for byte in text.encode())
+    cut = data.index("harbour")
+    return f"{data[:cut]}=\r\n{data[cut:]}".encode()
+
+
+@pytest.mark.parametrize("name", ["tides.mhtml", "tides.mht", "tides", "tides.mhtml.gz", "-"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        mhtml(
+            quoted(HTML),
+            "Content-Type: text/html; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n"
+            f"Content-Location: {URL}",
+        ),
+        mhtml(
+            HTML.encode("latin-1"),
+            "Content-Type: text/html;\r\n charset=iso-8859-1\r\nContent-Transfer-Encoding: 8bit\r\n"
+            "Content-Location: cid:frame-1@mhtml.blink",
+            f"Snapshot-Content-Location: {URL}\r\n",
+        ),
+    ],
+    ids=["quoted-printable", "8bit"],
+)
+def test_a_page_as_browsers_save_it(
+    name: str, data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    if name != "-":
+        Path(name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+
+    assert main(["extract", name, "-f", "json"]) == 0
+
+    (record,) = json.loads(capsys.readouterr().out)
+    assert record["url"] == URL
+    assert record["title"] == "Tides"
+    assert "The café by the harbour" in record["markdown"]
+    assert "advertisement" not in record["markdown"]
+    assert record["id"] in ("tides", "stdin")
 
 
 @pytest.mark.parametrize(
@@ -32,11 +88,7 @@ HTML = (
         ("table.csv.gz", gzip.compress(b"a,b\n<p>,1\n", mtime=0), "not HTML but text/csv"),
         ("paper.pdf", b"%PDF-1.7 \0 <p>", "the document is a PDF"),
         ("picture.html", b"\x89PNG\r\n\x1a\n\0\0", "the document is a PNG image"),
-        (
-            "saved.mhtml",
-            b"MIME-Version: 1.0\r\nContent-Type: multipart/related\r\n\r\n<p>",
-            "not HTML but message/rfc822",
-        ),
+        ("empty.mhtml", b"MIME-Version: 1.0\r\nContent-Type: multipart/related\r\n\r\n", "an MHTML file without HTML"),
         ("example.com/x", None, "not a file: `scrapy dripper URL` extracts it"),
         ("www.example.com", None, "not a file: `scrapy dripper URL` extracts it"),
         ("none.html", None, "not found\n"),
@@ -83,3 +135,16 @@ def test_no_archive_is_read_as_a_page(tmp_path: Path, capsys: pytest.CaptureFixt
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("corpus extract") == len(list(tmp_path.iterdir()))
+
+
+@pytest.mark.parametrize("depth", [10, 5_000])
+def test_an_mhtml_file_with_parts_in_parts(depth: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """However deep it is, the command ends."""
+    head = "".join(
+        f'MIME-Version: 1.0\nContent-Type: multipart/related; boundary="{n}"\n\n--{n}\n' for n in range(depth)
+    )
+    path = tmp_path / "deep.mhtml"
+    path.write_text(f"{head}Content-Type: text/html\n\n{HTML}", encoding="utf-8")
+
+    assert main(["extract", str(path)]) in (0, 1)
+    assert "Traceback" not in capsys.readouterr().err
