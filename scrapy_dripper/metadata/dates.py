@@ -210,7 +210,7 @@ class Dating:
         published = published or self._in_properties("datepublished", "pubdate")
         published = published or self._linked("dateCreated", "uploadDate")
         modified = modified or self._in_properties("datemodified")
-        for find in (self._beside_headline, self._shown, self._written_beside_headline, self._named):
+        for find in (self._shown, self._written_beside_headline, self._named):
             if not published:
                 published, changed = find()
                 modified = modified or changed
@@ -238,10 +238,6 @@ class Dating:
             if said and (date := iso_date(said, self.day_first)):
                 return date
         return written_date(text_of(element, 100), self.day_first)
-
-    def _beside_headline(self) -> Dates:
-        """Return the dates of the ``time`` elements around the headline."""
-        return self._of(node for node in self.around if node.tag == "time")
 
     def _shown(self) -> Dates:
         """Return the dates of the ``time`` elements of the page."""

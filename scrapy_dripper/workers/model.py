@@ -15,7 +15,7 @@ RETRY_SECONDS = 30.0
 """Delay after which a lost model is tried again, because a driver may have been reset, or memory may be free."""
 
 
-class Model:
+class SharedModel:
     """The worker with a large model, which answers the requests of all other workers, one after the other."""
 
     def __init__(self, config: Config) -> None:
@@ -67,7 +67,7 @@ class Workers:
         Raise :exc:`ConfigError` if the fallback is a callable that a worker cannot import, and the same errors as
         :meth:`Pool.start`.
         """
-        self._model = Model(config) if config.engine in OUT_OF_PROCESS else None
+        self._model = SharedModel(config) if config.engine in OUT_OF_PROCESS else None
         relay = None if self._model is None else self._model.label
         self.pool = Pool(config, processes(config), relay=relay)
         try:

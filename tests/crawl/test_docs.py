@@ -20,7 +20,7 @@ FORMS = ("markdown", "text", "articleBody")
 DOORS = [
     *("../README", "start/five-minutes", "reference/stats"),
     *("guides/addon", "guides/pipeline", "guides/callback", "guides/scrapy-poet"),
-    *("start/ways-in", "guides/feeds", "guides/rag", "guides/rules"),
+    *("guides/feeds", "guides/rag", "guides/rules"),
 ]
 
 

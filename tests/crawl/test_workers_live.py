@@ -16,7 +16,7 @@ import scrapy
 
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.workers import pool as pools
-from scrapy_dripper.workers.model import Model
+from scrapy_dripper.workers.model import SharedModel
 from tests.crawl.crawling import PATIENCE, Crawled, Crawls, Reactor, Site, page, spider
 from tests.engines.qwen3.fakes import PREPARED
 
@@ -206,14 +206,14 @@ def test_the_encoding_that_a_response_was_made_with(crawl: Crawls, site: Site, e
 
 def test_pages_are_prepared_while_the_model_reads(crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """No prompts are answered here before those of the next batch wait, so the model need not pause between batches."""
-    label, both = Model.label, threading.Barrier(2)
+    label, both = SharedModel.label, threading.Barrier(2)
 
-    def paired(model: Model, header: dict[str, object], parts: list[bytes]) -> Any:
+    def paired(model: SharedModel, header: dict[str, object], parts: list[bytes]) -> Any:
         if parts:
             both.wait(PATIENCE)
         return label(model, header, parts)
 
-    monkeypatch.setattr(Model, "label", paired)
+    monkeypatch.setattr(SharedModel, "label", paired)
     large = {"DRIPPER_ENGINE": "qwen3", "DRIPPER_MODEL": str(PREPARED), "DRIPPER_TIMEOUT": 2 * PATIENCE}
     result = crawl(spider(site.pages(6)), workers(2, batch_size=1) | large)
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from email.message import Message
 from pathlib import Path
-from urllib.error import HTTPError
 
 import pytest
 from hypothesis import given
@@ -22,16 +20,16 @@ controls = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]").findall
 
 
 def test_messages_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Missing files, servers' errors and the lines above texts have none."""
+    """Missing files, errors and the lines above texts have none."""
     for name in "xy":
         (tmp_path / f"{name}{EVIL}.html").write_text("<p>Words.</p>")
     main(["extract", f"no{EVIL}.html", str(tmp_path), "-f", "text"])
-    say(why(HTTPError("http://x", 500, EVIL, Message(), None)))
+    say(why(OSError(EVIL)))
     Command().complain(f"http://x/{EVIL}", EVIL)
     out, err = capsys.readouterr()
 
     assert controls(out) == controls(err) == []
-    assert "HTTP 500 a" in err
+    assert "scrapy-dripper: a" in err
 
 
 def test_tables() -> None:

@@ -10,7 +10,7 @@ import pytest
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.workers import StartError, WorkerError, model
-from scrapy_dripper.workers.model import Model
+from scrapy_dripper.workers.model import SharedModel
 
 LABELS: tuple[dict[str, Any], list[bytes]] = {"say": "labels", "answers": []}, []
 LOST: tuple[dict[str, Any], list[bytes]] = {"say": "labels", "answers": [], "is_lost": True}, []
@@ -52,9 +52,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def asked(*answers: Any) -> tuple[Model, Processes]:
+def asked(*answers: Any) -> tuple[SharedModel, Processes]:
     """Return a model whose processes give these answers."""
-    one, processes = Model(Config()), Processes(*answers)
+    one, processes = SharedModel(Config()), Processes(*answers)
     one.pool = processes  # type: ignore[assignment]
     return one, processes
 
