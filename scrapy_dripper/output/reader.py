@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, groupby, islice, takewhile
+from itertools import chain, groupby, islice
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lxml import etree
@@ -45,8 +45,9 @@ MOST_TABS = 1_000
 LONGEST_TITLE = 200
 
 _is_bar = re.compile(rf"\s(?:{either(TAB_BARS)})(?=\s|$)").search
-_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "a"})
-_TITLES = _HEADINGS | {"p", "div", "strong", "b", "summary", "button"}
+_is_of_tabs = re.compile(r"tab(?!le)|pane", re.I).search
+_PANELS = frozenset({"div", "section", "article", "aside", "p"})
+_TITLES = frozenset("h1 h2 h3 h4 h5 h6 p div strong b summary button".split())
 MOST_BEFORE_TITLE = 10
 """Number of elements at the beginning of a panel that may hold its own title."""
 
@@ -94,7 +95,7 @@ def tabs_of(root: etree._Element) -> Tabs:
     for panel in panels[:MOST_TABS]:
         tab = by_panel.get(panel.get("id") or "")
         tab = by_id.get(panel.get("aria-labelledby") or "") if tab is None else tab
-        if tab is not None and panel.tag not in _HEADINGS:
+        if tab is not None and panel.tag in _PANELS:
             titled[panel] = tab
     for bar, own in bars.items():
         if not any(_target(tab) for tab in own) and titled.keys().isdisjoint(own):
@@ -120,11 +121,23 @@ def _panels_behind(bar: etree._Element, count: int) -> list[etree._Element]:
     behind = bar.getnext()
     if behind is None or not 1 < count <= MOST_TABS:
         return []
-    if len(behind) == count:
-        return list(behind)
-    rest = [behind, *islice(behind.itersiblings(), count)]
-    alike = list(takewhile(lambda one: one.tag == behind.tag and one.get("role") == behind.get("role"), rest))
-    return alike if len(alike) == count and behind.get("role") == "tabpanel" else []
+    inside = list(behind) if len(behind) == count else []
+    for panels in (inside, [behind, *islice(behind.itersiblings(), count - 1)]):
+        shapes = {_shape(panel) for panel in panels[:count]}
+        if len(panels) >= count and len(shapes) == 1 and panels[0].tag in _PANELS and _is_panel(panels[0], behind):
+            return panels[:count]
+    return []
+
+
+def _shape(element: etree._Element) -> tuple[str, str]:
+    """Return what panels of the same tabs have in common. The class of the open one may have a further part."""
+    return str(element.tag), next(iter((element.get("class") or "").split()), "")
+
+
+def _is_panel(element: etree._Element, around: etree._Element) -> bool:
+    """Return True if an element says that it is a panel of tabs, or the one around it does."""
+    names = f"{element.get('class') or ''} {around.get('class') or ''}"[:LONGEST_CLASS]
+    return element.get("role") == "tabpanel" or _is_of_tabs(names) is not None
 
 
 def _title_of(tab: etree._Element) -> str:
