@@ -99,8 +99,6 @@ class OpenList:
     """What is added to the number from one entry to the next: -1 for a reversed list."""
     number: int | None = None
     """The number of the next entry, if entries have explicit numbers."""
-    letters: str | None = None
-    """The ``type`` of the ``<ol>``, ``a`` or ``A``, if letters number the entries."""
     entries: list[ListItem] = field(default_factory=list)
     """The entries so far."""
     terms: list[Runs] = field(default_factory=list)
