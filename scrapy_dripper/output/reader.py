@@ -34,7 +34,7 @@ from scrapy_dripper.output.items import (
     Text,
     Title,
 )
-from scrapy_dripper.output.line import Line, Separator, unbroken
+from scrapy_dripper.output.line import Line, Separator
 from scrapy_dripper.output.urls import comparable, resolver
 from scrapy_dripper.page.footnotes import FootnoteMarks
 from scrapy_dripper.page.tags import LOOSE
@@ -207,16 +207,6 @@ class Reader:
 
     def read(self, element: etree._Element) -> Items:
         """Return the items of an element, independently of the elements around it."""
-        if len(element) == 0:  # like most table cells
-            text = unbroken(" ".join((element.text or "").split()))
-            if (
-                "$" not in text
-                and "\\" not in text
-                and "`" not in text
-                and "[" not in text
-                and (text.isascii() or "\n" not in text)
-            ):
-                return (Paragraph((Text(text),)),) if text else ()
         self.push(self.frame._replace(line=self.new_line(), items=[], open_list=None, flat=False, title=0))
         self.walk(element)
         self.flush()
