@@ -33,14 +33,12 @@ from scrapy_dripper.data import Document
 from scrapy_dripper.engines.tagger import engine
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
 from scrapy_dripper.page import PageError, read
-from scrapy_dripper.workshop.dataset.bootstrap import paired_interval
-from scrapy_dripper.workshop.dataset.metrics import neutral_prf
-from scrapy_dripper.workshop.dataset.pages import Sample
-from scrapy_dripper.workshop.dataset.sets import SetChoice, load_sets
-from scrapy_dripper.workshop.training import fit, stack
-from scrapy_dripper.workshop.training.augment import KINDS, make_copies
-from scrapy_dripper.workshop.training.crossvalidate import splits
+from scrapy_dripper.workshop.dataset.metrics import mean_interval, neutral_prf
+from scrapy_dripper.workshop.dataset.sets import Sample, SetChoice, load_sets
+from scrapy_dripper.workshop.training import fit
+from scrapy_dripper.workshop.training.augment import make_copies
 from scrapy_dripper.workshop.training.fit import calibrate
+from scrapy_dripper.workshop.training.measure import splits
 from scrapy_dripper.workshop.training.prepare import Example, prepare
 
 DATA = Path(__file__).parents[1] / ".cache"
@@ -88,7 +86,7 @@ class Lab:
         split, _ = splits(list(samples.values()), (), folds)
         with TemporaryDirectory() as folder:
             groups = [[samples[name] for name in one.measured if samples[name].learn] for one in split]
-            copies = make_copies(groups, list(KINDS), Path(folder), self.jobs)
+            copies = make_copies(groups, Path(folder), self.jobs)
             examples = prepare([*learnt, *copies], self.jobs)
         split, _ = splits([*samples.values(), *copies], examples, folds)
         return examples, split
@@ -101,7 +99,7 @@ class Lab:
             os.environ.setdefault("OMP_NUM_THREADS", "1")
             with ProcessPoolExecutor(self.jobs, get_context("spawn"), _load, (self.store,)) as pool:
                 running = {
-                    pool.submit(stack._fit, self.folds[k].seen, None, part, seed, NETWORKS): path
+                    pool.submit(fit._fit, self.folds[k].seen, None, part, seed, NETWORKS): path
                     for (k, part), path in missing.items()
                 }
                 for done in tqdm(as_completed(running), total=len(running), desc="fitting", unit="part"):
@@ -178,7 +176,7 @@ def _by_network(network: Any, example: Example) -> npt.NDArray[np.float32]:
 
 
 def _load(store: Path) -> None:
-    stack._examples.update(pickle.loads(store.read_bytes())[0])
+    fit._examples.update(pickle.loads(store.read_bytes())[0])
 
 
 def _f1(sample: Sample, texts: Sequence[str], main: npt.NDArray[np.bool_]) -> float:
@@ -215,7 +213,7 @@ def rows(lab: Lab, named: Mapping[str, Scores], whole: str) -> str:
             for part in parts
             for name in of[part]
         ]
-        between = paired_interval(deltas)
+        between = mean_interval(deltas)
         found.append(
             [*cells, "" if what == whole else f"{between.mean:+.4f} ({between.low:+.4f} to {between.high:+.4f})"]
         )

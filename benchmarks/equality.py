@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.engines.qwen3.decoder import Passes
 from scrapy_dripper.engines.qwen3.folder import load_prepared
-from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
+from scrapy_dripper.engines.qwen3.grammar import Grammar
 from scrapy_dripper.engines.qwen3.loop import CausalModel, Decoded, DecodeTask, TokenChunk, decode
-from scrapy_dripper.engines.qwen3.passes import Passes
-from scrapy_dripper.engines.qwen3.prompt import Prompt
 from scrapy_dripper.engines.qwen3.session import open_session
 
 MOST_BLOCKS = 300
@@ -22,12 +21,12 @@ THINKING = "mineru_v2"
 ACCURACIES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
 
 
-def naive(model: CausalModel, task: DecodeTask, start: int = 0) -> Decoded:
+def naive(model: CausalModel, task: DecodeTask) -> Decoded:
     """Decode one token at a time, by greedy decoding under a grammar. The draft is not used."""
     answer, n = task.answer, len(task.answer)
     places = set(answer.places.tolist())
     labels, margins = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.float32)
-    chunk, position, passes, k = task.prompt[start:], start, 0, 0
+    chunk, position, passes, k = task.prompt, 0, 0, 0
     for place in range(len(answer.ids)):
         logits = model.forward(TokenChunk(position, chunk, np.array([len(chunk) - 1])))
         position += len(chunk)
@@ -39,7 +38,7 @@ def naive(model: CausalModel, task: DecodeTask, start: int = 0) -> Decoded:
             token = task.main if labels[k] else task.other
             k += 1
         chunk = np.array([token], dtype=np.int64)
-    return Decoded(labels, margins, passes, position - start, int((labels == task.draft).sum()))
+    return Decoded(labels, margins, passes, position, int((labels == task.draft).sum()))
 
 
 @dataclass
@@ -71,8 +70,8 @@ class Prover:
             # Qwen3's tokenizer has them; the small random models have rows to spare.
             tokenizer.add_special_tokens(["</think>"])
             tokenizer.add_tokens(["\n\n"])
-        self.grammar, self.prompt = Grammar(tokenizer, answer), Prompt(tokenizer, prepared.prompt)
-        self.passes = Passes(open_session(prepared, "auto"), prepared, self.prompt.shared)
+        self.grammar = Grammar(tokenizer, answer)
+        self.passes = Passes(open_session(prepared, "auto"), prepared)
         self.vocabulary, self.context = prepared.vocab_size, prepared.context
         self.chance = np.random.default_rng(seed)
 
@@ -80,13 +79,10 @@ class Prover:
         """Compare a number of pages. Yield the same object of totals after each."""
         proof = Proof()
         while proof.pages < pages:
-            shared = bool(self.chance.random() < 0.5)
-            task = self._task(most_blocks, shared)
-            expected = naive(self.passes, task, self._begin(task, shared))
+            task = self._task(most_blocks)
+            expected = naive(self.begun(task), task)
             drafted = self._drafted(task, expected.main)
-            by_chunks, by_draft = (
-                decode(self.passes, drafted, self._begin(task, shared), lookahead) for lookahead in (0, None)
-            )
+            by_chunks, by_draft = (decode(self.begun(task), drafted, lookahead) for lookahead in (0, None))
             proof.pages += 1
             proof.choices += len(expected.main)
             proof.chunked += not np.array_equal(expected.main, by_chunks.main)
@@ -96,15 +92,16 @@ class Prover:
             proof.smallest = min(proof.smallest, float(np.abs(expected.margins).min()))
             yield proof
 
-    def _begin(self, task: DecodeTask, shared: bool) -> int:
-        return self.passes.begin(len(task) + 1, shared=shared)
+    def begun(self, task: DecodeTask) -> Passes:
+        """Return the model with room for a page."""
+        self.passes.begin(len(task) + 1)
+        return self.passes
 
-    def _task(self, most_blocks: int, shared: bool) -> DecodeTask:
+    def _task(self, most_blocks: int) -> DecodeTask:
         n = int(np.exp(self.chance.uniform(0, np.log(most_blocks + 1))))
         answer = self.grammar.answer(n)
-        most = min(400, self.context - len(answer.ids) - len(self.prompt.shared))
-        page = self.chance.integers(3, self.vocabulary, size=self.chance.integers(5, most))
-        prompt: Ids = np.concatenate([self.prompt.shared, page]) if shared else page
+        most = min(400, self.context - len(answer.ids))
+        prompt = self.chance.integers(3, self.vocabulary, size=self.chance.integers(5, most))
         return DecodeTask(prompt, answer, np.zeros(n, dtype=np.bool_), self.grammar.main, self.grammar.other)
 
     def _drafted(self, task: DecodeTask, labels: npt.NDArray[np.bool_]) -> DecodeTask:

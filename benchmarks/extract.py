@@ -26,7 +26,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.engines.tagger.engine import chosen
 from scrapy_dripper.engines.tagger.features import features
-from scrapy_dripper.engines.tagger.model import Model, bundled
+from scrapy_dripper.engines.tagger.model import TaggerModel, bundled
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.main_html import main_tree, to_html
@@ -53,7 +53,7 @@ class Steps:
     """Extracts one page step by step, and measures each step."""
 
     def __init__(self) -> None:
-        self.model = Model(bundled())
+        self.model = TaggerModel(bundled())
         self.milliseconds: dict[str, float] = {}
         self.page: Page | None = None
         self._last = 0.0

@@ -1,4 +1,4 @@
-"""Speed of the Qwen3 engine on an NVIDIA GPU, with a random model of the published one's shape, beside transformers.
+"""Speed of the Qwen3 engine on an NVIDIA GPU, with a random model of the published one's shape.
 
     pip install -e '.[export]' && pip uninstall -y onnxruntime && pip install -e '.[gpu]'
     python benchmarks/gpu.py                 builds the model in .cache/gpu, runs, writes results/gpu.txt
@@ -30,10 +30,9 @@ from equality import Proof, Prover, naive
 from random_model import SIZES, write_checkpoint
 from tqdm import tqdm
 
-from scrapy_dripper.engines.qwen3.decoder import Decoder
+from scrapy_dripper.engines.qwen3.decoder import Decoder, Passes
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, TokenChunk, decode
-from scrapy_dripper.engines.qwen3.passes import Passes
 from scrapy_dripper.engines.qwen3.session import free_cuda_memory
 
 HERE = Path(__file__).parent
@@ -89,7 +88,6 @@ class Bench:
         self.decoder = Decoder(prepared)
         assert self.decoder.passes is not None
         self.passes: Passes = self.decoder.passes
-        self.prefix = self.decoder.prompt.shared
         self.chance = np.random.default_rng(0)
         lengths = json.loads(LENGTHS.read_text(encoding="utf-8"))
         every = [lengths[i * len(lengths) // pages] for i in range(pages)]
@@ -103,36 +101,34 @@ class Bench:
         while grammar.length(n) > self.prepared.context // 4:
             n = n * 3 // 4
         most = self.prepared.context - grammar.length(n) - 1
-        size = int(min(max(tokens, len(self.prefix) + 8), most)) - len(self.prefix)
-        page = self.chance.integers(3, min(500, self.prepared.vocab_size), size=size)
-        prompt = np.concatenate([self.prefix, page])
+        prompt = self.chance.integers(3, min(500, self.prepared.vocab_size), size=int(min(max(tokens, 8), most)))
         return DecodeTask(prompt, grammar.answer(n), np.zeros(n, dtype=np.bool_), grammar.main, grammar.other)
 
-    def begin(self, task: DecodeTask) -> int:
-        """Allocate a cache for a page that is decoded alone, without the shared prefix."""
-        return self.passes.begin(len(task) + 1, shared=False)
+    def begun(self, task: DecodeTask) -> Passes:
+        """Allocate a cache for a page."""
+        self.passes.begin(len(task) + 1)
+        return self.passes
 
     # ------------------------------------------------------------------ the ways
     def prefill(self, task: DecodeTask) -> int:
         """Read a prompt, and nothing else."""
-        self.begin(task)
-        self.passes.forward(TokenChunk(0, task.prompt, np.array([len(task.prompt) - 1])))
+        self.begun(task).forward(TokenChunk(0, task.prompt, np.array([len(task.prompt) - 1])))
         return 1
 
     def one_at_a_time(self, task: DecodeTask) -> int:
         """(a)"""
-        return naive(self.passes, task, self.begin(task)).passes
+        return naive(self.begun(task), task).passes
 
     def chunked(self, task: DecodeTask) -> int:
         """(b)"""
-        return decode(self.passes, task, self.begin(task), 0).passes
+        return decode(self.begun(task), task, 0).passes
 
     def drafted(self, task: DecodeTask) -> int:
         """(c)"""
-        return decode(self.passes, task, self.begin(task)).passes
+        return decode(self.begun(task), task).passes
 
     def whole(self, tasks: Sequence[DecodeTask]) -> int:
-        """Run the engine's decoder: pages after the shared prefix."""
+        """Run the engine's decoder."""
         passes = 0
         for answer in self.decoder.decode(tasks):
             if not isinstance(answer, Decoded):
@@ -159,55 +155,13 @@ class Bench:
             self.tasks[i] = self._drafted(task, wrong)
 
     def _drafted(self, task: DecodeTask, wrong: float) -> DecodeTask:
-        right = decode(self.passes, task, self.begin(task))
+        right = decode(self.begun(task), task)
         flip = self.chance.random(len(task.answer)) < wrong
         return DecodeTask(task.prompt, task.answer, right.main ^ flip, task.main, task.other)
 
 
-def generated(checkpoint: Path, tasks: Sequence[DecodeTask], device: str) -> Run:
-    """Time transformers' ``generate``, with a logits processor that allows the same tokens as the grammar."""
-    import torch
-    from transformers import AutoModelForCausalLM, LogitsProcessor, LogitsProcessorList
-
-    dtype = torch.float16 if device == "cuda" else torch.float32
-    model = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=dtype).to(device).eval()
-
-    class Forced(LogitsProcessor):
-        def __init__(self, task: DecodeTask) -> None:
-            self.task, self.places = task, set(task.answer.places.tolist())
-
-        def __call__(self, input_ids: Any, scores: Any) -> Any:
-            k = input_ids.shape[1] - len(self.task.prompt)
-            allowed = [self.task.main, self.task.other] if k in self.places else [int(self.task.answer.ids[k])]
-            masked = torch.full_like(scores, float("-inf"))
-            masked[:, allowed] = scores[:, allowed]
-            return masked
-
-    def one(task: DecodeTask) -> int:
-        ids = torch.tensor(task.prompt[None], device=device)
-        n = len(task.answer.ids)
-        with torch.no_grad():
-            model.generate(
-                ids,
-                attention_mask=torch.ones_like(ids),
-                max_new_tokens=n,
-                min_new_tokens=n,
-                do_sample=False,
-                logits_processor=LogitsProcessorList([Forced(task)]),
-                pad_token_id=0,
-            )
-        return n
-
-    one(tasks[0])
-    start = time.perf_counter()
-    passes = sum(one(task) for task in tqdm(tasks, desc="transformers", unit="page"))
-    if device == "cuda":
-        torch.cuda.synchronize()
-    return Run(time.perf_counter() - start, passes, len(tasks))
-
-
-def build(folder: Path, size: str, device: str, dtype: str | None = None, *, toy: bool = False) -> tuple[Path, Path]:
-    """Return a random checkpoint of a size and its prepared folder, which are made if they do not exist.
+def build(folder: Path, size: str, device: str, dtype: str | None = None, *, toy: bool = False) -> Path:
+    """Return the prepared folder of a random checkpoint of a size. Both are made if they do not exist.
 
     A graph for a GPU that is a ``toy`` is for CUDA 12, whose nodes a CPU has as well, and was not tried on a GPU.
     """
@@ -221,20 +175,20 @@ def build(folder: Path, size: str, device: str, dtype: str | None = None, *, toy
         cuda = 12 if toy else 13
         request = Request(str(checkpoint), prepared, device=device, dtype=dtype, cuda=cuda, validate=not toy)
         export(request, print)
-    return checkpoint, prepared
+    return prepared
 
 
 def measure(arguments: argparse.Namespace) -> str:
     """Build, run and return the report."""
     size, device = ("tiny", "cpu") if arguments.toy else ("qwen3-0.6b", "cuda")
-    checkpoint, folder = build(arguments.folder, size, device)
+    folder = build(arguments.folder, size, device)
     free = free_cuda_memory() if device == "cuda" else None
     bench = Bench(load_prepared(folder), arguments.pages, 0.1 if arguments.toy else 1.0)
     bench.draft(arguments.wrong)
     tasks = bench.tasks
     few = sorted(tasks, key=len)[:: max(1, len(tasks) // arguments.few)][: arguments.few]
 
-    engine = f"(c) engine, batches of {arguments.batch}, shared prefix"
+    engine = f"(c) engine, batches of {arguments.batch}"
     ways = [
         Way("bare prefill", one_by_one(bench.prefill), tasks),
         Way(engine, bench.whole, tasks, arguments.batch),
@@ -248,8 +202,6 @@ def measure(arguments: argparse.Namespace) -> str:
     used = None if free is None else free - (free_cuda_memory() or 0)
     bench.passes.release()
     bench.decoder.close()
-    if not arguments.no_transformers:
-        runs["transformers generate"] = generated(checkpoint, few, device)
 
     shape = SIZES[size]
     peak = arguments.peak * 1e12
@@ -280,28 +232,18 @@ def measure(arguments: argparse.Namespace) -> str:
         f"{size}, {bench.prepared.dtype}, {_device_name(device)}; prompts of {statistics.median(tokens):,.0f} tokens "
         f"in the median, {statistics.mean(tokens):,.0f} on average, {max(tokens):,} at most; "
         f"{statistics.mean(len(task.answer) for task in tasks):.0f} blocks a page, {arguments.wrong:.0%} of the draft "
-        f"wrong; (a), (b) and transformers on {len(few)} pages, with ratios on those"
+        f"wrong; (a) and (b) on {len(few)} pages, with ratios on those"
     )
     memory = "" if used is None else f"\nMemory of the device that the engine took: {used / 2**30:.1f} GiB"
-    bare, c, few_c = runs["bare prefill"], runs["(c) one page at a time"], runs["(c) one page at a time, few"]
-    bars = [
-        ("(c) at most 1.3 x bare prefill", c.seconds / bare.seconds, lambda x: x <= 1.3),
-        ("(c) at least 10 x (a)", runs["(a) one token at a time"].seconds / few_c.seconds, lambda x: x >= 10),
-        ("engine at least 20 pages/s", runs[engine].rate, lambda x: x >= 20),
-        ("prefill over 40 % of the FLOP floor", floor(tasks) / bare.seconds, lambda x: x > 0.4),
-    ]
-    verdict = [[name, f"{value:.2f}", "yes" if holds(value) else "no"] for name, value, holds in bars]
-    if arguments.toy:
-        verdict = [[name, "-", "no GPU was at hand"] for name, _, _ in bars]
     toy = "\n\nA toy on a CPU: it shows that the script runs, but says nothing about speed." if arguments.toy else ""
-    return f"{about}{memory}\n\n{table(head, rows)}\n\n{table(['bar', 'measured', 'holds'], verdict)}{toy}"
+    return f"{about}{memory}\n\n{table(head, rows)}{toy}"
 
 
 def prove(arguments: argparse.Namespace) -> str:
     """Return how many pages have labels that differ from decoding one token at a time, in each half precision."""
     rows = []
     for dtype in ("float16",) if arguments.toy else ("float16", "bfloat16"):  # no CPU attends in bfloat16
-        _, folder = build(arguments.folder, "tiny", "cuda", dtype, toy=arguments.toy)
+        folder = build(arguments.folder, "tiny", "cuda", dtype, toy=arguments.toy)
         proof = Proof()
         prover = Prover(folder, "json", seed=0, device="cpu" if arguments.toy else None)
         for proof in prover.prove(min(PROVED, arguments.pages) if arguments.toy else PROVED):
@@ -333,7 +275,6 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=32, help="pages of a call of the engine")
     parser.add_argument("--wrong", type=float, default=0.1, help="share of the draft's labels that are wrong")
     parser.add_argument("--peak", type=float, default=790.0, help="the device's TFLOP/s in half precision (H200: 790)")
-    parser.add_argument("--no-transformers", action="store_true", help="leave transformers out")
     parser.add_argument("--output", type=Path, help="where the report goes; by default results/gpu.txt")
     arguments = parser.parse_args()
     packages = [name for name in PACKAGES if name != "onnxruntime" or arguments.toy]

@@ -1,9 +1,8 @@
-"""Metadata of real pages: title, authors and date; ours, Trafilatura's and crawl4ai's, compared with annotated pages.
+"""Metadata of real pages: title, authors and date; ours and Trafilatura's, compared with annotated pages.
 
 Every extractor gets each page as a parsed tree, and only its work on the tree is timed, because a crawl has parsed the
 page already. A title or an author is exact if the words are the same, regardless of case and punctuation. A date is
-exact if the day is the same. crawl4ai returns the page's ``meta`` elements by name, and its own title and author; its
-date is ``article:published_time``. It takes part if it is installed.
+exact if the day is the same.
 """
 
 from __future__ import annotations
@@ -17,13 +16,11 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from common import DEFAULT, Sample, heading, publish, sample, table
-from lxml.html import HtmlElement, HTMLParser, document_fromstring
+from lxml.html import HtmlElement
 from tqdm import tqdm
 from trafilatura.metadata import extract_metadata
 from trafilatura.utils import load_html
@@ -34,12 +31,9 @@ from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
 
-OURS, PEER, FAST, OTHER = "scrapy-dripper", "Trafilatura", "Trafilatura, fast", "crawl4ai"
+OURS, PEER, FAST = "scrapy-dripper", "Trafilatura", "Trafilatura, fast"
 FIELDS = ("title", "author", "date")
 RESULT = Path(__file__).parent / "results" / "metadata.txt"
-UTF8 = HTMLParser(encoding="utf-8")
-BAR = 0.1
-"""Maximum of our CPU time, as a share of Trafilatura's."""
 Found = dict[str, str]
 
 _words = re.compile(r"\w+").findall
@@ -70,21 +64,12 @@ def peer(extensive: bool) -> Callable[[HtmlElement, str], Found]:
     return ask
 
 
-def crawl4ai(root: HtmlElement, url: str) -> Found:  # noqa: ARG001 (it looks at no URL)
-    """Return crawl4ai's metadata."""
-    found = import_module("crawl4ai.utils").extract_metadata_using_lxml("", root)
-    day = (found.get("article:published_time") or "")[:10]
-    return {"title": found.get("title") or "", "author": found.get("author") or "", "date": day}
-
-
 CONTESTANTS: dict[str, tuple[Callable[[bytes], Any], Callable[[Any, str], Found]]] = {
     OURS: (lambda html: parse(decode_html(html, None)), ours),
     PEER: (load_html, peer(True)),
     FAST: (load_html, peer(False)),
 }
 """The extractors, each with the function that parses its tree. They share no tree, because Trafilatura changes it."""
-if find_spec("crawl4ai"):
-    CONTESTANTS[OTHER] = (lambda html: document_fromstring(decode_html(html, None).encode(), parser=UTF8), crawl4ai)
 
 
 def truth_of(page: Sample) -> tuple[str, Found]:
@@ -142,7 +127,7 @@ def languages(folder: Path) -> str:
 
 
 def report(scores: dict[str, Score], known: Counter[str], pages: int) -> str:
-    """Return the table, and whether ours is as exact as both modes, in a tenth of the default mode's time."""
+    """Return the table."""
     rows = [
         [
             who,
@@ -154,18 +139,12 @@ def report(scores: dict[str, Score], known: Counter[str], pages: int) -> str:
         for who, score in scores.items()
     ]
     head = ["", *FIELDS, "author +", "date +", "ms per page", "ours / this"]
-    best = {name: max(score.exact[name] for who, score in scores.items() if who != OURS) for name in FIELDS}
-    met = all(scores[OURS].exact[name] >= best[name] for name in FIELDS)
-    cheap = sum(scores[OURS].seconds) <= BAR * sum(scores[PEER].seconds)
     counts = ", ".join(f"{known[name]} with {name}" for name in FIELDS)
     return "\n".join(
         [
             f"{pages} pages, {counts}. Exact values; +: values where the truth has none. CPU time without parsing.",
             "",
             table(head, rows),
-            "",
-            f"At least as right as each other in each field: {'yes' if met else 'no'}. "
-            f"Under a tenth of Trafilatura's time: {'yes' if cheap else 'no'}.",
         ]
     )
 
@@ -176,19 +155,16 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DEFAULT, help="folder of pages, with ground-truth/ beside it")
     parser.add_argument("--pages", type=int, default=300, help="how many (default: 300)")
     parser.add_argument("--seed", type=int, default=0, help="of the sample and of the order (default: 0)")
-    parser.add_argument("--rest", action="store_true", help="take the pages outside of the sample, as in tuning")
     parser.add_argument(
         "--languages", type=Path, nargs="*", default=[], help="sets of pages whose language is annotated"
     )
     parser.add_argument("--output", type=Path, default=RESULT, help="where the report goes")
     arguments = parser.parse_args()
     logging.disable(logging.CRITICAL)  # Trafilatura warns of every page without content
-    chosen, rest = sample(arguments.data, arguments.pages, arguments.seed)
-    pages = rest if arguments.rest else chosen
+    pages, _ = sample(arguments.data, arguments.pages, arguments.seed)
     scores, known = measure(pages, arguments.seed)
-    installed = [OTHER] if OTHER in CONTESTANTS else []
     publish(
-        f"{heading('metadata.py', ['scrapy-dripper', 'trafilatura', 'htmldate', *installed, 'lxml'])}\n\n"
+        f"{heading('metadata.py', ['scrapy-dripper', 'trafilatura', 'htmldate', 'lxml'])}\n\n"
         + "\n\n".join([report(scores, known, len(pages)), *map(languages, arguments.languages)]),
         arguments.output,
     )

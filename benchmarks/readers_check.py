@@ -26,8 +26,7 @@ from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.dataset.alignment import align
 from scrapy_dripper.workshop.dataset.metrics import neutral_prf, page_title
-from scrapy_dripper.workshop.dataset.pages import DataError, Sample
-from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
+from scrapy_dripper.workshop.dataset.sets import DataError, Sample, SetChoice, load_set
 
 ROOT = Path(__file__).parents[1]
 SEED = 20261123

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from common import heading, publish, table
 from parts import KINDS, Parts, Shown, address, line_key, loose_tex, norm, of_markdown, of_page, squash
-from rapidfuzz import fuzz, process
 from tqdm import tqdm
 from writers import PEERS, main_content, writers
 
@@ -36,11 +35,9 @@ from scrapy_dripper.workshop.dataset.alignment import Bools, align
 
 ROOT = Path(__file__).parents[1]
 OURS = "scrapy-dripper"
-TAGGER, TRUTH, ALL = "the tagger's labels", "the true labels", "all blocks main"
+TAGGER, TRUTH = "the tagger's labels", "the true labels"
 FINDER = "trafilatura"
 """The only peer that finds the main content by itself. It gets the whole page when ours is labelled by the tagger."""
-NEAR = 80
-"""Similarity, out of 100, from which on an element of the output counts as a changed form of a missing one."""
 
 
 @dataclass(frozen=True)
@@ -183,41 +180,27 @@ class Tally:
         return f"{recall} / {precision}"
 
 
-@dataclass(frozen=True)
-class Compared:
-    """The comparison of a Markdown with the source of its page."""
-
-    tallies: dict[str, Tally]
-    missing: dict[str, list[object]]
-    extra: dict[str, list[object]]
-    parts: Parts
-
-
-def compare(gold: Gold, markdown: str) -> Compared:
-    """Return the counts of a Markdown by kind, its missing elements, and those that should not be in it."""
+def compare(gold: Gold, markdown: str) -> dict[str, Tally]:
+    """Return the counts of a Markdown by kind."""
     out = of_markdown(markdown, gold.page["url"], gold.page["math"])
     links: Counter[object] = Counter()
     for (key, url), n in out.found["links"].items():  # type: ignore[misc]
         links[_link(gold, key, url)] += n
     out.found["links"] = links
-    compared = Compared({}, {}, {}, out)
+    tallies = {}
     for kind in KINDS:
         if kind == "language of code":
-            _compare_languages(gold, compared)
+            tallies[kind] = _compare_languages(gold, out)
             continue
         have, wanted, right = out.found[kind], gold.wanted[kind], gold.right[kind]
-        good = have & right
-        wrong = [
-            key
+        good = (have & right).total()
+        wrong = sum(
+            n
             for key, n in (have - right).items()
             if have[key] > gold.times(kind, key) or not gold.is_dialect(kind, key)
-            for _ in range(n)
-        ]
-        counts = wanted.total(), (have & wanted).total(), good.total() + len(wrong), good.total()
-        compared.tallies[kind] = Tally(*counts)
-        compared.missing[kind] = list((wanted - have).elements())
-        compared.extra[kind] = wrong
-    return compared
+        )
+        tallies[kind] = Tally(wanted.total(), (have & wanted).total(), good + wrong, good)
+    return tallies
 
 
 def _link(gold: Gold, key: str, url: str) -> tuple[str, str]:
@@ -226,17 +209,12 @@ def _link(gold: Gold, key: str, url: str) -> tuple[str, str]:
     return key, "" if relative else url
 
 
-def _compare_languages(gold: Gold, compared: Compared) -> None:
-    """Add the counts of the languages of the code that came back."""
-    kind, found = "language of code", compared.parts
+def _compare_languages(gold: Gold, found: Parts) -> Tally:
+    """Return the counts of the languages of the code that came back."""
     wanted = {code: name for code, name in gold.languages.items() if code in found.found["fenced code"]}
     named = {code: normalised(found.languages[code]) for code in wanted}
-    good = [code for code, name in wanted.items() if named[code] == name]
-    compared.tallies[kind] = Tally(len(wanted), len(good), sum(map(bool, named.values())), len(good))
-    compared.missing[kind] = [
-        f"{name}, not {named[code] or 'named'}" for code, name in wanted.items() if named[code] != name
-    ]
-    compared.extra[kind] = []
+    good = sum(named[code] == name for code, name in wanted.items())
+    return Tally(len(wanted), good, sum(map(bool, named.values())), good)
 
 
 class Benchmark:
@@ -248,8 +226,6 @@ class Benchmark:
         self.peers = writers(peers)
         self.finder = main_content()
         self.tallies: dict[tuple[str, str, str], Tally] = defaultdict(Tally)
-        self.losses: dict[tuple[str, str, str, str], list[tuple[str, str]]] = defaultdict(list)
-        """The page and an example of each loss, by labels, kind, class of loss and site."""
 
     def add(self, page: dict[str, Any], data: bytes) -> None:
         """Count the elements that come back from a page."""
@@ -257,25 +233,15 @@ class Benchmark:
         cut = read(document, self.config)
         source = decode_html(data)
         gold = gold_of(page, source)
-        found = {
-            TAGGER: self._labels(cut),
-            TRUTH: true_labels(cut, page["text"]),
-            ALL: np.ones(len(cut.blocks), dtype=np.bool_),
-        }
-        ours: dict[str, Compared] = {}
-        for labels, main in found.items():
+        for labels, main in ((TAGGER, self._labels(cut)), (TRUTH, true_labels(cut, page["text"]))):
             written = write(cut, main, self.config)
-            ours[labels] = compare(gold, written.markdown)
-            if labels == ALL:
-                continue
-            self._count(labels, OURS, ours[labels].tallies)
+            self._count(labels, OURS, compare(gold, written.markdown))
             for name, writer in self.peers.items():
                 if labels == TAGGER and name == FINDER:
                     made = self.finder(source, page["url"])
                 else:
                     made = writer(written.main_html, page["url"])
-                self._count(labels, name, compare(gold, made).tallies)
-        self._blame(page, ours)
+                self._count(labels, name, compare(gold, made))
 
     def _labels(self, page: Page) -> Bools:
         (answer,) = self.engine.label([page])
@@ -289,44 +255,6 @@ class Benchmark:
             total.back += tally.back
             total.out += tally.out
             total.right += tally.right
-
-    def _blame(self, page: dict[str, Any], ours: dict[str, Compared]) -> None:
-        """Record the losses and their causes. Losses that other labels would prevent are not caused by the writer."""
-        reasons = {
-            TAGGER: (TRUTH, "lost: not labelled main", "more: labelled main"),
-            TRUTH: (ALL, "lost: in a block without words of the truth", ""),
-        }
-        for labels, (better, lost, more) in reasons.items():
-            here, there = ours[labels], ours[better]
-            for kind in KINDS:
-                still = Counter(there.missing[kind])
-                for key in here.missing[kind]:
-                    what = _writer_fault(kind, key, here.parts) if still[key] > 0 else lost
-                    still[key] -= 1
-                    self._lose(labels, kind, what, page, key)
-                still = Counter(there.extra[kind])
-                for key in here.extra[kind]:
-                    what = more if more and still[key] < 1 else "more: as written"
-                    still[key] -= 1
-                    self._lose(labels, kind, what, page, key)
-
-    def _lose(self, labels: str, kind: str, what: str, page: dict[str, Any], key: object) -> None:
-        self.losses[labels, kind, what, page["site"]].append((page["id"], _example(key)))
-
-
-def _writer_fault(kind: str, key: Any, parts: Parts) -> str:
-    """Return what the writer did with an element of a main block."""
-    candidates = [_example(one) for one in parts.found[kind]] if kind != "language of code" else []
-    if kind == "language of code":
-        return "lost: other language"
-    if candidates and process.extractOne(_example(key), candidates, scorer=fuzz.ratio, score_cutoff=NEAR):
-        return "lost: written, but changed"
-    text = norm(_example(key))
-    return "lost: written as something else" if text and text in parts.text else "lost: not written"
-
-
-def _example(key: object) -> str:
-    return " ".join(str(one) for one in key) if isinstance(key, tuple) else str(key)
 
 
 def pages_of(folder: Path, limit: int | None) -> list[dict[str, Any]]:
@@ -361,32 +289,6 @@ def _tables(benchmark: Benchmark) -> Iterator[str]:
         yield table([labels, "there", *names], rows)
 
 
-def _worst(benchmark: Benchmark, labels: str, size: int, examples: bool) -> str:
-    """Return the largest classes of loss, by their share of their kind of structure."""
-    weights: dict[tuple[str, str, str], float] = {}
-    for (which, kind, what, site), found in benchmark.losses.items():
-        if which == labels:
-            tally = benchmark.tallies[labels, OURS, kind]
-            weights[kind, what, site] = len(found) / max(1, tally.wanted if what.startswith("lost") else tally.out)
-    rows = []
-    for kind, what, site in sorted(weights, key=lambda one: (-weights[one], one))[:size]:
-        found = benchmark.losses[labels, kind, what, site]
-        pages = Counter(page for page, _ in found)
-        example = [found[0][1].replace("\n", "\u23ce")[:60]] if examples else []
-        share = f"{100 * weights[kind, what, site]:.2f} %"
-        rows.append([kind, what, site, str(len(found)), share, str(len(pages)), *example])
-    return table(["structure", "what", "site", "n", "share", "pages", *(["example"] if examples else [])], rows)
-
-
-def _by_fault(benchmark: Benchmark, labels: str) -> str:
-    counts: Counter[tuple[str, str]] = Counter()
-    for (which, kind, what, _), found in benchmark.losses.items():
-        if which == labels:
-            counts[kind, what] += len(found)
-    order = sorted(counts, key=lambda one: (KINDS.index(one[0]), -counts[one]))
-    return table(["structure", "what", "n"], [[kind, what, str(counts[kind, what])] for kind, what in order])
-
-
 def run(arguments: argparse.Namespace) -> str:
     """Measure and return the report."""
     peers = [name for name in arguments.peers.split(",") if name]
@@ -400,13 +302,6 @@ def run(arguments: argparse.Namespace) -> str:
         f"{len(pages)} pages of {len({page['site'] for page in pages})} sites.",
         *_tables(benchmark),
     ]
-    for labels in (TAGGER, TRUTH):
-        text += [
-            f"What goes wrong in ours with {labels}, by kind:",
-            _by_fault(benchmark, labels),
-            f"The {arguments.worst} classes that weigh most, with {labels}:",
-            _worst(benchmark, labels, arguments.worst, arguments.examples),
-        ]
     return "\n\n".join(text)
 
 
@@ -418,8 +313,6 @@ def main() -> None:
     )
     parser.add_argument("--limit", type=int, help="so many pages, of all sites in turns; default: all")
     parser.add_argument("--peers", default=",".join(PEERS), help=f"other writers; default: {','.join(PEERS)}")
-    parser.add_argument("--worst", type=int, default=30, metavar="N", help="classes of loss to show; default: 30")
-    parser.add_argument("--examples", action="store_true", help="with a piece of a page's text for each class of loss")
     parser.add_argument(
         "--output", type=Path, default=Path(__file__).parent / "results" / "roundtrip.txt", help="where the report goes"
     )

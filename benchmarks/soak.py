@@ -3,9 +3,6 @@
 The site, the crawl with the plugin and the control crawl without it run in separate processes. Every tenth of the crawl
 has the same pages in the same order. No two responses are equal, because each has its own number in its title, its
 texts and its ids. This only works on Linux: memory, files and children are read from ``/proc``.
-
-The speed of a shared machine varies from minute to minute, by more than the differences that matter here. So the crawl
-pauses before its first tenth and after each one. In each pause, a fresh crawl measures the speed of the machine.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +28,14 @@ import scrapy
 from common import DEFAULT, children_cpu, family, publish, sample, serve_pages
 from crawl import SETTINGS
 from scrapy import Request, signals
-from scrapy.crawler import AsyncCrawlerProcess, Crawler
-from scrapy.exceptions import DontCloseSpider
-from soak_report import TENTHS, Crawl, Fresh, Tenth, passed, report
+from scrapy.crawler import AsyncCrawlerProcess
+from soak_report import TENTHS, Crawl, Tenth, checks, report
 from tqdm import tqdm
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.workers.pool import processes
 
-CONTROL, PLUGIN, BEGUN = "control", "scrapy-dripper", "scrapy-dripper just begun"
+CONTROL, PLUGIN = "control", "scrapy-dripper"
 SIZES = ("tiny", "small", "real", "mixed")
 WRITTEN = SIZES[:2]
 """Sizes of pages that are not read from files."""
@@ -49,11 +45,7 @@ TIMERS = {"DOWNLOAD_TIMEOUT": 15}
 would accumulate on the loopback interface before the first ones expire, which takes most of a crawl of ten minutes."""
 TAIL = 200
 """Pages beyond those that are measured, so that the last tenth ends with pages in progress, like all others."""
-PATIENCE = 60
-"""Seconds after which pages that are still in progress count as lost."""
-FRESH = 2_000
-"""Pages of a fresh crawl, or a tenth if that is less. The first half of them is its warm-up."""
-LEAST = 1_000
+MIN_RESPONSES = 1_000
 """Minimum number of pages of a crawl, because a tenth must be more than the pages in progress at a time."""
 NAMES = 100
 """Number of tag names, and of attribute names, that are unique to each page with --names."""
@@ -115,11 +107,11 @@ def _names(number: int) -> bytes:
 
 
 class Meter:
-    """Measures its own process, one part of the crawl at a time."""
+    """Measures its own process, one tenth of the crawl at a time."""
 
-    def __init__(self, responses: int, parts: int) -> None:
+    def __init__(self, responses: int) -> None:
         self._pid = os.getpid()
-        self.responses, self.parts, self.items = responses, parts, 0
+        self.responses, self.items = responses, 0
         self.seen = bytearray(responses + min(TAIL, responses))
         self.problems: Counter[str] = Counter()
         self.rss: list[tuple[int, int]] = []
@@ -130,14 +122,11 @@ class Meter:
         self._from = (0, 0.0, 0.0)
 
     def start(self) -> None:
-        """Begin a part."""
+        """Begin a tenth."""
         self._from = (self.items, time.perf_counter(), self._cpu())
 
-    def item(self, item: dict[str, Any]) -> bool:
-        """Record an item. Measure memory at every hundredth of the crawl, and everything after every part.
-
-        Return True if a part is over.
-        """
+    def item(self, item: dict[str, Any]) -> None:
+        """Record an item. Measure memory at every hundredth of the crawl, and everything after every tenth."""
         number, markdown = item["number"], item.get("markdown") or ""
         self.seen[number] += 1
         self.empty += not markdown
@@ -148,13 +137,12 @@ class Meter:
             self.problems[f"{described.get('fallback_reason')}: {described.get('error')}"[:160]] += 1
         self.items += 1
         if self.items > self.responses:
-            return False
+            return
         if self._passes(10 * TENTHS):
             self.rss.append((self.items, self._rss()))
-        over = self._passes(self.parts)
-        if over:
+        if self._passes(TENTHS):
             self.tenths.append(self._tenth())
-        return over
+            self.start()
 
     def _passes(self, steps: int) -> bool:
         return self.items * steps // self.responses > (self.items - 1) * steps // self.responses
@@ -230,84 +218,16 @@ def _heap(libc: ctypes.CDLL) -> int:
     return int(info.uordblks + info.hblkhd)
 
 
-class Pauses:
-    """The pauses between the tenths of a crawl: it finishes the pages in progress, and waits for a fresh crawl."""
-
-    def __init__(self, crawler: Crawler, begin: list[str] | None) -> None:
-        self.crawler, self.begin = crawler, begin
-        self.fresh: list[Fresh] = []
-        self._under_way: set[int] = set()
-        self._held: list[Request] = []
-        self._pause: asyncio.Task[None] | None = None
-        crawler.signals.connect(self._stay_open, signals.spider_idle)
-
-    async def pause(self) -> None:
-        """Finish the pages in progress and let the fresh crawl run. Do nothing if there is no crawl to compare with."""
-        if self.begin is None:
-            return
-        latest = time.monotonic() + PATIENCE
-        while self._under_way and time.monotonic() < latest:
-            await asyncio.sleep(0.02)
-        self._under_way.clear()
-        wall, cpu = time.perf_counter(), time.process_time()
-        done = await asyncio.to_thread(subprocess.run, self.begin, stdout=subprocess.PIPE, check=True)
-        tenth = Tenth(**json.loads(done.stdout.splitlines()[-1])["tenths"][-1])
-        busy = (time.process_time() - cpu) / (time.perf_counter() - wall)
-        self.fresh.append(Fresh(tenth.pages_per_second, tenth.cpu_per_page, busy))
-
-    def over(self, then: Callable[[], None]) -> None:
-        """Begin a pause. Call ``then`` at its end."""
-
-        async def whole() -> None:
-            await self.pause()
-            then()
-            assert self.crawler.engine is not None
-            for request in self._held:
-                self._under_way.add(request.cb_kwargs["number"])
-                self.crawler.engine.crawl(request)
-            self._held.clear()
-
-        assert not self._on(), "a pause within a pause"
-        self._pause = asyncio.ensure_future(whole())
-
-    def finish(self) -> None:
-        """Raise the error of the last pause, if there was one."""
-        if self._pause is not None:
-            self._pause.result()
-
-    def request(self, request: Request) -> Iterator[Request]:
-        """Yield a request. During a pause, keep it until the end of the pause."""
-        if self._on():
-            self._held.append(request)
-        else:
-            self._under_way.add(request.cb_kwargs["number"])
-            yield request
-
-    def ended(self, number: int) -> None:
-        """Record that a page is no longer in progress."""
-        self._under_way.discard(number)
-
-    def _on(self) -> bool:
-        return self._pause is not None and not self._pause.done()
-
-    def _stay_open(self) -> None:
-        if self._on():
-            raise DontCloseSpider
-
-
-def crawl(variant: str, port: int, responses: int, settings: list[str], steady: bool) -> dict[str, Any]:
+def crawl(variant: str, port: int, responses: int, settings: list[str]) -> dict[str, Any]:
     """Crawl the site in this process and return what was measured."""
     tail = min(TAIL, responses)
-    meter = Meter(responses, 2 if variant == BEGUN else TENTHS)
-    progress = tqdm(
-        total=responses + tail, unit="page", desc=variant, mininterval=1.0, smoothing=0.05, disable=variant == BEGUN
-    )
+    meter = Meter(responses)
+    progress = tqdm(total=responses + tail, unit="page", desc=variant, mininterval=1.0, smoothing=0.05)
 
     class Pages(scrapy.Spider):
         name = "pages"
 
         async def start(self) -> AsyncIterator[Any]:
-            await pauses.pause()
             meter.start()
             for number in range(CONCURRENT):
                 for request in self.page(number):
@@ -316,22 +236,18 @@ def crawl(variant: str, port: int, responses: int, settings: list[str], steady: 
         def page(self, number: int) -> Iterator[Request]:
             if number < responses + tail:
                 url = f"http://127.0.0.1:{port}/{number}"
-                yield from pauses.request(Request(url, cb_kwargs={"number": number}, errback=self.failed))
+                yield Request(url, cb_kwargs={"number": number}, errback=self.failed)
 
         def parse(self, _: Any, number: int) -> Iterator[Any]:
             yield {"number": number}
             yield from self.page(number + CONCURRENT)
 
         def failed(self, failure: Any) -> Iterator[Any]:
-            number = failure.request.cb_kwargs["number"]
-            pauses.ended(number)
-            yield from self.page(number + CONCURRENT)
+            yield from self.page(failure.request.cb_kwargs["number"] + CONCURRENT)
 
     def scraped(item: dict[str, Any]) -> None:
         progress.update()
-        pauses.ended(item["number"])
-        if meter.item(item):
-            pauses.over(meter.start)
+        meter.item(item)
 
     addons: dict[str, Any] = {}
     if variant != CONTROL:
@@ -339,19 +255,15 @@ def crawl(variant: str, port: int, responses: int, settings: list[str], steady: 
     given = dict(setting.partition("=")[::2] for setting in settings)
     process = AsyncCrawlerProcess({**SETTINGS, **TIMERS, **addons, **given})
     crawler = process.create_crawler(Pages)
-    begun = child(BEGUN, port, min(FRESH, responses // TENTHS), settings)
-    pauses = Pauses(crawler, begun if variant == PLUGIN and not steady else None)
     crawler.signals.connect(scraped, signals.item_scraped)
     process.crawl(crawler)
     process.start()
     progress.close()
-    pauses.finish()
     assert crawler.stats is not None
     stats = crawler.stats.get_stats()
     return {
         "rss": meter.rss,
         "tenths": [vars(tenth) for tenth in meter.tenths],
-        "fresh": [vars(one) for one in pauses.fresh],
         "requests": responses + tail,
         "responses": stats.get("response_received_count", 0),
         "lost": meter.seen.count(0),
@@ -390,7 +302,6 @@ def run(arguments: argparse.Namespace) -> tuple[str, dict[str, Crawl]]:
             raise SystemExit("the server failed")
         for variant in (PLUGIN,) if arguments.alone else (CONTROL, PLUGIN):
             crawler = child(variant, int(said[0]), arguments.responses, arguments.set)
-            crawler += ["--steady"] if arguments.steady else []
             done = subprocess.run(crawler, stdout=subprocess.PIPE, text=True, check=False)
             if done.returncode:
                 raise SystemExit(f"the crawl '{variant}' failed with exit code {done.returncode}")
@@ -423,30 +334,30 @@ def main() -> None:
     parser.add_argument("--names", action="store_true", help="tag and attribute names of its own on every page")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a Scrapy setting")
     parser.add_argument("--alone", action="store_true", help="no control crawl")
-    parser.add_argument("--steady", action="store_true", help="no crawls that have just begun: speed is not judged")
+    parser.add_argument("--steady", action="store_true", help="speed is not judged")
     parser.add_argument("--seed", type=int, default=20261121)
     parser.add_argument(
         "--output", type=Path, default=Path(__file__).parent / "results" / "soak.txt", help="where the report goes"
     )
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--crawl", choices=(CONTROL, PLUGIN, BEGUN), help=argparse.SUPPRESS)
+    parser.add_argument("--crawl", choices=(CONTROL, PLUGIN), help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if not Path("/proc/self/statm").exists():
         parser.error("this benchmark reads /proc, which only Linux has")
-    if arguments.responses < LEAST and arguments.crawl != BEGUN:
-        parser.error(f"--responses must be at least {LEAST} (got {arguments.responses})")
+    if arguments.responses < MIN_RESPONSES:
+        parser.error(f"--responses must be at least {MIN_RESPONSES} (got {arguments.responses})")
     if arguments.processes is not None:
         arguments.set.append(f"DRIPPER_PROCESSES={arguments.processes}")
     if arguments.serve:
         serve(arguments)
     elif arguments.crawl:
-        one = (arguments.crawl, arguments.port, arguments.responses, arguments.set, arguments.steady)
-        print(json.dumps(crawl(*one)))
+        print(json.dumps(crawl(arguments.crawl, arguments.port, arguments.responses, arguments.set)))
     else:
         site, crawls = run(arguments)
-        publish(report(site, crawls[PLUGIN], crawls.get(CONTROL)), arguments.output)
-        sys.exit(not passed(crawls[PLUGIN], crawls.get(CONTROL)))
+        found = checks(crawls[PLUGIN], crawls.get(CONTROL), speed=not arguments.steady)
+        publish(report(site, crawls[PLUGIN], crawls.get(CONTROL), found), arguments.output)
+        sys.exit(not all(good for *_, good in found))
 
 
 if __name__ == "__main__":

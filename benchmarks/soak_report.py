@@ -13,14 +13,12 @@ from common import heading, table
 TENTHS = 10
 WARM_UP = 3
 """Number of tenths that are left out of the fit, because caches and heaps fill."""
-STEADY = 0.1
-"""How much slower than the first tenths the last ones may be, and how much more CPU time they may take."""
 ENDS = 3
-"""Number of tenths at each end that are compared, relative to fresh crawls. A single tenth varies by about 5 %."""
-PLAIN = 0.2
-"""How much slower than the first tenth the last one may be, without regard to the machine."""
-IDLE = 0.05
-"""Share of a core that the crawl may use in its pauses. More would slow the fresh crawl down, and so hide itself."""
+"""Number of tenths at each end that are compared. A single tenth varies by about 5 %."""
+SLOWER = 0.2
+"""How much slower than the first tenths the last ones may be, without regard to the machine."""
+MORE_CPU = 0.1
+"""How much more CPU time than the first tenths the last ones may take."""
 GROWTH = 50.0
 """Bytes per page by which memory may grow more than without the plugin: 50 MB in a million pages."""
 NOISE = 5e6
@@ -75,24 +73,12 @@ class Tenth:
 
 
 @dataclass(frozen=True)
-class Fresh:
-    """The speed of the machine at a time, from a fresh crawl of the same pages."""
-
-    pages_per_second: float
-    cpu_per_page: float
-    busy: float
-    """Share of a core that the long crawl used in the meantime."""
-
-
-@dataclass(frozen=True)
 class Crawl:
     """The measurements of one crawl."""
 
     rss: list[tuple[int, int]]
     """Number of items and RSS, at a hundred points."""
     tenths: list[Tenth]
-    fresh: list[Fresh]
-    """One before the first tenth and one after each; none of a control crawl, nor where speed is not judged."""
     requests: int
     """Number of requests of the ten tenths, and a few more to keep the crawl busy to the end of the last tenth."""
     responses: int
@@ -113,12 +99,7 @@ class Crawl:
         """Return the measurements that a crawl printed as JSON."""
         known = {field.name: values[field.name] for field in fields(cls)}
         tenths = [Tenth(**tenth) for tenth in values["tenths"]]
-        return cls(**{**known, "tenths": tenths, "fresh": [Fresh(**one) for one in values["fresh"]]})
-
-    def relative(self, what: str) -> list[float]:
-        """Return a figure of each tenth, relative to the fresh crawls before and after it."""
-        around = zip(self.tenths, self.fresh[:-1], self.fresh[1:], strict=True)
-        return [2 * getattr(tenth, what) / (getattr(a, what) + getattr(b, what)) for tenth, a, b in around]
+        return cls(**{**known, "tenths": tenths})
 
 
 @dataclass(frozen=True)
@@ -167,10 +148,10 @@ def grows(values: Sequence[float], slack: float) -> bool:
     return min(values[-3:]) > 1.1 * max(values[:3]) + slack
 
 
-def checks(crawl: Crawl, control: Crawl | None) -> list[tuple[str, str, bool]]:
+def checks(crawl: Crawl, control: Crawl | None, *, speed: bool) -> list[tuple[str, str, bool]]:
     """Return the name, the result and the outcome of each check."""
     first, last = crawl.tenths[0], crawl.tenths[-1]
-    found = _speed(crawl) if crawl.fresh else []
+    found = _speed(crawl) if speed else []
     limit = GROWTH + NOISE / (last.items - crawl.tenths[WARM_UP - 1].items)
     for name, what in (("RSS", "rss"), ("RSS, trimmed", "trimmed"), ("malloc in use", "heap")):
         line = growth(crawl, control, what)
@@ -191,31 +172,19 @@ def checks(crawl: Crawl, control: Crawl | None) -> list[tuple[str, str, bool]]:
 
 
 def _speed(crawl: Crawl) -> list[tuple[str, str, bool]]:
-    """Return the checks of speed, beside crawls that had just begun."""
-    first, last = crawl.tenths[0], crawl.tenths[-1]
-    found: list[tuple[str, str, bool]] = []
-    for name, what in (("pages/s", "pages_per_second"), ("CPU per page", "cpu_per_page")):
-        values = crawl.relative(what)
-        change = sum(values[-ENDS:]) / sum(values[:ENDS])
-        good = change >= 1 - STEADY if what == "pages_per_second" else change <= 1 + STEADY
-        found.append((f"{name}, last {ENDS} tenths / first {ENDS}", f"{change:.3f} beside crawls just begun", good))
-    plain = last.pages_per_second / first.pages_per_second
-    found.append(("pages/s, last tenth / first", f"{plain:.3f}", plain >= 1 - PLAIN))
-    busy = max(one.busy for one in crawl.fresh)
-    found.append(("CPU time in pauses", f"{100 * busy:.1f} % of a core", busy <= IDLE))
-    return found
+    rates, times = ([getattr(t, name) for t in crawl.tenths] for name in ("pages_per_second", "cpu_per_page"))
+    rate, cpu = (sum(values[-ENDS:]) / sum(values[:ENDS]) for values in (rates, times))
+    return [
+        (f"pages/s, last {ENDS} tenths / first {ENDS}", f"{rate:.3f}", rate >= 1 - SLOWER),
+        (f"CPU per page, last {ENDS} tenths / first {ENDS}", f"{cpu:.3f}", cpu <= 1 + MORE_CPU),
+    ]
 
 
 def _objects(crawl: Crawl) -> list[float]:
     return [tenth.objects for tenth in crawl.tenths]
 
 
-def passed(crawl: Crawl, control: Crawl | None) -> bool:
-    """Return True if all checks pass."""
-    return all(good for *_, good in checks(crawl, control))
-
-
-def report(site: str, crawl: Crawl, control: Crawl | None) -> str:
+def report(site: str, crawl: Crawl, control: Crawl | None, found: list[tuple[str, str, bool]]) -> str:
     """Return the whole report as text."""
     stats = crawl.stats
     outcomes = [f"{key.removeprefix('dripper/pages/')} {value}" for key, value in stats.items() if "/pages/" in key]
@@ -229,43 +198,26 @@ def report(site: str, crawl: Crawl, control: Crawl | None) -> str:
     parts = [
         heading("soak.py", ["scrapy-dripper", "scrapy", "twisted", "lxml", "onnxruntime"]),
         f"{site}\nLoad of the machine at the end (1/5/15 minutes): {load}.\n{outcome}",
-        f"With the plugin, by tenths of the crawl; memory in MB.{_begun(crawl)}\n\n{_table(crawl)}",
+        f"With the plugin, by tenths of the crawl; memory in MB.\n\n{_table(crawl)}",
     ]
     if control is not None:
         parts.append(f"The control: the same crawl without the plugin.\n\n{_table(control)}")
-    rows = [[name, value, "ok" if good else "FAILED"] for name, value, good in checks(crawl, control)]
+    rows = [[name, value, "ok" if good else "FAILED"] for name, value, good in found]
     parts.append(table(["check", "found", ""], rows))
     return "\n\n".join(parts)
 
 
-def _begun(crawl: Crawl) -> str:
-    if not crawl.fresh:
-        return ""
-    first = crawl.fresh[0]
-    return (
-        f" 'Just begun' is a crawl of its own after each tenth ({first.pages_per_second:.1f} pages/s, "
-        f"{1000 * first.cpu_per_page:.2f} ms before the first)."
-    )
-
-
 def _table(crawl: Crawl) -> str:
-    relative = crawl.relative("pages_per_second") if crawl.fresh else []
-    columns = (
-        "items,pages/s,just begun,relative,CPU ms/page,just begun,RSS,USS,trimmed,malloc,a worker's RSS,"
-        "Python blocks,objects"
-    )
+    columns = "items,pages/s,CPU ms/page,RSS,USS,trimmed,malloc,a worker's RSS,Python blocks,objects"
     rows = [
         [
             f"{tenth.items}",
             f"{tenth.pages_per_second:.1f}",
-            f"{crawl.fresh[i + 1].pages_per_second:.1f}" if crawl.fresh else "",
-            f"{relative[i]:.3f}" if crawl.fresh else "",
             f"{1000 * tenth.cpu_per_page:.2f}",
-            f"{1000 * crawl.fresh[i + 1].cpu_per_page:.2f}" if crawl.fresh else "",
             *(f"{value / 1e6:.1f}" for value in (tenth.rss, tenth.uss, tenth.trimmed, tenth.heap, tenth.worker_rss)),
             *(str(value) for value in (tenth.python_blocks, tenth.objects)),
             *(str(getattr(tenth, name)) for name in COUNTS),
         ]
-        for i, tenth in enumerate(crawl.tenths)
+        for tenth in crawl.tenths
     ]
     return table([*columns.split(","), *COUNTS], rows)

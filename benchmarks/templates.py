@@ -2,8 +2,7 @@
 
 The pages of each host are processed one after the other, in a fixed random order including pages
 without ground truth (indexes, archives). The engine labels each page once. With templates, its labels are only used if
-no template answers. So results only differ on pages that a template answers. Sites are divided into two halves by a
-hash of their names: thresholds were chosen on the first, and the second was looked at afterwards.
+no template answers. So results only differ on pages that a template answers.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from pathlib import Path
 
 from common import heading, publish, table
@@ -28,15 +26,14 @@ from scrapy_dripper.engines.tagger.model import bundled
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import Page
 from scrapy_dripper.sites import Hosts, Outcome, Templates
-from scrapy_dripper.workshop.dataset.bootstrap import paired_interval
-from scrapy_dripper.workshop.dataset.pages import DataError, Sample, related_hosts
-from scrapy_dripper.workshop.dataset.sets import PAGES, SetChoice, load_sets
+from scrapy_dripper.workshop.dataset.metrics import mean_interval
+from scrapy_dripper.workshop.dataset.sets import PAGES, DataError, Sample, SetChoice, load_sets, related_hosts
 from scrapy_dripper.workshop.evaluation.measure import scored
 
 SETS = [str(Path(__file__).parents[1] / ".cache" / "sites")]
 SEED = 20261123
 OUTPUT = Path(__file__).parent / "results" / "templates.txt"
-LEAST = 20
+MIN_PAGES = 20
 """Minimum number of pages with ground truth of a site that counts as large."""
 WORSE = 0.05
 
@@ -54,11 +51,6 @@ class Row:
     """Word F1 of the model alone."""
     found: float
     """Word F1 with templates."""
-
-
-def half(host: str) -> str:
-    """Return the half to which a site belongs."""
-    return ("first", "second")[blake2b(host.encode(), digest_size=1).digest()[0] & 1]
 
 
 class Once:
@@ -110,16 +102,14 @@ class Crawl:
 
 
 def report(rows: Sequence[Row]) -> str:
-    """Return a table of all sets, and of the halves of the sites with many pages."""
-    many = {host for host, n in Counter(row.host for row in rows).items() if n >= LEAST}
+    """Return a table of all sets, and of the sites with many pages."""
+    many = {host for host, n in Counter(row.host for row in rows).items() if n >= MIN_PAGES}
     groups: dict[str, list[Row]] = {}
     for part in dict.fromkeys(row.part for row in rows):
         own = [row for row in rows if row.part == part]
         large = [row for row in own if row.host in many]
         groups[f"{part}, all"] = own
-        groups[f"{part}, {LEAST} pages or more"] = large
-        for name in ("first", "second"):
-            groups[f"... {name} half"] = [row for row in large if half(row.host) == name]
+        groups[f"{part}, {MIN_PAGES} pages or more"] = large
         groups["... after 100 pages"] = [row for row in large if row.number >= 100]
     lines = []
     for name, some in groups.items():
@@ -127,7 +117,7 @@ def report(rows: Sequence[Row]) -> str:
         if not answered:
             continue
         deltas = [row.found - row.alone for row in answered]
-        change = paired_interval(deltas)
+        change = mean_interval(deltas)
         lines.append(
             [
                 name,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_dripper import FallbackReason
-from scrapy_dripper.checks import LONGEST
+from scrapy_dripper.checks import LONGEST_VALUE
 from scrapy_dripper.config import PREFIX, Config
 from scrapy_dripper.crawl.stats import PREFIX as STAT
 from scrapy_dripper.crawl.stats import STATS
@@ -27,8 +27,7 @@ REFERENCE = Path(__file__).parent / "reference"
 
 
 GROUPS = {
-    "The engine and its processes": "enabled engine model cascade device batch_size batch_wait timeout processes "
-    "worker_memory",
+    "The engine and its processes": "enabled engine model batch_size batch_wait timeout processes worker_memory",
     "Which blocks are main": "favor comments title rules sites min_quality",
     "Pages that the model cannot process": "fallback limits oversize retry_shells",
     "The output": "markdown chunks absolute_urls",
@@ -39,7 +38,6 @@ GROUPS = {
 """The headings of settings.md, each with the names of its options."""
 MORE = {
     "engine": "[GPU](../guides/gpu.md), [an engine of your own](../guides/library.md#an-engine-of-your-own)",
-    "cascade": "[only where the tagger is not sure](../guides/gpu.md#only-where-the-tagger-is-not-sure)",
     "batch_size": "[batches](../guides/addon.md#batches-and-memory)",
     "timeout": "[worker processes](../guides/workers.md#when-it-does-not-answer)",
     "processes": "[worker processes](../guides/workers.md), [without workers](../guides/workers.md#without-workers)",
@@ -115,7 +113,7 @@ def expected(option: Field[Any]) -> str:
         check(object())
     except ValueError as error:
         takes = in_code(str(error)).replace(
-            f" of at most {LONGEST:,} characters", ""
+            f" of at most {LONGEST_VALUE:,} characters", ""
         )  # This limit applies to all options.
     try:
         return takes if check(None) is not None else f"{takes}, or `None`"

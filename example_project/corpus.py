@@ -60,7 +60,7 @@ def archive(day: str) -> bytes:
     from example.website import nasty
     from example.website.server import answer, stored_pages
 
-    from scrapy_dripper.corpus.archive import response_record
+    from scrapy_dripper.corpus.records import response_record
 
     members = []
     for path in [*stored_pages(), *(nasty.PAGES if day == "monday" else ())]:

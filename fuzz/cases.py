@@ -27,7 +27,7 @@ _LIMITS: tuple[dict[str, Any], ...] = (
     {"limits": {"bytes": 200}},
     {"limits": {"bytes": 200}, "oversize": "truncate"},
     {"limits": {"bytes": 1_001}, "oversize": "truncate"},
-    {"oversize": "window"},
+    {"oversize": "truncate"},
 )
 _TYPES = (*(None,) * 10, ("paragraph",), ("title", "list", "quote"), ("table", "code"), CONTENT_TYPES[:6],
           CONTENT_TYPES[6:], CONTENT_TYPES)  # fmt: skip

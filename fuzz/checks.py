@@ -13,14 +13,13 @@ from itertools import compress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from lxml import etree, html
 
 from fuzz.cases import Case
 from fuzz.engines import Drawn, Failing, Tagger
 from fuzz.safety import unsafe_html, unsafe_urls
 from scrapy_dripper.data import Document, Extraction, FallbackReason
-from scrapy_dripper.engines.qwen3.draft import carry, native_copy
+from scrapy_dripper.engines.qwen3.engine import drafts
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.extractor import Extractor
@@ -28,8 +27,7 @@ from scrapy_dripper.output.content_json import ContentError, from_json, to_json
 from scrapy_dripper.page import Page, PageError
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.hidden import hidden_nodes
-from scrapy_dripper.page.parse import parse
-from scrapy_dripper.page.streamed import has_parts
+from scrapy_dripper.page.parse import has_parts, parse
 
 EXPECTED = {
     FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML, FallbackReason.OVERSIZE, FallbackReason.TRUNCATED_PARSE,
@@ -312,7 +310,7 @@ def _same(first: Extraction, second: Extraction) -> None:
 
 
 def _profiles(case: Case) -> None:
-    """Check that both profiles cut the document, and that labels are carried from one to the other."""
+    """Check that both profiles cut the document, and that there is a draft for each."""
     text = case.html if isinstance(case.html, str) else decode_html(case.html, case.charset)
     for profile in PROFILES.values():
         try:
@@ -323,12 +321,11 @@ def _profiles(case: Case) -> None:
             raise BrokenError("profile", f"{profile.name}: {where(error)}") from error
         try:
             found = simplify(page)
-            native, nodes = native_copy(page) if not page_is_native(page) else (page, np.arange(len(page.tree.nodes)))
-            values = carry(np.ones(len(native.blocks), np.float32), native, page, nodes)
+            (draft,) = drafts(Drawn("native"), [page])
         except Exception as error:
             raise BrokenError("profile", f"{profile.name}: {where(error)}") from error
-        if not len(found) == len(values) == len(page.blocks):
-            raise BrokenError("profile", f"{len(found)} simplified, {len(values)} carried of {len(page.blocks)}")
+        if not len(found) == len(draft) == len(page.blocks):
+            raise BrokenError("profile", f"{len(found)} simplified, {len(draft)} drafted of {len(page.blocks)}")
         for k, one in enumerate(found, start=1):
             if f'_item_id="{k}"' not in one or _no_prompt(one):
                 raise BrokenError("profile", f"{profile.name}: block {k} is {one[:80]!r}")

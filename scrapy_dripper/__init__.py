@@ -11,11 +11,10 @@ if TYPE_CHECKING:
     from scrapy_dripper.crawl.dripper import Dripper
     from scrapy_dripper.data import Document, Extraction, FallbackReason
     from scrapy_dripper.engines.base import Engine, EngineError, Labels, Limits, ModelError
-    from scrapy_dripper.extractor import Extractor
+    from scrapy_dripper.extractor import Extractor, extract
     from scrapy_dripper.items import PageItem
     from scrapy_dripper.page.page import Page
     from scrapy_dripper.retrieval import markdown
-    from scrapy_dripper.shared import extract
 
 __all__ = [
     "Addon",
@@ -43,10 +42,9 @@ _MODULES = {
     "Dripper": "crawl.dripper",
     **dict.fromkeys(("Engine", "EngineError", "Labels", "Limits", "ModelError"), "engines.base"),
     **dict.fromkeys(("Document", "Extraction", "FallbackReason"), "data"),
-    "Extractor": "extractor",
+    **dict.fromkeys(("Extractor", "extract"), "extractor"),
     "Page": "page.page",
     "PageItem": "items",
-    "extract": "shared",
     "markdown": "retrieval",
 }
 

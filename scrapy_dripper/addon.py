@@ -66,8 +66,7 @@ def _archive(settings: BaseSettings, config: Config) -> None:
     if config.warc is None and config.replay is None:
         return
     try:
-        from scrapy_dripper.corpus.archive import WarcMiddleware
-        from scrapy_dripper.corpus.replay import ReplayHandler, archives
+        from scrapy_dripper.corpus.archive import ReplayMiddleware, WarcMiddleware, archives
     except ImportError as error:
         raise ConfigError(
             f"DRIPPER_WARC and DRIPPER_REPLAY need FastWARC ({error}): pip install 'scrapy-dripper[corpus]'"
@@ -76,8 +75,7 @@ def _archive(settings: BaseSettings, config: Config) -> None:
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", WarcMiddleware, 950)
     if config.replay is not None:
         archives(settings)
-        for scheme in ("http", "https"):
-            settings["DOWNLOAD_HANDLERS"][scheme] = ReplayHandler
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", ReplayMiddleware, 940)
 
 
 def _provide(settings: BaseSettings) -> None:

@@ -23,7 +23,7 @@ CONTENT_TYPES = (
 )
 """The types of items of a content list (:mod:`scrapy_dripper.output.items`)."""
 
-LONGEST = 4_096
+LONGEST_VALUE = 4_096
 """Largest number of characters of a value, as for a path on Linux. Values can come from outside."""
 LONGEST_FIELD = 100
 """Largest number of characters of the name of a field."""
@@ -75,7 +75,7 @@ def optional(check: Check) -> Check:
 
 def boolean(value: Any) -> bool:
     """Accept True, False, 1, 0 and their usual names."""
-    if isinstance(value, str) and len(value) <= LONGEST:
+    if isinstance(value, str) and len(value) <= LONGEST_VALUE:
         value = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}.get(
             value.lower(), value
         )
@@ -156,7 +156,7 @@ def share(value: Any) -> float:
 
 def _number(value: Any) -> float:
     """Return a number, or NaN for anything else. No comparison with NaN is true."""
-    is_text = isinstance(value, str) and len(value) <= LONGEST
+    is_text = isinstance(value, str) and len(value) <= LONGEST_VALUE
     try:
         return float(value) if is_text or (hasattr(value, "__float__") and not isinstance(value, bool)) else math.nan
     except (TypeError, ValueError, OverflowError):
@@ -166,9 +166,9 @@ def _number(value: Any) -> float:
 def path(value: Any) -> str:
     """Accept a path, as a string or an object."""
     text = str(value) if hasattr(value, "__fspath__") else value
-    if isinstance(text, str) and 0 < len(text) <= LONGEST:
+    if isinstance(text, str) and 0 < len(text) <= LONGEST_VALUE:
         return text
-    raise ValueError(f"a non-empty string of at most {LONGEST:,} characters")
+    raise ValueError(f"a non-empty string of at most {LONGEST_VALUE:,} characters")
 
 
 def field_name(value: Any) -> str:
@@ -196,21 +196,21 @@ def item_names(value: Any) -> tuple[str, ...]:
 
 
 def _is_name(name: str) -> bool:
-    return len(name) <= LONGEST and all(part.isidentifier() or part == "<locals>" for part in name.split("."))
+    return len(name) <= LONGEST_VALUE and all(part.isidentifier() or part == "<locals>" for part in name.split("."))
 
 
 def _listed(value: Any) -> list[Any] | None:
     """Return the members of a list, or the parts of a string between commas; None for anything else."""
-    if isinstance(value, str) and len(value) <= LONGEST:
+    if isinstance(value, str) and len(value) <= LONGEST_VALUE:
         return [name.strip() for name in value.split(",")]
-    if isinstance(value, (list, tuple, set, frozenset)) and len(value) <= LONGEST:
+    if isinstance(value, (list, tuple, set, frozenset)) and len(value) <= LONGEST_VALUE:
         return list(value)
     return None
 
 
 def as_dict(value: Any, short_for: str | None) -> Mapping[Any, Any] | None:
     """Return a dict, also from JSON; None for anything else. Any other text is the value of the key ``short_for``."""
-    if isinstance(value, str) and len(value) <= LONGEST:
+    if isinstance(value, str) and len(value) <= LONGEST_VALUE:
         if short_for is not None and not value.lstrip().startswith("{"):
             return {short_for: value}
         with suppress(ValueError, RecursionError):

@@ -57,9 +57,7 @@ class PageLimits:
         "Bytes of a page to parse, or characters if it is given as text. A larger page is not even decoded.",
     )
     nodes: int = _page(100_000, checks.whole(1), "Elements of a page, with those of its head; never more than 200,000.")
-    attributes: int = _page(500_000, checks.whole(1), "Attributes of all elements of a page.")
     depth: int = _page(500, checks.whole(256), "Depth of elements; a deeper page is flattened, without losing text.")
-    text: int = _page(5_000_000, checks.whole(1), "Characters of text of a page, without scripts and the like.")
     blocks: int = _page(
         10_000, checks.whole(1), "Blocks of a page that are labelled. A long article has a few hundred."
     )
@@ -98,6 +96,12 @@ class MarkdownOptions:
         checks.one_of("alerts", "quotes"),
         "Notes, tips and warnings in boxes as GitHub alerts ('alerts'), or as block quotations that begin with their "
         "title ('quotes').",
+    )
+    posts: Literal["rules", "named"] = _page(
+        "rules",
+        checks.one_of("rules", "named"),
+        "Posts of a thread parted by rules ('rules'), and also with author and date above those that do not begin with "
+        "the author ('named').",
     )
     front_matter: bool = _page(
         False,
@@ -144,13 +148,6 @@ class Config:
     model: str | None = _crawl(
         None, checks.optional(checks.path), "Folder of the model; by default the model that is bundled with the engine."
     )
-    cascade: float | None = _crawl(
-        None,
-        checks.optional(checks.share),
-        "Smallest confidence of the tagger, 0 to 1, at which a page keeps the tagger's labels and skips the engine. By "
-        "default, the engine labels every page.",
-    )
-    device: str = _crawl("auto", checks.one_of("auto", "cpu", "cuda"), "Where the model runs.")
     batch_size: int = _crawl(
         8,
         checks.whole(1),
@@ -212,8 +209,7 @@ class Config:
     min_quality: float | None = _page(
         None,
         checks.optional(checks.share),
-        "Expected word F1, 0 to 1, below which a page goes to the fallback, or to the engine with DRIPPER_CASCADE. By "
-        "default, no page does.",
+        "Expected word F1, 0 to 1, below which a page goes to the fallback. By default, no page does.",
     )
 
     # Pages that the model cannot process
@@ -229,9 +225,9 @@ class Config:
     )
     oversize: str = _page(
         "fallback",
-        checks.one_of("fallback", "truncate", "window"),
-        "What happens to a page over a limit: the fallback extracts it ('fallback'), its first part is labelled "
-        "('truncate'), or, if it has too many tokens, it is labelled in overlapping windows ('window').",
+        checks.one_of("fallback", "truncate"),
+        "What happens to a page over a limit: the fallback extracts it ('fallback'), or its first part is labelled "
+        "('truncate').",
     )
     retry_shells: bool = _page(
         False,

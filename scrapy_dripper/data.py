@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_dripper.characters import without_controls
 
 if TYPE_CHECKING:
     from scrapy_dripper.config import Config
-
-
-STRIP = 48
-"""Digits of :attr:`Extraction.strip`."""
 
 
 class FallbackReason(str, Enum):
@@ -254,18 +249,6 @@ class Extraction:
             return "DRIPPER_TIMEOUT"
         return self.details.get("limit")
 
-    @property
-    def strip(self) -> str | None:
-        """The labels as a thumbnail; None without labels.
-
-        The page is divided into at most 48 equal parts, from top to bottom. Each digit is the share of main blocks in a
-        part, from 0 for none to 9 for all.
-        """
-        n = len(self.labels)
-        parts = min(n, STRIP)
-        edges = [n * k // parts for k in range(parts + 1)] if n else []
-        return "".join(str(9 * sum(self.labels[a:b]) // (b - a)) for a, b in pairwise(edges)) or None
-
     def meta(self) -> dict[str, Any]:
         """Return the dict that ``DRIPPER_META_FIELD`` puts on items, as plain JSON values."""
         known = self.details
@@ -281,7 +264,6 @@ class Extraction:
             "quality": _rounded(self.quality),
             "blocks": known.get("blocks", 0),
             "main_blocks": self.main_blocks,
-            "strip": self.strip,
             "template": known.get("template"),
             "rules": known.get("rules"),
             "overruled": known.get("overruled", []),

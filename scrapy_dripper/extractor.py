@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import logging
+import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from itertools import islice
 
@@ -13,6 +16,7 @@ import numpy as np
 
 from scrapy_dripper.checks import short
 from scrapy_dripper.choose import Choice, Given, choose
+from scrapy_dripper.choose.comments import posts_of
 from scrapy_dripper.choose.steps import TEMPLATE, overruled, stages
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import FALLBACKS, Config
@@ -21,7 +25,6 @@ from scrapy_dripper.engines import load_engine, profile_of
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked
 from scrapy_dripper.fallback import NOT_A_PAGE, fall_back, fill_shell, metadata
 from scrapy_dripper.fallback_names import NOTHING_MEANT, check_fallback
-from scrapy_dripper.garbage import paused
 from scrapy_dripper.metadata import detected_language
 from scrapy_dripper.metadata.facts import missing
 from scrapy_dripper.output import NOTHING, write
@@ -81,7 +84,7 @@ class Extractor:
     by one thread at a time.
 
     In a crawl, it lives in :class:`child.server.Pages <scrapy_dripper.child.server.Pages>`, in a worker process, or in
-    :class:`crawl.in_process.InProcess <scrapy_dripper.crawl.in_process.InProcess>`.
+    :class:`crawl.batcher.InProcess <scrapy_dripper.crawl.batcher.InProcess>`.
     """
 
     def __init__(
@@ -122,7 +125,7 @@ class Extractor:
             self.close()
             raise
         # Other engines may wait for seconds, in which other threads would pile up garbage.
-        self._pause = paused if self.engine.name == "tagger" else nullcontext
+        self._pause = _without_collector if self.engine.name == "tagger" else nullcontext
 
     def extract(self, documents: Iterable[Document | str | bytes]) -> list[Extraction]:
         """Return one extraction per document, in order. No document makes this method raise.
@@ -324,7 +327,8 @@ class Extractor:
         main = choice.main
         # "Nothing is main" is a valid answer, and a better one than a fallback's (docs/reference/fallback.md).
         nothing = not main.any() and len(page.blocks) > 0
-        written = NOTHING if nothing else write(page, main, job.config, len(job.document.html), choice.hidden)
+        posts = posts_of(page, main, labels.page_type, job.config.comments)
+        written = NOTHING if nothing else write(page, main, job.config, len(job.document.html), choice.hidden, posts)
         if not len(page.blocks) and not (written.text or written.markdown):
             raise PageError(FallbackReason.NO_BLOCKS, "no visible text, and formulas that cannot be read")
         over = _exceeded(page, labels, written.truncated, job.config)
@@ -417,3 +421,57 @@ def _of_template(said: Said) -> Labels:
     assert said.probabilities is not None
     steps = list(stages(Given(said.page, said.probabilities), said.main, TEMPLATE))
     return Labels(said.probabilities, steps[-1].main, source=TEMPLATE, overruled=overruled(steps))
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Pause the cyclic garbage collector of this process, unless it is already off.
+
+    The collector runs after each 700 new containers and walks over all young ones. The elements of a page are thousands
+    of containers that live until its output is written, and reference counts free them then. Only short work may be
+    done with the collector paused, because cycles that other threads drop meanwhile stay in memory.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+_lock = threading.RLock()
+_extractor: Extractor | None = None
+
+
+def extract(html: str | bytes, url: str = "") -> Extraction:
+    """Return the main content of one page, with its metadata and its content list. The URL makes links absolute, and
+    helps with the rest.
+
+    The first call loads the model. All threads share it, and take turns. A forked process loads its own at its first
+    call. No page makes this function raise; anything but text or bytes is a TypeError. For other options, or for many
+    pages at once, which is faster, use :class:`~scrapy_dripper.extractor.Extractor`.
+    """
+    global _extractor
+    if not isinstance(html, (str, bytes)):
+        raise TypeError(f"extract takes the HTML of one page, as text or bytes (got {type(html).__name__})")
+    with _lock:
+        if _extractor is None:
+            _extractor = Extractor(Config(metadata_field="metadata", content_field="content"))
+        return _extractor.extract([Document(html, url)])[0]
+
+
+def _forget_the_extractor() -> None:
+    """Leave it to the process that was forked, to which its lock and its worker process belong."""
+    global _lock, _extractor
+    _lock, _extractor = threading.RLock(), None
+
+
+if hasattr(os, "register_at_fork"):
+    # A fork waits for the page that another thread extracts, which would otherwise be copied half done.
+    os.register_at_fork(
+        before=lambda: _lock.acquire(),
+        after_in_parent=lambda: _lock.release(),
+        after_in_child=_forget_the_extractor,
+    )

@@ -88,11 +88,6 @@ def simhash(text: str) -> str:
     return np.packbits(votes > 0).tobytes().hex()
 
 
-def distance(one: str, other: str) -> int:
-    """Return the number of bits, 0 to 64, in which two simhashes differ."""
-    return (int(one, 16) ^ int(other, 16)).bit_count()
-
-
 def is_counter(line: str) -> bool:
     """Return True for a short line that only holds a counter or a relative time: ``1,204 views``, ``3 hours ago``.
 

@@ -6,14 +6,12 @@ Containers limit both by control groups, of which Linux has two versions (``man 
 
 from __future__ import annotations
 
-import errno
 import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path("/")
-_NO_MEMORY = ("failed to map segment", "Cannot allocate memory", "can't start new thread")
 
 
 def cores(root: Path = ROOT) -> int:
@@ -35,25 +33,6 @@ def free_memory(root: Path = ROOT) -> int | None:
     available = _numbers(root / "proc/meminfo").get("MemAvailable:")
     found.append(None if available is None else available << 10)
     return min((free for free in found if free is not None), default=None)
-
-
-def address_space() -> int | None:
-    """Return the number of bytes that this process may map (``ulimit -v``), or None if there is no limit."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return None if limit == resource.RLIM_INFINITY else limit
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Return True if an error says that this process gets no more memory, be it for data, a library or a thread."""
-    if isinstance(error, OSError):
-        return error.errno == errno.ENOMEM
-    if isinstance(error, (ImportError, RuntimeError)):
-        return any(words in str(error) for words in _NO_MEMORY)
-    return isinstance(error, MemoryError)
 
 
 def _groups(controller: str, root: Path) -> Iterator[Path]:

@@ -9,8 +9,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from scrapy_dripper.crawl.dripper import Dripper
-from scrapy_dripper.crawl.feeds import warn_of_feeds
-from scrapy_dripper.crawl.fields import Fields
+from scrapy_dripper.crawl.fields import Fields, warn_of_feeds
 from scrapy_dripper.data import Document
 
 

@@ -13,7 +13,7 @@ from scrapy_dripper.output import most_chars
 from scrapy_dripper.output.chunks import Chunk, chunks
 from scrapy_dripper.output.content_json import from_json, to_json
 from scrapy_dripper.output.items import Items
-from scrapy_dripper.output.markdown import Callouts, Tables
+from scrapy_dripper.output.markdown import Callouts, Posts, Tables
 from scrapy_dripper.output.markdown import front_matter as yaml
 from scrapy_dripper.output.markdown import markdown as of_items
 from scrapy_dripper.output.markdown_inline import Links
@@ -27,20 +27,28 @@ def markdown(
     links: Links = "keep",
     tables: Tables = "html",
     callouts: Callouts = "alerts",
+    posts: Posts = "rules",
     front_matter: bool = False,
     types: Collection[str] | None = None,
 ) -> str:
     """Return the Markdown of an extraction, of its content list, or of that list as JSON values, as items hold it.
 
     The arguments are those of ``DRIPPER_MARKDOWN``. Front matter needs an extraction; what it has beside title and URL
-    is from the page's metadata, if that was read. Raise ValueError if it is asked for without an extraction.
+    is from the page's metadata, if that was read. Raise ValueError if it is asked for without an extraction,
+    ConfigError for a wrong argument, and TypeError for HTML.
     """
+    if isinstance(content, (str, bytes)):
+        raise TypeError("markdown takes an extraction or its content list; for the HTML of a page, there is extract")
+    asked: Any = {"links": links, "tables": tables, "callouts": callouts, "posts": posts, "types": types}
+    form = Config(markdown=asked).markdown
     extraction = content if isinstance(content, Extraction) else None
     found = content if extraction is None else extraction.content
     if found is None:
         raise ValueError("the extraction has no content list: set DRIPPER_CONTENT_FIELD, or Config(content_field=...)")
     items = from_json(found) if isinstance(found, list) else cast("Items", found)
-    written = of_items(items, links=links, tables=tables, callouts=callouts, types=types)
+    written = of_items(
+        items, links=form.links, tables=form.tables, callouts=form.callouts, posts=form.posts, types=form.types
+    )
     if not front_matter:
         return written
     if extraction is None:
@@ -119,7 +127,7 @@ def _front_matter(extraction: Extraction, metadata: Metadata) -> str:
 def _chunks(content: Items, url: str, config: Config, most: int) -> tuple[Chunk, ...]:
     """Return the chunks of a content list, with a larger chunk size if the output would otherwise be too long."""
     form = config.markdown
-    write = partial(of_items, links=form.links, tables=form.tables, callouts=form.callouts)
+    write = partial(of_items, links=form.links, tables=form.tables, callouts=form.callouts, posts=form.posts)
     for larger in _LARGER:
         made = chunks(
             content,

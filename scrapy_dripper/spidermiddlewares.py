@@ -13,8 +13,7 @@ from scrapy.http import HtmlResponse, Response
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.dripper import Dripper
-from scrapy_dripper.crawl.feeds import warn_of_feeds
-from scrapy_dripper.crawl.fields import Fields
+from scrapy_dripper.crawl.fields import Fields, warn_of_feeds
 from scrapy_dripper.data import Extraction
 
 

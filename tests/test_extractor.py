@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.data import Document, Extraction, FallbackReason
+from scrapy_dripper.data import Document, FallbackReason
 from scrapy_dripper.engines.base import EngineError, Labels, Limits
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fingerprint import content_hash, simhash
@@ -243,7 +243,6 @@ def test_extractions_are_plain_data() -> None:
         "rules": None,
         "overruled": [],
         "missing": [],
-        "strip": "99",
         "template": None,
         "truncated": False,
         "content_hash": content_hash(found.text or ""),
@@ -376,24 +375,6 @@ def test_a_document_of_something_else_says_so_at_once(html: Any) -> None:
         Document(html)
 
 
-@pytest.mark.parametrize(
-    ("labels", "strip"),
-    [
-        ("", None),
-        ("1", "9"),
-        ("0110", "0990"),
-        ("01" * 48, "4" * 48),
-        ("1" * 480 + "0" * 480, "9" * 24 + "0" * 24),
-        ("0" * 48 + "1", "0" * 47 + "4"),
-    ],
-)
-def test_labels_as_a_thumbnail(labels: str, strip: str | None) -> None:
-    """It divides the page into at most 48 equal parts and says the share of main blocks in ninths."""
-    main = tuple(label == "1" for label in labels)
-
-    assert Extraction("", None, None, None, None, "tagger", labels=main).strip == strip
-
-
 @pytest.mark.parametrize("given", ["<p>Tea</p>", b"<p>Tea</p>", bytearray(b"<p>Tea</p>"), Document("<p>Tea</p>")])
 def test_a_page_without_a_list_around_it_is_refused(given: Any) -> None:
     """Each character of a text would be a page."""
@@ -430,7 +411,6 @@ def test_a_configuration_that_is_none_is_refused_with_the_right_call(given: Any,
         ({"limits": {"bytes": 600}}, 'DRIPPER_LIMITS["bytes"]'),
         ({"limits": {"blocks": 10}}, 'DRIPPER_LIMITS["blocks"]'),
         ({"limits": {"nodes": 20}}, 'DRIPPER_LIMITS["nodes"]'),
-        ({"limits": {"text": 300}}, 'DRIPPER_LIMITS["text"]'),
     ],
 )
 def test_a_truncated_page_names_its_limit(limits: dict[str, Any], setting: str) -> None:

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.data import Extraction
-from scrapy_dripper.fingerprint import content_hash, distance, simhash
+from scrapy_dripper.fingerprint import content_hash, simhash
+
+
+def distance(one: str, other: str) -> int:
+    """Return the number of bits in which two simhashes differ."""
+    return (int(one, 16) ^ int(other, 16)).bit_count()
+
 
 ENGLISH = "the tide comes in and the boats go out before anybody in the harbour has had breakfast or read".split()
 CHINESE = "今天天气很好我们去海边散步看见了许多渔船和海鸥老人说明天会下雨所以应该早点回家吃饭"

@@ -161,7 +161,7 @@ def test_the_core_imports_nothing_of_an_extra() -> None:
     apart = (
         "corpus/",
         "workshop/corpus/",
-        "workshop/evaluation/webmainbench/",
+        "workshop/evaluation/webmainbench",
         "workshop/training/",
         "workshop/export/",
     )

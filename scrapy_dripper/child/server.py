@@ -21,8 +21,7 @@ from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fallback import fall_back, first_part
 from scrapy_dripper.fallback_names import PARSING
 from scrapy_dripper.workers import process
-from scrapy_dripper.workers.messages import Message, receive, send
-from scrapy_dripper.workers.wire import Task, pack_extraction, unpack_tasks
+from scrapy_dripper.workers.wire import Message, Task, pack_extraction, receive, send, unpack_tasks
 
 logger = logging.getLogger(__name__)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from scrapy_dripper.choose.given import Bools, Given
 from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.page.posts import DISCUSSIONS, ThreadPost, thread_posts
 from scrapy_dripper.page.vocabulary import COMMENT_PLACES, COMMENT_SYSTEMS, NO_COMMENTS, either
 
 FORUM = "forum"
@@ -52,6 +53,16 @@ def with_comments(given: Given, main: Bools) -> Bools:
         return main
     others: Bools = main & ~inside
     return others
+
+
+def posts_of(page: Page, main: Bools, page_type: str | None, comments: str) -> list[ThreadPost]:
+    """Return the posts in the main content of a page whose content they are, or the comments that are kept on purpose.
+
+    On other pages, what has a date and an author are the cards of a list.
+    """
+    if page_type == FORUM or not DISCUSSIONS.isdisjoint(page.about.types):
+        return thread_posts(page, main)
+    return thread_posts(page, main & in_comments(page)) if comments == "keep" else []
 
 
 def in_comments(page: Page) -> Bools:

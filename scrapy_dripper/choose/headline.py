@@ -25,6 +25,7 @@ FIRST_LINES = 0.15
 SHARED_WORDS = 0.75
 """Minimum share of words that a heading and a name have in common."""
 SAME = 2
+"""The value of a heading with exactly the words of a name: see :meth:`PageNames.match`."""
 MOST_PARTS = 8
 """Maximum number of parts of a title to consider."""
 KEPT_PROBABILITY = 0.7
@@ -176,7 +177,7 @@ class PageNames:
 
 
 @dataclass(frozen=True, slots=True)
-class _Heading:
+class HeadlineCandidate:
     """A heading that may be the headline."""
 
     block: int
@@ -203,7 +204,7 @@ def headline(page: Page, main: Bools, names: PageNames) -> int | None:
     unseen, elsewhere = _UNSEEN & ~around, _ELSEWHERE & ~around
     tags = page.tree.tag[page.blocks.context].tolist()
     fronts: dict[int, bool] = {}
-    headings: list[_Heading] = []
+    headings: list[HeadlineCandidate] = []
     plain: int | None = None
     hidden: list[int] = []
     for i, text in enumerate(page.blocks.text[: top + 1]):
@@ -220,10 +221,10 @@ def headline(page: Page, main: Bools, names: PageNames) -> int | None:
         if words and not names.is_site(words) and not _is_site(page, i, fronts):
             match = names.match(words, h1=h1)
             if (i <= body and not aside) or (h1 and match == SAME):
-                headings.append(_Heading(i, words, match, is_first=h1 and not aside))
+                headings.append(HeadlineCandidate(i, words, match, is_first=h1 and not aside))
     firsts = {"".join(one.words): one for one in headings if one.is_first}
 
-    def preferred(one: _Heading) -> tuple[bool, int, bool, int]:
+    def preferred(one: HeadlineCandidate) -> tuple[bool, int, bool, int]:
         return one.block <= body, one.match, one.is_first and "".join(one.words) != names.ending, one.block
 
     best = max((one for one in headings if one.match), key=preferred, default=None)

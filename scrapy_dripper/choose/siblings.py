@@ -45,9 +45,6 @@ TITLE_PROBABILITY = 0.2
 MOST_REFERENCES = 2_000
 """Maximum number of elements whose references are followed."""
 
-HEADING_PROBABILITY, HEADING_PROBABILITY_ASIDE = 0.5, 0.3
-"""Minimum probability for a heading to follow the text below it, and in an ``<aside>`` whose text is main."""
-
 _is_text = tag_mask("p", "h1", "h2", "h3", "h4", "h5", "h6")
 _REFERENCES = ("aria-controls", "data-target", "data-bs-target", "href")
 
@@ -107,7 +104,7 @@ def with_continued(given: Given, main: Bools) -> Bools:
     )
     labels: Bools = main.copy()
     for a, b in zip(before[may_follow].tolist(), after[may_follow].tolist(), strict=True):
-        labels[b] = labels[a] and _parent_of(page, a) == _parent_of(page, b)
+        labels[b] = labels[a] and page.holder(a) == page.holder(b)
     return labels
 
 
@@ -161,30 +158,6 @@ def with_titles(given: Given, main: Bools) -> Bools:
             continue
         labels[i] = given.probabilities[i] >= TITLE_PROBABILITY and len(texts[i]) <= LONGEST_TITLE
     return labels
-
-
-def with_headings(given: Given, main: Bools) -> Bools:
-    """Return the labels with headings added that stand right above a main block of the same parent."""
-    flags, p = given.flags, given.probabilities
-    barred = UNSEEN | ELSEWHERE | Flag.LINK | Flag.BUTTON
-    likely = (flags & Flag.HEADING != 0) & (flags & barred == 0) & ~main
-    aside = flags & Flag.ASIDE != 0
-    least = np.where(aside[:-1] & aside[1:], HEADING_PROBABILITY_ASIDE, HEADING_PROBABILITY)
-    likely[:-1] &= main[1:] & (p[:-1] >= least) & (aside[:-1] == aside[1:])
-    likely[-1:] = False
-    labels: Bools = main.copy()
-    for i in np.flatnonzero(likely).tolist():
-        labels[i] = _parent_of(given.page, i) == _parent_of(given.page, i + 1)
-    return labels
-
-
-def _parent_of(page: Page, block: int) -> int:
-    """Return the innermost element that holds more than a block, or -1 if there is none."""
-    tree = page.tree
-    node = int(page.blocks.context[block])
-    while node >= 0 and tree.block_end[node] - tree.block_start[node] <= 1:
-        node = int(tree.parent[node])
-    return node
 
 
 def _panels(page: Page) -> list[tuple[int, int]]:

@@ -13,17 +13,28 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scrapy_dripper.choose.beginnings import with_hero_links, with_recipe_times
 from scrapy_dripper.choose.comments import with_comments
 from scrapy_dripper.choose.duplicates import without_duplicates
-from scrapy_dripper.choose.empty_headings import MOST_WORDS, without_empty_headings
 from scrapy_dripper.choose.footnotes import with_footnotes
+from scrapy_dripper.choose.furniture import (
+    MOST_CONTROL_WORDS,
+    MOST_NOSCRIPT_WORDS,
+    MOST_OFFER_WORDS,
+    MOST_SIGNATURE_WORDS,
+    without_controls,
+    without_noscript,
+    without_offers,
+    without_signatures,
+)
 from scrapy_dripper.choose.given import Bools, Given
+from scrapy_dripper.choose.headings import MOST_WORDS, with_headings, without_empty_headings
 from scrapy_dripper.choose.headline import with_headline
+from scrapy_dripper.choose.price import with_price
 from scrapy_dripper.choose.short_pages import LONGEST_ERROR, with_short_page
 from scrapy_dripper.choose.siblings import (
     with_alike,
     with_continued,
-    with_headings,
     with_holes,
     with_parts,
     with_titles,
@@ -76,6 +87,7 @@ class Step:
 
 _TAGGER = frozenset({TAGGER})
 STEPS = (
+    Step("noscript", "scripts have run", without_noscript, _TAGGER, free=MOST_NOSCRIPT_WORDS),
     Step("holes", "a small hole in the main content is filled if it is likely to be main", with_holes, _TAGGER),
     Step(
         "short_page",
@@ -95,9 +107,15 @@ STEPS = (
     Step("parts", "parts of a list that are alike are main together", with_parts, _TAGGER),
     Step("titles", "a title that opens a panel is main with its panel", with_titles, _TAGGER),
     Step("headings", "a heading stays with the text below it", with_headings, _TAGGER),
+    Step("price", "the price of a product stays with its name", with_price, _TAGGER),
     Step("footnotes", "a footnote has the label of its marks", with_footnotes, _TAGGER),
+    Step("recipe_times", "a recipe says how long it takes", with_recipe_times, _TAGGER),
+    Step("hero_links", "the links of a hero belong to its headline", with_hero_links, _TAGGER),
     # Last of the tagger's, so that no other step adds a duplicate again.
     Step("duplicates", "what is in the source twice, but shown once, is kept once", without_duplicates, _TAGGER),
+    Step("signatures", "a signature is not part of its post", without_signatures, free=MOST_SIGNATURE_WORDS),
+    Step("offers", "it offers a subscription", without_offers, free=MOST_OFFER_WORDS),
+    Step("controls", "it names what a click does, or the tags of a text", without_controls, free=MOST_CONTROL_WORDS),
     Step(
         "furniture",
         "the site memory knows it from other pages",

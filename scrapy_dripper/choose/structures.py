@@ -17,9 +17,8 @@ import numpy.typing as npt
 
 from scrapy_dripper.choose.class_names import Names, found_in
 from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given
-from scrapy_dripper.page.callouts import callout_names, has_callout_class
 from scrapy_dripper.page.page import Flag, Page
-from scrapy_dripper.page.recognise import has_code_class
+from scrapy_dripper.page.recognise import callout_names, has_callout_class, has_code_class
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS, tag_mask
 from scrapy_dripper.page.vocabulary import CLOSING, SOURCES, TEASES, either
 

@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from scrapy_dripper.choose.given import Bools, Given, Marks
 from scrapy_dripper.page.page import Page
-from scrapy_dripper.rules import Rule, Rules, find
+from scrapy_dripper.rules import Rules, SiteRule, find
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """The nodes that a rule selects on a page, by number, and the blocks that it applies to."""
 
-    rule: Rule
+    rule: SiteRule
     nodes: list[int]
     blocks: list[int]
 

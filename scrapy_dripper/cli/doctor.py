@@ -7,17 +7,16 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.checks import did_you_mean, short
-from scrapy_dripper.cli.console import OUT_OF_MEMORY, PROGRAM
-from scrapy_dripper.config import PREFIX, Config, ConfigError
-from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.machine import cores, free_memory, is_out_of_memory
+from scrapy_dripper.cli.console import PROGRAM
+from scrapy_dripper.config import PREFIX, Config, ConfigError, ModelError
+from scrapy_dripper.machine import cores, free_memory
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -55,7 +54,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.set_defaults(run=run)
 
 
-class _Report:
+class _Findings:
     """Lines on standard output, and the number of problems."""
 
     def __init__(self) -> None:
@@ -73,23 +72,23 @@ class _Report:
 
 
 def run(arguments: argparse.Namespace) -> int:  # noqa: ARG001 (there are no options)
-    """Print the report and return the exit code."""
-    report = _Report()
-    _versions(report)
-    config = _project(report)
+    """Print the findings and return the exit code."""
+    findings = _Findings()
+    _versions(findings)
+    config = _project(findings)
     if config is not None and config.enabled:
-        _engine(report, config)
-    things = "1 thing is" if report.wrong == 1 else f"{report.wrong} things are"
-    print(f"\nnot ready: {things} wrong" if report.wrong else "\nready")
-    return 1 if report.wrong else 0
+        _engine(findings, config)
+    things = "1 thing is" if findings.wrong == 1 else f"{findings.wrong} things are"
+    print(f"\nnot ready: {things} wrong" if findings.wrong else "\nready")
+    return 1 if findings.wrong else 0
 
 
-def _versions(report: _Report) -> None:
+def _versions(findings: _Findings) -> None:
     print(f"{PROGRAM} {version(PROGRAM)}, Python {platform.python_version()}, {platform.platform()}")
     free = free_memory()
-    memory = "" if free is None else f", {_gib(free)} of memory free"
+    memory = "" if free is None else f", {free / (1 << 30):.1f} GiB of memory free"
     print(f"{cores()} {'core' if cores() == 1 else 'cores'}{memory}, {sys.executable}")
-    report.part("packages")
+    findings.part("packages")
     found, missing = [], []
     for line in requires(PROGRAM) or ():  # those of all extras
         name = re.split(r"[^\w.-]", line, maxsplit=1)[0]
@@ -97,112 +96,86 @@ def _versions(report: _Report) -> None:
             found.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             missing += [name] * ("extra ==" not in line)
-    report.say(", ".join(sorted(set(found) - {f"{PROGRAM} {version(PROGRAM)}"})))
+    findings.say(", ".join(sorted(set(found) - {f"{PROGRAM} {version(PROGRAM)}"})))
     for name in missing:
-        report.complain(f"{name} is missing: pip install {name}")
-    _runtime(report)
+        findings.complain(f"{name} is missing: pip install {name}")
 
 
-def _gib(size: int) -> str:
-    return f"{size / (1 << 30):.1f} GiB"
-
-
-def _runtime(report: _Report) -> None:
-    from scrapy_dripper.engines.runtime import check_runtime
-
-    try:
-        check_runtime("The engine")
-    except ModelError as error:
-        report.complain(str(error))
-        return
-    import onnxruntime
-
-    providers = ", ".join(name.removesuffix("ExecutionProvider") for name in onnxruntime.get_available_providers())
-    report.say(f"onnxruntime {onnxruntime.__version__}: {providers}")
-
-
-# A project
-
-
-def _project(report: _Report) -> Config | None:
+def _project(findings: _Findings) -> Config | None:
     """Return the options of the project in the current folder, or the defaults without one; None if they are wrong."""
     from scrapy.utils.project import get_project_settings, inside_project
 
     from scrapy_dripper.crawl.report import Report
 
-    report.part("project")
+    findings.part("project")
     try:
         if not inside_project():
-            report.say("none in this folder: the following is for the default settings")
+            findings.say("none in this folder: the following is for the default settings")
             return Config()
         settings = get_project_settings()
     except Exception as error:  # the settings module can raise anything
-        report.complain(f"its settings cannot be imported: {type(error).__name__}: {error}")
+        findings.complain(f"its settings cannot be imported: {type(error).__name__}: {error}")
         return None
-    report.say(f"{settings['BOT_NAME']}, settings in {os.environ.get('SCRAPY_SETTINGS_MODULE', 'no module')}")
-    wrong = report.wrong
-    _components(report, settings)
-    own = {name: settings[name] for name in settings if isinstance(name, str) and name.startswith(PREFIX)}
-    for problem in [*_mistyped(settings), *_problems(own)]:
-        report.complain(problem)
+    findings.say(f"{settings['BOT_NAME']}, settings in {os.environ.get('SCRAPY_SETTINGS_MODULE', 'no module')}")
+    wrong = findings.wrong
+    _components(findings, settings)
+    own = _own(settings)
+    for problem in _problems(settings):
+        findings.complain(problem)
     for name, value in own.items():
-        report.say(f"{name} = {short(value)}")
+        findings.say(f"{name} = {short(value)}")
     if not own:
-        report.say("all settings have their defaults")
-    broken = report.wrong > wrong
-    _spiders(report, settings)
+        findings.say("all settings have their defaults")
+    broken = findings.wrong > wrong
+    _spiders(findings, settings)
     if broken:
         return None
     try:
         config = Config.from_settings(settings)
         Report(config)  # checks that the report can be written
     except ConfigError as error:
-        report.complain(str(error))
+        findings.complain(str(error))
         return None
     return config
 
 
-def _mistyped(names: Iterable[Any]) -> Iterator[str]:
-    """Yield a problem for each name that is similar to that of a setting."""
-    known = [PREFIX + option.name.upper() for option in fields(Config)]
-    for name in names:
-        if isinstance(name, str) and name.startswith("DRIP") and not name.startswith(PREFIX):
-            meant = did_you_mean(name, known)
-            yield f"{name} is not a setting of {PROGRAM}{meant or f': they begin with {PREFIX}'}"
+def _own(settings: Mapping[Any, Any]) -> dict[str, Any]:
+    return {name: settings[name] for name in settings if isinstance(name, str) and name.startswith(PREFIX)}
 
 
-def _problems(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the problems of single settings."""
+def _problems(settings: Mapping[Any, Any]) -> Iterator[str]:
+    """Yield the problems of single settings, and of names that are similar to theirs."""
     from scrapy.settings import Settings
 
-    for name, value in values.items():
-        if problem := _problem(Settings({name: value})):
-            yield problem
+    known = [PREFIX + option.name.upper() for option in fields(Config)]
+    for name in settings:
+        if isinstance(name, str) and name.startswith("DRIP") and not name.startswith(PREFIX):
+            meant = did_you_mean(name, known) or f": they begin with {PREFIX}"
+            yield f"{name} is not a setting of {PROGRAM}{meant}"
+    for name, value in _own(settings).items():
+        try:
+            Config.from_settings(Settings({name: value}))
+        except ConfigError as error:  # noqa: PERF203 (each setting by itself)
+            yield str(error)
 
 
-def _problem(settings: BaseSettings) -> str:
-    try:
-        Config.from_settings(settings)
-    except ConfigError as error:
-        return str(error)
-    return ""
-
-
-def _components(report: _Report, settings: BaseSettings) -> None:
+def _components(findings: _Findings, settings: BaseSettings) -> None:
     """Report whether the add-on is installed, and whether the reactor is supported."""
     addons = {
         name if isinstance(name, str) else f"{name.__module__}.{name.__qualname__}": place
         for name, place in settings.getdict("ADDONS").items()
     }
     if any(addons.get(name) is not None for name in ADDON):
-        report.say("the add-on is installed", "ok")
+        findings.say("the add-on is installed", "ok")
     else:
-        report.say('the add-on is not installed: ADDONS = {"scrapy_dripper.Addon": 500} fills the items', "note")
+        findings.say('the add-on is not installed: ADDONS = {"scrapy_dripper.Addon": 500} fills the items', "note")
     if settings.getbool("TWISTED_REACTOR_ENABLED", True) and settings["TWISTED_REACTOR"] not in (REACTOR, None):
-        report.complain(f"TWISTED_REACTOR must be {REACTOR!r}, Scrapy's default (got {settings['TWISTED_REACTOR']!r})")
+        findings.complain(
+            f"TWISTED_REACTOR must be {REACTOR!r}, Scrapy's default (got {settings['TWISTED_REACTOR']!r})"
+        )
 
 
-def _spiders(report: _Report, settings: BaseSettings) -> None:
+def _spiders(findings: _Findings, settings: BaseSettings) -> None:
     """Report the settings of spiders, and their problems."""
     from scrapy.spiderloader import SpiderLoader
 
@@ -210,79 +183,42 @@ def _spiders(report: _Report, settings: BaseSettings) -> None:
         loader = SpiderLoader.from_settings(settings)
         names = loader.list()
     except Exception as error:  # a spider's module can raise anything
-        report.complain(f"the spiders cannot be imported: {type(error).__name__}: {error}")
+        findings.complain(f"the spiders cannot be imported: {type(error).__name__}: {error}")
         return
     for name in names:
         custom = loader.load(name).custom_settings or {}
-        own = {key: value for key, value in custom.items() if isinstance(key, str) and key.startswith(PREFIX)}
-        for problem in [*_mistyped(custom), *_problems(own)]:
-            report.complain(f"spider {name}: {problem}")
-        if own:
-            report.say(f"spider {name}: " + ", ".join(f"{key} = {short(value)}" for key, value in own.items()))
+        for problem in _problems(custom):
+            findings.complain(f"spider {name}: {problem}")
+        if own := _own(custom):
+            findings.say(f"spider {name}: " + ", ".join(f"{key} = {short(value)}" for key, value in own.items()))
 
 
-# The engine
-
-
-def _engine(report: _Report, config: Config) -> None:
+def _engine(findings: _Findings, config: Config) -> None:
+    """Extract a page as a crawl does, in a worker process if there are any."""
+    from scrapy_dripper.crawl.batcher import InProcess
     from scrapy_dripper.data import Document
-    from scrapy_dripper.extractor import Extractor
-
-    report.part("engine")
-    report.say(f"{config.engine}, {config.model or 'its default model'}")
-    document = Document(SAMPLE, "https://example.org/tide")
-    try:
-        extractor = Extractor(config)
-        try:
-            (page,) = extractor.extract([document])
-        finally:
-            extractor.close()
-    except (ModelError, ConfigError) as error:
-        report.complain(str(error))
-        return
-    except Exception as error:  # a custom engine can raise anything
-        report.complain(OUT_OF_MEMORY if is_out_of_memory(error) else f"{type(error).__name__}: {error}")
-        return
-    if page.is_empty or page.fallback_reason is not None:
-        report.complain(
-            f"a sample page was not extracted: {page.fallback_reason or page.source}, {page.error or 'empty'}"
-        )
-    else:
-        report.say(f"a sample page was extracted in {page.details['milliseconds']:.0f} ms, by {page.source}", "ok")
-    _workers(report, config, document)
-
-
-def _workers(report: _Report, config: Config, document: Any) -> None:
-    """Start one worker process, as a crawl does, and let it extract a page."""
     from scrapy_dripper.workers import StartError, Task, WorkerError, Workers, processes
 
+    findings.part("engine")
+    findings.say(f"{config.engine}, {config.model or 'its default model'}")
     if not processes(config):
-        report.say("a crawl extracts in a thread (DRIPPER_PROCESSES = 0): a single page can block it", "note")
-        return
-    most, free = processes(config) * config.worker_memory << 20, free_memory()
-    if free is not None and most > free:
-        report.say(
-            f"{processes(config)} worker processes may take {_gib(most)} of memory (DRIPPER_PROCESSES, "
-            f"DRIPPER_WORKER_MEMORY), and {_gib(free)} are free: if they need all of it at once, the crawl ends",
-            "note",
-        )
+        findings.say("a crawl extracts in a thread (DRIPPER_PROCESSES = 0): a single page can block it", "note")
     try:
-        workers = Workers(replace(config, processes=1))
+        workers = Workers(replace(config, processes=1)) if processes(config) else InProcess(config)
         try:
-            (page,) = workers.pool.extract([Task(document, config)])
+            (page,) = workers.pool.extract([Task(Document(SAMPLE, "https://example.org/tide"), config)])
         finally:
             workers.close()
     except StartError as error:
-        line = f"no worker process can be started: {error}"
-        if config.processes is not None:
-            report.complain(f"{line}; with DRIPPER_PROCESSES = 0 none is needed")
-        else:
-            report.say(f"{line}; a crawl will extract in a thread", "note")
-        return
+        findings.complain(f"no worker process can be started: {error}; with DRIPPER_PROCESSES = 0 none is needed")
     except (ModelError, ConfigError, WorkerError) as error:
-        report.complain(f"in a worker process: {error}")
-        return
-    if page.is_empty:
-        report.complain(f"a worker process found nothing on a sample page: {page.error or page.fallback_reason}")
+        findings.complain(str(error))
+    except Exception as error:  # a custom engine can raise anything
+        findings.complain(f"{type(error).__name__}: {error}")
     else:
-        report.say(f"a worker process was started and tested; a crawl has up to {processes(config)}", "ok")
+        if page.is_empty or page.fallback_reason is not None:
+            problem = f"{page.fallback_reason or page.source}, {page.error or 'empty'}"
+            findings.complain(f"a sample page was not extracted: {problem}")
+            return
+        milliseconds = f"{page.details['milliseconds']:.0f} ms"
+        findings.say(f"a sample page was extracted in {milliseconds}, by {page.source}", "ok")

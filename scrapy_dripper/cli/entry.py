@@ -7,22 +7,16 @@ Exit codes: 0 every input gave a result, 1 at least one gave none, 2 wrong usage
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
 from typing import NoReturn
 
 from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.console import OUT_OF_MEMORY, PROGRAM, UsageError, drop_output, print_what_can_be, say, why
-from scrapy_dripper.machine import address_space, cores, is_out_of_memory
+from scrapy_dripper.config import ConfigError, ModelError
 
-COMPLETING = "_ARGCOMPLETE"
-"""Environment variable that is set when a shell asks for completions."""
-LEAST, LEAST_PER_CORE = 190 << 20, 40 << 20
-"""Bytes that libraries map: OpenBLAS reserves a buffer and a stack for each core, and ends the process without them."""
 COMMANDS = {
     "extract": "scrapy_dripper.cli.extract",
     "inspect": "scrapy_dripper.workshop.cli.inspect",
@@ -39,30 +33,7 @@ COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code. Raise SystemExit for wrong usage and for ``--help``."""
-    least, most = LEAST + cores() * LEAST_PER_CORE, address_space()
-    if most is not None and most < least:
-        say(f"expected an address space of at least {least >> 10:,} kB (got {most >> 10:,}): raise it with `ulimit -v`")
-        return 2
-    try:
-        return _main(argv)
-    except Exception as error:
-        if not is_out_of_memory(error):
-            raise
-    say(OUT_OF_MEMORY)
-    return 2
-
-
-def _main(argv: Sequence[str] | None) -> int:
-    # Not above, because numpy may already need more memory than there is.
-    from scrapy_dripper.config import ConfigError
-    from scrapy_dripper.engines.base import ModelError
-
     parser = _parser(sys.argv[1:] if argv is None else argv)
-    if COMPLETING in os.environ:
-        with suppress(ImportError):
-            import argcomplete
-
-            argcomplete.autocomplete(parser)
     print_what_can_be()
     arguments = parser.parse_args(argv)
     try:
@@ -73,14 +44,15 @@ def _main(argv: Sequence[str] | None) -> int:
     except (UsageError, ConfigError, ModelError) as error:
         say(str(error))
         return 2
+    except MemoryError:
+        say(OUT_OF_MEMORY)
+        return 2
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         drop_output()
         return 141
     except OSError as error:  # Errors of reading an input are handled where it is read.
-        if is_out_of_memory(error):
-            raise
         say(f"cannot write {error.filename or 'the output'}: {why(error)}")
         return 2
 

@@ -31,7 +31,7 @@ from scrapy_dripper.replace import replace_file
 EXTENSIONS = {"markdown": ".md", "html": ".html", "text": ".txt", "json": ".json", "jsonl": ".jsonl"}
 TEXTS = ("url", "title", "text", "markdown", "main_html")
 META = (
-    *("source", "fallback_reason", "error", "limit", "confidence", "blocks", "main_blocks", "strip", "truncated"),
+    *("source", "fallback_reason", "error", "limit", "confidence", "blocks", "main_blocks", "truncated"),
     *("page_type", "page_type_probability", "quality", "content_hash", "simhash"),
 )
 MORE = {"content": "content", "metadata": "metadata", "chunks": "chunks", "links": "link_list"}

@@ -5,17 +5,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import replace
-from http.client import HTTPException
 
 from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.console import UsageError, say, why
-from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, is_url, read_source
+from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, read_source
 from scrapy_dripper.config import Config
-from scrapy_dripper.rules import Rule
+from scrapy_dripper.rules import SiteRule
 
 EXAMPLES = """\
 examples:
-  scrapy-dripper rules check rules.toml https://example.com/news/1 https://example.com/news/2
   scrapy-dripper rules check rules.toml page.html --url https://example.com/news/1
 
 No model runs, because rules override its labels. If a rule selects no blocks of a page, its line says "nothing".
@@ -58,13 +56,13 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"{name}: {reason}")
 
     sources = find_sources(arguments.pages, fail)
-    if arguments.url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):
+    if arguments.url is not None and len(sources) > 1:
         raise UsageError("--url is for a single file or standard input")
-    selects: dict[Rule, bool] = {}
+    selects: dict[SiteRule, bool] = {}
     for source in sources:
         try:
             lines = list(_lines(source, arguments.url, config))
-        except (OSError, ValueError, HTTPException) as error:
+        except (OSError, ValueError) as error:
             fail(source.name, why(error))
             continue
         if not lines:
@@ -79,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _lines(source: Source, url: str | None, config: Config) -> Iterator[tuple[str, Rule, bool]]:
+def _lines(source: Source, url: str | None, config: Config) -> Iterator[tuple[str, SiteRule, bool]]:
     """Yield a line for each rule of a page, the rule, and whether it selects something. Reading errors propagate."""
     from scrapy_dripper.choose.user_rules import found  # Slow to import, and not needed for --help.
     from scrapy_dripper.page import PageError, read

@@ -1,7 +1,6 @@
-"""Extract the pages of WARC archives.
+"""Archive a crawl, run it again from its archive, and extract the pages of archives.
 
-:mod:`~scrapy_dripper.corpus.reader` and :mod:`~scrapy_dripper.corpus.step` are pipeline steps for datatrove.
-:mod:`~scrapy_dripper.corpus.archive` writes the responses of a crawl to a WARC file, and
-:mod:`~scrapy_dripper.corpus.replay` runs a crawl again from such files. The package needs the extra ``[corpus]``; the
-last two modules only need FastWARC.
+:mod:`~scrapy_dripper.corpus.archive` writes the responses of a crawl to a WARC file, and runs a crawl again from such
+files. It only needs FastWARC. :mod:`~scrapy_dripper.corpus.steps` has pipeline steps for datatrove, which need the
+extra ``[corpus]``.
 """

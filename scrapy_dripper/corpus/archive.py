@@ -1,35 +1,50 @@
-"""Write the responses of a crawl to a WARC file (``DRIPPER_WARC``, ISO 28500, WARC 1.1)."""
+"""Archive a crawl (``DRIPPER_WARC``), and run it again from its archive, without downloading (``DRIPPER_REPLAY``)."""
 
 from __future__ import annotations
 
 import asyncio
+import glob
 import gzip
-import hashlib
-import io
 import logging
-from collections.abc import Mapping
+import os
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from importlib.metadata import version
+from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from fastwarc.warc import WarcRecord, WarcRecordType
+import scrapy
+from fastwarc.warc import WarcRecord
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
+from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import is_asyncio_available
 
 from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.corpus.records import (
+    FINGERPRINT,
+    UNREADABLE,
+    Recorded,
+    SkipError,
+    decompressed,
+    pages,
+    response_record,
+    responses,
+)
 
 logger = logging.getLogger(__name__)
 
-FINGERPRINT = "Scrapy-Fingerprint"
-"""The fingerprint of the request, with which a replay finds the response."""
-ENCODING = "Scrapy-Encoding"
-"""The explicit encoding of a response, if it has one. It takes precedence over the Content-Type."""
+MAX_BYTES = 1 << 30
+"""Size limit of a record in bytes: Scrapy's default download limit (``DOWNLOAD_MAXSIZE``)."""
+SKIPPED = "dripper/replay/skipped/"
+"""Prefix of the stats of records that are not replayed, by reason."""
+META_KEY = "dripper_response"
+"""Key of a request's meta with the response that answers it."""
 
 
 class WarcMiddleware:
@@ -44,13 +59,16 @@ class WarcMiddleware:
         path = Config.from_settings(crawler.settings).warc
         if path is None:
             raise NotConfigured("DRIPPER_WARC is None")
-        check_reactor(crawler, "DRIPPER_WARC")
+        if not is_asyncio_available():
+            raise ConfigError(
+                "TWISTED_REACTOR must be 'twisted.internet.asyncioreactor.AsyncioSelectorReactor', Scrapy's default, "
+                f"for DRIPPER_WARC (got {crawler.settings['TWISTED_REACTOR']!r})"
+            )
         self._crawler = crawler
         self._thread = ThreadPoolExecutor(1, "scrapy-dripper-warc")
         self._is_broken = False
         try:
             self._file = _new_file(Path(path))
-            self._write(_information())
         except OSError as error:
             raise ConfigError(f"DRIPPER_WARC: {path} cannot be created: {error.strerror or error}") from None
         logger.info("The responses of this crawl are written to %(path)s", {"path": self._file.name})
@@ -74,9 +92,7 @@ class WarcMiddleware:
         if self._is_broken:
             return False
         try:
-            assert self._crawler.request_fingerprinter is not None
-            fingerprint = self._crawler.request_fingerprinter.fingerprint(request).hex()
-            self._write(response_record(response, {FINGERPRINT: fingerprint}))
+            self._write(response_record(response, {FINGERPRINT: _fingerprint(self._crawler, request)}))
         except Exception as error:
             # After a failed write, the file may end in a partial record, after which no other record can be read.
             self._is_broken = isinstance(error, OSError)
@@ -97,56 +113,6 @@ class WarcMiddleware:
             logger.error("%s is not complete: %s", self._file.name, error)
 
 
-def check_reactor(crawler: Crawler, name: str) -> None:
-    """Raise :exc:`~scrapy_dripper.config.ConfigError` if a crawl does not use the asyncio reactor."""
-    if not is_asyncio_available():
-        raise ConfigError(
-            "TWISTED_REACTOR must be 'twisted.internet.asyncioreactor.AsyncioSelectorReactor', Scrapy's default, "
-            f"for {name} (got {crawler.settings['TWISTED_REACTOR']!r})"
-        )
-
-
-def response_record(response: Response, fields: Mapping[str, str]) -> bytes:
-    """Return a response as an uncompressed record with additional header ``fields``."""
-    record = WarcRecord()
-    record.init_headers(record_type=WarcRecordType.response)
-    record.headers["WARC-Target-URI"] = response.url
-    if response.ip_address is not None:
-        record.headers["WARC-IP-Address"] = str(response.ip_address)
-    if "dataloss" in response.flags or "partial" in response.flags:
-        record.headers["WARC-Truncated"] = "disconnect"
-    encoding = getattr(response, "_encoding", None)
-    for name, value in {**fields, **({ENCODING: encoding} if encoding else {})}.items():
-        record.headers[name] = value
-    record.is_http = True
-    record.set_bytes_content(_head(response) + response.body)
-    return _written(record, hashlib.sha1(response.body, usedforsecurity=False).digest())
-
-
-def _head(response: Response) -> bytes:
-    """Return the status line and the header as received, except that the downloader has joined the chunks."""
-    lines = [b"HTTP/1.1 %d " % response.status]  # the reason phrase may be empty (RFC 9112, 4)
-    for name, values in response.headers.items():
-        if name.lower() != b"transfer-encoding":
-            lines += [(name + b": " + value).replace(b"\r", b" ").replace(b"\n", b" ") for value in values]
-    return b"\r\n".join(lines) + b"\r\n\r\n"
-
-
-def _information() -> bytes:
-    record = WarcRecord()
-    record.init_headers(record_type=WarcRecordType.warcinfo)
-    record.headers["Content-Type"] = "application/warc-fields"
-    software = f"scrapy-dripper/{version('scrapy-dripper')} Scrapy/{version('scrapy')}"
-    record.set_bytes_content(f"software: {software}\r\nformat: WARC File Format 1.1\r\n".encode())
-    return _written(record)
-
-
-def _written(record: WarcRecord, payload_digest: bytes | None = None) -> bytes:
-    stream = io.BytesIO()
-    record.write(stream, checksum_data=True, payload_digest=payload_digest)
-    return stream.getvalue()
-
-
 def _new_file(path: Path) -> BinaryIO:
     """Create a file with the first free name: ``crawl.warc.gz``, ``crawl-2.warc.gz``, ..."""
     stem, dot, extensions = path.name.partition(".")
@@ -156,3 +122,142 @@ def _new_file(path: Path) -> BinaryIO:
             return open(path, "xb")
         path = path.with_name(f"{stem}-{number}{dot}{extensions}")
     raise AssertionError("numbers never end")
+
+
+def archives(settings: BaseSettings) -> list[str]:
+    """Return the files of ``DRIPPER_REPLAY``. Raise :exc:`~scrapy_dripper.config.ConfigError` if there are none."""
+    pattern = Config.from_settings(settings).replay
+    found = [path for path in sorted(glob.glob(pattern, recursive=True)) if os.path.isfile(path)] if pattern else []
+    if not found:
+        raise ConfigError(f"DRIPPER_REPLAY must be the path of an existing WARC file, or a glob (got {pattern!r})")
+    return found
+
+
+class ReplayMiddleware:
+    """Answer requests with the responses in an archive.
+
+    Responses are found by the request's fingerprint or, in archives of other tools, by the URL. If a request is made
+    several times, it gets its responses in order, and then the last one again. A request without a response is ignored
+    and counted. Raise :exc:`~scrapy_dripper.config.ConfigError` if there is no archive.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._paths = archives(crawler.settings)
+        crawler.signals.connect(self._spider_closed, signals.spider_closed)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> ReplayMiddleware:
+        """Return the middleware of this crawl."""
+        return cls(crawler)
+
+    def _spider_closed(self) -> None:
+        """Say at the end how many records could not be read."""
+        assert self._crawler.stats is not None
+        numbers = {reason: self._crawler.stats.get_value(f"{SKIPPED}{reason}") for reason in UNREADABLE}
+        listed = ", ".join(f"{reason} {number:,}" for reason, number in numbers.items() if number)
+        if listed:
+            logger.error("records of the archive that cannot be read: %(listed)s", {"listed": listed})
+
+    def process_request(self, request: Request) -> Response | None:
+        """Return the response. Raise :exc:`~scrapy.exceptions.IgnoreRequest` if the archive has none."""
+        if not request.url.startswith(("http://", "https://")):
+            return None
+        if META_KEY in request.meta:
+            response: Response = request.meta[META_KEY]
+            return response
+        places = self._places.get(_fingerprint(self._crawler, request))
+        if not places:
+            raise IgnoreRequest(f"{request.url} is not in the archive")
+        try:
+            return decompressed(*_read(*(places.pop(0) if len(places) > 1 else places[0])), MAX_BYTES)
+        except SkipError as error:
+            _counter(self._crawler)(str(error))
+            raise IgnoreRequest(f"{request.url} cannot be read from the archive: {error}") from None
+
+    @cached_property
+    def _places(self) -> dict[str, list[tuple[str, int, Identity]]]:
+        """The archive, the offset in it and the identity of each response to a request, by its fingerprint."""
+        places = defaultdict(list)
+        # ReplaySpider has already counted the others.
+        skip = (lambda _: None) if isinstance(self._crawler.spider, ReplaySpider) else _counter(self._crawler)
+        for path in self._paths:
+            offset = 0
+            for record, response in _recorded(responses, path, skip):
+                fingerprint = record.headers.get(FINGERPRINT) or _fingerprint(self._crawler, Request(response.url))
+                offset = record.stream_pos
+                places[fingerprint].append((path, offset, _identity(record)))
+            if offset >= os.path.getsize(path):
+                logger.warning(
+                    "%s is compressed as a whole, so it is read again for each request: use `fastwarc recompress`", path
+                )
+        return places
+
+
+Identity = tuple[str | None, str | None]
+"""Id and URL of a record."""
+
+
+def _identity(record: WarcRecord) -> Identity:
+    return record.headers.get("WARC-Record-ID"), record.headers.get("WARC-Target-URI")
+
+
+def _read(path: str, offset: int, identity: Identity) -> Recorded:
+    """Return a response. If the archive is compressed as a whole, the offset is that of a later record."""
+    with open(path, "rb") as stream:
+        for start in (offset, 0):
+            stream.seek(start)
+            for record, response in responses(stream, MAX_BYTES, lambda _: None, path):
+                if _identity(record) == identity:
+                    return record, response
+    raise IgnoreRequest(f"{path} has changed")
+
+
+def _fingerprint(crawler: Crawler, request: Request) -> str:
+    assert crawler.request_fingerprinter is not None
+    return crawler.request_fingerprinter.fingerprint(request).hex()
+
+
+def _recorded(read: Callable[..., Iterator[Recorded]], path: str, skip: Callable[[str], None]) -> Iterator[Recorded]:
+    """Yield what a function reads from an archive. A file that cannot be read is like a broken archive."""
+    try:
+        with open(path, "rb") as stream:
+            yield from read(stream, MAX_BYTES, skip, path)
+    except OSError as error:
+        logger.error("%s cannot be read: %s", path, error)
+        skip("broken_archive")
+
+
+def _counter(crawler: Crawler) -> Callable[[str], None]:
+    """Return the function that counts a record that cannot be replayed, by the reason."""
+    assert crawler.stats is not None
+    stats = crawler.stats
+    return lambda reason: stats.inc_value(f"{SKIPPED}{reason}")
+
+
+class ReplaySpider(scrapy.Spider):
+    """Yield an item with the ``url`` of each HTML page of ``DRIPPER_REPLAY``; the add-on fills in its content.
+
+    Your own spiders can be replayed without changes: with ``DRIPPER_REPLAY``, their requests are answered from the
+    archive.
+    """
+
+    name = "replay"
+    custom_settings = {  # noqa: RUF012 (Scrapy's)
+        "HTTPCACHE_ENABLED": False,
+        "METAREFRESH_ENABLED": False,
+        "ROBOTSTXT_OBEY": False,
+        "URLLENGTH_LIMIT": 0,
+    }
+
+    async def start(self) -> AsyncIterator[Any]:
+        """Yield a request for each page, in the order of the archives, when the crawl has none left."""
+        skip = _counter(self.crawler)
+        for path in archives(self.settings):
+            for _, page in _recorded(pages, path, skip):
+                yield Request(page.url, meta={META_KEY: page}, dont_filter=True)
+                await self.crawler.signals.wait_for(signals.scheduler_empty)
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:  # noqa: ARG002
+        """Yield the item of a page."""
+        yield {"url": response.url}

@@ -11,9 +11,9 @@ logger = logging.getLogger(__name__)
 
 EARLY = 20
 """Number of pages after which the warning comes early, if the model has decided none of them."""
-SHARE = 0.9
+UNDECIDED_SHARE = 0.9
 """Minimum share of undecided pages for the warning at the end of a crawl."""
-LONGEST = 300
+LONGEST_ERROR = 300
 """Maximum length of an error in the warning, in characters."""
 
 JAVASCRIPT = "https://github.com/scrapy-dripper/scrapy-dripper/blob/main/docs/guides/javascript.md"
@@ -67,7 +67,7 @@ class NoContent:
 
     def close(self) -> None:
         """Warn at the end of a crawl if nearly all its pages are undecided, unless it has been done."""
-        if self._pages and self._reasons.total() >= SHARE * self._pages:
+        if self._pages and self._reasons.total() >= UNDECIDED_SHARE * self._pages:
             self._say()
 
     def _say(self) -> None:
@@ -76,7 +76,7 @@ class NoContent:
         self._said = True
         reason, pages = self._reasons.most_common(1)[0]
         first = self._first[reason]
-        error = f", {first.error[:LONGEST]}" if first.error else ""
+        error = f", {first.error[:LONGEST_ERROR]}" if first.error else ""
         logger.warning(
             "The model gave no main content for %(none)d of the %(all)d pages so far, most often (%(pages)d) because "
             "of %(reason)s (the first: %(url)s%(error)s): %(advice)s",

@@ -9,16 +9,14 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.crawl.in_process import InProcess
 from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
 from scrapy_dripper.workers import StartError, Task, WorkerError, Workers, processes
-from scrapy_dripper.workers.errors import ClosedError
-from scrapy_dripper.workers.pool import RESTART_SECONDS, RESTARTS
+from scrapy_dripper.workers.pool import RESTART_SECONDS, RESTARTS, ClosedError
 
 logger = logging.getLogger(__name__)
 
@@ -262,6 +260,53 @@ class Batcher:
         if not job.future.done():
             job.future.set_result(extraction)
         self._stats.page(extraction)
+
+
+class InProcess:
+    """Takes the place of a :class:`~scrapy_dripper.workers.Pool`: one batch at a time, in the thread that calls.
+
+    It is for debugging (``DRIPPER_PROCESSES = 0``), and for systems on which no worker starts. Nothing ends a page that
+    gets stuck here.
+    """
+
+    most, stand_ins, peak = 1, 0, 0
+    pids: tuple[int, ...] = ()
+
+    def __init__(self, config: Config) -> None:
+        """Load the engine. Raise ModelError or ConfigError if that fails."""
+        from scrapy_dripper.extractor import Extractor  # a crawl with workers does not need it
+
+        self._extractor = Extractor(replace(config, processes=0))
+        self._config, self._one_at_a_time, self._closed = config, threading.Lock(), False
+
+    @property
+    def pool(self) -> InProcess:
+        """This object, as :attr:`Workers.pool <scrapy_dripper.workers.Workers.pool>`."""
+        return self
+
+    def extract(self, tasks: Sequence[Task], **_: object) -> list[Extraction]:
+        """Return one extraction per task, in order. Other arguments of a pool have no meaning here."""
+        with self._one_at_a_time:
+            try:
+                return self._extractor.extract([task.document for task in tasks])
+            finally:
+                if self._closed:
+                    self._extractor.close()
+
+    def extract_alone(self, task: Task, *_: object, **__: object) -> Extraction:
+        """Return the extraction of a task. Other arguments of a pool have no meaning here."""
+        try:
+            return self.extract([task])[0]
+        except BaseException as error:  # a user's engine may raise SystemExit
+            problem = f"{type(error).__name__}: {error}"
+            return self._extractor.fall_back(task.document, FallbackReason.ENGINE_ERROR, problem)
+
+    def close(self) -> None:
+        """Release the engine, after the batch that is in progress."""
+        self._closed = True
+        if self._one_at_a_time.acquire(blocking=False):
+            self._extractor.close()
+            self._one_at_a_time.release()
 
 
 def _workers(config: Config) -> Workers | InProcess:

@@ -24,7 +24,7 @@ from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.fallback_names import check_fallback
 
 if TYPE_CHECKING:
-    from scrapy_dripper.crawl.sites import Knowledge
+    from scrapy_dripper.crawl.sites import CrawlSites
 
 META_KEY = "dripper"
 
@@ -48,11 +48,11 @@ class Dripper:
         self._described: WeakSet[Response] = WeakSet()
         """Responses that are extracted with metadata, whatever the options say."""
         self._batcher: Batcher | None = None
-        self._sites: list[Knowledge[Any]] = []
+        self._sites: CrawlSites | None = None
         if self.config.enabled and self.config.sites != "off":
-            from scrapy_dripper.crawl.sites import knowledge  # not needed by other crawls
+            from scrapy_dripper.crawl.sites import CrawlSites  # not needed by other crawls
 
-            self._sites = knowledge(self.config, crawler.settings, self.stats)
+            self._sites = CrawlSites(self.config, crawler.settings, self.stats)
         if not self.config.enabled:
             return
         if not is_asyncio_available():
@@ -190,18 +190,17 @@ class Dripper:
 
     def _extract(self, document: Document) -> asyncio.Future[Extraction]:
         assert self._batcher is not None
-        for one in self._sites:
-            document = one.informed(document)
-        future = self._batcher.submit(document)
-        for one in self._sites:
-            future.add_done_callback(one.learn)
+        if self._sites is None:
+            return self._batcher.submit(document)
+        future = self._batcher.submit(self._sites.informed(document))
+        future.add_done_callback(self._sites.learn)
         return future
 
     def _spider_closed(self, spider: Spider) -> None:
         if self._batcher is not None:
             self._batcher.stop()
-            for one in self._sites:
-                one.close()
+            if self._sites is not None:
+                self._sites.close()
             self._report.tell(spider.name)
         self.stats.close()
 

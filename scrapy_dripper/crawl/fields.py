@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakSet
 
 from itemadapter import ItemAdapter
+from scrapy.crawler import Crawler
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.data import Extraction
 from scrapy_dripper.items import PageItem
+
+logger = logging.getLogger(__name__)
 
 VALUES: dict[str, Callable[[Extraction], Any]] = {
     "html_field": lambda extraction: extraction.main_html,
@@ -29,6 +34,11 @@ CONTENT = ("html_field", "markdown_field", "text_field", "content_field", "chunk
 
 OF_PAGE_ITEM = {"title_field": "title", "text_field": "text", "metadata_field": "metadata"}
 """The fields of a :class:`~scrapy_dripper.items.PageItem` for the options that name none by default."""
+
+HEADED = ("csv", "parquet", "xlsx", "orc", "avro")
+"""Formats whose exporters take the columns from the first item: Scrapy's own, and those of plugins."""
+
+_warned: WeakSet[Crawler] = WeakSet()
 
 
 class Fields:
@@ -117,3 +127,21 @@ def _is_wanted(cls: type, names: tuple[str, ...] | None) -> bool:
     if names is None:
         return True
     return any(one.__name__ in names or f"{one.__module__}.{one.__qualname__}" in names for one in cls.__mro__)
+
+
+def warn_of_feeds(crawler: Crawler, config: Config) -> None:
+    """Warn once for each crawl if a feed with columns does not name them."""
+    names = [field for option in VALUES if (field := getattr(config, option))]
+    if crawler in _warned or not names or crawler.settings["FEED_EXPORT_FIELDS"]:
+        return
+    for uri, options in crawler.settings.getdict("FEEDS").items():
+        if f"{options.get('format')}".lower() in HEADED and not options.get("fields"):
+            _warned.add(crawler)
+            logger.warning(
+                "The feed %s takes its columns from the first item. If that item has no main content, such as one of "
+                "a file or of start(), the feed has none at all. To name the columns, set FEED_EXPORT_FIELDS = %s, "
+                "with all other fields of your items, or 'fields' of that feed in FEEDS",
+                uri,
+                ["url", *names],
+            )
+            return

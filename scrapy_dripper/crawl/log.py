@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from scrapy.logformatter import LogFormatterResult
     from twisted.python.failure import Failure
 
-MOST = 200
+LONGEST_VALUE = 200
 """Maximum length of an item's value in the log, in characters."""
 
 
@@ -63,7 +63,7 @@ class _Shown:
 
 def _repr() -> Repr:
     short = Repr()
-    short.maxstring = short.maxother = short.maxlong = MOST
+    short.maxstring = short.maxother = short.maxlong = LONGEST_VALUE
     short.maxdict, short.maxlist, short.maxlevel = 20, 4, 3
     return short
 

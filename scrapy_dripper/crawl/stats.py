@@ -55,7 +55,7 @@ STATS = {
     "site_memory/blocks": "main blocks that were removed from these pages",
     "site_memory/hosts": "hosts in the memory",
     "templates/{outcome}": "pages by what templates did (`DRIPPER_SITES`): `answered`, or why the model was asked",
-    "templates/dropped": "templates that were forgotten: the model disagreed, no page fitted, or they were too old",
+    "templates/dropped": "templates that were forgotten, because the model disagreed",
     "templates/hosts": "hosts that have templates",
     "cancelled": "pages that were not extracted because the crawl ended",
     "{source}/{name}": "an engine's own counters, summed over its pages",
@@ -83,7 +83,7 @@ class CrawlStats:
     """Writes the ``dripper/...`` stats of a crawl. Call all methods on the event loop."""
 
     def __init__(self, crawler: Crawler, report: Report) -> None:
-        """``report`` also receives batches and pages."""
+        """``report`` also receives the pages."""
         self._report = report
         self._crawler = ref(crawler)  # a weak reference, to keep the crawler collectable
         self._warned: set[str] = set()
@@ -113,7 +113,6 @@ class CrawlStats:
         """Count a batch and its pages."""
         self._batches += 1
         self._batched += pages
-        self._report.summary.batch(pages)
         self._count("batches")
         self._write("set_value", "batch_size/mean", round(self._batched / self._batches, 2))
 
@@ -191,7 +190,6 @@ class CrawlStats:
 
     def cancelled(self, pages: int) -> None:
         """Count pages that were not extracted because the crawl ended."""
-        self._report.summary.cancelled += pages
         self._count("cancelled", pages)
 
     def skipped(self, reason: str) -> None:

@@ -1,7 +1,156 @@
-"""Fallback extractors for pages that the model cannot process, and the metadata of pages."""
+"""Fallback extractors for pages that the model cannot process, and the metadata of such pages."""
 
-from scrapy_dripper.fallback.fallback import BUILT_IN, NOT_A_PAGE, fall_back, metadata
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeAlias, cast
+
+from scrapy_dripper.characters import without_controls
+from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, nothing
+from scrapy_dripper.fallback.methods import by_justext, by_r4, by_readability, by_title_and_paragraphs, whole_page
 from scrapy_dripper.fallback.shell import fill_shell
-from scrapy_dripper.fallback.trees import first_part
+from scrapy_dripper.fallback.trees import first_part, limited_tree
+from scrapy_dripper.fallback_names import PARSING, Fallback, load
+from scrapy_dripper.output import write_html
+from scrapy_dripper.output.content_json import clean, to_json
+from scrapy_dripper.page import PageError, metadata_of
+from scrapy_dripper.page.charset import decode_html
+from scrapy_dripper.retrieval import wants_content, with_retrieval
 
 __all__ = ["BUILT_IN", "NOT_A_PAGE", "fall_back", "fill_shell", "first_part", "metadata"]
+
+logger = logging.getLogger(__name__)
+
+
+BuiltIn: TypeAlias = "Callable[[str, str, Config, int], Extraction]"
+"""Called with the text and the URL of a document, the options, and the length of the document."""
+
+
+def _trafilatura(text: str, url: str, config: Config, size: int) -> Extraction:
+    # Importing it takes 0.1 s, and most crawls do not need it.
+    from scrapy_dripper.fallback.trafilatura_output import by_trafilatura
+
+    return by_trafilatura(text, url, config, size)
+
+
+BUILT_IN: dict[str, BuiltIn] = {
+    "trafilatura": _trafilatura,
+    "html": whole_page,
+    "r4": by_r4,
+    "readability": by_readability,
+    "justext": by_justext,
+    "title_paragraphs": by_title_and_paragraphs,
+}
+"""The built-in fallbacks by name: those of :data:`~scrapy_dripper.fallback_names.PARSING`."""
+NOT_A_PAGE = (FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML)
+"""Reasons for which there is nothing that a fallback could extract."""
+_reported: set[str] = set()
+
+
+def fall_back(
+    document: Document,
+    config: Config,
+    reason: FallbackReason,
+    error: str | None = None,
+) -> Extraction:
+    """Run the configured fallback on a document and return its extraction. Never raises.
+
+    If a built-in fallback runs out of memory, it is retried on the first part of the document. If a fallback raises,
+    the extraction is that of ``empty``, and the exception is appended to ``error``.
+    """
+    found = _fall_back(document, config, reason, error)
+    try:
+        return with_retrieval(found, None, document, config)
+    except Exception as problem:  # a custom fallback can return anything; includes MemoryError
+        problems = [found.error, f"no chunks, links and fingerprints: {type(problem).__name__}: {problem}"]
+        return replace(found, error="; ".join(filter(None, problems)))
+
+
+def _fall_back(document: Document, config: Config, reason: FallbackReason, error: str | None) -> Extraction:
+    name = _name(config.fallback)
+    if name == "none":
+        return nothing(document.url, reason, error)
+    if name == "empty" or reason in NOT_A_PAGE:
+        return nothing(document.url, reason, error, "empty")
+    try:
+        found = _run_within_memory(document, config)
+    except Exception as problem:  # includes RecursionError and MemoryError: no page may stop the crawl
+        _report(name, document.url, problem)
+        error = "; ".join(filter(None, [error, f"fallback {name}: {type(problem).__name__}: {problem}"]))
+        return nothing(document.url, reason, error, "empty")
+    source = f"fallback:{name}"
+    error = found.error or (error and without_controls(error))
+    return replace(found, url=document.url, source=source, fallback_reason=reason, error=error)
+
+
+def _name(fallback: str | Callable[..., Any]) -> str:
+    if isinstance(fallback, str):
+        return fallback
+    return str(getattr(fallback, "__qualname__", type(fallback).__qualname__))
+
+
+def _report(name: str, url: str, problem: Exception) -> None:
+    """Log an exception, as a warning for the first failure of each fallback and at DEBUG after that."""
+    level = logging.DEBUG if name in _reported else logging.WARNING
+    _reported.add(name)
+    logger.log(
+        level,
+        "The fallback %(name)s failed for %(url)s; such pages come out empty. Further failures are logged at DEBUG.",
+        {"name": name, "url": url or "a page without URL"},
+        exc_info=None if isinstance(problem, MemoryError) else problem,
+    )
+
+
+def _run_within_memory(document: Document, config: Config) -> Extraction:
+    """Run the fallback. If a built-in one runs out of memory, retry it on the first part of the document."""
+    part = first_part(document) if config.fallback in PARSING else None
+    if part is None:
+        return _run(document, config)
+    with contextlib.suppress(MemoryError):
+        return _run(document, config)
+    # Outside of the exception handler: the exception keeps the frames alive, and with them the tree in memory.
+    return replace(_run(part, config), truncated=True)
+
+
+def _run(document: Document, config: Config) -> Extraction:
+    size = len(document.html)
+    html = document.html[: config.limits.bytes]
+    text = html if isinstance(html, str) else decode_html(html, document.charset)
+    built_in = BUILT_IN.get(config.fallback) if isinstance(config.fallback, str) else None
+    found = built_in(text, document.url, config, size) if built_in else _custom(text, document.url, config)
+    return replace(found, truncated=found.truncated or size > config.limits.bytes)
+
+
+def _custom(text: str, url: str, config: Config) -> Extraction:
+    """Run a custom fallback. The HTML that it returns is not changed."""
+    call = load(config.fallback) if isinstance(config.fallback, str) else cast(Fallback, config.fallback)
+    answer: object = call(text, url)
+    if isinstance(answer, Extraction):
+        content = None
+        if answer.content is not None:
+            content = clean(answer.content)
+        elif answer.main_html and wants_content(config):
+            content = to_json(write_html(answer.main_html, url, config, len(answer.main_html)).content)
+        return replace(answer, content=content, details={}).without_controls()
+    if answer is not None and not isinstance(answer, str):
+        raise TypeError(f"expected HTML, an Extraction or None (got {type(answer).__name__})")
+    if answer is None or not answer.strip():
+        return nothing(url, None, None, "empty")
+    return replace(whole_page(answer, url, config, len(answer)), main_html=answer).without_controls()
+
+
+def metadata(document: Document, config: Config) -> Metadata:
+    """Return the metadata of a document that has no page, because it exceeds a limit or cannot be parsed as a whole.
+
+    Values that cannot be read are None.
+    """
+    html = document.html[: config.limits.bytes]
+    try:
+        root, _ = limited_tree(html if isinstance(html, str) else decode_html(html, document.charset))
+    except (PageError, MemoryError):
+        return Metadata()
+    return metadata_of(root, document.url)

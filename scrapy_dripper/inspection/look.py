@@ -28,7 +28,7 @@ MAX_BYTES = 80_000
 """Maximum size of a form of the output that is shown, in bytes of UTF-8."""
 REASONS = 2
 """Maximum number of groups of features that are named for a block, and against it."""
-LEAST = 0.02
+LEAST_CHANGE = 0.02
 """Minimum change of the probability for a group of features to be named."""
 
 _FLAGS = (
@@ -199,8 +199,8 @@ def _blocks(page: Page, extraction: Extraction, influences: dict[str, Any], rule
 def strongest(influences: Sequence[float]) -> tuple[tuple[int, float], ...]:
     """Return the indexes and values of the influences to name: the strongest for main, then the strongest against."""
     order = sorted(range(len(influences)), key=lambda i: -influences[i])
-    chosen = [i for i in order[:REASONS] if influences[i] >= LEAST]
-    chosen += [i for i in reversed(order[-REASONS:]) if influences[i] <= -LEAST]
+    chosen = [i for i in order[:REASONS] if influences[i] >= LEAST_CHANGE]
+    chosen += [i for i in reversed(order[-REASONS:]) if influences[i] <= -LEAST_CHANGE]
     return tuple((i, round(influences[i], 2)) for i in chosen)
 
 

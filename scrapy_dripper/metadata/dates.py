@@ -18,7 +18,7 @@ from scrapy_dripper.metadata.tree import UNSEEN, Described, text_of
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-LONGEST = 200
+SEARCHED_CHARS = 200
 """Number of characters of a text that are searched for a date."""
 EARLIEST = 1800
 """The earliest year of a date. Digitized papers can be that old."""
@@ -111,7 +111,7 @@ def iso_date(text: str, day_first: bool = False) -> str | None:
 
     ``day_first`` is as in :func:`written_date`.
     """
-    text = text.strip()[:LONGEST]
+    text = text.strip()[:SEARCHED_CHARS]
     if not text:
         return None
     return _machine(text) or written_date(text, day_first)
@@ -147,7 +147,7 @@ def written_date(text: str, day_first: bool = False) -> str | None:
 
     05/06/2024 is the sixth of May, as in the USA. With ``day_first``, it is the fifth of June, as in most countries.
     """
-    text = text[:LONGEST].lower()
+    text = text[:SEARCHED_CHARS].lower()
     found = _month_first(text)
     if found is not None and found[1] in MONTHS:
         return _valid(found[3], MONTHS[found[1]], found[2])

@@ -17,7 +17,7 @@ MOST_VALUES = 20_000
 """Maximum number of objects and lists in the JSON-LD of a page that are processed."""
 MOST_NAMES = 500
 """Maximum number of names in a value, such as the authors of a paper."""
-LONGEST = 10_000
+LONGEST_TEXT = 10_000
 """Maximum number of characters of a value."""
 
 Node = dict[str, Any]
@@ -201,7 +201,7 @@ def texts(value: Any) -> Iterator[str]:
         if isinstance(one, dict):
             one = one.get("@value") or one.get("name")
         if isinstance(one, str):
-            one = one[:LONGEST]
+            one = one[:LONGEST_TEXT]
             if "&" in one:
                 one = unescape(one)
             if "<" in one:

@@ -8,20 +8,28 @@ Chinese, Japanese and Korean between much code.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from resiliparse.parse.lang import detect_fast
 
-from scrapy_dripper.data import Metadata
+from scrapy_dripper.data import Breadcrumb, Metadata
 from scrapy_dripper.metadata.authors import LONGEST_NAME, authors_of
-from scrapy_dripper.metadata.breadcrumbs import breadcrumbs
 from scrapy_dripper.metadata.dates import Dating
-from scrapy_dripper.metadata.json_ld import Linked, read_json_ld, texts
-from scrapy_dripper.metadata.tree import Described, around, base_url, describe, heading_text, without_signs
+from scrapy_dripper.metadata.json_ld import Linked, items, read_json_ld, texts
+from scrapy_dripper.metadata.tree import (
+    UNSEEN,
+    Described,
+    around,
+    base_url,
+    describe,
+    heading_text,
+    text_of,
+    without_signs,
+)
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -42,6 +50,17 @@ FARTHEST = 450
 """Maximum distance of a text from a language. Texts in that language have 150 to 450, short ones the most."""
 FEW = 0.05
 """Maximum share of Chinese, Japanese and Korean characters in a text of another language."""
+
+MOST_STEPS = 20
+"""Maximum number of steps. A longer list is a menu."""
+LONGEST_STEP = 200
+"""Maximum length of the name of a step, in characters."""
+MOST_DESCENDANTS = 300
+"""Maximum number of descendants of an element with breadcrumbs that are processed."""
+_SEPARATORS = "/>»›|·•→-–—\\ \xa0"
+
+Resolve = Callable[[str], str]
+"""Makes a link absolute; an empty string unless that is http(s)."""
 
 # Names of meta elements, in lower case: those of news sites and publishers first, those that any page may have last.
 _TITLES = ("citation_title", "og:title", "twitter:title", "parsely-title", "sailthru.title", "dc.title", "headline")
@@ -102,7 +121,7 @@ def _first(described: Described, names: tuple[str, ...]) -> str:
     return next((text for name in names for one in described.meta.get(name, ()) for text in texts(one)), "")
 
 
-def _resolver(base: str) -> Callable[[str], str]:
+def _resolver(base: str) -> Resolve:
     """Return a function that resolves a link to an absolute URL. It returns an empty string unless that is http(s)."""
 
     def resolve(link: str) -> str:
@@ -212,13 +231,13 @@ def _language_of(described: Described, linked: Linked) -> str:
     return ""
 
 
-def _image(described: Described, linked: Linked, resolve: Callable[[str], str]) -> str:
+def _image(described: Described, linked: Linked, resolve: Resolve) -> str:
     said = (one for name in _IMAGES for one in described.meta.get(name, ()))
     found = next((url for one in said if (url := resolve(one))), "")
     return found or resolve(linked.url("image", "thumbnailUrl")) or resolve(described.links.get("image_src", ""))
 
 
-def _lead_picture(headline: HtmlElement | None, beside: list[HtmlElement], resolve: Callable[[str], str]) -> str:
+def _lead_picture(headline: HtmlElement | None, beside: list[HtmlElement], resolve: Resolve) -> str:
     """Return the first large picture of the main part, which is the article of the headline or what follows it; an
     empty string if there is none.
 
@@ -249,6 +268,84 @@ def _lead_picture(headline: HtmlElement | None, beside: list[HtmlElement], resol
 
 def _pixels(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 6 else 0
+
+
+def breadcrumbs(described: Described, linked: Linked, resolve: Resolve) -> tuple[Breadcrumb, ...]:
+    """Return the steps, beginning with the front page; empty if the page has no breadcrumbs."""
+    steps = (
+        list(_linked_steps(linked, resolve))
+        or list(_marked_steps(described, resolve))
+        or list(_trail_steps(described, resolve))
+    )
+    return tuple(steps) if len(steps) <= MOST_STEPS else ()
+
+
+def _linked_steps(linked: Linked, resolve: Resolve) -> Iterator[Breadcrumb]:
+    elements = items(linked.breadcrumbs)
+    for one in sorted(elements, key=_position):
+        item = one.get("item")
+        inner = item if isinstance(item, dict) else {}
+        name = next(texts(one.get("name")), "") or next(texts(inner.get("name")), "")
+        address = item if isinstance(item, str) else inner.get("@id") or inner.get("url") or one.get("url")
+        step = _step(name, address if isinstance(address, str) else "", resolve)
+        if step is not None:
+            yield step
+
+
+def _position(element: dict[str, Any]) -> float:
+    try:
+        return float(element.get("position") or 0)
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+
+
+def _marked_steps(described: Described, resolve: Resolve) -> Iterator[Breadcrumb]:
+    """Yield the steps in microdata or RDFa. These are list elements, which lists of products have as well."""
+    for element in described.properties.get("itemlistelement", ())[: MOST_STEPS + 1]:
+        kind = f"{element.get('itemtype') or ''} {element.get('typeof') or ''}"
+        if "ListItem" not in kind:
+            continue
+        name = address = ""
+        for node in islice(element.iter(), 20):
+            prop = f"{node.get('itemprop') or ''} {node.get('property') or ''}"
+            address = address or (node.get("href") or node.get("resource") or "" if node.tag in ("a", "link") else "")
+            if "name" in prop.split() and not name:
+                name = node.get("content") or text_of(node, LONGEST_STEP)
+        step = _step(name or text_of(element, LONGEST_STEP), address, resolve)
+        if step is not None:
+            yield step
+
+
+def _trail_steps(described: Described, resolve: Resolve) -> Iterator[Breadcrumb]:
+    """Yield the steps of the first element that is labelled as breadcrumbs and has links, and the page's own name."""
+    for element in described.trails:
+        links = [node for node in islice(element.iter(), MOST_DESCENDANTS) if node.tag == "a" and node.get("href")]
+        if not links:
+            continue
+        for link in links[: MOST_STEPS + 1]:
+            step = _step(text_of(link, LONGEST_STEP), link.get("href") or "", resolve)
+            if step is not None:
+                yield step
+        last = _behind(element, links[-1])
+        if last:
+            yield Breadcrumb(last)
+        return
+
+
+def _behind(element: HtmlElement, last: HtmlElement) -> str:
+    """Return the text after the last link, which is the name of the page."""
+    nodes = list(islice(element.iter(), MOST_DESCENDANTS))
+    inside = sum(1 for _ in islice(last.iter(), MOST_DESCENDANTS))
+    pieces = [last.tail or ""]
+    for node in nodes[nodes.index(last) + inside :]:
+        pieces += ["" if node.tag in UNSEEN else node.text or "", node.tail or ""]
+    return " ".join(" ".join(pieces).split())[:LONGEST_STEP].strip(_SEPARATORS)
+
+
+def _step(name: str, address: str, resolve: Resolve) -> Breadcrumb | None:
+    name = name[:LONGEST_STEP].strip(_SEPARATORS)
+    url = resolve(address) if address else ""
+    return Breadcrumb(name or None, url or None) if name else None
 
 
 def detected_language(text: str) -> str | None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MOST_PLACES = 30
 """Maximum number of elements of a kind, such as headings or bylines, that are kept."""
 MOST_PROPERTIES = 500
-LONGEST = 10_000
+LONGEST_CONTENT = 10_000
 """Maximum number of characters of a value."""
 START = 60
 """Maximum number of descendants whose text is read."""
@@ -136,7 +136,7 @@ def _named(name: str, found: Described) -> tuple[list[HtmlElement], ...]:
 def _property(element: HtmlElement, names: str, found: Described) -> None:
     """Keep an element with a property of microdata or RDFa. In the head, such elements are read as ``meta``."""
     if element.tag != "meta" or element.get("itemprop"):
-        for name in names[:LONGEST].lower().split()[:5]:
+        for name in names[:LONGEST_CONTENT].lower().split()[:5]:
             _keep(found.properties.setdefault(name.rpartition(":")[2], []), element, MOST_PROPERTIES)
 
 
@@ -144,7 +144,7 @@ def _tagged(element: HtmlElement, tag: str, found: Described) -> None:
     if tag == "meta":
         _meta(element, found)
     elif tag == "link":
-        for relation in (element.get("rel") or "")[:LONGEST].lower().split()[:5]:
+        for relation in (element.get("rel") or "")[:LONGEST_CONTENT].lower().split()[:5]:
             found.links.setdefault(relation, element.get("href") or "")
     elif tag == "script":
         if "ld+json" in (element.get("type") or "").lower():
@@ -168,7 +168,7 @@ def _meta(element: HtmlElement, found: Described) -> None:
         if name:
             known = found.meta.setdefault(name.strip().lower(), [])
             if len(known) < 500:
-                known.append(" ".join(content[:LONGEST].split()))
+                known.append(" ".join(content[:LONGEST_CONTENT].split()))
 
 
 def _keep(elements: list[HtmlElement], element: HtmlElement, most: int = MOST_PLACES) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,13 +14,14 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.output.content_json import length
 from scrapy_dripper.output.content_list import content_list
-from scrapy_dripper.output.items import Items, only
+from scrapy_dripper.output.items import Items, Post, only
 from scrapy_dripper.output.main_html import main_tree, make_absolute, to_html
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.text import plain_text
 from scrapy_dripper.page.limits import cut_off
 from scrapy_dripper.page.page import Page, PageError
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.page.posts import ThreadPost
 from scrapy_dripper.page.recover import drop_controls
 
 __all__ = ["NOTHING", "Written", "most_chars", "write", "write_html"]
@@ -67,16 +68,20 @@ def write(
     config: Config,
     size: int | None = None,
     hidden: npt.NDArray[np.bool_] | None = None,
+    posts: Sequence[ThreadPost] = (),
 ) -> Written:
-    """Return the main content of a page whose blocks are labelled, without hidden nodes.
+    """Return the main content of a page whose blocks are labelled, without hidden nodes, with marks before posts.
 
     ``size`` is the size of the document in characters or bytes. Each form of the output is limited to a
     multiple of that size; without ``size``, there is no limit. If a form is too long, raise
     :exc:`~scrapy_dripper.page.page.PageError` with the reason ``oversize``. With ``oversize="truncate"``, return the
     first part of the page that fits instead.
     """
-    tree = main_tree(page, main, hidden)
-    return _fitting(tree, None, page.base_url, config, size, config.oversize == "truncate", page.scripts)
+    made: dict[int, etree._Element] = {}
+    tree = main_tree(page, main, hidden, made if posts else None)
+    kept = (post for post in posts if post.node in made)
+    marks = {made[post.node]: Post(i, post.author, post.date) for i, post in enumerate(kept, start=1)}
+    return _fitting(tree, None, page.base_url, config, size, config.oversize == "truncate", page.scripts, marks)
 
 
 def write_html(main_html: str, base_url: str, config: Config, size: int | None = None) -> Written:
@@ -100,6 +105,7 @@ def _fitting(
     size: int | None,
     cut: bool,
     scripts: Sequence[str] = (),
+    posts: Mapping[etree._Element, Post] | None = None,
 ) -> Written:
     """Return all forms of a tree. If one is too long and ``cut`` is set, halve the tree until all of them fit."""
     most = sys.maxsize if size is None else most_chars(size, config.limits.output)
@@ -109,7 +115,7 @@ def _fitting(
     elements, form = 0, ""
     while True:
         try:
-            written = _write(tree, main_html, base_url, config, most, scripts)
+            written = _write(tree, main_html, base_url, config, most, scripts, posts)
             if written.content or not elements:
                 return written._replace(truncated=elements > 0)
         except TooLongError as error:
@@ -128,7 +134,13 @@ def _fitting(
 
 
 def _write(
-    tree: etree._Element, main_html: str | None, base_url: str, config: Config, most: int, scripts: Sequence[str]
+    tree: etree._Element,
+    main_html: str | None,
+    base_url: str,
+    config: Config,
+    most: int,
+    scripts: Sequence[str],
+    posts: Mapping[etree._Element, Post] | None,
 ) -> Written:
     """Return all forms of a tree, each no longer than ``most``.
 
@@ -138,7 +150,7 @@ def _write(
     if main_html is None:
         main_html = to_html(tree)
     _check("Main-HTML", len(main_html), most)
-    content = content_list(tree, base_url, scripts, most // 2)
+    content = content_list(tree, base_url, scripts, most // 2, posts)
     _check("content list", length(content, most), most)
     form = config.markdown
     if form.types is not None:
@@ -148,7 +160,7 @@ def _write(
 
         written = html2text_output.markdown(main_html, base_url, form.links != "drop", most // 2)
     else:
-        written = markdown(content, links=form.links, tables=form.tables, callouts=form.callouts)
+        written = markdown(content, links=form.links, tables=form.tables, callouts=form.callouts, posts=form.posts)
     _check("Markdown", len(written), most)
     return Written(main_html, content, written, plain_text(content))
 

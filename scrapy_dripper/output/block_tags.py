@@ -34,8 +34,16 @@ from scrapy_dripper.output.items import (
 )
 from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, OpenList, Reader, skip, stanzas
 from scrapy_dripper.output.tables import table
-from scrapy_dripper.page.callouts import alert_of, has_callout_class, title_of
-from scrapy_dripper.page.recognise import FIGURE_CLASSES, caption_of, has_code_class, has_math_class, is_figure
+from scrapy_dripper.page.recognise import (
+    FIGURE_CLASSES,
+    alert_of,
+    caption_of,
+    has_callout_class,
+    has_code_class,
+    has_math_class,
+    is_figure,
+    title_of,
+)
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, Kind
 
 LONGEST_ID = 300
@@ -78,26 +86,32 @@ MOST_ABOVE = 50
 """Number of items to search for the heading above a list of tabs."""
 
 _digits = re.compile(r"\s*(\d{1,9})\s*").fullmatch
+_of_docs = re.compile(r"(?:^|\s)lst-kix_(\w{1,64})-(\d)(?=\s|$)").search
+"""Matches the class of a list in a published Google Docs document, with its name and level."""
+MOST_JOINED = 500
+"""Maximum number of entries of a list that gets another level, because its entries are copied each time."""
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
 
 
 def block(reader: Reader, element: etree._Element) -> Leave:
     """Enter an element that is a block of its own, and may be a footnote, a panel or a list of tabs."""
     reader.flush()
-    if reader.tabs.titles:
-        if element in reader.tabs.lists:
-            return skip
-        title = reader.tabs.titles.get(element)
-        if title is not None:
-            reader.items.append(_title_of_panel(reader, title))
+    if element in reader.tabs.lists:
+        return skip
+    _open_panel(reader, element)
     return _note(reader, reader.footnotes.notes[element]) if _is_note(reader, element) else reader.flush
 
 
-def _title_of_panel(reader: Reader, title: str) -> Title:
-    """Return the title of a tab panel, one level below the heading above all panels."""
-    own = reader.tabs.runs
+def _open_panel(reader: Reader, element: etree._Element) -> None:
+    """Add the title of a tab panel, if it is one, one level below the heading above all panels."""
+    title = reader.tabs.titles.get(element)
+    if title is None:
+        return
+    reader.flush()
+    own, runs = reader.tabs.runs, (Text(title),)
     above = (item for item in reversed(reader.items[-MOST_ABOVE:]) if type(item) is Title and item.runs not in own)
-    return Title(min(next((item.level for item in above), 2) + 1, 6), (Text(title),))
+    if not reader.items or getattr(reader.items[-1], "runs", None) != runs:  # an element may be opened as two things
+        reader.items.append(Title(min(next((item.level for item in above), 2) + 1, 6), runs))
 
 
 def _is_note(reader: Reader, element: etree._Element) -> bool:
@@ -114,8 +128,10 @@ def block_with_class(reader: Reader, element: etree._Element) -> Leave:
     if name:
         plain = len(name) <= LONGEST_CLASS and _is_plain(name)
         if not plain:
-            if has_code_class(name) and add_code(reader, element):
-                return skip
+            if has_code_class(name):
+                _open_panel(reader, element)
+                if add_code(reader, element):
+                    return skip
             if has_math_class(name) and add_formula(reader, element):
                 return skip
             if is_figure(element):
@@ -348,7 +364,7 @@ def _list(reader: Reader, element: etree._Element) -> Leave:
     def leave() -> None:
         _end_entry(reader, opened)
         reader.pop()
-        _add_list(reader, opened)
+        _add_list(reader, opened, _level_after(element))
 
     return leave
 
@@ -368,8 +384,18 @@ def _opened(element: etree._Element) -> OpenList:
     return OpenList("ordered", start, step, start if numbered else None)
 
 
-def _add_list(reader: Reader, ended: OpenList) -> None:
-    """Add a list, or the footnotes that it consists of."""
+def _level_after(element: etree._Element) -> int | None:
+    """Return the level at which a list of Google Docs continues the list before it; None for other lists.
+
+    Google Docs writes a nested list as lists side by side that share a name.
+    """
+    before = element.getprevious()
+    own, other = (_of_docs((e.get("class") or "")[:512]) if e is not None else None for e in (element, before))
+    return int(own[2]) if own and other and own[1] == other[1] else None
+
+
+def _add_list(reader: Reader, ended: OpenList, level: int | None = None) -> None:
+    """Add a list, or the footnotes that it consists of. With a level, it continues the list before it."""
     entries = ended.entries
     if any(ended.terms):
         entries.append(ListItem((), tuple(filter(None, ended.terms))))
@@ -383,7 +409,25 @@ def _add_list(reader: Reader, ended: OpenList) -> None:
         if ended.kind == "unordered":
             entries = [kept for entry in entries for kept in _without_empty_level(entry)]
         numbers = ended.numbers
-        reader.items.append(List(ended.kind, _numbered(entries, numbers), numbers.get(0, ended.start)))
+        made = List(ended.kind, _numbered(entries, numbers), numbers.get(0, ended.start))
+        before = reader.items[-1] if reader.items and level is not None else None
+        if level is not None and type(before) is List and 0 < len(before.items) < MOST_JOINED:
+            made = _joined(before, made, level)
+            reader.items.pop()
+        reader.items.append(made)
+
+
+def _joined(around: List, inner: List, level: int) -> List:
+    """Return a list with another one at a level of its last entry, or with its entries after its own at level 0."""
+    *entries, last = around.items
+    if not level or not last.items:
+        return replace(around, items=(*around.items, *inner.items))
+    *items, below = last.items
+    if type(below) is List and below.items:
+        items.append(_joined(below, inner, level - 1))
+    else:
+        items += below, inner
+    return replace(around, items=(*entries, replace(last, items=tuple(items))))
 
 
 def _numbered(entries: list[ListItem], numbers: dict[int, int]) -> tuple[ListItem, ...]:

@@ -34,6 +34,7 @@ from scrapy_dripper.output.items import (
     List,
     ListItem,
     Paragraph,
+    Post,
     Quote,
     Rule,
     Run,
@@ -87,7 +88,7 @@ def cut(item: Item, fits: Fits) -> list[Items]:
             return [(replace(item, items=first),), *((replace(item, items=part, caption=()),) for part in others)]
         case Footnotes():
             return _packed(item.notes, lambda some, _: Footnotes(tuple(some)), fits)
-        case Title() | Formula() | Image() | Video() | Audio() | Rule():
+        case Title() | Formula() | Image() | Video() | Audio() | Rule() | Post():
             return [(item,)]
         case _:
             return assert_never(item)
@@ -300,6 +301,10 @@ class Chunk:
     """The page's URL, with the anchor if there is one."""
     size: int = 0
     """Length of the passage, in the configured unit: characters or tokens."""
+    author: str = ""
+    """The author of the post that the passage is of; empty if it is of no post, or the author is not known."""
+    date: str = ""
+    """The date of that post, in ISO 8601; empty if it is not known."""
     overlap: int = 0
     """Characters at the beginning of ``markdown`` that repeat the end of the previous chunk."""
 
@@ -315,6 +320,7 @@ class _SectionHeading:
 class _Section:
     path: tuple[_SectionHeading, ...]
     items: list[Item]
+    post: Post
 
 
 def chunks(
@@ -341,18 +347,29 @@ def chunks(
 
 
 def _sections(items: Items) -> list[_Section]:
-    """Return the sections of a content list, each with its path of headings."""
-    sections = [_Section((), [])]
+    """Return the sections of a content list, each with its path of headings. A post begins a section.
+
+    Headings in a post are not above the posts after it, except the title of a thread that its first post begins with.
+    """
+    post = Post()
+    sections = [_Section((), [], post)]
     path: tuple[_SectionHeading, ...] = ()
+    around = path
     for item in items:
-        if type(item) is Title:
+        if type(item) is Post:
+            around = path if not post.number else around
+            post, path = item, around
+            sections.append(_Section(path, [item], post))
+        elif type(item) is Title:
             text = " ".join(line_text(item.runs).split())
             text = text if len(text) <= MOST_HEADING else text[: MOST_HEADING - 1] + "…"
             above = tuple(heading for heading in path if heading.level < item.level)
             path = (*above, _SectionHeading(item.level, text, item.anchor))
-            sections.append(_Section(path, [item]))
+            if post.number == 1 and item.level == 1 and sections[-1].items == [post] and not around:
+                around = path
+            sections.append(_Section(path, [item], post))
         elif type(item) is Footnotes and path:  # footnotes belong to the page, not to its last section
-            sections += [_Section(path[:1] if path[0].level == 1 else (), [item]), _Section(path, [])]
+            sections += [_Section(path[:1] if path[0].level == 1 else (), [item], post), _Section(path, [], post)]
         else:
             sections[-1].items.append(item)
     return [section for section in sections if section.items]
@@ -369,6 +386,7 @@ class _Packer:
         self._items: list[Item] = []
         self._length = 0
         self._repeated: Items = ()
+        self._post = Post()
         self._paths: list[tuple[_SectionHeading, ...]] = []
         """The paths of the sections in the open chunk."""
         self._has_tail = True
@@ -377,13 +395,17 @@ class _Packer:
     def add(self, section: _Section) -> None:
         """Add a section to the open chunk if it belongs there and fits as a whole, or to a new one otherwise."""
         pieces = [(item, self._length_of((item,))) for item in section.items]
-        pieces = [(item, length) for item, length in pieces if length]
+        pieces = [(item, length) for item, length in pieces if length or type(item) is Post]
         together = sum(length for _, length in pieces) + self._between * (len(pieces) - 1)
         if not pieces:
             return
-        if self._items and not (self._goes_on(section) and (self._fits(together) or self._has_only_titles())):
+        goes_on = self._goes_on(section) and (self._fits(together) or self._has_only_titles())
+        is_above = not self._post.number and self._has_only_titles()  # the headings of a thread go with its first post
+        if self._items and not (goes_on and (self._post == section.post or is_above)):
             self.close()
-        self._paths.append(section.path)
+        self._post = section.post
+        if len(pieces) > 1 or type(pieces[0][0]) is not Post:  # a mark has no heading of its own
+            self._paths.append(section.path)
         for item, length in pieces:
             self._place(item, length, section)
 
@@ -400,7 +422,11 @@ class _Packer:
             url = f"{self._url}#{quote(anchor, safe=_FRAGMENT)}" if anchor and self._url else self._url
             headings = tuple(heading.text for heading in path)
             repeated = len(self._write(self._repeated)) if self._repeated else 0
-            self.chunks.append(Chunk(written, headings, anchor, url, self._measure(written), repeated))
+            self.chunks.append(
+                Chunk(
+                    written, headings, anchor, url, self._measure(written), self._post.author, self._post.date, repeated
+                )
+            )
         self._items, self._length, self._paths, self._repeated = [], 0, [], ()
 
     # ------------------------------------------------------------------ paths
@@ -467,7 +493,7 @@ class _Packer:
             self._repeated = tail
 
     def _has_only_titles(self) -> bool:
-        return bool(self._items) and all(type(one) is Title for one in self._items)
+        return bool(self._items) and all(type(one) in (Title, Post) for one in self._items)
 
     def _append(self, items: Items, length: int) -> None:
         self._length += length + (self._between if self._items else 0)
@@ -479,7 +505,7 @@ class _Packer:
         tail: list[Item] = []
         left = self._overlap
         for item in reversed(self._items[len(self._repeated) :]):
-            if type(item) is Title or not self._has_tail:
+            if type(item) in (Title, Post) or not self._has_tail:
                 break
             length = self._length_of((item,))
             if length > left:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -11,9 +11,9 @@ from lxml import etree
 
 from scrapy_dripper.output import block_tags, inline_tags
 from scrapy_dripper.output.delimiters import notation
-from scrapy_dripper.output.items import Footnote, Footnotes, Item, Items, Rule, Title
+from scrapy_dripper.output.items import Footnote, Footnotes, Item, Items, Post, Rule, Title, with_marks
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
-from scrapy_dripper.page.sentence import in_sentence
+from scrapy_dripper.page.nodes import in_sentence
 from scrapy_dripper.page.tags import UNSEEN
 
 
@@ -22,19 +22,54 @@ def content_list(
     base_url: str = "",
     scripts: Sequence[str] = (),
     growth: int = sys.maxsize,
+    posts: Mapping[etree._Element, Post] | None = None,
 ) -> Items:
     """Return the content of a tree, such as that of Main-HTML, as items in document order.
 
     Relative URLs are resolved against ``base_url``; URLs that cannot be resolved are kept as they are. ``scripts`` of
     the page, and scripts in the tree, can configure how the page writes formulas. ``growth`` limits the characters
-    that resolving relative URLs adds in total.
+    that resolving relative URLs adds in total. ``posts`` are the marks of the posts of a thread, by their elements.
     """
     sources = (text for script in root.iter("script") for text in (script.get("src"), script.text) if text)
-    reader = Reader(root, base_url, notation(chain(scripts, sources)), _ENTER, _other, growth)
+    enter, other = (_ENTER, _other) if not posts else ({}, _in_thread(posts))
+    reader = Reader(root, base_url, notation(chain(scripts, sources)), enter, other, growth)
     items = _gathered(reader.read(root))
     if reader.inline_notes:
         items = (*items, Footnotes(tuple(reader.inline_notes)))
-    return items
+    return with_marks(items) if posts else items
+
+
+def _in_thread(posts: Mapping[etree._Element, Post]) -> Enter:
+    """Return the handler of all elements of a page with posts, which reads the elements around posts as plain blocks.
+
+    The list or table by which a site arranges the posts says nothing about their text.
+    """
+    around: set[etree._Element] = set()
+    for post in posts:
+        element: etree._Element | None = post
+        while element is not None and element not in around:
+            around.add(element)
+            element = element.getparent()
+    opened = [Post()]
+
+    def enter(reader: Reader, element: etree._Element) -> Leave:
+        if element not in around:
+            return _ENTER.get(element.tag, _other)(reader, element)
+        reader.flush()
+        mark = posts.get(element)
+        if mark is None:
+            return reader.flush
+        reader.items.append(mark)
+        opened.append(mark)
+
+        def leave() -> None:
+            reader.flush()
+            opened.pop()
+            reader.items.append(opened[-1])
+
+        return leave
+
+    return enter
 
 
 def _gathered(items: Sequence[Item]) -> Items:

@@ -13,7 +13,7 @@ those that are forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
 
@@ -259,6 +259,22 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class Post:
+    """The beginning of a post in a thread, or the end of the last one. What follows belongs to it, up to the next mark.
+
+    After a reply inside of a post, the mark of that post is repeated.
+    """
+
+    type: ClassVar = "post"
+    number: int = 0
+    """Its number on the page, from 1; 0 if what follows belongs to no post."""
+    author: str = ""
+    """The name of its author; empty if it is not known."""
+    date: str = ""
+    """Its date in ISO 8601; empty if it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Footnote:
     """A footnote, without the links back to its marks."""
 
@@ -278,7 +294,7 @@ Run: TypeAlias = (
     Text | Code | Formula | Link | Emphasis | Strong | Deleted | Sub | Sup | Ruby | LineBreak | FootnoteMark | Image
 )
 Item: TypeAlias = (
-    Title | Paragraph | CodeBlock | Formula | Table | List | Image | Video | Audio | Quote | Rule | Footnotes
+    Title | Paragraph | CodeBlock | Formula | Table | List | Image | Video | Audio | Quote | Rule | Post | Footnotes
 )
 
 
@@ -295,7 +311,7 @@ def inside(item: Item) -> list[Item]:
             held += item.items
         case Footnotes():
             held += [one for note in item.notes for one in note.items]
-        case Title() | Paragraph() | CodeBlock() | Formula() | Image() | Video() | Audio() | Rule():
+        case Title() | Paragraph() | CodeBlock() | Formula() | Image() | Video() | Audio() | Rule() | Post():
             pass
         case _:
             assert_never(item)
@@ -311,10 +327,24 @@ def assert_never(item: NoReturn) -> NoReturn:
 def only(items: Items, types: Collection[str]) -> Items:
     """Return the items of some types. The content of lists, quotes, footnotes and tables is not filtered.
 
-    If ``image`` is not among the types, images in lists, quotes, footnotes and text are removed as well.
+    If ``image`` is not among the types, images in lists, quotes, footnotes and text are removed as well. Marks of posts
+    stay, so that what is kept can be told apart by its author.
     """
-    kept = tuple(item for item in items if item.type in types)
+    kept = with_marks([item for item in items if item.type in types or type(item) is Post])
     return kept if "image" in types else _without_images(kept)
+
+
+def with_marks(items: Sequence[Item]) -> Items:
+    """Return items without the marks of posts that nothing follows, and without the rules beside marks."""
+    kept: list[Item] = []
+    for item in items:
+        while type(item) is Post and kept and type(kept[-1]) in (Post, Rule):
+            kept.pop()
+        if not (type(item) is Rule and kept and type(kept[-1]) is Post):
+            kept.append(item)
+    while kept and type(kept[-1]) is Post:
+        kept.pop()
+    return tuple(kept)
 
 
 _HELD: dict[type, str] = {

@@ -119,7 +119,12 @@ def to_html(tree: etree._Element) -> str:
     return etree.tostring(tree, method="html", encoding="unicode")
 
 
-def main_tree(page: Page, main: npt.NDArray[np.bool_], hidden: npt.NDArray[np.bool_] | None = None) -> etree._Element:
+def main_tree(
+    page: Page,
+    main: npt.NDArray[np.bool_],
+    hidden: npt.NDArray[np.bool_] | None = None,
+    made: dict[int, etree._Element] | None = None,
+) -> etree._Element:
     """Return the Main-HTML of a page: the main blocks and all their ancestors from ``<html>`` down, as a new tree.
 
     * Images, rules and other parts that are not blocks are kept if the blocks on both sides are. Images and players at
@@ -132,6 +137,8 @@ def main_tree(page: Page, main: npt.NDArray[np.bool_], hidden: npt.NDArray[np.bo
       players, whose URL is moved to ``data-src``.
     * Relative URLs stay relative. Hidden text (:mod:`~scrapy_dripper.page.hidden`) is left out: that of the nodes of
       ``hidden``, of shape (m,) for m nodes, or all that is found without it.
+
+    ``made`` is filled with the elements of the new tree, by the numbers of their nodes on the page.
     """
     tree = page.tree
     kept_of = _kept_owners(main)
@@ -146,7 +153,7 @@ def main_tree(page: Page, main: npt.NDArray[np.bool_], hidden: npt.NDArray[np.bo
     own[dropped] = False
     nodes = _kept_nodes(tree, main, text, tail, own)
     nodes[dropped] = False
-    return _build(tree, nodes, text, tail, page.styles)
+    return _build(tree, nodes, text, tail, page.styles, {} if made is None else made)
 
 
 def _dropped(tree: Tree, silent: list[int]) -> Iterator[int]:
@@ -324,9 +331,9 @@ def _build(
     text: npt.NDArray[np.bool_],
     tail: npt.NDArray[np.bool_],
     known: Styles,
+    made: dict[int, etree._Element],
 ) -> etree._Element:
     sources = tree.nodes
-    made: dict[int, etree._Element] = {}
     last: dict[int, etree._Element] = {}  # parent to its last child so far
     pieces: dict[int, list[str]] = {-1: []}  # parent to the text after that child, or at its beginning
     # True after a dropped element that style sheets would have set apart from its neighbours.

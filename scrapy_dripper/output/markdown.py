@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any, Literal
 
 from scrapy_dripper.output.items import (
@@ -23,6 +24,7 @@ from scrapy_dripper.output.items import (
     List,
     ListItem,
     Paragraph,
+    Post,
     Quote,
     Rule,
     Runs,
@@ -36,14 +38,17 @@ from scrapy_dripper.output.items import (
 from scrapy_dripper.output.markdown_inline import InlineWriter, Links, is_live, tex
 from scrapy_dripper.output.tables import code_html, is_mostly_padding, linear, table_html
 from scrapy_dripper.output.text import line_text
-from scrapy_dripper.page.callouts import says
+from scrapy_dripper.page.recognise import says
 
 Tables = Literal["html", "linear"]
 Callouts = Literal["alerts", "quotes"]
+Posts = Literal["rules", "named"]
 
 MAX_PREFIX = 20
 """Maximum length of the prefix of a line for the lists and quotes around it. Deeper ones are written without
 markers."""
+NAMED_WITHIN, LONGEST_BYLINE = 3, 100
+"""Number of items at the beginning of a post, and of their characters, that are searched for the name of its author."""
 MAX_NUMBER = 999_999_999
 """The largest number of a list entry (CommonMark 5.2)."""
 
@@ -61,6 +66,7 @@ def markdown(
     links: Links = "keep",
     tables: Tables = "html",
     callouts: Callouts = "alerts",
+    posts: Posts = "rules",
     types: Collection[str] | None = None,
 ) -> str:
     """Return a content list as Markdown.
@@ -69,16 +75,18 @@ def markdown(
     * ``tables`` with spans, or with more than text in a cell, are written as HTML, or as simple tables whose spanning
       cells are repeated (``"linear"``).
     * ``callouts`` are written as GitHub alerts, or as quotations that begin with their title (``"quotes"``).
+    * ``posts`` are parted by rules, and may begin with their author and date (``"named"``) if the author is not shown.
     * ``types`` are those of the items to keep, such as ``{"title", "paragraph"}``; by default all.
     """
-    return _MarkdownWriter(links, tables, callouts).document(content if types is None else only(content, types))
+    return _MarkdownWriter(links, tables, callouts, posts).document(content if types is None else only(content, types))
 
 
 class _MarkdownWriter:
-    def __init__(self, links: Links, tables: Tables, callouts: Callouts) -> None:
+    def __init__(self, links: Links, tables: Tables, callouts: Callouts, posts: Posts) -> None:
         self.inline = InlineWriter(links)
         self.linear = tables == "linear"
         self.alerts = callouts == "alerts"
+        self.names_posts = posts == "named"
         self.prefix = 0
         self.in_list = self.in_quote = 0
         self.in_definition = False
@@ -94,11 +102,12 @@ class _MarkdownWriter:
             Audio: self._player,
             Quote: self._quote,
             Rule: lambda _: "___" if self.in_list else "---",
+            Post: self._post,
             Footnotes: self._footnotes,
         }
 
     def document(self, items: Items) -> str:
-        written = self.blocks(items)
+        written = self.blocks(_without_shown_names(items) if self.names_posts else items)
         citations = [f"[{number}]: {target}" for target, number in self.inline.citations.items()]
         return "\n\n".join(filter(None, [written, "\n".join(citations)]))
 
@@ -106,13 +115,15 @@ class _MarkdownWriter:
         writers = self._writers
         pieces: list[str] = []
         before: Item | None = None
-        again = False
+        again = parted = False
         for item in _without_loose_definitions(items):
+            parted = parted or (type(item) is Post and bool(pieces) and type(before) is not Title)
             # Two adjacent lists of the same kind need different markers, or they would be one list.
             again = type(item) is List and type(before) is List and item.kind == before.kind and not again
             piece = self._list(item, again) if again else writers[type(item)](item)  # type: ignore[arg-type]
             if piece:
-                pieces.append(piece)
+                pieces += ["---", piece] if parted else [piece]
+                parted = False
                 before = item
         return "\n\n".join(pieces)
 
@@ -122,6 +133,12 @@ class _MarkdownWriter:
         if text.endswith("#"):
             text = f"{text[:-1]}\\#"
         return f"{'#' * title.level} {text}" if text else ""
+
+    def _post(self, post: Post) -> str:
+        if not (self.names_posts and post.author):
+            return ""
+        date = (Text(f", {post.date}"),) if post.date else ()
+        return self.inline.paragraph((Strong((Text(post.author),)), *date))
 
     def _code(self, code: CodeBlock) -> str:
         text = code.text
@@ -279,6 +296,17 @@ class _MarkdownWriter:
 def _shifted(lines: str, width: int) -> str:
     """Indent all lines by ``width`` spaces, except the first one and empty ones."""
     return _indent("\n" + " " * width, lines)
+
+
+def _without_shown_names(items: Items) -> list[Item]:
+    """Return items with the author of a post only in the marks of posts that do not begin with the name."""
+    made: list[Item] = list(items)
+    for i, item in enumerate(made):
+        if type(item) is Post:
+            first = takewhile(lambda one: type(one) is not Post, items[i + 1 : i + 1 + NAMED_WITHIN])
+            if any(item.author in line_text(getattr(one, "runs", ()))[:LONGEST_BYLINE] for one in first):
+                made[i] = Post(item.number)
+    return made
 
 
 def _without_loose_definitions(items: Sequence[Item]) -> Iterator[Item]:

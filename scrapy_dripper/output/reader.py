@@ -6,10 +6,11 @@ frame on a stack while they are open, so a tree can have any depth. Only tables 
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import chain, groupby, islice, takewhile
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lxml import etree
@@ -37,10 +38,17 @@ from scrapy_dripper.output.items import (
 from scrapy_dripper.output.line import Line, Separator
 from scrapy_dripper.output.urls import comparable, resolver
 from scrapy_dripper.page.footnotes import FootnoteMarks
-from scrapy_dripper.page.tags import LOOSE
+from scrapy_dripper.page.tags import LONGEST_CLASS, LOOSE
+from scrapy_dripper.page.vocabulary import TAB_BARS, either
 
 MOST_TABS = 1_000
 LONGEST_TITLE = 200
+
+_is_bar = re.compile(rf"\s(?:{either(TAB_BARS)})(?=\s|$)").search
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "a"})
+_TITLES = _HEADINGS | {"p", "div", "strong", "b", "summary", "button"}
+MOST_BEFORE_TITLE = 10
+"""Number of elements at the beginning of a panel that may hold its own title."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,36 +65,81 @@ class Tabs:
 
 
 def tabs_of(root: etree._Element) -> Tabs:
-    """Return the tabs of a tree whose panels are in it."""
-    parts: dict[str, list[etree._Element]] = {"tab": [], "tablist": [], "tabpanel": []}
+    """Return the tabs of a tree whose panels are in it.
+
+    A tab refers to its panel, or the panel to its tab. Where neither does, the panels are in the order of the tabs: the
+    children of the element behind the list of tabs, or the elements behind it.
+    """
+    bars: dict[etree._Element, list[etree._Element]] = {}
+    tabs: list[etree._Element] = []
+    panels: list[etree._Element] = []
     for element in root.iter(etree.Element):
-        same_role = parts.get(element.get("role", ""))
-        if same_role is not None and len(same_role) < MOST_TABS:
-            same_role.append(element)
-    panels = parts["tabpanel"]
-    if not panels:
-        return Tabs()
-    by_panel: dict[str, etree._Element] = {}
-    by_id: dict[str, etree._Element] = {}
-    for tab in parts["tab"]:
-        target = tab.get("aria-controls") or (tab.get("href") or "").rpartition("#")[2]
-        by_panel[target] = tab
-        by_id[tab.get("id") or ""] = tab
-    titles: dict[etree._Element, str] = {}
-    used: set[etree._Element] = set()
-    for panel in panels:
-        title = by_panel.get(panel.get("id") or " ")
-        title = by_id.get(panel.get("aria-labelledby") or " ") if title is None else title
-        text = "" if title is None else " ".join("".join(map(str, title.itertext())).split())
-        if title is not None and text and len(text) <= LONGEST_TITLE:
-            titles[panel] = text
-            used.add(title)
-    lists = {
-        tablist
-        for tablist in parts["tablist"]
-        if (own := [tab for tab in tablist.iter() if tab.get("role") == "tab"]) and used.issuperset(own)
-    }
+        role = element.get("role", "")
+        name = element.get("class") or ""
+        if role == "tablist" or ("tab" in name and _is_bar(f" {name[:LONGEST_CLASS]}")):
+            if len(bars) < MOST_TABS:
+                own = [tab for tab in element.iter() if tab.get("role") == "tab"] if role else []
+                bars[element] = own or [child for child in element if isinstance(child.tag, str)]
+        elif role == "tab":
+            tabs.append(element)
+        elif role == "tabpanel":
+            panels.append(element)
+    tabs = list(dict.fromkeys(chain(tabs, *bars.values())))[:MOST_TABS]
+    by_panel = {target: tab for tab in tabs if (target := _target(tab))}
+    by_id = {own_id: tab for tab in tabs if (own_id := tab.get("id"))}
+    if by_panel:
+        known = set(panels[:MOST_TABS])
+        panels = [one for one in root.iter(etree.Element) if one in known or one.get("id") in by_panel]
+    titled: dict[etree._Element, etree._Element] = {}
+    for panel in panels[:MOST_TABS]:
+        tab = by_panel.get(panel.get("id") or "")
+        tab = by_id.get(panel.get("aria-labelledby") or "") if tab is None else tab
+        if tab is not None and panel.tag not in _HEADINGS:
+            titled[panel] = tab
+    for bar, own in bars.items():
+        if not any(_target(tab) for tab in own) and titled.keys().isdisjoint(own):
+            titled |= zip(_panels_behind(bar, len(own)), own, strict=False)
+    texts = {panel: text for panel, tab in titled.items() if (text := _title_of(tab))}
+    used = {titled[panel] for panel in texts}
+    lists = {bar for bar, own in bars.items() if own and used.issuperset(own)}
+    titles = {panel: text for panel, text in texts.items() if not _has_title(panel, text)}
     return Tabs(titles, lists, {(Text(title),) for title in titles.values()})
+
+
+def _target(tab: etree._Element) -> str:
+    """Return the id of the panel to which a tab, or the link or button in it, refers; empty if there is none."""
+    for element in islice(tab.iter(etree.Element), 4):
+        target = element.get("aria-controls") or (element.get("href") or "").rpartition("#")[2]
+        if target:
+            return str(target)
+    return ""
+
+
+def _panels_behind(bar: etree._Element, count: int) -> list[etree._Element]:
+    """Return the panels of a list of so many tabs, judging by their place."""
+    behind = bar.getnext()
+    if behind is None or not 1 < count <= MOST_TABS:
+        return []
+    if len(behind) == count:
+        return list(behind)
+    rest = [behind, *islice(behind.itersiblings(), count)]
+    alike = list(takewhile(lambda one: one.tag == behind.tag and one.get("role") == behind.get("role"), rest))
+    return alike if len(alike) == count and behind.get("role") == "tabpanel" else []
+
+
+def _title_of(tab: etree._Element) -> str:
+    text = " ".join("".join(map(str, tab.itertext())).split())
+    return text if len(text) <= LONGEST_TITLE else ""
+
+
+def _has_title(panel: etree._Element, title: str) -> bool:
+    """Return True if a panel begins with an element that says just its title."""
+    for element in islice(panel.iter(etree.Element), 1, MOST_BEFORE_TITLE):
+        if element.tag in _TITLES and _title_of(element) == title:
+            return True
+        if (element.text or "").strip():
+            break
+    return False
 
 
 @dataclass(slots=True)

@@ -32,6 +32,7 @@ from scrapy_dripper.output.items import (
     Link,
     List,
     Paragraph,
+    Post,
     Quote,
     Ruby,
     Rule,
@@ -484,7 +485,7 @@ class _HtmlWriter:
             case Quote():
                 title = f"<p><strong>{self.runs(item.caption)}</strong></p>" if item.caption else ""
                 return f"<blockquote>{title}{''.join(map(self.item, item.items))}</blockquote>"
-            case Rule():
+            case Rule() | Post():
                 return "<hr>"
             case Footnotes():
                 notes = (f"<li>{self.content(note.items)}</li>" for note in item.notes)

@@ -22,6 +22,7 @@ from scrapy_dripper.output.items import (
     LineBreak,
     Link,
     Paragraph,
+    Post,
     Ruby,
     Run,
     Strong,
@@ -68,6 +69,8 @@ def _add(item: Item, lines: list[str]) -> None:
         lines += [line_text(item.caption)] if item.caption else []
         rows = ([plain_text(cell.items) for cell in row if cell.items] for row in item.rows)
         lines += [" ".join(cells) for cells in rows if cells]
+    elif isinstance(item, Post):
+        lines += [""] if lines else []
     elif isinstance(item, (Paragraph, Title)):
         text = line_text(item.runs)
         lines += [text] if text else []

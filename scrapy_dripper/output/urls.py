@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import parse_qs, unquote, urljoin, urlsplit
 
 from scrapy_dripper.characters import without_controls
 
@@ -18,6 +18,7 @@ _SAFE = ("http://", "https://")
 _script = re.compile(_SCRIPT, re.I).match
 _unsafe = re.compile(f"{_SCRIPT}|{_DATA}", re.I).match
 _unsafe_in_set = re.compile(rf"(?:^|[\s,])(?:{_SCRIPT}|{_DATA})", re.I).search
+_redirect = re.compile(r"https?://(?:www\.)?google\.[a-z.]{2,6}/url\?", re.I).match
 _invisible = re.compile(r"[\x00-\x20\x7f-\xa0\u200b-\u200f\ufeff]+")  # browsers ignore these characters
 
 
@@ -29,6 +30,17 @@ def unsafe_url(url: str) -> bool:
 def script_url(url: str) -> bool:
     """Return True if the URL is itself a script, in any spelling."""
     return ":" in url and not url.startswith(_SAFE) and _script(_invisible.sub("", url)) is not None
+
+
+def direct(url: str) -> str:
+    """Return the target of a redirect address that Google Docs and search results put in place of a link."""
+    if "google." not in url[:20] or not _redirect(url):
+        return url
+    try:
+        values = parse_qs(url[:MAX_BASE_URL].partition("?")[2].partition("#")[0], max_num_fields=20)
+    except ValueError:  # more fields
+        return url
+    return next((value for name in ("q", "url") for value in values.get(name, ()) if value.startswith(_SAFE)), url)
 
 
 def unsafe_source_set(value: str) -> bool:
@@ -66,7 +78,7 @@ def resolver(base_url: str, growth: int = sys.maxsize) -> Callable[[str], str]:
 
     def resolve(url: str) -> str:
         nonlocal growth
-        url = url.strip()
+        url = direct(url.strip())
         if url.startswith(_SAFE):
             return url
         if unsafe_url(url):

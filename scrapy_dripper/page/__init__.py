@@ -50,7 +50,7 @@ def plant(
     html = document.html
     text, data = (html, in_utf8(html)) if isinstance(html, str) else decoded(html, document.charset)
     root = parse(text, data, flat=True) if flat else profile.parse(text, data)
-    return root, enforce(root, text, data, config)
+    return root, enforce(root, data, config)
 
 
 def read(document: Document, config: Config, profile: Profile = NATIVE, engine_limit: int | None = None) -> Page:

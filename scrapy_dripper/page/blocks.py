@@ -23,10 +23,9 @@ import numpy as np
 
 from scrapy_dripper.metadata.facts import declared_facts
 from scrapy_dripper.page.head import about, font_styles, json_ld_values, math_settings, title_and_base
-from scrapy_dripper.page.nodes import BREAK, Nodes, collapsed, ints, is_silent_content, may_be_hidden
+from scrapy_dripper.page.nodes import BREAK, Nodes, collapsed, ints, is_silent_content, kinds_in_text, may_be_hidden
 from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Page, gap_before
 from scrapy_dripper.page.recover import xml_text
-from scrapy_dripper.page.sentence import kinds_in_text
 from scrapy_dripper.page.tags import (
     CELLS,
     LOOSE,

@@ -190,13 +190,11 @@ class Wishes:
     """Value of ``DRIPPER_FAVOR``."""
     comments: str = "auto"
     """Value of ``DRIPPER_COMMENTS``."""
-    min_quality: float | None = None
-    """Value of ``DRIPPER_MIN_QUALITY``."""
 
     @classmethod
     def of(cls, config: Config) -> Wishes:
         """Return the options of a configuration."""
-        return cls(config.favor, config.comments, config.min_quality)
+        return cls(config.favor, config.comments)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,6 +224,14 @@ class Page:
     """The facts that the page declares about itself."""
     styles: Styles = field(default_factory=dict)
     """The fonts of classes in its own style sheets."""
+
+    def holder(self, block: int) -> int:
+        """Return the innermost element that holds more than a block, or -1 if there is none."""
+        tree = self.tree
+        node = int(self.blocks.context[block])
+        while node >= 0 and tree.block_end[node] - tree.block_start[node] <= 1:
+            node = int(tree.parent[node])
+        return node
 
     def first_blocks(self, n: int) -> Page:
         """Return the page with only its first n blocks. The rest of the tree stays, with the owner :data:`NOBODY`."""

@@ -59,6 +59,12 @@ BESIDE: Group = (
 )
 """Whole names of images that are beside the content."""
 
+TAB_BARS: Group = (
+    *("tabs", "nav-tabs", "tabs-nav", "tab-nav", "tabs__nav", "tab-list", "tabs-list", "tablist", "tabbed-labels"),
+    *("tab-buttons", "tab-titles", "tabs-header"),
+)
+"""Classes of lists of tabs, complete."""
+
 # ---------------------------------------------------------------------- comments, by class or id
 COMMENT_SYSTEMS: Group = (
     *("respond", "replies", "reply[-_]?list", "replies[-_]?list", "commento", "giscus", "isso-thread", "livefyre"),
@@ -133,6 +139,112 @@ TEASES: Group = (
     *("lees ook", "czytaj", "zobacz", "читайте", "смотрите"),
 )
 """Beginnings of lines and headings above links to other pages of the site."""
+
+# ---------------------------------------------------------------------- what is within a text but not of it
+CONTROL_PLACES: Group = (
+    *("share", "shares", "sharing", "sharedaddy", "social", "print", "printer", "printing", "tools", "toolbar"),
+    *("controls", "buttons", "font-?size", "font-?resizer", "text-?size", "text-?resizer?", "resizer", "reply"),
+    *("recipe-?jump", "jump"),
+)
+"""Whole names of elements that hold controls of a page."""
+
+CONTROLS: Group = (
+    *("print(?: (?:this|the))?(?: (?:page|article|recipe|post|story))?", "printer[- ]friendly(?: (?:page|version))?"),
+    *("save", "copy(?: link)?", "e-?mail", "reply", "quote", "report", "edit", "like", "follow", "download pdf"),
+    *("(?:jump|skip|go) to (?:the )?(?:recipe|video|content|main content|comments)", "back to top", "top of page"),
+    r"(?:text|font) ?size(?:\W{1,3}a){0,9}",
+    *("(?:seite |artikel )?(?:aus)?drucken", "druckversion", "(?:zum|springe zum) (?:rezept|inhalt)", "antworten"),
+    *("zitieren", "melden", "nach oben", r"schriftgröße(?:\W{1,3}a){0,9}", "merken", "kopieren"),
+    *("imprimer", "aller (?:à la recette|au contenu)", "répondre", "citer", "signaler", "enregistrer", "copier"),
+    *("haut de (?:la )?page", r"taille (?:du texte|de police)(?:\W{1,3}a){0,9}"),
+    *("imprimir", "(?:ir|saltar|pular) (?:a la receta|al contenido|para a receita|para o conteúdo)", "responder"),
+    *("citar", "guardar", "copiar", "salvar", "volver arriba", "voltar ao topo"),
+    *("stampa", "(?:vai|salta) alla ricetta", "rispondi", "salva", "torna su", "afdrukken", "printen", "beantwoorden"),
+    *("(?:ga )?naar (?:het )?recept", "opslaan", "drukuj", "odpowiedz", "przejdź do przepisu", "zapisz"),
+    *("печать", "распечатать", "версия для печати", "ответить", "сохранить", "перейти к рецепту", "наверх"),
+    *("印刷(?:する)?", "返信(?:する)?", "保存(?:する)?", "レシピへ", "打印", "列印", "回复", "回覆", "收藏", "复制"),
+    *("인쇄", "답글"),
+)
+"""What controls of a page are called, complete."""
+
+SHARING: Group = (
+    "share (?:this|it)(?: (?:page|article|post|story|recipe|event|entry))?(?: (?:on|via|with your friends))?",
+    *("share on (?:facebook|twitter|x|linkedin|pinterest|whatsapp|social media)", "share (?:via|with) e-?mail"),
+    *("(?:artikel |beitrag |seite )teilen", "(?:auf|über) (?:facebook|twitter|whatsapp|linkedin) teilen"),
+    "partager (?:cet article|cette page|sur (?:facebook|twitter|linkedin|whatsapp))",
+    "compart(?:ir|e|ilhe|ilhar) (?:est[ae] |en |no )(?:artículo|artigo|página|post|facebook|twitter|whatsapp)",
+    *("condividi (?:su facebook|questo articolo|l'articolo)", "deel dit (?:artikel|bericht)"),
+    *("udostępnij (?:artykuł|na facebooku)", "поделиться(?: (?:в соцсетях|статьей|ссылкой))?"),
+    *("この記事を?シェア(?:する)?", "シェアする", "分享到", "分享本文", "공유하기"),
+)
+"""Lines above or on the controls by which a page is shared, complete."""
+
+ACTIONS: Group = (
+    *("add", "save", "print", "share", "copy", "jump to", "skip to", "rate", "reply", "report", "follow", "pin it"),
+    *("hinzufügen", "speichern", "drucken", "teilen", "kopieren", "antworten", "ajouter", "enregistrer", "imprimer"),
+    *("partager", "copier", "répondre", "añadir", "agregar", "guardar", "imprimir", "compartir", "responder"),
+    *("adicionar", "salvar", "compartilhar", "aggiungi", "salva", "stampa", "condividi", "rispondi", "voeg toe"),
+    *("opslaan", "delen", "dodaj", "zapisz", "drukuj", "udostępnij", "добавить", "сохранить", "поделиться", "ответить"),
+)
+"""Beginnings of what a button does, if it does not unfold a text."""
+
+TAG_LABELS: Group = (
+    *("tags?", "tagged(?: (?:as|with|in))?", "keywords?", "topics?", "labels?", "filed under", "posted in"),
+    *("categor(?:y|ies)", "schlagw[oö]rter?", "schlagworte", "stichw[oö]rter?", "kategorien?", "themen"),
+    *("mots[- ]cl[eé]s", "étiquettes", "catégories?", "etiquetas", "palabras clave", "categorías?", "categorias?"),
+    *("palavras-chave", "parole chiave", "categori[ea]", "trefwoorden", "categorieën", "tagi", "słowa kluczowe"),
+    *("kategorie", "теги", "метки", "рубрики", "タグ", "カテゴリー?", "キーワード", "标签", "標籤", "分类", "分類"),
+    *("关键词", "태그"),
+)
+"""What stands before the tags of a text and a colon."""
+
+OFFERS: Group = (
+    "(?:please )?(?:subscribe|sign up|sign in|log in|register|become a (?:member|subscriber))(?: now| today)? to "
+    "(?:(?:continue|keep|finish) reading|read (?:this|the (?:full|rest)|more)|unlock (?:this|the|full|unlimited))",
+    "(?:continue|keep) reading (?:with (?:a|your) subscription|by (?:subscribing|signing)|for (?:free|only|just))",
+    "to (?:continue|keep) reading,? (?:please )?(?:subscribe|sign|log)",
+    "(?:this|the) (?:article|story|content|post|page) is (?:for|only for|reserved for|available (?:only )?to)"
+    " (?:paying |paid |our )?(?:subscribers|members)",
+    "already a (?:subscriber|member)",
+    r"you(?:'ve| have) (?:reached|read) (?:your|all|the) .{0,30}(?:limit|free articles)",
+    *("(?:jetzt )?(?:abonnieren|anmelden|registrieren) (?:und|um) weiter", "sie haben bereits ein abo"),
+    "dieser (?:artikel|inhalt) ist (?:nur )?(?:für abonnenten|kostenpflichtig)",
+    "(?:abonnez|inscrivez|connectez)-vous pour (?:lire|continuer)",
+    "(?:cet article|contenu) (?:est )?réservé aux abonnés",
+    "(?:suscríbete|suscríbase|regístrate) para (?:seguir|continuar) leyendo",
+    "(?:este )?contenido exclusivo para (?:suscriptores|socios)",
+    *("assine para continuar", "(?:conteúdo|artigo) exclusivo para assinantes"),
+    *("abbonati per (?:continuare|leggere)", "(?:contenuto|articolo) riservato agli abbonati"),
+    *("(?:abonneer|log in|meld je aan) (?:je )?om (?:verder|door) te lezen", "wykup (?:dostęp|subskrypcję)"),
+    *("(?:оформите|купите) подписку", "この記事は(?:有料)?会員限定", "订阅后?(?:继续|可)阅读"),
+)
+"""Beginnings of lines that offer a subscription in place of the rest of a text."""
+
+SIGNATURES: Group = (
+    *("sig", "signature", "sig[-_]text", "signature[-_]?text", "signaturecontainer", "signature[-_]container"),
+    *("(?:post|forum|user|message|bbcode|postbit|js|member)[-_]?(?:sig|signature)",),
+)
+"""Names of the elements of signatures in forums, complete."""
+
+# ---------------------------------------------------------------------- what belongs to the headline
+HEROES: Group = ("hero", "jumbotron")
+"""Parts of names of the element at the top of a site, with its name, a sentence and links."""
+
+TIME_LABELS: Group = (
+    *("total", "prep(?:aration)?", "cook(?:ing)?", "bak(?:e|ing)", "active", "ready in", "time", "rest(?:ing)?"),
+    *(r"\w{0,20}zeit", r"\w{0,20}dauer", "temps", "durée", "préparation", "cuisson", "repos", "tiempo", "duración"),
+    *("preparación", "cocción", "tempo", "preparo", "preparazione", "cottura", "bereidingstijd", "oventijd", "czas"),
+    *("время",),
+    *("调理时间", "烹饪时间", "所要時間", "調理時間", "조리시간"),
+)
+"""Words in the labels of the times of a recipe."""
+
+TIME_UNITS: Group = (
+    *("h", "hrs?", "hours?", "mins?", "minutes?", r"min\.", r"std\.?", "stunden?", "minuten?", "heures?"),
+    *("horas?", "minutos?", "or[ae]", "minut[oi]", "uur", "uren", "godz", r"godz\.", "minut", "ч", "час(?:а|ов)?"),
+    *("мин", r"мин\.", "минут", "分钟?", "小时", "時間", "時", "시간", "분"),
+)
+"""Units of time."""
 
 # ---------------------------------------------------------------------- texts that are shown instead of content
 ERROR_CODE = "(?:400|401|403|404|410|429|500|502|503|504)"

@@ -1,11 +1,27 @@
 """Site memory and templates: use the pages of a host seen so far to label the blocks of another one."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.data import Document, Extraction, TeachingExtraction, informed, known_of
+from scrapy_dripper.page.page import Page
 from scrapy_dripper.sites.columns import MemoryFileError
-from scrapy_dripper.sites.hosts import Hosts
-from scrapy_dripper.sites.memory import SiteMemory, furniture, read, write
-from scrapy_dripper.sites.places import digest, hashes, parts_of, places
-from scrapy_dripper.sites.template import Outcome, Said, read_lesson, say, unpack_rules
-from scrapy_dripper.sites.templates import Templates, is_audited, read_templates, write_templates
+from scrapy_dripper.sites.memory import SiteMemory, digest, furniture, hashes, parts_of, places, read, write
+from scrapy_dripper.sites.templates import (
+    Outcome,
+    Said,
+    Templates,
+    is_audited,
+    read_lesson,
+    read_templates,
+    say,
+    unpack_rules,
+    write_templates,
+)
 
 __all__ = [
     "Hosts",
@@ -28,3 +44,57 @@ __all__ = [
     "write",
     "write_templates",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """The site memory and the templates of an extractor, which learn from each document.
+
+    In a crawl, these are the crawl's: a document comes with what is known about its host, and what can be learnt from
+    it goes back with its extraction.
+    """
+
+    memory: SiteMemory | None = None
+    templates: Templates | None = None
+
+    def informed(self, document: Document) -> Document:
+        """Return a document with what is known about its host, for another process."""
+        if self.memory is None and self.templates is None:
+            return document
+        return informed(document, self._known(document), self._templates(document))
+
+    def said(self, page: Page, document: Document) -> Said | None:
+        """Return what the templates of its host say about a page, or None if there are no templates."""
+        known = self._templates(document)
+        return None if known is None else say(page, unpack_rules(known), audit=is_audited(document.url))
+
+    def repeated(
+        self, page: Page, document: Document, main: npt.NDArray[np.bool_]
+    ) -> tuple[npt.NDArray[np.bool_] | None, bytes]:
+        """Return which main blocks are furniture, and the digest of the page, from which the memory learns.
+
+        They are None and empty without a site memory.
+        """
+        known = self._known(document)
+        if known is None:
+            return None, b""
+        found = places(page)
+        return furniture(page, main, found, hashes(known)), digest(found, main)
+
+    def learn(self, document: Document, extraction: Extraction) -> None:
+        """Learn from a document, unless a crawl does."""
+        if not isinstance(extraction, TeachingExtraction):
+            return
+        known, templates = known_of(document)
+        if self.memory is not None and known is None and extraction.digest:
+            self.memory.learn(document.url, extraction.digest)
+        if self.templates is not None and templates is None and extraction.lesson:
+            self.templates.learn(document.url, extraction.lesson)
+
+    def _known(self, document: Document) -> bytes | None:
+        known, _ = known_of(document)
+        return self.memory.known(document.url) if known is None and self.memory is not None else known
+
+    def _templates(self, document: Document) -> bytes | None:
+        _, templates = known_of(document)
+        return self.templates.known(document.url) if templates is None and self.templates is not None else templates

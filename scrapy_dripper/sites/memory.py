@@ -1,6 +1,7 @@
 """The memory of sites counts, in bounded space, the pages of a host on which each text and each place occur.
 
-Furniture is text among the main blocks of a page that other pages of the site have in the same place.
+Texts and places are hashes. Furniture is text among the main blocks of a page that other pages of the site have in the
+same place.
 """
 
 from __future__ import annotations
@@ -10,14 +11,24 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import numpy as np
 
 from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.page.tags import LONGEST_CLASS
 from scrapy_dripper.sites.columns import HASH, Bools, Hashes, MemoryFileError, Tally, read_file, write_file
-from scrapy_dripper.sites.places import PLACE, parts_of
 
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+AROUND = 3
+"""Number of elements that define a place: that of the block and the nearest ones around it."""
+PLACE = np.uint64(32)
+"""Number of the lower bits of a hash, which identify the text. The upper bits identify the place."""
+DIGEST_TEXTS = 1_000
+"""Maximum number of distinct texts in the digest of a page. Most pages have a few hundred."""
 MOST_HOSTS = 512
 """Maximum number of hosts in a memory. The least recently seen one is evicted first."""
 MOST_TEXTS = 4_096
@@ -49,7 +60,7 @@ REPEATED_SHARE = 0.2
 """Minimum share of the seen pages of the host on which a repeated text occurs."""
 SAME = 0.8
 """If at least this share of the main texts of a page is known, the page is a copy of one seen before."""
-SHARE = 0.8
+REPEATED_AROUND = 0.8
 """Minimum share of repeated text in the element around a block. A theme repeats whole elements. If an author repeats a
 sentence or a heading, the text around it is new."""
 LEAST_WORDS = 60
@@ -68,7 +79,73 @@ LONGEST_HEAD = 2_000_000
 """Maximum size of the line of JSON in a file, in bytes."""
 _LONGEST_HOST = 253
 """Maximum length of a host name, in characters (RFC 1035)."""
+_digit = re.compile(r"\d").search
 _words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
+
+
+def places(page: Page) -> Hashes:
+    """Return a hash of the place and the text of each of a page's n blocks, of shape (n,).
+
+    The place consists of the tags and classes of the block's element and the two elements around it. A headline is thus
+    in another place than a link to it in a list. Class names with digits are left out, because many of them identify
+    the page. The upper half of the bits identifies the place (:data:`PLACE`), so the texts of one place can be found.
+    """
+    tree = page.tree
+    parents, signatures = tree.parent.tolist(), tree.signature.tolist()
+    names: dict[int, bytes] = {}
+    of_context: dict[int, bytes] = {}
+    found = []
+    for text, context in zip(page.blocks.text, page.blocks.context.tolist(), strict=True):
+        if context not in of_context:
+            parts, node = [], context
+            for _ in range(AROUND):
+                if node < 0:
+                    break
+                signature = signatures[node]
+                if signature not in names:
+                    names[signature] = name_of(tree.nodes[node])
+                parts.append(names[signature])
+                node = parents[node]
+            of_context[context] = _half(b"".join(parts))
+        # A hash is little-endian, so the lower half comes first.
+        found += [_half(text.encode("utf-8", "surrogatepass")), of_context[context]]
+    return np.frombuffer(b"".join(found), dtype=HASH)
+
+
+def _half(data: bytes) -> bytes:
+    """Return a hash of half the size."""
+    return blake2b(data, digest_size=HASH.itemsize // 2).digest()
+
+
+def name_of(node: HtmlElement) -> bytes:
+    """Return the tag and the classes of an element. Classes with digits are left out, because many identify a page."""
+    own = (name for name in (node.get("class") or "")[:LONGEST_CLASS].split() if not _digit(name))
+    return f"{node.tag} {' '.join(own)}\n".encode("utf-8", "surrogatepass")
+
+
+def digest(found: Hashes, main: Bools) -> bytes:
+    """Return what :meth:`SiteMemory.learn` needs: the number of main hashes, the main hashes, and the others.
+
+    Both arrays have shape (n,). The digest holds each hash once.
+    """
+    own = set(found[main].tolist())  # a few hundred, for which sets are faster than arrays
+    kept = sorted(own)[:DIGEST_TEXTS]
+    others = sorted(set(found.tolist()) - own)[: DIGEST_TEXTS - len(kept)]
+    return np.array([len(kept), *kept, *others], dtype=HASH).tobytes()
+
+
+def hashes(data: bytes) -> Hashes:
+    """Return the hashes that bytes hold. Raise ValueError for an invalid size."""
+    return np.frombuffer(data, dtype=HASH)
+
+
+def parts_of(data: bytes) -> tuple[Hashes, Hashes]:
+    """Return the main hashes of a digest, and the others. Raise ValueError if the digest is invalid."""
+    values = hashes(data)
+    if not len(values) or not int(values[0]) < len(values) <= DIGEST_TEXTS + 1:
+        raise ValueError(f"expected the digest of a page (got {len(data):,} bytes)")
+    main = int(values[0])
+    return values[1 : 1 + main], values[1 + main :]
 
 
 class Host:
@@ -147,7 +224,7 @@ class SiteMemory:
 
         Return False if the page was seen before, at this URL or another one (a print version, other parameters), or if
         its URL has no host. Raise ValueError if ``digest`` is not the result of
-        :func:`~scrapy_dripper.sites.places.digest`.
+        :func:`digest`.
         """
         name = host_of(url)
         main, others = parts_of(digest)
@@ -218,7 +295,7 @@ def _address(url: str) -> np.uint64:
 def furniture(page: Page, main: Bools, found: Hashes, known: Hashes) -> Bools:
     """Return which main blocks are furniture of the site. All arrays except ``known`` have shape (n,) for n blocks.
 
-    ``found`` is the result of :func:`~scrapy_dripper.sites.places.places`, and ``known`` has the hashes from
+    ``found`` is the result of :func:`places`, and ``known`` has the hashes from
     :meth:`SiteMemory.known`.
     """
     none = np.zeros(len(main), dtype=np.bool_)
@@ -229,8 +306,11 @@ def furniture(page: Page, main: Bools, found: Hashes, known: Hashes) -> Bools:
     of_all, of_repeated = (np.cumsum(np.append(0, sizes)).tolist() for sizes in (chars, chars * repeated))
     taken = none.copy()
     for i in np.flatnonzero(repeated & main).tolist():
-        first, end = _around(page, i)
-        taken[i] = of_repeated[end] - of_repeated[first] >= SHARE * (of_all[end] - of_all[first])
+        holder = page.holder(i)
+        first, end = (
+            (int(page.tree.block_start[holder]), int(page.tree.block_end[holder])) if holder >= 0 else (i, i + 1)
+        )
+        taken[i] = of_repeated[end] - of_repeated[first] >= REPEATED_AROUND * (of_all[end] - of_all[first])
     words = np.zeros(len(main), dtype=np.int64)
     for i in np.flatnonzero(main).tolist():
         words[i] = len(_words(page.blocks.text[i]))
@@ -242,13 +322,3 @@ def furniture(page: Page, main: Bools, found: Hashes, known: Hashes) -> Bools:
         taken[above] = False
     left = whole - words[taken].sum()
     return taken if left >= max(LEAST_WORDS, LEAST_SHARE * whole) else none
-
-
-def _around(page: Page, block: int) -> tuple[int, int]:
-    """Return the range of blocks of the innermost element that holds more than a block: the first, and one past the
-    last."""
-    tree = page.tree
-    node = int(page.blocks.context[block])
-    while node >= 0 and tree.block_end[node] - tree.block_start[node] <= 1:
-        node = int(tree.parent[node])
-    return (int(tree.block_start[node]), int(tree.block_end[node])) if node >= 0 else (block, block + 1)

@@ -6,8 +6,8 @@ import threading
 import time
 
 from scrapy_dripper.config import OUT_OF_PROCESS, Config
-from scrapy_dripper.workers.messages import Message
 from scrapy_dripper.workers.pool import Pool, processes
+from scrapy_dripper.workers.wire import Message
 
 LOST_AFTER = 3
 """Number of consecutive failures (the process dies or hangs) after which the model counts as lost."""
@@ -69,7 +69,7 @@ class Workers:
         """
         self._model = Model(config) if config.engine in OUT_OF_PROCESS else None
         relay = None if self._model is None else self._model.label
-        self.pool = Pool(config, processes(config), relay=relay, spare=True)
+        self.pool = Pool(config, processes(config), relay=relay)
         try:
             if self._model is not None:
                 self._model.pool.start()

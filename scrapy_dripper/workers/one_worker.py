@@ -8,8 +8,8 @@ from dataclasses import replace
 from scrapy_dripper.config import FALLBACKS, Config
 from scrapy_dripper.data import SUSPECT, Document, Extraction, FallbackReason
 from scrapy_dripper.fallback_names import PARSING
-from scrapy_dripper.workers.errors import StartError
 from scrapy_dripper.workers.pool import Pool
+from scrapy_dripper.workers.process import StartError
 from scrapy_dripper.workers.wire import Task
 
 logger = logging.getLogger(__name__)

@@ -14,8 +14,7 @@ from dataclasses import replace
 from scrapy_dripper.config import ENGINES, FALLBACKS, OUT_OF_PROCESS, Config, ConfigError, ModelError
 from scrapy_dripper.data import Extraction, FallbackReason, nothing
 from scrapy_dripper.machine import cores
-from scrapy_dripper.workers.errors import ClosedError, StartError, WorkerError
-from scrapy_dripper.workers.process import OnSlow, Process, Relay
+from scrapy_dripper.workers.process import OnSlow, Process, Relay, StartError, WorkerError
 from scrapy_dripper.workers.wire import Task
 
 logger = logging.getLogger(__name__)
@@ -38,6 +37,10 @@ _STANDSTILL = 1.0
 """Delay of a check, in seconds, that means that this process was suspended or starved."""
 
 
+class ClosedError(Exception):
+    """The pool has been closed, so the answer is no longer needed."""
+
+
 class Pool:
     """At most ``most`` worker processes for one configuration, plus stand-ins while pages are slow.
 
@@ -46,16 +49,11 @@ class Pool:
     one starts its own workers.
     """
 
-    def __init__(
-        self, config: Config, most: int, role: str = "pages", relay: Relay | None = None, *, spare: bool = False
-    ) -> None:
-        """``relay`` answers the requests of ``"pages"`` workers to a model in another process.
-
-        With ``spare``, a worker is started ahead of time whenever one turns out to be slow or is killed.
-        """
+    def __init__(self, config: Config, most: int, role: str = "pages", relay: Relay | None = None) -> None:
+        """``relay`` answers the requests of ``"pages"`` workers to a model in another process."""
         self.most = most
         """Maximum number of processes, not counting stand-ins."""
-        self._config, self._role, self._relay, self._keeps_spare = config, role, relay, spare
+        self._config, self._role, self._relay = config, role, relay
         self._user_code = config.fallback not in FALLBACKS or config.engine not in ENGINES
         self._memory = config.worker_memory << 20 if role == "pages" else None
         self._worked = False
@@ -96,7 +94,7 @@ class Pool:
         """Start the first worker and wait until it is ready. Do nothing if a worker has been ready before.
 
         Raise :exc:`~scrapy_dripper.config.ModelError` or :exc:`~scrapy_dripper.config.ConfigError` if the worker
-        rejects its configuration, and :exc:`~scrapy_dripper.workers.errors.StartError` if it cannot be started.
+        rejects its configuration, and :exc:`~scrapy_dripper.workers.StartError` if it cannot be started.
         """
         if not self._worked:
             # The first worker may have been killed by accident, and without it the crawl would have no workers.
@@ -110,9 +108,9 @@ class Pool:
         With ``alone``, the worker is set aside from the start. ``on_slow`` is called from another thread when a step
         takes long. ``starts`` is the number of attempts to start a worker if there is none.
 
-        Raise :exc:`~scrapy_dripper.workers.errors.WorkerError` if the worker ended or had to be killed,
-        :exc:`~scrapy_dripper.workers.errors.StartError` if there is no worker and none can be started, and
-        :exc:`~scrapy_dripper.workers.errors.ClosedError` if the pool is closed in the meantime.
+        Raise :exc:`~scrapy_dripper.workers.WorkerError` if the worker ended or had to be killed,
+        :exc:`~scrapy_dripper.workers.StartError` if there is no worker and none can be started, and
+        :exc:`~scrapy_dripper.workers.pool.ClosedError` if the pool is closed in the meantime.
         """
         try:
             process = self._leased(starts, RESTART_SECONDS, alone)
@@ -122,7 +120,6 @@ class Pool:
             answers = process.extract(tasks, self._relay, on_slow)
         except BaseException as error:
             self.forget(process)
-            self._start_spare()
             if self._closed and isinstance(error, Exception):
                 raise ClosedError from None
             raise
@@ -192,12 +189,9 @@ class Pool:
                 logger.debug("no further worker process can be started: %(error)s", {"error": error})
                 self._again = time.monotonic() + PAUSE_SECONDS
             finally:
-                self._started()
-
-    def _started(self) -> None:
-        with self._changed:
-            self._starting = False
-            self._changed.notify_all()
+                with self._changed:
+                    self._starting = False
+                    self._changed.notify_all()
 
     def _take(self, alone: bool) -> Process | None:
         """Wait for an idle worker and return it, or None if the caller is to start another one."""
@@ -249,29 +243,6 @@ class Pool:
         self._worked = True
         return process
 
-    def _start_spare(self) -> None:
-        """Start a worker for the next pages, because slow pages and pages that stop workers come in groups."""
-
-        def start() -> None:
-            try:
-                self.give_back(self._start())
-            except (StartError, ModelError, ConfigError, ClosedError) as error:
-                logger.debug("no spare worker process can be started: %(error)s", {"error": error})
-                self._again = time.monotonic() + PAUSE_SECONDS
-            finally:
-                self._started()
-
-        with self._changed:
-            paused = time.monotonic() < self._again
-            busy = self._closed or self._starting or self._idle or len(self._all) >= self.most + self.stand_ins
-            if not self._keeps_spare or paused or busy:
-                return
-            self._starting = True
-        try:
-            threading.Thread(target=start, name="scrapy-dripper-spare", daemon=True).start()
-        except (RuntimeError, MemoryError):  # out of threads
-            self._started()
-
     def _keep(self) -> None:
         """Start the thread that checks the workers, unless it is running."""
         if self._keeper is not None:
@@ -308,7 +279,8 @@ class Pool:
         """Kill late workers and end idle ones. Return False if the pool has been closed."""
         now = time.monotonic()
         with self._changed:
-            slow = [process for process in self._all if process.check(now, stood_still)]
+            for process in self._all:
+                process.check(now, stood_still)
             old = [process for process in self._idle if now - process.idle_since > IDLE_SECONDS]
             old = old[: max(0, len(self._all) - 1)]
             for process in old:
@@ -316,8 +288,6 @@ class Pool:
                 self._all.remove(process)
             self._changed.notify_all()
         _end(old)
-        if slow:
-            self._start_spare()
         return not self._closed
 
     def _after_fork(self) -> None:

@@ -17,9 +17,16 @@ from typing import Any, BinaryIO, cast
 
 from scrapy_dripper.config import Config, ConfigError, ModelError
 from scrapy_dripper.data import Extraction, FallbackReason
-from scrapy_dripper.workers.errors import StartError, WorkerError
-from scrapy_dripper.workers.messages import Message, receive, send
-from scrapy_dripper.workers.wire import PARTS, Task, pack_config, pack_tasks, unpack_extraction
+from scrapy_dripper.workers.wire import (
+    PARTS,
+    Message,
+    Task,
+    pack_config,
+    pack_tasks,
+    receive,
+    send,
+    unpack_extraction,
+)
 
 Relay = Callable[[dict[str, Any], list[bytes]], Message]
 """Answers a worker's request to a model in another process."""
@@ -53,6 +60,19 @@ _LAST_SECONDS = 1.0
 _ANSWER_BYTES = 64 << 20
 _ANSWER_GROWTH = 128
 """The size limit of an answer is ``_ANSWER_BYTES`` plus ``_ANSWER_GROWTH`` times the size of the documents."""
+
+
+class StartError(OSError):
+    """A worker process cannot be started; the message says why."""
+
+
+class WorkerError(Exception):
+    """A worker process ended, or had to be killed, before it answered; the message says how."""
+
+    def __init__(self, reason: FallbackReason, message: str, task: int | None = None) -> None:
+        """``reason`` is ``timeout`` or ``worker_error``; ``task`` is the index of the task in progress, if known."""
+        super().__init__(message)
+        self.reason, self.task = reason, task
 
 
 class StepClock:
@@ -267,14 +287,14 @@ class Process:
         finally:
             self._clock = None
 
-    def check(self, now: float, stood_still: float) -> bool:
-        """Kill the process if its step is over the limit. Before that, set it aside, and return True once.
+    def check(self, now: float, stood_still: float) -> None:
+        """Kill the process if its step is over the limit, and set it aside before that.
 
         ``stood_still`` is the time in seconds for which this process was suspended and could not read an answer.
         """
         clock = self._clock
         if clock is None:
-            return False
+            return
         taken = clock.look(now, stood_still)
         if taken > clock.limit:
             self._missed = clock.limit
@@ -283,8 +303,6 @@ class Process:
             self.aside = True
             if self._on_slow is not None:
                 self._on_slow(self._step)
-            return True
-        return False
 
     def end(self) -> None:
         """Let the process exit, and kill it if it does not."""

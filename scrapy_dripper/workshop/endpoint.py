@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import queue
 import random
-import re
 import threading
 import time
 import urllib.error
 import urllib.request
-from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from html import unescape
 from http.client import HTTPException
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from scrapy_dripper.deadline import Connect, handlers, within
 
@@ -26,17 +23,8 @@ CHARS_OF_TOKEN = 4
 """Assumed number of characters per token, if the endpoint does not report tokens."""
 _RETRIED = frozenset({408, 409, 425, 429})
 _REFUSED = frozenset({401, 403, 404})
-_LONGEST_WAIT = 60.0
-_EXCERPT = 200
-KEY_PART = 6
-"""A message that repeats this many letters and digits of the key is not shown."""
-MOST_ESCAPES = 8
-"""A message that is escaped more often is not shown either."""
-
-_escaped = re.compile(r"(?:\\[uUx]|%u)\{?0{0,6}([0-9a-fA-F]{2})\}?")
-"""A character of ASCII as JSON and programming languages escape it."""
-_unheard = re.compile(r"[\W_]+")
-
+_MAX_WAIT = 60.0
+_EXCERPT_CHARS = 200
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -118,7 +106,7 @@ class Endpoint:
                 return answer
             if attempt < ATTEMPTS:
                 wait = self.backoff * 2 ** (attempt - 1) * random.uniform(1, 1.5)
-                time.sleep(min(_LONGEST_WAIT, max(wait, answer.wait)))
+                time.sleep(min(_MAX_WAIT, max(wait, answer.wait)))
         raise EndpointError(f"{answer}, {ATTEMPTS} times")
 
     def _try(self, body: bytes) -> ModelAnswer | _RetryError:
@@ -193,42 +181,14 @@ class Endpoint:
         return ModelAnswer(content or "", tokens)
 
     def _excerpt(self, text: str) -> str:
-        return self.clean(text)[:_EXCERPT]
+        return self.clean(text)[:_EXCERPT_CHARS]
 
     def clean(self, text: str) -> str:
-        """Return a message on one line without the key, or a note if it repeats the key in another form.
-
-        Messages about an answer need this as well, because they quote it.
+        """Return a message on one line without the key. Messages about an answer need this as well, because they quote
+        it.
         """
-        if self._key:
-            text = text.replace(self._key, "***")
-        if self._key and _repeats(text, self._key):
-            return "(a message that repeats the key)"
-        text = "".join(c if c.isprintable() else " " for c in text)
-        return " ".join(text.split())
-
-
-def _repeats(text: str, key: str) -> bool:
-    """Return True if a text holds a part of a key that would help to guess it, whatever stands between its characters
-    and however they are escaped or encoded."""
-    seen = [text]
-    while (plain := unescape(unquote(_escaped.sub(lambda found: chr(int(found[1], 16)), seen[-1])))) != seen[-1]:
-        if len(seen) > MOST_ESCAPES:
-            return True
-        seen.append(plain)
-    letters = "\0".join(map(_letters, seen))
-    # In Base64, three bytes are four characters, which depend on where the three begin.
-    base64 = (b64encode(bytes(before) + key.encode()).decode().rstrip("=")[2:] for before in range(3))
-    forms = [(key, KEY_PART), (key.encode().hex(), 2 * KEY_PART), *((form, KEY_PART * 4 // 3) for form in base64)]
-    for secret, most in ((_letters(form), most) for form, most in forms):
-        part = min(most, len(secret))
-        if part and any(secret[i : i + part] in letters for i in range(len(secret) - part + 1)):
-            return True
-    return False
-
-
-def _letters(text: str) -> str:
-    return _unheard.sub("", text).casefold()
+        text = text.replace(self._key, "***") if self._key else text
+        return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def _message(text: str) -> str:

@@ -52,6 +52,7 @@ def test_a_footnote_is_kept_if_its_mark_is_and_only_then(path: Path) -> None:
     found = marks_and_notes(page)
     assert found
 
+    unlikely = np.full(len(page.blocks), 0.05, dtype=np.float32)
     for mark, notes in found.items():
         others = set().union(*(other for block, other in found.items() if block != mark))
         own = notes - others - {mark}
@@ -62,6 +63,7 @@ def test_a_footnote_is_kept_if_its_mark_is_and_only_then(path: Path) -> None:
         assert own
         assert all(kept[block] for block in notes)
         assert not any(dropped[block] for block in own)
+        assert not with_footnotes(Given(page, unlikely), with_mark)[list(own)].any()
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)

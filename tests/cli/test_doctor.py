@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_dripper import ModelError
 from scrapy_dripper.cli import main
 
 SPIDER = """
@@ -51,7 +50,6 @@ def test_a_project_that_is_ready(tmp_path: Path) -> None:
         "tagger, its default model",
         "lxml ",
         "ok     a sample page was extracted",
-        "ok     a worker process was started and tested",
     ):
         assert words in done.stdout
     assert "wrong" not in done.stdout
@@ -109,19 +107,3 @@ def test_without_a_project_the_defaults_are_tried(
 
     assert main(["doctor"]) == 0
     assert "none in this folder" in capsys.readouterr().out
-
-
-def test_a_runtime_that_is_missing_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """As in crawls, the message says what to install."""
-
-    def check(who: str) -> None:
-        raise ModelError("onnxruntime is missing: run 'pip install scrapy-dripper[cpu]'")
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
-    monkeypatch.setattr("scrapy_dripper.engines.runtime.check_runtime", check)
-
-    assert main(["doctor"]) == 1
-    assert "pip install scrapy-dripper[cpu]" in capsys.readouterr().out

@@ -30,7 +30,7 @@ from scrapy_dripper.cli.options import OPTIONS, PREFIXES
 from scrapy_dripper.config import Config
 from scrapy_dripper.corpus.processes import Processes
 from scrapy_dripper.workshop.cli.corpus import _files
-from scrapy_dripper.workshop.cli.corpus_inputs import PageInputs
+from scrapy_dripper.workshop.cli.corpus_pages import PageInputs
 
 KEYS = [
     "id",
@@ -46,7 +46,6 @@ KEYS = [
     "confidence",
     "blocks",
     "main_blocks",
-    "strip",
     "truncated",
     "page_type",
     "page_type_probability",
@@ -447,7 +446,7 @@ def test_what_the_fallback_extracts_is_a_result(tides: Path, capsys: pytest.Capt
         (["a.html", "--fallback", "magic"], "argument --fallback: expected one of 'trafilatura'"),
         (
             ["a.html", "--oversize", "cut"],
-            "argument --oversize: expected one of 'fallback', 'truncate', 'window' (got 'cut')",
+            "argument --oversize: expected one of 'fallback', 'truncate' (got 'cut')",
         ),
         (["a.html", "--batch", "2"], "unrecognized arguments: --batch"),
     ],

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -41,23 +38,3 @@ def test_a_group_of_commands_lists_them(command: list[str], capsys: pytest.Captu
     assert ended.value.code == 0
     out = capsys.readouterr().out
     assert all(len(name) == 1 + len(command) or name[0] in out for name in ALL if name[: len(command)] == command)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no file descriptor 8 to answer on")
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [("scrapy-dripper do", {"doctor"}), ("scrapy-dripper extract --absolute", {"--absolute-urls"})],
-)
-def test_shells_can_complete(line: str, expected: set[str]) -> None:
-    """Shells ask by argcomplete's protocol: variables in, the answer on file descriptor 8."""
-    pytest.importorskip("argcomplete")
-    asked = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": "\n"}
-
-    done = subprocess.run(
-        ["sh", "-c", f"{sys.executable} -m scrapy_dripper 8>&1 9>/dev/null"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **asked, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-
-    assert {word.strip() for word in done.stdout.splitlines()} == expected

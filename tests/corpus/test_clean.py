@@ -18,8 +18,8 @@ pytest.importorskip("spacy", reason="needs the extra [clean]")
 
 import pyarrow.parquet as pq  # noqa: E402
 
-from scrapy_dripper.corpus.table import schema  # noqa: E402
-from scrapy_dripper.workshop.cli.corpus_run import totals  # noqa: E402
+from scrapy_dripper.corpus.steps import schema  # noqa: E402
+from scrapy_dripper.workshop.cli.corpus import totals  # noqa: E402
 
 VOCABULARY = """about above across after again air almost along animal answer area around autumn bank bird boat bread
 bridge bright brother build built carry castle centre change child church city clear cloud coast cold colour common

@@ -161,7 +161,7 @@ def test_other_inputs_do_not_mix_with_what_is_there(
     assert main(["corpus", "extract", str(tmp_path / "none"), "-o", out]) == 2
     assert "no WARC file there" in capsys.readouterr().err
 
-    monkeypatch.setitem(sys.modules, "scrapy_dripper.corpus.table", None)
+    monkeypatch.setitem(sys.modules, "scrapy_dripper.corpus.steps", None)
     assert main(["corpus", "extract", str(first[0]), "-o", out]) == 2
     assert "scrapy-dripper[corpus]" in capsys.readouterr().err
 

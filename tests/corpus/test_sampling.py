@@ -264,7 +264,7 @@ def test_lengths_of_pages(pages: Path, tmp_path: Path, engine: None, capsys: Any
     found = json.loads(out.read_text())
     assert found["unit"] == "characters"
     every = found["lengths"][0]
-    assert (every["page type"], every["pages"]) == ("ALL", 12)
+    assert (every["page type"], every["pages"]) == ("all", 12)
     sizes = [len(path.read_text()) for path in pages.glob("[ab]*.html")]
     assert every["raw HTML"] == pytest.approx(sum(sizes) / 12)
     assert len(WORDS) < every["Markdown"] < every["Main-HTML"] < every["raw HTML"]

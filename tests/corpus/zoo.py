@@ -5,10 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from fastwarc import Lz4Writer, ZstdWriter
+from fastwarc.stream_io import BrotliWriter, Lz4Writer, ZstdWriter
 
 PAGE = b"<!doctype html><title>Tides</title><p>Twice a day the water comes.</p>"
 NEXT = b"<!doctype html><title>Next</title><p>The page after it.</p>"
@@ -17,6 +17,7 @@ LIMIT = 5_000_000
 """Size limit of a record."""
 ID = "<urn:uuid:92283950-ef2f-4d72-b224-f54c6ec90bb0>"
 GZIP = b"Content-Encoding: gzip"
+IDENTIFIED = "WARC-Identified-Payload-Type: text/html"
 CHUNKED = b"Transfer-Encoding: chunked"
 
 
@@ -59,6 +60,12 @@ def response(body: bytes, *fields: bytes, **options: Any) -> bytes:
     return warc("response", http(body, *fields), **options)
 
 
+def typed(body: bytes, type_: str | None = None, *fields: bytes, record: Sequence[str] = ()) -> bytes:
+    """Return a record with an HTTP response of a media type."""
+    fields = (*([f"Content-Type: {type_}".encode()] if type_ else []), *fields)
+    return warc("response", b"\r\n".join([b"HTTP/1.1 200 OK", *fields, b"", body]), *record)
+
+
 def chunked(body: bytes, size: int = 7) -> bytes:
     """Return a body in chunks."""
     parts = [body[start : start + size] for start in range(0, len(body), size)]
@@ -69,10 +76,8 @@ def packed(writer: Callable[[Any], Any], *members: bytes) -> bytes:
     """Return members that are compressed one by one."""
     stream = io.BytesIO()
     for member in members:
-        one = writer(stream)
-        one.write(member)
-        one.finish()
-        one.flush()
+        with writer(stream) as compressed:
+            compressed.write(member)
     return stream.getvalue()
 
 
@@ -147,7 +152,7 @@ HONEST = [
                     warc(
                         "response",
                         http(PAGE, b"X-Crawl-Content-Encoding: br", b"X-Crawl-Transfer-Encoding: chunked"),
-                        "WARC-Identified-Payload-Type: text/html",
+                        IDENTIFIED,
                     ),
                     METADATA,
                     warc("response", http(NEXT[:40]), "WARC-Truncated: length", version="1.1"),
@@ -268,11 +273,13 @@ HOSTILE = [
             b"HTTP/1.1 20000",
             b"ICY 200 OK",
             b"GET / HTTP/1.1",
+            b"HTTP/1.1  200 OK",
+            b"http/1.1 200 ok",
         )
     ),
     *(
         _read(f"status line {line!r}", warc("response", http(PAGE, status=line)))
-        for line in (b"HTTP/1.1 200", b"HTTP/1.1  200 OK", b"http/1.1 200 ok", b"HTTP/1.1 200 \xff\0")
+        for line in (b"HTTP/1.1 200", b"HTTP/2 200", b"HTTP/1.1 200 \xff\0")
     ),
     _between("status 999", warc("response", http(PAGE, status=b"HTTP/1.1 999 x")), "status"),
     _between("no HTTP", warc("response", PAGE), "invalid"),
@@ -284,7 +291,29 @@ HOSTILE = [
     _read("a folded header", response(PAGE, b"X: y" + b"\r\n z" * 50_000)),
     _read("odd headers", response(PAGE, b":" * 999, b": x", b"no colon", b"\0: \0", b"\xff: \xff")),
     _read("zeros in a page", response(PAGE + bytes(9)), PAGE + bytes(9)),
+    _between("status 404", warc("response", http(PAGE, status=b"HTTP/1.1 404 Not Found")), "status"),
+    _between("a redirect", warc("response", http(b"", b"Location: /", status=b"HTTP/1.1 301 Moved")), "status"),
+    # Media types
+    _read("XHTML", typed(PAGE, "application/xhtml+xml")),
+    _read("no type", typed(PAGE)),
+    _read("no type, compressed", typed(gzip.compress(PAGE), None, GZIP)),
+    _read("plain text that the crawler took for HTML", typed(PAGE, "text/plain", record=[IDENTIFIED])),
+    _between("JSON", typed(b"{}", "application/json"), "not_html"),
+    _between("PDF", typed(b"%PDF-1.4"), "not_html"),
+    _between("an empty page", response(b""), "empty"),
+    _between("an empty page with a compression", response(b"", b"Content-Encoding: br"), "empty"),
+    _between("white space", response(b" \r\n "), "empty"),
     # Compressed bodies
+    _read("gzip", response(gzip.compress(PAGE), b"Content-Encoding: X-GZIP")),
+    _read("deflate", response(zlib.compress(PAGE), b"Content-Encoding: deflate")),
+    _read("deflate without its header", response(zlib.compress(PAGE)[2:-4], b"Content-Encoding: deflate")),
+    _read("brotli", response(packed(BrotliWriter, PAGE), b"Content-Encoding: br")),
+    _read("zstd", response(packed(ZstdWriter, PAGE), b"Content-Encoding: zstd")),
+    _read("a header of gzip that is left over", response(PAGE, GZIP)),
+    _read("identity", response(PAGE, b"Content-Encoding: identity")),
+    _read("headers of chunks and gzip that are left over", response(PAGE, CHUNKED, GZIP)),
+    _read("a header of gzip and chunks", response(chunked(PAGE), CHUNKED, GZIP)),
+    _between("an unknown compression", response(b"\0\1", b"Content-Encoding: compress"), "encoding"),
     _between("10,000 compressions", response(PAGE, b"Content-Encoding: " + b"gzip, " * 10_000), "encoding"),
     _between("10,000 headers of compression", response(PAGE, *[GZIP] * 10_000), "encoding"),
     _read("two compressions", response(gzip.compress(gzip.compress(PAGE)), GZIP, GZIP)),
@@ -303,6 +332,7 @@ HOSTILE = [
     _between(
         "a bomb in a bomb", response(gzip.compress(gzip.compress(_zeros)), b"Content-Encoding: gzip, gzip"), "oversize"
     ),
+    _between("a large record", response(bytes(LIMIT)), "oversize"),
     _between("a raw bomb", response(zlib.compress(_zeros)[2:-4], b"Content-Encoding: deflate"), "oversize"),
     # Chunks
     *(_read(f"chunk of {size!r}", response(size + b"\r\n" + PAGE, CHUNKED)) for size in (b"fff", b"ffffffff")),

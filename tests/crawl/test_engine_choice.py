@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -41,18 +39,8 @@ def test_each_spider_has_its_engine(crawl: Crawls, site: Site) -> None:
     assert (tagged.stat("pages/tagger"), read.stat("pages/qwen3")) == (5, 5)
     assert all("MAIN text" in item["markdown"] for item in tagged.items)
     assert [set(item) for item in read.items] == [{"url", "main_html", "markdown"}] * 5
-    assert read.stat("qwen3/windows") == 5
     assert 5 <= read.stat("qwen3/passes") <= 5 * 3
     assert read.stat("qwen3/draft") == 5 * 3 >= read.stat("qwen3/draft_kept")
-
-
-@pytest.mark.parametrize(("threshold", "share"), [(0.8, 1.0), (0.95, 0.0)])
-def test_a_cascade(crawl: Crawls, site: Site, threshold: float, share: float) -> None:
-    """Pages of which the tagger is sure keep its labels, and the stats count them."""
-    crawled = crawl(spider(site.pages(4)), {**QWEN3, "DRIPPER_CASCADE": threshold})
-
-    assert crawled.stat("pages/tagger") == 4 * share
-    assert crawled.stat("pages/qwen3") == 4 * (1 - share)
 
 
 def test_a_page_over_the_models_context_falls_back(crawl: Crawls, site: Site) -> None:
@@ -64,21 +52,3 @@ def test_a_page_over_the_models_context_falls_back(crawl: Crawls, site: Site) ->
     assert crawled.stat("fallback/oversize") == 1
     assert crawled.stat("pages/qwen3") == 2
     assert len(crawled.items) == 3
-
-
-def test_long_pages_are_read_in_windows(crawl: Crawls, site: Site, tmp_path: Path) -> None:
-    """The manifest of the model says from which length on."""
-    folder = Path(shutil.copytree(PREPARED, tmp_path / "model"))
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    (folder / "manifest.json").write_text(json.dumps({**manifest, "window_tokens": 600}), encoding="utf-8")
-    text = "".join(f"<p>MAIN paragraph {n} of many.</p>" for n in range(60))
-    site.routes["/long"] = ("text/html", f"<html><body>{text}</body></html>".encode())
-    urls = [*site.pages(2), site.url("/long")]
-
-    divided, whole = crawl.together((spider(urls), {**QWEN3, "DRIPPER_MODEL": str(folder)}), (spider(urls), QWEN3))
-
-    assert divided.stat("qwen3/windows") > 3 + 1
-    assert whole.stat("qwen3/windows") == 3
-    for one in (divided, whole):
-        assert one.stat("pages/qwen3") == 3
-        assert len(one.items) == 3

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import scrapy
+from itemadapter import ItemAdapter
 
 from scrapy_dripper import Document, Dripper, PageItem
 from tests.crawl.crawling import Crawls, EngineLog, Site, page, spider
@@ -24,6 +25,11 @@ class Article(scrapy.Item):
 
 class LongArticle(Article):
     pass
+
+
+@dataclass
+class Plain:
+    name: str
 
 
 @dataclass
@@ -212,6 +218,24 @@ def test_a_feed_that_loses_nothing_gets_no_warning(
     crawl(spider([site.url("/page/1")]), {"FEEDS": {"pages.csv": {"format": "csv"}}} | settings)
 
     assert [record for record in caplog.records if record.levelno == logging.WARNING] == []
+
+
+def test_the_order_in_which_items_of_a_response_leave(crawl: Crawls, site: Site) -> None:
+    """What is not filled leaves at once; filled items in their order; a dict last, since another might follow."""
+    entries = [{"n": 1}, Article(url="2"), Author("3"), "/page/2", Plain("4"), Article(url="5")]
+
+    items = crawl(pages([site.url("/page/1")], parse_with(*entries))).items
+
+    assert [getattr(item, "name", None) or next(iter(item.values())) for item in items] == ["4", "2", "3", "5", 1]
+    filled = [ItemAdapter(item).get("markdown", "") for item in items]
+    assert [MAIN in text for text in filled] == [False, True, True, True, True]
+
+
+def test_a_csv_feed_has_empty_cells_and_dicts_as_python_prints_them(crawl: Crawls, site: Site, tmp_path: Path) -> None:
+    rows = feed(crawl, site, tmp_path / "pages.csv", DRIPPER_METADATA_FIELD="about")
+
+    assert list(rows[0].values())[1:] == [""] * 3
+    assert rows[1]["about"].startswith("{'")
 
 
 def test_a_dict_has_all_fields_unless_extraction_is_off(crawl: Crawls, site: Site) -> None:

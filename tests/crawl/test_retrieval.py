@@ -39,6 +39,8 @@ def test_the_fields_of_an_item(crawl: Crawls, site: Site, processes: int) -> Non
             "anchor": "tides",
             "url": f"{url}#tides",
             "size": len(item["chunks"][0]["markdown"]),
+            "author": "",
+            "date": "",
             "overlap": 0,
         },
         {
@@ -47,6 +49,8 @@ def test_the_fields_of_an_item(crawl: Crawls, site: Site, processes: int) -> Non
             "anchor": "spring",
             "url": f"{url}#spring",
             "size": 90,
+            "author": "",
+            "date": "",
             "overlap": 0,
         },
     ]

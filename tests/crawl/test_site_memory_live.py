@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_dripper.crawl.sites import CrawlMemory
+from scrapy_dripper.crawl.sites import MEMORY_FILE
 from tests.crawl.crawling import Crawls, Site, spider
 
 BOX = "<div class=team><p>MAIN team of the site.</p><p>MAIN people who write it.</p></div>"
@@ -69,10 +69,10 @@ def test_repeated_downloads_of_a_page(crawl: Crawls, site: Site, pages: list[str
 def test_a_broken_file_is_a_warning(
     crawl: Crawls, pages: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / CrawlMemory.file).write_bytes(b"broken")
+    (tmp_path / MEMORY_FILE).write_bytes(b"broken")
     with caplog.at_level(logging.WARNING, logger="scrapy_dripper"):
         result = crawl(spider(pages[:2]), settings(0, tmp_path))
 
     assert len(result.items) == 2
-    assert "the site memory starts empty" in caplog.text
-    assert (tmp_path / CrawlMemory.file).read_bytes() != b"broken"
+    assert "the crawl begins without it" in caplog.text
+    assert (tmp_path / MEMORY_FILE).read_bytes() != b"broken"

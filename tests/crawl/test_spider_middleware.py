@@ -396,7 +396,6 @@ def test_the_meta_field_has_the_source(crawl: Crawls, site: Site) -> None:
         "rules": None,
         "overruled": [],
         "missing": [],
-        "strip": "090",
         "template": None,
         "truncated": False,
     }

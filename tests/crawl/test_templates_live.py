@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_dripper.crawl.sites import CrawlTemplates
+from scrapy_dripper.crawl.sites import TEMPLATES_FILE
 from tests.crawl.crawling import Crawls, Site, spider
 from tests.sites.site import article
 
@@ -60,13 +60,13 @@ def test_a_crawl_and_the_next_of_its_job(crawl: Crawls, pages: list[str], tmp_pa
 def test_a_broken_file_is_a_warning(
     crawl: Crawls, pages: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / CrawlTemplates.file).write_bytes(b"broken")
+    (tmp_path / TEMPLATES_FILE).write_bytes(b"broken")
     with caplog.at_level(logging.WARNING, logger="scrapy_dripper"):
         result = crawl(spider(pages[:2]), settings(0, tmp_path))
 
     assert len(result.items) == 2
-    assert "the memory of templates starts empty" in caplog.text
-    assert (tmp_path / CrawlTemplates.file).read_bytes() != b"broken"
+    assert "the crawl begins without it" in caplog.text
+    assert (tmp_path / TEMPLATES_FILE).read_bytes() != b"broken"
 
 
 def test_both_memories_at_once(crawl: Crawls, pages: list[str], tmp_path: Path) -> None:

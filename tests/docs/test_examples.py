@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from scrapy.settings import Settings
 
+import scrapy_dripper
 from scrapy_dripper.cli.entry import _parser
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
@@ -120,6 +121,21 @@ def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+def test_the_guides_import_public_names() -> None:
+    """A name is public in ``scrapy_dripper`` itself, and in the modules that the reference of the library names."""
+    reference = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
+    public = set(re.findall(r"scrapy_dripper(?:\.\w+)*", reference))
+    guides = [ROOT / "README.md", *(ROOT / "docs" / "start").glob("*.md"), *(ROOT / "docs" / "guides").glob("*.md")]
+    imported = re.compile(r"^ *(?:from|import) (scrapy_dripper[\w.]*)(?: import (.*))?$", re.M)
+
+    used = {(module, names) for guide in guides for module, names in imported.findall(guide.read_text("utf-8"))}
+
+    assert len(used) > 10
+    assert {module for module, _ in used if not module.startswith("scrapy_dripper.corpus.")} <= public
+    front = ", ".join(names for module, names in used if module == "scrapy_dripper" and names).split(", ")
+    assert set(front) <= set(scrapy_dripper.__all__)
+
+
 @pytest.mark.usefixtures("rules")
 @pytest.mark.parametrize("code", settings())
 def test_settings_are_allowed(code: str) -> None:
@@ -159,6 +175,6 @@ def test_a_command_exists_with_its_options(command: str) -> None:
         assert {word for word in words if "=" not in word} <= set(targets)
     elif words[:2] != ["-m", "pytest"]:
         path = ROOT / (words[1].replace(".", "/") if words[0] == "-m" else words[0])
-        code = (path / "__main__.py" if path.is_dir() else path).read_text(encoding="utf-8")
+        code = (path / "__main__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8")
         known = set(re.findall(r'"(--[a-z-]+)"', code))
         assert options <= known | {f"--{name}" for name in re.findall(r'"([a-z-]+)"', code)}

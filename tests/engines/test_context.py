@@ -6,9 +6,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.engines.tagger.context import context
 from scrapy_dripper.engines.tagger.features import features
-from scrapy_dripper.engines.tagger.page_stage import LEAST_WEIGHT, PAGE_TYPES, page_features, quality_features
+from scrapy_dripper.engines.tagger.later_stages import (
+    LEAST_WEIGHT,
+    PAGE_TYPES,
+    context,
+    page_features,
+    quality_features,
+)
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse

@@ -57,13 +57,6 @@ def test_a_page_has_the_same_features_alone_and_in_a_batch(htmls: list[str]) -> 
         np.testing.assert_allclose(matrix[a:b], alone.matrix, rtol=1e-4, atol=1e-4)
 
 
-@given(documents())
-def test_features_are_finite_numbers(html: str) -> None:
-    found = page(html)
-    if len(found.blocks):
-        assert np.isfinite(features([found]).matrix).all()
-
-
 _NAMES = st.lists(
     st.sampled_from(
         ["top", "Top", "ad", "ads", "tag", "tags", "listItem", "left-col", "leftCol", "w-1", "post_body", "más"]
@@ -123,19 +116,3 @@ def test_features_of_the_head_are_equal_for_all_blocks() -> None:
     assert batch.matrix[:, batch.names.index("about_product")].tolist() == [0, 1, 1, 0]
     assert not x["about_kind_other"].any()
     assert columns(page('<meta property="og:type" content="odd"><p>One</p>'))["about_kind_other"].tolist() == [1]
-
-
-def test_lower_case_that_changes_the_number_of_words() -> None:
-    """The Turkish dotted capital becomes two characters, so words are counted again."""
-    found = page("<p>İİ the İx</p><p>the the</p>")
-    x = columns(found)
-
-    assert x["words:stop"][1] == 1
-
-
-def test_keywords_know_camel_case_and_separators() -> None:
-    bit = {name: 1 << i for i, name in enumerate(KEYWORDS)}
-
-    assert keywords("siteNavMenu") & bit["nav"]
-    assert keywords("related_posts") & bit["related"]
-    assert not keywords("x1") & bit["nav"]

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines import runtime
-from scrapy_dripper.engines.base import Labels, ModelError
+from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3.folder import read_manifest
 from scrapy_dripper.engines.tagger import Tagger, model
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
-from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
+from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.extractor import Extractor
 
 ARTICLE = (
@@ -109,25 +109,12 @@ def test_weights_that_are_not_a_graph(folder: Path) -> None:
         Tagger.load(Config(model=str(folder)))
 
 
-def test_both_runtimes_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The two wheels overwrite each other, so the error comes at load."""
-    monkeypatch.setattr(runtime, "_installed", lambda _: True)
-
-    with pytest.raises(ModelError, match="pip uninstall onnxruntime onnxruntime-gpu"):
-        Tagger.load(Config())
-
-
 def test_no_runtime_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime, "_installed", lambda _: False)
     monkeypatch.setitem(__import__("sys").modules, "onnxruntime", None)
 
     with pytest.raises(ModelError, match=r"pip install scrapy-dripper\[cpu\]"):
         Tagger.load(Config())
-
-
-def test_the_tagger_does_not_pretend_to_use_a_gpu() -> None:
-    with pytest.raises(ModelError, match="runs on the CPU"):
-        Tagger.load(Config(device="cuda"))
 
 
 RECALL, WORDS = 0.8, DecisionRule().min_words
@@ -193,19 +180,6 @@ def test_favor_on_real_pages() -> None:
     # One block of a hole may stay out if its likelier neighbour no longer is a part of the hole.
     assert all(a <= b + 1 and b <= c + 1 for a, b, c in zip(*counts, strict=True))
     assert sum(counts[0]) < sum(counts[1]) < sum(counts[2])
-
-
-def test_label_answers_every_page() -> None:
-    from scrapy_dripper.data import Document
-    from scrapy_dripper.page import read
-
-    config = Config()
-    pages = [read(Document(html), config) for html in (ARTICLE, "<p>One line.</p>")]
-    answers = Tagger.load(config).label(pages)
-
-    for page, answer in zip(pages, answers, strict=True):
-        assert isinstance(answer, Labels)
-        assert answer.main.shape == answer.probabilities.shape == (len(page.blocks),)
 
 
 def test_a_tagger_for_another_engine_says_which_engine_it_is_for(folder: Path) -> None:

@@ -15,9 +15,6 @@ from scrapy_dripper import Document
 from scrapy_dripper.config import Config
 from scrapy_dripper.fallback import fill_shell, shell
 from scrapy_dripper.fallback.shell import MOST_CHARACTERS, Budget
-from scrapy_dripper.metadata import read_metadata
-from scrapy_dripper.output import write_html
-from scrapy_dripper.page.parse import parse
 
 MEMORY = 2_000_000_000
 """Address space of a process that reads a page, in bytes. One such page once took 5.6 GB."""
@@ -105,30 +102,3 @@ def test_the_budget_holds_for_any_data(data: Any, values: int, characters: int) 
 
     assert sum(len(text.text.replace("\n", "")) for text in texts) <= characters
     assert budget.values > -100
-
-
-def test_what_does_not_multiply() -> None:
-    """Entities, candidates of images, drawn references and identities of JSON-LD are each read once."""
-    entities = "<!DOCTYPE html [<!ENTITY a 'tide tide tide'><!ENTITY b '&a;&a;&a;&a;'>]><p>&b; &b;</p>"
-    assert "tide tide" not in "".join(parse(entities).itertext()).replace("'tide tide tide'", "")
-
-    srcset = ", ".join(["/i.png 1x"] * 20_000)
-    assert (
-        len(write_html(f'<p>a<img srcset="{srcset}"></p>', "https://a.example/" + "x" * 2_000, Config()).markdown)
-        < 5_000
-    )
-
-    drawn = f"<svg><defs><path id=p></path></defs>{'<use href=#p></use>' * 5_000}</svg>"
-    uses = f"<p>a<mjx-container jax=SVG>{drawn}</mjx-container></p>"
-    assert len(write_html(uses, "", Config()).markdown) < 200_000
-
-    nodes = [
-        {"@id": f"#{i}", "@type": "Person", "name": {"@id": f"#{(i + 1) % 50}"}, "author": [{"@id": "#0"}] * 50}
-        for i in range(50)
-    ]
-    article = {"@type": "Article", "headline": "Tides", "author": [{"@id": "#0"}] * 5_000}
-    page = {"@graph": [article, *nodes]}
-    root = parse(
-        f'<html><head><script type="application/ld+json">{json.dumps(page)}</script></head><body>x</body></html>'
-    )
-    assert len(read_metadata(root, "https://a.example/").authors) <= 500

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import logging
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from lxml.html import HtmlElement
 
+from scrapy_dripper import fallback as fallback_module
 from scrapy_dripper.config import FALLBACKS, Config, ConfigError
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.fallback import fall_back, first_part, trees
-from scrapy_dripper.fallback import fallback as fallback_module
+from scrapy_dripper.fallback import fall_back, trees
 from scrapy_dripper.fallback.trees import FIRST_PART
 from scrapy_dripper.fallback_names import NEEDS, NOTHING_MEANT, PARSING, check_fallback
 from scrapy_dripper.page import recover
@@ -260,12 +259,6 @@ def test_callable_gets_decoded_text_up_to_the_limit() -> None:
     assert not run("ж" * 20, fallback=look, limits={"bytes": 21}).truncated
 
 
-def test_an_extraction_of_a_cut_page_is_truncated() -> None:
-    """Any result of a callable is marked as truncated if the page was."""
-    assert run("<p>x</p>" * 10, fallback=to_extraction, limits={"bytes": 21}).truncated
-    assert not run("<p>x</p>", fallback=to_extraction, limits={"bytes": 21}).truncated
-
-
 @pytest.mark.parametrize(
     "problem",
     [ValueError("no"), RecursionError("deep"), MemoryError(), KeyError("x"), UnicodeDecodeError("x", b"", 0, 1, "y")],
@@ -336,13 +329,6 @@ def test_wrong_dotted_path(path: str, message: str) -> None:
     assert fall_back(Document("<p>x</p>", URL), config, REASON).source == "fallback:empty"
 
 
-@pytest.mark.parametrize("fallback", [*FALLBACKS, to_html])
-def test_right_fallbacks_pass_the_check(fallback: object) -> None:
-    if fallback == "readability":
-        pytest.importorskip("readability")
-    check_fallback(Config(fallback=fallback))  # type: ignore[arg-type]
-
-
 def test_what_settings_may_name_is_what_there_is() -> None:
     assert set(fallback_module.BUILT_IN) == set(PARSING)
     assert set(PARSING) | set(NOTHING_MEANT) == set(FALLBACKS)
@@ -387,18 +373,6 @@ def test_a_page_of_many_elements_is_cut(fallback: str, monkeypatch: pytest.Monke
     assert "w96." in result.text
     assert "w97." not in result.text
     assert "end" not in result.text
-
-
-@pytest.mark.parametrize("html", ["", "x" * FIRST_PART, b"x" * FIRST_PART])
-def test_a_short_document_is_its_own_first_part(html: str | bytes) -> None:
-    assert first_part(Document(html, URL)) is None
-
-
-@pytest.mark.parametrize("html", ["é" * (FIRST_PART + 1), b"x" * 3 * FIRST_PART])
-def test_the_first_part_is_the_same_document_but_for_its_length(html: str | bytes) -> None:
-    document = Document(html, URL, "utf-8", Config(fallback="html"))
-
-    assert first_part(document) == replace(document, html=html[:FIRST_PART])
 
 
 @pytest.mark.parametrize("fallback", ["trafilatura", "html"])

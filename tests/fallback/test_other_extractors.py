@@ -106,11 +106,6 @@ def test_justext_takes_the_stop_words_of_the_page(lang: str, sentence: str, word
     assert str(extracted("justext", page(sentence, lang)).text).count(word) == 10
 
 
-def test_stop_words_of_another_language_are_no_text_of_the_page() -> None:
-    """This shows that the language makes a difference."""
-    assert extracted("justext", page(GERMAN, "hu")).is_empty
-
-
 def test_justext_takes_linear_time() -> None:
     """It would search tens of thousands of short paragraphs for the neighbours of each one."""
     found = extracted("justext", page(more="<p>Cons</p>" * 6_000))

@@ -40,7 +40,7 @@ def inspected(tmp_path: Path) -> Inspect:
 
 
 def data_of(path: Path) -> dict[str, Any]:
-    """Return the data that the script of an inspector or an index reads."""
+    """Return the data that the script of an inspector reads."""
     (text,) = re.findall(
         r'<script type="application/json" id="data">(.*?)</script>', path.read_text(encoding="utf-8"), re.S
     )

@@ -8,6 +8,7 @@ import pytest
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.output import write
+from scrapy_dripper.output.urls import direct
 from scrapy_dripper.page import read
 
 
@@ -15,6 +16,17 @@ def markdown(body: str, head: str = "") -> str:
     """Return the Markdown of a page of which every block is main."""
     page = read(Document(f"<html><head>{head}</head><body>{body}</body></html>", "https://a.example/b"), Config())
     return write(page, np.ones(len(page.blocks), dtype=np.bool_), Config()).markdown.strip()
+
+
+def test_levels_of_a_list_that_stand_apart() -> None:
+    """Google Docs writes each level of a list by itself."""
+    body = "".join(
+        f"<ul class='lst-kix_x1-{level} start'>{''.join(f'<li>{text}</li>' for text in texts)}</ul>"
+        for level, texts in ((0, ["fruit"]), (1, ["pears", "plums"]), (2, ["red"]), (0, ["bread"]), (1, ["rye"]))
+    )
+
+    assert markdown(body) == "- fruit\n  - pears\n  - plums\n    - red\n- bread\n  - rye"
+    assert markdown("<ul class=lst-kix_a-0><li>a</ul><ul class=lst-kix_b-1><li>b</ul>").startswith("- a\n\n* b")
 
 
 @pytest.mark.parametrize(
@@ -44,6 +56,21 @@ def test_a_title_of_a_word_processor_is_a_heading() -> None:
     assert markdown("<p class=MsoTitle>Minutes</p><p class=title>We met.</p>") == "# Minutes\n\nWe met."
 
 
+@pytest.mark.parametrize(
+    ("url", "target"),
+    [
+        ("https://www.google.com/url?q=https://b.example/x%3Fy%3D1&sa=D", "https://b.example/x?y=1"),
+        ("https://www.google.co.uk/url?sa=t&url=http://b.example/", "http://b.example/"),
+        ("https://www.google.com/url?q=javascript:alert(1)", "https://www.google.com/url?q=javascript:alert(1)"),
+        ("https://www.google.com/search?q=https://b.example/", "https://www.google.com/search?q=https://b.example/"),
+        ("https://b.example/url?q=https://c.example/", "https://b.example/url?q=https://c.example/"),
+        (f"https://www.google.com/url?{'a=b&' * 99}", f"https://www.google.com/url?{'a=b&' * 99}"),
+    ],
+)
+def test_redirect_addresses(url: str, target: str) -> None:
+    assert direct(url) == target
+
+
 def test_a_mark_of_a_footnote_stands_at_its_word() -> None:
     text = "<p><span>The price</span><sup><a href=#n id=r>[1]</a></sup><span> rises.</span></p>"
 
@@ -59,6 +86,58 @@ def test_every_panel_begins_with_its_tab() -> None:
         "## Menu\n\n### Fish\n\nCod and eel.\n\n### Meat\n\nLamb and beef."
     )
     assert "- Meat" in markdown(tabs + panels.replace("<div role=tabpanel aria-labelledby=t2>", "<div>"))
+
+
+CODES = ("<pre><code>npm i kit</code></pre>", "<pre><code>yarn add kit</code></pre>")
+
+
+@pytest.mark.parametrize(
+    ("tabs", "panels"),
+    [
+        ("<ul class=tabs><li>npm<li>yarn</ul>", "<div class=tab-content><div>{}</div><div>{}</div></div>"),
+        ("<ul class='tabs'><li><a href=#a>npm</a><li><a href=#b>yarn</a></ul>", "<div id=a>{}</div><div id=b>{}</div>"),
+        (
+            "<ul role=tablist><li role=tab>npm<li role=tab>yarn</ul>",
+            "<div><div role=tabpanel>{}</div><div>{}</div></div>",
+        ),
+        (
+            "<div class=tabbed-labels><label>npm</label><label>yarn</label></div>",
+            "<div><div>{}</div><div>{}</div></div>",
+        ),
+        (
+            "<div role=tablist><button role=tab>npm</button><button role=tab>yarn</button></div>",
+            "<div role=tabpanel>{}</div><div role=tabpanel>{}</div>",
+        ),
+        (
+            "<div role=tablist><button role=tab aria-controls=a>npm</button><button role=tab aria-controls=b>yarn"
+            "</button></div>",
+            "<div id=a class=highlight>{}</div><div id=b class=highlight>{}</div>",
+        ),
+    ],
+)
+def test_tabs_title_their_panels_by_reference_or_by_place(tabs: str, panels: str) -> None:
+    expected = "## Kit\n\n### npm\n\n```\nnpm i kit\n```\n\n### yarn\n\n```\nyarn add kit\n```\n\nEnd."
+
+    assert markdown(f"<h2>Kit</h2>{tabs}{panels.format(*CODES)}<p>End.</p>") == expected
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<ul class=tabs><li>npm<li>yarn</ul><div><p>One.</p></div>",
+        "<ul class=tabs><li>npm<li>yarn</ul>",
+        "<ul class=tabs><li><a href=#n>npm</a><li><a href=#y>yarn</a></ul><h2 id=n>A</h2><p>B.<h2 id=y>C</h2><p>D.",
+    ],
+)
+def test_tabs_without_panels_stay(html: str) -> None:
+    assert "yarn" in markdown(html)
+
+
+def test_a_panel_with_its_own_title_gets_no_other() -> None:
+    tabs = "<ul class=tabs><li>npm<li>yarn</ul>"
+    panels = f"<div><div><h3>npm</h3>{CODES[0]}</div><div><h3>yarn</h3>{CODES[1]}</div></div>"
+
+    assert markdown(tabs + panels).count("npm\n\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from scrapy_dripper.output.items import (
     List,
     ListItem,
     Paragraph,
+    Post,
     Quote,
     Rule,
     Runs,
@@ -59,6 +60,7 @@ EXAMPLES: dict[type, Item] = {
     Audio: Audio(URL, title="word", caption=linked("caption")),
     Quote: Quote((WORD,), caption=linked("caption")),
     Rule: Rule(),
+    Post: Post(1, "word", "2024-05-06"),
     Footnotes: Footnotes((Footnote("1", (WORD,)),)),
 }
 """An item of each type; what it holds has a link each."""
@@ -97,7 +99,7 @@ def test_each_type_is_handled(kind: type, handler: str) -> None:
 def test_no_word_is_lost(kind: type) -> None:
     """Every form has the text of an item, and the links of all that it contains."""
     item = EXAMPLES[kind]
-    if kind in (Image, Rule):
+    if kind in (Image, Rule, Post):
         return
     assert "word" in markdown((item,))
     assert "word" in table_html(in_a_table(item))
@@ -111,7 +113,7 @@ def test_inside_has_terms_and_captions() -> None:
 
     found = {kind: texts(tuple(inside(item))) for kind, item in EXAMPLES.items()}
     assert found == {
-        **dict.fromkeys((Title, Paragraph, CodeBlock, Formula, Rule), ()),
+        **dict.fromkeys((Title, Paragraph, CodeBlock, Formula, Rule, Post), ()),
         **dict.fromkeys((Image, Video, Audio), ("caption",)),
         **dict.fromkeys((Table, Quote), ("caption", "word")),
         List: ("term", "word"),

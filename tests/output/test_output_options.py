@@ -215,3 +215,7 @@ def test_markdown_of_an_extraction_of_a_content_list_and_of_json() -> None:
         markdown(extraction.content, front_matter=True)
     with pytest.raises(ValueError, match="has no content list"):
         markdown(nothing(URL, None, None))
+    with pytest.raises(ValueError, match=r"links.* must be one of 'keep', 'drop', 'citations' .*did you mean drop"):
+        markdown(extraction, links="dropp")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="for the HTML of a page, there is extract"):
+        markdown("<p>A page.</p>")  # type: ignore[arg-type]

@@ -115,12 +115,6 @@ def test_visible_is_what_nothing_hides(body: str) -> None:
     assert not found.tree.flags[found.blocks.leaf[0]] & Flag.HIDDEN
 
 
-def test_flags_end_with_their_element() -> None:
-    found = page("<nav>x</nav><p>y</p>")
-
-    assert not found.tree.flags[found.blocks.context[1]] & Flag.NAV
-
-
 @pytest.mark.parametrize(
     ("base", "expected"),
     [
@@ -160,10 +154,6 @@ def test_columns() -> None:
     assert blocks.link_chars.tolist() == [4, 0]
     assert blocks.bold_chars.tolist() == [5, 0]
     assert blocks.images.tolist() == [0, 2]
-
-
-def test_a_linked_image_is_no_link_of_the_next_block() -> None:
-    assert page("<a href=/><img src=a></a><p>words</p>").blocks.links.tolist() == [0]
 
 
 def owners(body: str, tag: str) -> list[int]:
@@ -317,20 +307,6 @@ def test_block_range_in_a_list_without_words() -> None:
         ("b", 2, 2),
         ("p", 2, 3),
     ]
-
-
-def test_line_breaks_before_the_first_word_are_in_the_gap() -> None:
-    assert owners("<p><br><br>one</p>", "br") == [gap_before(0)] * 2
-
-
-def test_white_space_between_blocks_is_nobodys() -> None:
-    tree = page("<div> <p>a</p> </div>").tree
-
-    assert [tree.text_owner[2], tree.tail_owner[3]] == [NOBODY] * 2
-
-
-def test_a_page_may_have_no_address() -> None:
-    assert cut(parse("<p>x")).url == ""
 
 
 @given(documents())

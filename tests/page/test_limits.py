@@ -24,8 +24,6 @@ def page(html: str, **options: object) -> Page:
     [
         ({"limits": {"bytes": 1_000}}, 'over DRIPPER_LIMITS["bytes"] = 1,000 bytes'),
         ({"limits": {"nodes": 60}}, '102 elements, over DRIPPER_LIMITS["nodes"] = 60'),
-        ({"limits": {"attributes": 100}}, '200 attributes, over DRIPPER_LIMITS["attributes"] = 100'),
-        ({"limits": {"text": 500}}, '590 characters of text, over DRIPPER_LIMITS["text"] = 500'),
         ({"limits": {"blocks": 50}}, '100 blocks, over DRIPPER_LIMITS["blocks"] = 50'),
     ],
 )
@@ -41,10 +39,7 @@ def test_a_page_over_a_limit(options: dict[str, int], message: str) -> None:
     ("options", "words"),
     [
         ({"limits": {"nodes": 60}}, 58),
-        ({"limits": {"attributes": 100}}, 50),
-        ({"limits": {"text": 500}}, 85),
         ({"limits": {"blocks": 50}}, 50),
-        ({"limits": {"nodes": 60, "attributes": 100, "text": 500}}, 50),
     ],
 )
 def test_its_first_part(options: dict[str, int], words: int) -> None:
@@ -58,8 +53,6 @@ def test_its_first_part(options: dict[str, int], words: int) -> None:
     "options",
     [
         {"limits": {"nodes": 102}},
-        {"limits": {"attributes": 200}},
-        {"limits": {"text": 590}},
         {"limits": {"blocks": 100}},
         {"limits": {"bytes": 2_096}},
     ],
@@ -67,27 +60,6 @@ def test_its_first_part(options: dict[str, int], words: int) -> None:
 def test_a_page_at_a_limit(options: dict[str, int]) -> None:
     found = page(PARAGRAPHS, **options)
     assert (len(found.blocks), found.truncated) == (100, False)
-
-
-@pytest.mark.parametrize(
-    "html", ["<body>" + "word " * 100, "<p>one</p>" + "word " * 100, "<b>" + "word " * 100 + "</b>\x01" + "word " * 100]
-)
-def test_one_long_text_is_shortened(html: str) -> None:
-    """It is not dropped, because it may be all of the content."""
-    cut = page(html, oversize="truncate", limits={"text": 50})
-    assert cut.truncated
-    assert 3 <= sum(len(text) for text in cut.blocks.text) <= 50
-
-
-def test_scripts_do_not_count_as_text() -> None:
-    html = (
-        "<p>x</p><script>"
-        + "y = 1; " * 1_000
-        + "</script><style>"
-        + "p { } " * 1_000
-        + "</style><textarea>z</textarea>"
-    )
-    assert page(html, limits={"text": 1}).blocks.text == ["x"]
 
 
 def test_a_deep_page_is_flattened() -> None:
@@ -112,7 +84,6 @@ def test_cut_off_keeps_the_first_elements(most: int) -> None:
 def test_a_tree_without_trouble_is_left_alone() -> None:
     root = parse(PARAGRAPHS)
     before = etree.tostring(root)
-    assert not enforce(root, PARAGRAPHS, PARAGRAPHS.encode(), Config())
-    tight = Config(oversize="truncate", limits={"nodes": 102, "text": 590, "attributes": 200})
-    assert not enforce(root, PARAGRAPHS, PARAGRAPHS.encode(), tight)
+    assert not enforce(root, PARAGRAPHS.encode(), Config())
+    assert not enforce(root, PARAGRAPHS.encode(), Config(oversize="truncate", limits={"nodes": 102}))
     assert etree.tostring(root) == before

@@ -10,7 +10,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.output import write
 from scrapy_dripper.page import Page, read
-from scrapy_dripper.page.sentence import MOST_INSIDE, in_sentence
+from scrapy_dripper.page.nodes import MOST_INSIDE, in_sentence
 
 FORMULA = (
     "<mjx-container><mjx-math>{}</mjx-math>"

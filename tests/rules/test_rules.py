@@ -7,15 +7,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import lxml.html
 import numpy as np
 import pytest
 
 from scrapy_dripper import Config, ConfigError, Document, Extractor
-from scrapy_dripper.choose import user_rules as rules_module
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.engines.base import Labels, Limits
-from scrapy_dripper.page import Page, read
-from scrapy_dripper.rules import Rule, Rules, read_rules
+from scrapy_dripper.page import read
+from scrapy_dripper.rules import Rules, SelectorError, SiteRule, find, read_rules
 
 HTML = """<html><head><title>A title</title></head><body><nav><a href=/>Home</a></nav><main><h1>Title</h1>
 <p>One <span class=x>inline</span> text.</p><div class=rel><p>Related one</p><p class=good>Related two</p></div></main>
@@ -31,10 +31,10 @@ def test_a_file_of_toml_or_json_is_a_dict(tmp_path: Path) -> None:
         '["example.com"]\ndrop = [".a", "//b"]\nwhole = "main"\n\n["*"]\nkeep = ["h1"]\n', encoding="utf-8"
     )
     expected = [
-        Rule("example.com", "drop", ".a"),
-        Rule("example.com", "drop", "//b"),
-        Rule("example.com", "whole", "main"),
-        Rule("*", "keep", "h1"),
+        SiteRule("example.com", "drop", ".a"),
+        SiteRule("example.com", "drop", "//b"),
+        SiteRule("example.com", "whole", "main"),
+        SiteRule("*", "keep", "h1"),
     ]
 
     assert list(Config(rules=rules).rules or ()) == expected
@@ -101,22 +101,6 @@ def test_the_innermost_element_counts(rules: dict[str, Any], expected: str) -> N
     assert " ".join(map(str, found.says)) == expected
 
 
-def test_an_element_is_looked_into_once_however_many_rules_select_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked: list[int] = []
-    inside = rules_module._inside
-
-    def counted(page: Page, node: int, *, all_of_it: bool) -> Any:
-        looked.append(node)
-        return inside(page, node, all_of_it=all_of_it)
-
-    monkeypatch.setattr(rules_module, "_inside", counted)
-    config = Config(rules={"*": {"drop": ["p"] * 20}})
-    page = read(Document("<p>text</p>" * 100), config)
-
-    assert (marks(page, config.rules).says == -1).all()
-    assert len(looked) <= 20 * 100 + 100  # for what each rule takes; and for what becomes of each element
-
-
 def test_rules_are_looked_up_without_looking_at_all_of_them() -> None:
     hashed = 0
 
@@ -128,7 +112,7 @@ def test_rules_are_looked_up_without_looking_at_all_of_them() -> None:
             hashed += 1
             return super().__hash__()
 
-    rules = Rules(Rule(Host(f"host{i}.example.com"), "drop", "p") for i in range(1_000))
+    rules = Rules(SiteRule(Host(f"host{i}.example.com"), "drop", "p") for i in range(1_000))
     rules.of(URL)
     hashed = 0
     assert not rules.of(URL)
@@ -233,7 +217,7 @@ def test_files_of_editors_on_windows_are_read(tmp_path: Path, name: str) -> None
     text = "['e.org']\r\ndrop = 'p'\r\n" if name.endswith("toml") else '{"e.org": {"drop": "p"}}'
     (tmp_path / name).write_bytes(text.encode("utf-8-sig"))
 
-    assert list(Config(rules=tmp_path / name).rules or ()) == [Rule("e.org", "drop", "p")]
+    assert list(Config(rules=tmp_path / name).rules or ()) == [SiteRule("e.org", "drop", "p")]
 
 
 def test_rules_of_a_host_that_is_there_twice_are_not_forgotten(tmp_path: Path) -> None:
@@ -253,6 +237,64 @@ def test_a_request_brings_few_rules_and_no_xpath_and_no_file(tmp_path: Path) -> 
         found, _, problems = config.overridden({"rules": rules})
         assert found == config
         assert 'meta["dripper"]["rules"] must be ' in problems[0]
-    assert list(config.overridden({"rules": {"*": {"drop": ".a"}}})[0].rules or ()) == [Rule("*", "drop", ".a")]
+    assert list(config.overridden({"rules": {"*": {"drop": ".a"}}})[0].rules or ()) == [SiteRule("*", "drop", ".a")]
     assert config.overridden({"rules": None})[0].rules is None
     assert config.overridden({"title": "drop"})[0].rules == config.rules
+
+
+# ---------------------------------------------------------------------- selectors
+def selected(html: str, selector: str) -> list[int]:
+    """Return the numbers of the elements of a document that a selector selects."""
+    return find(selector)(list(lxml.html.document_fromstring(html).iter()))
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        ("p > b, #a", [2, 3]),
+        ("p:not(#a) b", []),
+        ("//p | //p/@id | //p/text()", [2]),  # XPath; texts and attributes are not selected
+        ("(//p//b)[1]", [3]),
+    ],
+)
+def test_what_a_selector_selects(selector: str, expected: list[int]) -> None:
+    assert selected("<html><body><p id=a>One<b>two</b></p></body></html>", selector) == expected
+
+
+def test_xpath_that_fails_on_a_page_is_warned_about(caplog: pytest.LogCaptureFixture) -> None:
+    """An unknown function is only detected when it is called."""
+    for _ in range(2):
+        assert selected("<html><body><p>One</p></body></html>", "//p[no-such-function()]") == []
+    (record,) = caplog.records
+    assert "//p[no-such-function()]" in record.getMessage()
+
+
+@pytest.mark.parametrize(
+    ("selector", "why"),
+    [
+        ("div >", "Expected selector"),
+        ("p::before", "pseudo-elements"),
+        ("p:no-such-thing", "no-such-thing"),
+        ("li:has(a, b", "Expected|unsupported"),
+        ("svg|a", "[Uu]ndefined namespace"),
+        ("//p[", "Invalid expression"),
+        ("(count(//p))", "not a number"),
+        ("//p[$x]", "variables are not supported"),
+        ("", "expected from 1 to 1,000"),
+        ("a" * 1_001, "expected from 1 to 1,000"),
+    ],
+)
+def test_what_cannot_be_used_says_why(selector: str, why: str) -> None:
+    with pytest.raises(SelectorError, match=why):
+        find(selector)
+
+
+def test_what_can_be_read_can_be_used_deep_in_a_stack() -> None:
+    """A selector that is nested up to the parser's own limit could not."""
+
+    def deep(left: int) -> list[int]:
+        return (
+            deep(left - 1) if left else selected("<html><body><p>One</p></body></html>", ":is(" * 20 + "p" + ")" * 20)
+        )
+
+    assert deep(500) == [2]

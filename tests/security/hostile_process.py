@@ -45,10 +45,10 @@ def main(folder: Path) -> None:
         written += [repr(one) for one in extractor.extract(documents)]
         written += [repr(one) for one in extractor.extract([Document(d.html.decode("utf-8", "replace"), d.url)  # type: ignore[union-attr]
                                                             for d in documents])]  # fmt: skip
-    report = folder / "report.html"
-    arguments = ["evaluate", str(folder), "--report", str(report), "--jobs", "1", "--resamples", "10"]
+    figures = folder / "figures.json"
+    arguments = ["evaluate", str(folder), "--json", str(figures), "--jobs", "1", "--resamples", "10"]
     code = command([*arguments, "--predictions", str(folder / "predictions.jsonl")])
-    written.append(report.read_text(encoding="utf-8"))
+    written.append(figures.read_text(encoding="utf-8"))
     print("\n" + json.dumps({"asked": asked, "written": written, "code": code}))
 
 

@@ -308,7 +308,7 @@ def test_a_template_of_a_prompt_reaches_nothing(prompt: str) -> None:
     """The template is split at ``{html}``. Everything else in braces is text."""
     from tokenizers import Tokenizer
 
-    from scrapy_dripper.engines.qwen3.prompt import Prompt
+    from scrapy_dripper.engines.qwen3.grammar import Prompt
 
     tokenizer = Tokenizer.from_file(str(PREPARED / "tokenizer.json"))
     with pytest.raises(ModelError, match="exactly once"):

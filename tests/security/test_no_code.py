@@ -26,7 +26,7 @@ MODULES = {
 
 ALLOWED = {
     (
-        "workshop/training/stack.py",
+        "workshop/training/fit.py",
         "pickle",
     ): "examples to its own processes, through a folder that nobody else can write to",
     ("cli/fetch.py", "urllib.request"): "URLs that the user names on the command line",
@@ -43,7 +43,7 @@ ALLOWED = {
     ("workshop/evaluation/peers.py", "importlib"): "the packages of other extractors, out of a constant table",
     ("fallback_names.py", "pkgutil"): "DRIPPER_FALLBACK, a setting",
     ("workshop/export/build.py", "subprocess"): "the exporter, with arguments and no shell",
-    ("workshop/export/recipe.py", "subprocess"): "reads the prompt of a package that the user installed",
+    ("workshop/export/checkpoint.py", "subprocess"): "reads the prompt of a package that the user installed",
 }
 
 HARMLESS = {"importlib.metadata", "importlib.resources", "importlib.util"}
@@ -148,7 +148,7 @@ def test_only_our_own_strings_are_formats() -> None:
         if on and name in ("format", "safe_substitute", "substitute")
         and not on.startswith(("'", '"')) and on not in constants(source)
         and ast.unparse(call) != "self.format(record)"  # of a handler of logs
-        and (source, on) != ("inspection/render.py", "Template(_part('file.html'))")  # a file of the package
+        and (source, on) != ("inspection/render.py", "Template(_part('page.html'))")  # a file of the package
     ]  # fmt: skip
 
     assert wrong == []

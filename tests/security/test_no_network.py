@@ -1,4 +1,4 @@
-"""Nothing in a page makes a parser, a fallback or a report send a request or read a file."""
+"""Nothing in a page makes a parser, a fallback or an evaluation send a request or read a file."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def asked() -> Iterator[tuple[str, list[str]]]:
 
 
 def test_no_page_makes_us_ask_for_anything(tmp_path: Path, asked: tuple[str, list[str]]) -> None:
-    """Tagger, fallbacks, metadata, both Markdown writers and evaluation reports."""
+    """Tagger, fallbacks, metadata, both Markdown writers and evaluations."""
     url, paths = asked
     secret = tmp_path / "secret.txt"
     secret.write_text(SECRET)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scrapy_dripper import Document, Extraction
 from scrapy_dripper.data import TeachingExtraction
 from scrapy_dripper.sites import Outcome, Templates, is_audited, read_lesson, templates, unpack_rules
-from scrapy_dripper.sites.template import Lesson
+from scrapy_dripper.sites.templates import Lesson
 from tests.sites.site import FOOT, Reader, article, listing, truth, url
 
 FREE = [number for number in range(1_000, 3_000) if not is_audited(url(number))]
@@ -134,16 +134,6 @@ def test_a_template_that_is_wrong_is_forgotten_and_learnt_anew() -> None:
     assert "MAIN" in (reader.read(*changed(next(free))).text or "")
 
 
-def test_a_template_that_fits_no_page_any_more_is_forgotten() -> None:
-    reader = Reader().learnt()
-    ((_, [before]),) = reader.templates
-    for number, name in zip(FREE[: templates.REFUSED], "abcdefghijklmnop", strict=False):
-        box = f"<section class='{name}'>{'Some words. ' * 90}</section>"
-        assert reader.read(article(number, box), url(number)).details.get("template") == "uncovered"
-
-    assert all(one is not before for _, own in reader.templates for one in own)
-
-
 def test_odd_pages_do_not_push_out_a_template_that_answers() -> None:
     """The number of templates of a host is limited. A template that answers is not replaced by those of single
     pages.
@@ -158,20 +148,6 @@ def test_odd_pages_do_not_push_out_a_template_that_answers() -> None:
 
     assert len(own) == templates.MOST_TEMPLATES
     assert reader.read(article(FREE[0]), url(FREE[0])).details.get("template") == "answered"
-
-
-def test_a_template_grows_old() -> None:
-    now = 0.0
-    store = Templates(clock=lambda: now)
-    reader = Reader()
-    lessons = [lesson_of(reader.read(article(number), url(number))) for number in range(3)]
-    assert store.learn(url(0), lessons[0]) == 0
-    now += templates.TTL - 1
-    assert store.learn(url(1), lessons[0]) == 0
-    now += 1
-    assert store.learn(url(2), lessons[0]) == 1
-    ((_, own),) = store
-    assert [one.pages for one in own] == [1]
 
 
 def test_hosts_and_options_are_kept_apart() -> None:

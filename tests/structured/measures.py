@@ -14,7 +14,7 @@ import lxml.html
 from lxml.html import HtmlElement
 from markdown_it import MarkdownIt
 
-from scrapy_dripper.workshop.evaluation.webmainbench.teds import edit_similarity, teds
+from scrapy_dripper.workshop.evaluation.webmainbench import edit_similarity, teds
 
 _renderer = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 _code = re.compile(r"(?ms)^ {0,12}(`{3,}|~{3,}).*?^ {0,12}\1|(`+)(?!`).+?(?<!`)\2(?!`)")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.workers.messages import receive, send
+from scrapy_dripper.workers.wire import receive, send
 
 MOST = 10_000
 

@@ -17,7 +17,7 @@ import pytest
 from scrapy_dripper.config import Config, ConfigError, ModelError
 from scrapy_dripper.workers import Pool, StartError, WorkerError, Workers, process, processes
 from scrapy_dripper.workers import pool as module
-from scrapy_dripper.workers.errors import ClosedError
+from scrapy_dripper.workers.pool import ClosedError
 from scrapy_dripper.workers.process import StepClock
 from tests.workers.children import Pools, comes_true, gone, own, task, worker_of
 
@@ -150,21 +150,6 @@ def test_a_page_that_is_tried_alone_shares_a_worker_where_no_other_can_be_starte
 
     monkeypatch.setattr(module, "Process", refuse)
     assert [worker_of(begin(pool, "one", alone=True).result())] == pool.pids
-
-
-@pytest.mark.parametrize("trouble", ["DIE", "WAIT-FOR"])
-def test_a_worker_is_kept_ready_after_trouble(pools: Pools, begin: Begin, tmp_path: Path, trouble: str) -> None:
-    """Slow pages, and pages that stop workers, come in groups. So no page has to wait for a start."""
-    flag = tmp_path / "flag"
-    pool = pools(1, spare=True)
-    answer = begin(pool, f"{trouble} {flag} ")
-    assert comes_true(lambda: len(pool._idle) == 1)
-    flag.touch()
-    if trouble == "DIE":
-        with pytest.raises(WorkerError):
-            answer.result()
-    else:
-        assert worker_of(answer.result()) != pool._idle[0].pid
 
 
 def test_closed_while_pages_wait_and_work(pools: Pools, begin: Begin) -> None:

@@ -26,7 +26,7 @@ from scrapy_dripper.data import (
 )
 from scrapy_dripper.output import items as kinds
 from scrapy_dripper.output.content_json import to_json
-from scrapy_dripper.rules import Rule
+from scrapy_dripper.rules import SiteRule
 from scrapy_dripper.sites import digest, places
 from scrapy_dripper.testing import page
 from scrapy_dripper.workers.wire import (
@@ -211,12 +211,11 @@ OPTIONS = st.fixed_dictionaries(
     {},
     optional={
         "fallback": st.sampled_from(["trafilatura", "html", "empty", "none", "some.module.function"]),
-        "oversize": st.sampled_from(["fallback", "truncate", "window"]),
+        "oversize": st.sampled_from(["fallback", "truncate"]),
         "favor": st.sampled_from(["balanced", "precision", "recall"]),
         "comments": st.sampled_from(["auto", "keep", "drop"]),
         "min_quality": st.none() | st.floats(0, 1),
         "timeout": st.floats(0.001, 10**6),
-        "cascade": st.none() | st.floats(0, 1),
         "limits": st.fixed_dictionaries({}, optional={"bytes": st.integers(1, 10**9), "depth": st.integers(256, 999)}),
         "markdown": st.fixed_dictionaries(
             {"types": st.none() | st.sets(st.sampled_from(CONTENT_TYPES), min_size=1)},
@@ -268,8 +267,8 @@ def test_only_the_rules_of_a_page_go_with_it() -> None:
     first, second = unpack_tasks(json.loads(text), bodies)
 
     assert len(text) < 1_000
-    assert list(first.config.rules or ()) == [Rule("7.example.com", "drop", ".x7"), Rule("*", "keep", "//main")]
-    assert list(second.config.rules or ()) == [Rule("*", "keep", "//main")]
+    assert list(first.config.rules or ()) == [SiteRule("7.example.com", "drop", ".x7"), SiteRule("*", "keep", "//main")]
+    assert list(second.config.rules or ()) == [SiteRule("*", "keep", "//main")]
     assert "rules" not in pack_config(config)
 
 

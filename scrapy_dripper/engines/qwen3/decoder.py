@@ -1,25 +1,109 @@
-"""Run the model: turn prompts into labels, and handle passes that fail."""
+"""Run the model: passes over a sequence whose keys and values stay on the device, and what to do if they fail.
+
+GroupQueryAttention writes keys and values in place, into buffers of a fixed size. It only accepts several sequences if
+none has been read before (onnxruntime: "batch_size must be 1 when sequence_length > 1 and past context is given"). A
+page keeps a GPU busy by itself, so pages are read one after the other.
+"""
 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from scrapy_dripper.engines.base import EngineError, EngineLostError, ModelError, PrecisionError
 from scrapy_dripper.engines.qwen3.folder import Prepared
-from scrapy_dripper.engines.qwen3.grammar import Grammar
-from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, NotFiniteError, decode
-from scrapy_dripper.engines.qwen3.passes import Passes
-from scrapy_dripper.engines.qwen3.prompt import Prompt
+from scrapy_dripper.engines.qwen3.grammar import Grammar, Prompt
+from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, Floats, NotFiniteError, TokenChunk, decode
 from scrapy_dripper.engines.qwen3.session import is_no_memory, no_room, open_session, tokens_that_fit
-from scrapy_dripper.engines.qwen3.windows import Splitter
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession, IOBinding, OrtValue
 
 logger = logging.getLogger(__name__)
 
 LOST_AFTER = 3
 """Number of failures in a row after which the model is tested on a page that it must be able to process."""
+GRANULE = 64
+"""The capacity of the buffers is a multiple of this number of tokens."""
+CHUNK = {"cuda": 256, "cpu": 1}
+"""A pass reads a multiple of this number of tokens. It is padded after the text.
+
+From onnxruntime 1.28 on, compute capability 9.0 and above uses cuDNN's attention, with a plan for each combination of
+tokens and capacity. Creating a plan takes 40 to 400 ms, and nearly every page would need a new one.
+"""
+
+_TYPES = {"float16": np.float16, "bfloat16": 16, "float32": np.float32}
+"""Types as onnxruntime accepts them. numpy has no bfloat16, so it is given by its number in ONNX."""
+
+
+class Passes:
+    """A model for :func:`~scrapy_dripper.engines.qwen3.loop.decode`. It processes one sequence at a time.
+
+    Tokens and capacity are rounded up, so that there are few combinations of them (:data:`CHUNK`).
+    """
+
+    def __init__(self, session: InferenceSession, prepared: Prepared, most: int | None = None) -> None:
+        """``most`` is the maximum number of tokens of a sequence, by default the model's context."""
+        self._session, self._prepared = session, prepared
+        self._most = most or prepared.context
+        types = {"tensor(float16)": np.float16, "tensor(float)": np.float32}
+        self._logits = types[next(one.type for one in session.get_outputs() if one.name == "choice_logits")]
+        self.release()
+
+    def release(self) -> None:
+        """Give back all keys and values."""
+        self._binding: IOBinding | None = None
+        self._capacity = 0
+
+    def begin(self, length: int) -> None:
+        """Forget the sequence, and allocate the capacity for a new one of the given length."""
+        if self._capacity < length:
+            self.release()  # frees before it allocates
+            capacity = max(length, min(1 << (length - 1).bit_length(), self._most))
+            self._allocate(math.ceil(capacity / GRANULE) * GRANULE)
+
+    def forward(self, chunk: TokenChunk) -> Floats:
+        """Read a chunk after the cached tokens; return float32 logits [rows, 2] of main and other.
+
+        The graph reads padding as text. That has no effect, because no earlier token attends to it, and the next chunk
+        overwrites it.
+        """
+        step, end = CHUNK[self._prepared.device], min(self._capacity, self._prepared.context)
+        # There are no positions beyond the context.
+        ids = np.zeros((1, min(math.ceil(len(chunk.ids) / step) * step, end - chunk.start)), dtype=np.int64)
+        ids[0, : len(chunk.ids)] = chunk.ids
+        mask = np.ones((1, chunk.start + ids.shape[1]), dtype=np.int64)
+        rows = np.ascontiguousarray(chunk.rows)
+        return self._run({"input_ids": ids, "attention_mask": mask, "choice_rows": rows})
+
+    def _run(self, inputs: dict[str, npt.NDArray[np.int64]]) -> Floats:
+        binding = self._binding
+        assert binding is not None
+        for name, value in inputs.items():
+            binding.bind_cpu_input(name, value)
+        logits = np.empty((len(inputs["choice_rows"]), 2), dtype=self._logits)
+        binding.bind_output("choice_logits", "cpu", 0, self._logits, logits.shape, logits.ctypes.data)
+        binding.synchronize_inputs()
+        self._session.run_with_iobinding(binding)
+        binding.synchronize_outputs()
+        return logits.astype(np.float32)
+
+    def _allocate(self, capacity: int) -> None:
+        """Bind memory for keys and values. Past and present are the same memory, so nothing is copied."""
+        from onnxruntime import OrtValue
+
+        prepared, self._capacity = self._prepared, capacity
+        shape = [1, prepared.kv_heads, capacity, prepared.head_dim]
+        self._binding = self._session.io_binding()
+        for name in prepared.cache_names:
+            value: OrtValue = OrtValue.ortvalue_from_shape_and_type(shape, _TYPES[prepared.dtype], prepared.device, 0)
+            self._binding.bind_ortvalue_input(f"past_key_values.{name}", value)
+            self._binding.bind_ortvalue_output(f"present.{name}", value)
 
 
 class Decoder:
@@ -34,14 +118,13 @@ class Decoder:
         session = open_session(prepared, device)
         self.limit = min(prepared.context, tokens_that_fit(prepared))
         """Maximum number of tokens of a prompt together with its answer."""
-        splitter = Splitter(self.prompt, self.grammar, self.limit, prepared.window_tokens)
-        if splitter.room <= self.grammar.length(1):
+        around = len(self.prompt.encode([""])[0])
+        if self.limit - around <= self.grammar.length(1):
             raise ModelError(
-                f"The model in {prepared.folder} has no room for pages: it takes {self.limit:,} tokens here, "
-                f"window_tokens is {prepared.window_tokens}, and its prompt has {len(self.prompt.encode([''])[0]):,} "
-                "without a page"
+                f"The model in {prepared.folder} has no room for pages: it takes {self.limit:,} tokens here, and its "
+                f"prompt has {around:,} without a page"
             )
-        self.passes: Passes | None = Passes(session, prepared, self.prompt.shared, self.limit)
+        self.passes: Passes | None = Passes(session, prepared, self.limit)
         self.lost = ""
         """Why the model no longer runs, so that prompts get :exc:`EngineLostError`; empty while it runs.
 
@@ -95,8 +178,8 @@ class Decoder:
         if passes is None:
             raise RuntimeError("the model was closed")
         try:
-            start = passes.begin(len(task), shared=self.prompt.shares(task.prompt))
-            return decode(passes, task, start, lookahead)
+            passes.begin(len(task))
+            return decode(passes, task, lookahead)
         except Exception:
             passes.release()
             raise

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.base import Engine, EngineError, EngineLostError, Labels, Limits
+from scrapy_dripper.engines.base import Engine, EngineError, EngineLostError, Labels, Limits, OversizeError
 from scrapy_dripper.engines.qwen3.decoder import Decoder
-from scrapy_dripper.engines.qwen3.draft import Draft, drafts
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared, model_folder
-from scrapy_dripper.engines.qwen3.grammar import Grammar
-from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask
-from scrapy_dripper.engines.qwen3.prompt import Prompt
+from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids, Prompt
+from scrapy_dripper.engines.qwen3.loop import Bools, Decoded, DecodeTask
 from scrapy_dripper.engines.qwen3.simplify import simplify
-from scrapy_dripper.engines.qwen3.windows import Part, Splitter, average
 from scrapy_dripper.engines.tagger import Tagger
-from scrapy_dripper.page.page import Page, Wishes
+from scrapy_dripper.page import NATIVE
+from scrapy_dripper.page.page import Page
 
 
 class Decodes(Protocol):
@@ -42,19 +41,14 @@ class Qwen3Engine:
     name = "qwen3"
     limits = Limits()
 
-    def __init__(
-        self, prepared: Prepared, tagger: Engine, decoder: Decodes | None = None, *, cascade: float | None = None
-    ) -> None:
+    def __init__(self, prepared: Prepared, tagger: Engine, decoder: Decodes | None = None) -> None:
         """``tagger`` writes the drafts. Without a ``decoder``, the model is opened in this process, which can raise
         :exc:`ModelError`.
-
-        A page keeps the tagger's labels if the tagger's confidence is at least ``cascade``, unless the expected quality
-        is below the page's minimum (``DRIPPER_MIN_QUALITY``).
         """
         self.profile = prepared.profile
         """Name of the profile by which pages must be cut."""
         self.decoder: Decodes = decoder or Decoder(prepared)
-        self._prepared, self._tagger, self._cascade = prepared, tagger, cascade
+        self._prepared, self._tagger = prepared, tagger
         tokenizer = prepared.tokenizer()
         self._grammar, self._prompt = Grammar(tokenizer, prepared.answer), Prompt(tokenizer, prepared.prompt)
 
@@ -62,7 +56,7 @@ class Qwen3Engine:
     def load(cls, config: Config) -> Qwen3Engine:
         """Return the configured engine. Raise ModelError if it cannot work."""
         prepared = load_prepared(model_folder(config))
-        return cls(prepared, drafting_tagger(config), Decoder(prepared, config.device), cascade=config.cascade)
+        return cls(prepared, drafting_tagger(config), Decoder(prepared))
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
         """Return the labels or the error of each page. It is OversizeError for a page that is too long."""
@@ -77,64 +71,85 @@ class Qwen3Engine:
         self._tagger.close()
 
     def _label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        prepared = self._prepared
-        answers: dict[int, Labels | EngineError] = {}
-        splitter = Splitter(self._prompt, self._grammar, self.decoder.limit, prepared.window_tokens)
-        asked: list[tuple[int, Draft, Sequence[str]]] = []
-        for i, (page, draft) in enumerate(zip(pages, drafts(self._tagger, pages, self.profile), strict=True)):
-            if self._cascade is not None and draft.confidence >= self._cascade and not _is_low(draft, page.wishes):
-                answers[i] = replace(draft.labels, source=self._tagger.name)
-            else:
-                asked.append((i, draft, simplify(page, prepared.truncate_chars)))
-        tasks: list[DecodeTask] = []
-        parts: dict[int, list[Part]] = {}
-        prompts = self._prompt.encode(["".join(blocks) for _, _, blocks in asked])
-        for (i, draft, blocks), prompt in zip(asked, prompts, strict=True):
-            divided = splitter.parts(blocks, prompt, pages[i].oversize)
-            if isinstance(divided, EngineError):
-                answers[i] = divided
-            else:
-                parts[i] = divided
-                tasks += [self._task(part, draft) for part in divided]
+        blocks = [simplify(page, self._prepared.truncate_chars) for page in pages]
+        whole = self._prompt.encode(["".join(one) for one in blocks])
+        prompts = [self._fitting(*one) for one in zip(pages, blocks, whole, strict=True)]
+        tasks = [
+            DecodeTask(one[0], self._grammar.answer(one[1]), draft[: one[1]], self._grammar.main, self._grammar.other)
+            for one, draft in zip(prompts, drafts(self._tagger, pages), strict=True)
+            if not isinstance(one, EngineError)
+        ]
         decoded = iter(self.decoder.decode(tasks) if tasks else ())
-        for i, own in parts.items():
-            answers[i] = _merged(len(pages[i].blocks), own, [next(decoded) for _ in own])
-        return [answers[i] for i in range(len(pages))]
+        return [
+            one if isinstance(one, EngineError) else _labels(len(page.blocks), next(decoded))
+            for page, one in zip(pages, prompts, strict=True)
+        ]
 
-    def _task(self, part: Part, draft: Draft) -> DecodeTask:
-        answer = self._grammar.answer(len(part.blocks))
-        main = draft.labels.main[part.blocks.start : part.blocks.stop]
-        return DecodeTask(part.prompt, answer, main, self._grammar.main, self._grammar.other)
+    def _fitting(self, page: Page, blocks: Sequence[str], prompt: Ids) -> tuple[Ids, int] | OversizeError:
+        """Return the prompt of a page and the number of blocks in it, so that both fit with any answer.
+
+        If the prompt of all blocks does not, the page's option decides whether that of its first blocks is taken.
+        """
+        n, limit = len(blocks), self.decoder.limit
+        length = len(prompt) + self._grammar.length(n)
+        error = OversizeError(f"{len(prompt):,} tokens, and {self._grammar.length(n):,} of the answer, over {limit:,}")
+        while length > limit:
+            # Blocks are left out in proportion to what is too much, until the rest fits.
+            n = min(n - max(1, n // 16), n * limit // length)
+            if n < 1 or page.oversize == "fallback":
+                return error
+            (prompt,) = self._prompt.encode(["".join(blocks[:n])])
+            length = len(prompt) + self._grammar.length(n)
+        return prompt, n
 
 
 def drafting_tagger(config: Config) -> Tagger:
     """Return the bundled tagger, which writes the drafts."""
-    return Tagger.load(replace(config, engine="tagger", model=None, device="auto"))
+    return Tagger.load(replace(config, engine="tagger", model=None))
 
 
-def _is_low(draft: Draft, wishes: Wishes) -> bool:
-    quality, least = draft.labels.quality, wishes.min_quality
-    return quality is not None and least is not None and quality < least
+def drafts(tagger: Engine, pages: Sequence[Page]) -> list[Bools]:
+    """Return the tagger's labels of the blocks of pages in any profile: other for a page that it cannot label.
+
+    The tagger reads native blocks, so a page of another profile is cut again. A block has the label of the native block
+    with the first text in the same element. Labels need not be exact, because a draft only affects the number of
+    passes.
+    """
+    copies = [_native_copy(page) for page in pages]
+    found = []
+    for page, (copy, number), labels in zip(pages, copies, tagger.label([copy for copy, _ in copies]), strict=True):
+        draft = np.zeros(len(page.blocks), dtype=np.bool_)
+        if isinstance(labels, Labels):
+            for block, leaf in enumerate(page.blocks.leaf.tolist()):
+                owner = int(copy.tree.text_owner[number[leaf]]) if leaf in number else -1
+                draft[block] = owner >= 0 and labels.main[owner]
+        found.append(draft)
+    return found
 
 
-def _merged(n: int, parts: Sequence[Part], decoded: Sequence[Decoded | EngineError]) -> Labels | EngineError:
-    """Return the labels of a page of n blocks from those of its parts. Blocks outside the parts are other."""
-    good: list[Decoded] = []
-    for one in decoded:
-        if isinstance(one, EngineError):
-            return one
-        good.append(one)
-    end = parts[-1].blocks.stop
-    p = np.zeros(n)
-    p[:end] = average([part.blocks for part in parts], [one.probabilities for one in good], end)
-    main = p > 0.5
-    if len(parts) == 1:
-        main[:end] = good[0].main  # not derived from probabilities, because rounding can change the label
-    work = {
-        "passes": sum(one.passes for one in good),
-        "positions": sum(one.positions for one in good),
-        "draft": sum(len(one.main) for one in good),
-        "draft_kept": sum(one.kept for one in good),
-        "windows": len(parts),
-    }
-    return Labels(p.astype(np.float32), main, truncated=end < n, work=work)
+def _native_copy(page: Page) -> tuple[Page, dict[int, int]]:
+    """Return a page in the native profile, and the number there of each element of the page.
+
+    The tree of the page is not changed: a native page is returned as it is, and another one is copied.
+    """
+    if type(page) is Page:
+        return page, {i: i for i in page.blocks.leaf.tolist()}
+    root = deepcopy(page.tree.nodes[0])
+    number = dict(zip(root.iter(), range(len(page.tree.nodes)), strict=False))
+    copy = replace(NATIVE.cut(root, page.url), wishes=page.wishes)
+    numbers = {number[node]: i for i, node in enumerate(copy.tree.nodes) if node in number}
+    while number:  # inner elements first: otherwise, lxml takes quadratic time to free those that cut() removed
+        number.popitem()
+    return copy, numbers
+
+
+def _labels(n: int, decoded: Decoded | EngineError) -> Labels | EngineError:
+    """Return the labels of a page of n blocks, of which the first ones were decoded. The others are other."""
+    if isinstance(decoded, EngineError):
+        return decoded
+    end = len(decoded.main)
+    p, main = np.zeros(n, dtype=np.float32), np.zeros(n, dtype=np.bool_)
+    # Labels are not derived from probabilities, because rounding can change the label.
+    p[:end], main[:end] = decoded.probabilities, decoded.main
+    work = {"passes": decoded.passes, "positions": decoded.positions, "draft": end, "draft_kept": decoded.kept}
+    return Labels(p, main, truncated=end < n, work=work)

@@ -15,9 +15,8 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.files import MANIFEST, QWEN3_FORMAT
-from scrapy_dripper.engines.qwen3.grammar import MAIN, OTHER, Grammar
+from scrapy_dripper.engines.qwen3.grammar import HTML, MAIN, OTHER, Grammar
 from scrapy_dripper.engines.qwen3.profile import PROFILES
-from scrapy_dripper.engines.qwen3.prompt import HTML
 
 VERSION = 1
 """Version of a folder's layout that this code reads."""
@@ -35,7 +34,7 @@ _NUMBERS = {
 }
 """Whole numbers: the smallest and the largest value. The largest are far above those of any model, and protect the
 memory that is allocated from these values."""
-_OPTIONAL = {"truncate_chars": (1, 1_000_000_000), "window_tokens": (256, 10_000_000), "sdpa_kernel": (0, 1_000)}
+_OPTIONAL = {"truncate_chars": (1, 1_000_000_000)}
 """The same for numbers that may be null."""
 _OBJECTS = {"labels": int, "files": str, "versions": object, "source": object}
 _KINDS: dict[type, str] = {int: " of whole numbers", str: " of strings", object: ""}
@@ -73,12 +72,8 @@ class Prepared:
     """SHA-256, in hexadecimal, of each file by name."""
     versions: Mapping[str, str]
     source: Mapping[str, Any]
-    window_tokens: int | None = None
-    """Number of tokens of a prompt above which a page is read in overlapping windows of at most that size."""
     threads: int = 1
     """Threads of the session on a CPU."""
-    sdpa_kernel: int | None = None
-    """Attention kernels that a GPU may use, as onnxruntime's CUDA provider numbers them; None for the fastest."""
 
     @property
     def graph(self) -> Path:

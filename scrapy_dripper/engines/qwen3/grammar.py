@@ -1,4 +1,4 @@
-"""The grammar of answers: forced runs of tokens, and binary choices between them.
+"""Prompts and answers in tokens. An answer is forced runs of tokens, and binary choices between them.
 
 An answer names each block's label, such as ``{"1":"main","2":"other"}``. Everything except the labels is known in
 advance, and a label is one of two tokens. So an answer for n blocks is a fixed sequence of tokens with n choices.
@@ -162,3 +162,23 @@ def fitting(tokenizer: Tokenizer) -> dict[str, Grammar]:
         with suppress(ModelError):
             found[name] = Grammar(tokenizer, name)
     return found
+
+
+HTML = "{html}"
+"""The placeholder for the blocks, which a prompt template must have exactly once."""
+
+
+class Prompt:
+    """A template in the tokens of a tokenizer. Raise :exc:`ModelError` unless it has exactly one placeholder for the
+    blocks.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, template: str) -> None:
+        if template.count(HTML) != 1:
+            raise ModelError(f"The prompt must contain {HTML} exactly once (got {template.count(HTML)} times)")
+        self._tokenizer, self._template = tokenizer, template
+
+    def encode(self, pages: Sequence[str]) -> list[Ids]:
+        """Return the tokens, int64 of shape (length,), of the prompt of each page's blocks."""
+        texts = [self._template.replace(HTML, html) for html in pages]
+        return [np.array(one.ids, dtype=np.int64) for one in self._tokenizer.encode_batch_fast(texts)]

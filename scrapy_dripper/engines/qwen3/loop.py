@@ -84,16 +84,15 @@ class Decoded:
         return p
 
 
-def decode(model: CausalModel, task: DecodeTask, start: int = 0, lookahead: int | None = None) -> Decoded:
+def decode(model: CausalModel, task: DecodeTask, lookahead: int | None = None) -> Decoded:
     """Return the labels of a page.
 
-    The first ``start`` tokens of the prompt have already been read. ``lookahead`` limits how many labels of the draft
-    a pass reads beyond the next one to choose; 0 means decoding without a draft, with one pass per block. Raise
-    :exc:`NotFiniteError` if a logit is not finite.
+    ``lookahead`` limits how many labels of the draft a pass reads beyond the next one to choose; 0 means decoding
+    without a draft, with one pass per block. Raise :exc:`NotFiniteError` if a logit is not finite.
     """
     answer, n, before = task.answer, len(task.answer), len(task.prompt)
     labels, margins = task.draft.copy(), np.zeros(n, dtype=np.float32)
-    fixed = passes = positions = 0  # the first ``fixed`` labels are final
+    fixed = passes = positions = start = 0  # the first ``fixed`` labels are final, the first ``start`` tokens read
     while fixed < n:
         end = n if lookahead is None else min(fixed + lookahead + 1, n)
         ids = np.concatenate([task.prompt, answer.ids[: answer.places[end - 1]]])

@@ -25,7 +25,7 @@ _ERRORS = {str(kind.reason): kind for kind in (EngineError, OversizeError, Engin
 def load_remote(config: Config, ask: Ask) -> Qwen3Engine:
     """Return the engine of a worker. Raise ModelError if its part of the model cannot be loaded."""
     prepared = read_manifest(model_folder(config))  # the model's process has checked the files
-    return Qwen3Engine(prepared, drafting_tagger(config), RemoteDecoder(ask), cascade=config.cascade)
+    return Qwen3Engine(prepared, drafting_tagger(config), RemoteDecoder(ask))
 
 
 class RemoteDecoder:
@@ -70,7 +70,7 @@ class ModelServer:
 
     def load(self) -> None:
         """Load the model. Raise ModelError if it does not run as configured."""
-        self._decoder = Decoder(load_prepared(model_folder(self._config)), self._config.device)
+        self._decoder = Decoder(load_prepared(model_folder(self._config)))
 
     def answer(self, header: dict[str, Any], parts: list[bytes]) -> None:  # noqa: ARG002 (all is in the parts)
         """Answer with the labels of each prompt."""

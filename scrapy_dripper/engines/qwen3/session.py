@@ -39,8 +39,8 @@ def open_session(prepared: Prepared, device: str) -> onnxruntime.InferenceSessio
     device = prepared.device if device == "auto" else device
     if device != prepared.device:
         raise ModelError(
-            f"The model in {prepared.folder} was exported for {prepared.device}: set DRIPPER_DEVICE to 'auto', or "
-            f"export it again with '--device {device}'"
+            f"The model in {prepared.folder} was exported for {prepared.device}: export it again with "
+            f"'--device {device}'"
         )
     _check_version(prepared, onnxruntime.__version__)
     options = onnxruntime.SessionOptions()
@@ -51,10 +51,7 @@ def open_session(prepared: Prepared, device: str) -> onnxruntime.InferenceSessio
     providers: list[Any] = [CPU]
     if device == "cuda":
         check_provider()
-        settings = {"arena_extend_strategy": "kSameAsRequested"}
-        if prepared.sdpa_kernel is not None:
-            settings["sdpa_kernel"] = str(prepared.sdpa_kernel)
-        providers = [(CUDA, settings), CPU]
+        providers = [(CUDA, {"arena_extend_strategy": "kSameAsRequested"}), CPU]
     try:
         session = onnxruntime.InferenceSession(str(prepared.graph), options, providers=providers)
     except Exception as error:  # onnxruntime has its own exception types
@@ -62,7 +59,12 @@ def open_session(prepared: Prepared, device: str) -> onnxruntime.InferenceSessio
             raise no_room(prepared, error) from None
         raise ModelError(f"onnxruntime cannot load {prepared.graph} ({error}): {EXPORT}") from None
     if device == "cuda" and CUDA not in session.get_providers():
-        raise not_started()
+        built_for = getattr(onnxruntime, "cuda_version", "")
+        raise _no_cuda(
+            f"it could not be started: there is no NVIDIA driver ('nvidia-smi' shows it), one that is too old for CUDA "
+            f"{built_for} (for CUDA 12, there is scrapy-dripper[gpu-cuda12] and '--cuda 12' of the export), or a "
+            "library is missing"
+        )
     _check_graph(session, prepared)
     return session
 
@@ -145,22 +147,6 @@ def check_provider() -> None:
         onnxruntime.preload_dlls()
 
 
-def not_started() -> ModelError:
-    """Return the error for a session that does not run on CUDA as requested, with the most likely reason."""
-    import onnxruntime
-
-    driver, built_for = driver_version(), getattr(onnxruntime, "cuda_version", "")
-    if driver is None:
-        return _no_cuda(f"there is no NVIDIA driver ({_library()} does not load; 'nvidia-smi' would show the driver)")
-    if built_for and driver[0] < (wheel := _version(built_for))[0]:
-        return ModelError(
-            f"{CUDA} was asked for, but the NVIDIA driver supports CUDA {driver[0]}.{driver[1]} and onnxruntime "
-            f"{onnxruntime.__version__} needs {wheel[0]}.{wheel[1]}: update the driver, or run 'pip install "
-            "scrapy-dripper[gpu-cuda12]' and export the model again with '--cuda 12'"
-        )
-    return _no_cuda("it could not be started")
-
-
 def _no_cuda(why: str) -> ModelError:
     """Return the error for missing CUDA, with advice."""
     # onnxruntime itself would silently continue on the CPU, hundreds of times slower.
@@ -169,14 +155,6 @@ def _no_cuda(why: str) -> ModelError:
         f"scrapy-dripper[{GPU_EXTRA}]'; 'python -c \"import onnxruntime; onnxruntime.preload_dlls()\"' shows which "
         "CUDA library is missing"
     )
-
-
-def driver_version() -> Version | None:
-    """Return the newest version of CUDA that the driver supports, or None if there is no driver."""
-    driver, version = _driver(), ctypes.c_int()
-    if driver is None or driver.cuDriverGetVersion(ctypes.byref(version)):
-        return None
-    return version.value // 1000, version.value % 1000 // 10
 
 
 def free_cuda_memory() -> int | None:
@@ -198,12 +176,8 @@ def free_cuda_memory() -> int | None:
         driver.cuDevicePrimaryCtxRelease(0)
 
 
-def _library() -> str:
-    return "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
-
-
 def _driver() -> ctypes.CDLL | None:
     try:
-        return ctypes.CDLL(_library())
+        return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     except OSError:
         return None

@@ -144,7 +144,7 @@ def entropy(p: Doubles) -> Doubles:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class BatchTable:
     """The concatenated columns of a batch of pages with m nodes and n blocks in total."""
 
     parent: Ints
@@ -178,7 +178,7 @@ class Table:
     """One past the last block of the block's page."""
 
 
-def table(pages: Sequence[Page]) -> Table:
+def batch_table(pages: Sequence[Page]) -> BatchTable:
     """Concatenate the columns of pages."""
     nodes = np.array([len(page.tree.nodes) for page in pages], dtype=np.int64)
     blocks = np.array([len(page.blocks) for page in pages], dtype=np.int64)
@@ -213,7 +213,7 @@ def table(pages: Sequence[Page]) -> Table:
     page = np.repeat(np.arange(len(pages)), nodes)
     context = block("context") + of_block
     alone = end[context] - start[context] <= 1
-    return Table(
+    return BatchTable(
         parent=parent,
         tag=tag,
         signature=tree("signature") * len(pages) + page,

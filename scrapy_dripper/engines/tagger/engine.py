@@ -17,9 +17,9 @@ from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
 from scrapy_dripper.engines.tagger.features import Features, features
 from scrapy_dripper.engines.tagger.influence import CORRECTIONS, influences
+from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.engines.tagger.learnt import Learnt
-from scrapy_dripper.engines.tagger.model import Answer, Model, bundled, schema_of
-from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
+from scrapy_dripper.engines.tagger.model import Answer, TaggerModel, bundled, schema_of
 from scrapy_dripper.page.page import Page
 
 
@@ -39,7 +39,7 @@ class Tagger:
     profile = "native"
     limits = Limits()
 
-    def __init__(self, model: Model, learnt: Learnt | None = None) -> None:
+    def __init__(self, model: TaggerModel, learnt: Learnt | None = None) -> None:
         """``learnt`` replaces the learnt corrections in the model's folder."""
         self._model = model
         self._learnt = model.learnt if learnt is None else learnt
@@ -48,7 +48,7 @@ class Tagger:
     def load(cls, config: Config) -> Tagger:
         """Load a tagger and check it on a small page. Raise ModelError if it does not work."""
         folder = Path(config.model) if config.model else bundled()
-        tagger = cls(Model(folder, device=config.device))
+        tagger = cls(TaggerModel(folder))
         tagger._smoke(folder)
         return tagger
 

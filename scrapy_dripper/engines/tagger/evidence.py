@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.engines.tagger.columns import (
+    BatchTable,
     Columns,
     Doubles,
     Floats,
     Ints,
     Sums,
-    Table,
     last_chosen,
     next_chosen,
     ratio,
@@ -73,7 +73,7 @@ ABSENT: Mapping[str, float] = {
 some pages, so that the model also finds facts that no page declares."""
 
 
-def declared(x: Columns, t: Table, words: Words, pages: Sequence[Page]) -> Floats:
+def declared(x: Columns, t: BatchTable, words: Words, pages: Sequence[Page]) -> Floats:
     """Add the features, and return the share of each block's words that facts cover, of shape (n,)."""
     n = len(t.first)
     share = np.zeros((n, len(KINDS)), dtype=np.float32)
@@ -101,7 +101,7 @@ def declared(x: Columns, t: Table, words: Words, pages: Sequence[Page]) -> Float
     return content
 
 
-def roots(x: Columns, t: Table, c: Characters, pages: Sequence[Page], covered: Floats) -> None:
+def roots(x: Columns, t: BatchTable, c: Characters, pages: Sequence[Page], covered: Floats) -> None:
     """Add the features of all candidates. ``covered``, of shape (n,), is the share of each block's words that the page
     declares."""
     n = np.arange(len(t.first))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.engines.files import finite
-from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
+from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 
 Bools = npt.NDArray[np.bool_]
 

@@ -18,19 +18,19 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from scrapy_dripper.engines.tagger.columns import (
+    BatchTable,
     Columns,
     Floats,
     Groups,
     Ints,
     Sums,
-    Table,
+    batch_table,
     bits,
     last_chosen,
     least_on_page,
     neighbour,
     pair,
     ratio,
-    table,
 )
 from scrapy_dripper.engines.tagger.evidence import declared, roots
 from scrapy_dripper.engines.tagger.lexicon import KEYWORDS, PAGE_KINDS, SCHEMA_TYPES, WORDS
@@ -79,7 +79,7 @@ class Features:
     """Words of each block plus half a word for each CJK character, shape (n,)."""
     edges: Ints
     """The first block of each page, followed by n: shape (pages + 1,)."""
-    table: Table
+    table: BatchTable
 
     def columns(self, *names: str) -> Floats:
         """Return some features, of shape (n, names)."""
@@ -108,7 +108,7 @@ def schema_hash(*names: Sequence[str]) -> str:
 
 def features(pages: Sequence[Page]) -> Features:
     """Return the features of all blocks of the pages. Every page must have at least one block."""
-    t = table(pages)
+    t = batch_table(pages)
     c = count([text for page in pages for text in page.blocks.text])
     x = Columns()
     _text(x, t, c)
@@ -126,7 +126,7 @@ def features(pages: Sequence[Page]) -> Features:
     return Features(tuple(x), x.matrix(), c.size, edges, t)
 
 
-def _text(x: Columns, t: Table, c: Characters) -> None:
+def _text(x: Columns, t: BatchTable, c: Characters) -> None:
     x["words"] = np.log1p(c.size)
     x["chars"] = np.log1p(c.chars)
     x["link_density"] = np.minimum(ratio(t.link_chars, c.chars), 1)
@@ -174,7 +174,7 @@ def _named(page: Page) -> dict[str, int]:
     return named
 
 
-def _place(x: Columns, t: Table, c: Characters) -> None:
+def _place(x: Columns, t: BatchTable, c: Characters) -> None:
     n = np.arange(len(t.first))
     index, blocks = n - t.first, t.last - t.first
     size = Sums(c.size)
@@ -206,7 +206,7 @@ def _place(x: Columns, t: Table, c: Characters) -> None:
     x["to_h1"] = np.where(has, np.sign(n - first_h1) * np.log1p(np.abs(n - first_h1)), -9)
 
 
-def _structure(x: Columns, t: Table) -> None:
+def _structure(x: Columns, t: BatchTable) -> None:
     """Add the tags, sections, roles and class names around each block."""
     x["tag"] = t.tag[t.context]
     x["leaf_tag"] = t.tag[t.leaf]
@@ -224,7 +224,7 @@ def _structure(x: Columns, t: Table) -> None:
         x[f"tag_as_{name}"] = inside & (t.signature[t.context] == t.signature[other])
 
 
-def _repetition(x: Columns, t: Table, c: Characters, pages: Sequence[Page]) -> None:
+def _repetition(x: Columns, t: BatchTable, c: Characters, pages: Sequence[Page]) -> None:
     """Add how often the text of each block, and the shape of its context, occur on the page."""
     copies: list[int] = []
     for page in pages:
@@ -250,7 +250,7 @@ def _repetition(x: Columns, t: Table, c: Characters, pages: Sequence[Page]) -> N
         x[f"{name}_share"] = ratio(groups.size[groups.number], t.last - t.first)
 
 
-def _ancestors(x: Columns, t: Table, c: Characters) -> None:
+def _ancestors(x: Columns, t: BatchTable, c: Characters) -> None:
     """Add features of the content of the nearest ancestors."""
     is_long, is_paragraph = c.size >= LONG, (t.flags[t.context] & Flag.PARAGRAPH) != 0
     sums = Sums(
@@ -297,7 +297,7 @@ TAG_FEATURES = ("tag", "leaf_tag", "parent_tag_1", "parent_tag_2", "parent_tag_3
 """Features whose value is the number of a tag, or -1 beyond the edge of the page."""
 
 
-def _neighbours(x: Columns, t: Table) -> None:
+def _neighbours(x: Columns, t: BatchTable) -> None:
     values = np.stack([x[name].astype(np.float32) for name in (*AROUND, "tag")])
     for by in (-2, -1, 1, 2):
         there = neighbour(by, t.first, t.last)
@@ -322,7 +322,7 @@ _OF_PAGE = (Flag.MAIN, Flag.ARTICLE, Flag.PARAGRAPH, Flag.NAV, Flag.FORM)
 """Flags whose share of the blocks of the page is also a feature."""
 
 
-def _page(x: Columns, t: Table, c: Characters, edges: Ints) -> None:
+def _page(x: Columns, t: BatchTable, c: Characters, edges: Ints) -> None:
     """Add features of the whole page, which are equal for all its blocks."""
     blocks = np.diff(edges)
     columns = [

@@ -15,7 +15,7 @@ import numpy as np
 
 from scrapy_dripper.engines.tagger.columns import Floats
 from scrapy_dripper.engines.tagger.features import TAG_FEATURES, Features
-from scrapy_dripper.engines.tagger.model import Model
+from scrapy_dripper.engines.tagger.model import TaggerModel
 
 SAME_FOR_ALL = "page"
 """The group of features that are equal for all blocks of a page."""
@@ -50,7 +50,7 @@ def group_of(feature: str) -> str:
     return next((group for group, match in _GROUPS if match(feature)), TEXT)
 
 
-def influences(model: Model, batch: Features) -> dict[str, Floats]:
+def influences(model: TaggerModel, batch: Features) -> dict[str, Floats]:
     """Return the influence of each group on the probabilities of the n blocks of a page.
 
     The batch holds one page. The values are float32 of shape (n,), from -1 to 1. A positive influence speaks for main.

@@ -17,11 +17,10 @@ import numpy.typing as npt
 from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.runtime import check_runtime, shared_session
-from scrapy_dripper.engines.tagger.context import context
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
 from scrapy_dripper.engines.tagger.features import Features, schema_hash
+from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES, context, page_features, quality_features
 from scrapy_dripper.engines.tagger.learnt import LEARNT, Learnt
-from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES, page_features, quality_features
 from scrapy_dripper.page.blocks import CUT
 
 if TYPE_CHECKING:
@@ -126,19 +125,19 @@ class Answer:
     probabilities: npt.NDArray[np.float32]
     """Probability of each block to be main content: shape (n,)."""
     types: npt.NDArray[np.float32]
-    """Probabilities of :data:`~scrapy_dripper.engines.tagger.page_stage.PAGE_TYPES`: shape (pages, types)."""
+    """Probabilities of :data:`~scrapy_dripper.engines.tagger.later_stages.PAGE_TYPES`: shape (pages, types)."""
 
 
-class Model:
+class TaggerModel:
     """The ONNX sessions of a tagger, one for each graph."""
 
-    def __init__(self, folder: Path, *, device: str = "cpu") -> None:
+    def __init__(self, folder: Path) -> None:
         """Load a model folder. Raise ModelError if it cannot be used."""
         self.manifest = Manifest.read(folder)
         files.check(folder, self.manifest.weights_sha256, _RESTORE)
         digests = self.manifest.weights_sha256
         self._blocks, self._pages, self._context, self._quality = (
-            _session(_weights(folder / name), digests[name], device) for name in GRAPHS
+            _session(_weights(folder / name), digests[name]) for name in GRAPHS
         )
         self.learnt = Learnt.read(folder) if LEARNT in digests else None
 
@@ -174,13 +173,11 @@ def _weights(path: Path) -> Path:
     return path
 
 
-def _session(path: Path, digest: str, device: str) -> onnxruntime.InferenceSession:
+def _session(path: Path, digest: str) -> onnxruntime.InferenceSession:
     """Return the session of a graph. The engines of this process share it."""
     check_runtime("The tagger")
     import onnxruntime
 
-    if device == "cuda":
-        raise ModelError("The tagger runs on the CPU: set DRIPPER_DEVICE to 'auto' or 'cpu'")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1  # the order of sums, and so the answer, would depend on the number of threads
     options.inter_op_num_threads = 1

@@ -1,19 +1,20 @@
-"""Prepare documents for labelling: cut them into blocks, and record what identifies them."""
+"""Prepare pages for labelling: cut them into blocks, record what identifies them, and list a line for each block."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from dataclasses import dataclass
 
 from lxml.html import HtmlElement
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
-from scrapy_dripper.page import Page, read
+from scrapy_dripper.page import read
 from scrapy_dripper.page.charset import decode_html
+from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.parse import parse
-from scrapy_dripper.workshop.annotation.listing import one_line
 
 PROFILE = "native"
 _BOM = b"\xef\xbb\xbf"
@@ -79,3 +80,98 @@ def declared_url(root: HtmlElement) -> str:
     metas = (n.get("content", "") for n in root.iter("meta") if n.get("property") == "og:url")
     addresses = (address.strip() for address in (*links, *metas))
     return next((str(one) for one in addresses if one.lower().startswith(("http://", "https://"))), "")
+
+
+MAX_CHARS = 400
+"""Number of characters to show of a block."""
+
+_LEVELS = 4  # ancestors in a path
+_NAME = 24  # characters of a class name
+# Flags must not have the name of a label.
+FLAGS = {
+    Flag.NAV: "nav",
+    Flag.HEADER: "header",
+    Flag.FOOTER: "footer",
+    Flag.ASIDE: "aside",
+    Flag.MAIN: "main-element",
+    Flag.ARTICLE: "article",
+    Flag.FORM: "form",
+    Flag.DIALOG: "dialog",
+    Flag.BUTTON: "button",
+    Flag.HEADING: "heading",
+    Flag.HIDDEN: "hidden",
+    Flag.NOSCRIPT: "noscript",
+}
+"""Names of the flags that are shown to annotators."""
+_JOINERS = "\u200c\u200d"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockLine:
+    """The line of a block. No field holds line breaks or control characters."""
+
+    id: int
+    path: str
+    """The block's element and its ancestors, each with its first class: ``div.post>p``."""
+    flags: tuple[str, ...]
+    linked: int
+    """Percentage of the text in links."""
+    same_as: int
+    """Id of the first block with the same text, or 0 if this is the first."""
+    text: str
+
+
+def listing(page: Page) -> list[BlockLine]:
+    """Return one line per block, in document order. Texts over :data:`MAX_CHARS` are shortened in the middle."""
+    blocks, tree = page.blocks, page.tree
+    seen: dict[str, int] = {}
+    lines = []
+    for i, text in enumerate(blocks.text):
+        context = int(blocks.context[i])
+        flags = int(tree.flags[context] | tree.flags[int(blocks.leaf[i])])
+        text = one_line(text)
+        first = seen.setdefault(text, i + 1)
+        lines.append(
+            BlockLine(
+                id=i + 1,
+                path=_path(page, context),
+                flags=tuple(name for flag, name in FLAGS.items() if flags & flag),
+                linked=min(100, round(100 * int(blocks.link_chars[i]) / max(1, len(text)))),
+                same_as=first if first <= i else 0,
+                text=shorten(text, MAX_CHARS),
+            )
+        )
+    return lines
+
+
+def one_line(text: str) -> str:
+    """Return the text on one line, without control and other invisible characters."""
+    text = " ".join(text.split())  # all characters that can end a line count as white space here
+    if text.isascii() and text.isprintable():
+        return text
+    return " ".join("".join(c for c in text if _visible(c)).split())
+
+
+def shorten(text: str, most: int) -> str:
+    """Return the text, or its beginning and end with the number of omitted characters between them."""
+    if len(text) <= most:
+        return text
+    head = most * 2 // 3
+    tail = most - head
+    return f"{text[:head].rstrip()} [... {len(text) - most} characters ...] {text[-tail:].lstrip()}"
+
+
+def _visible(character: str) -> bool:
+    return character in _JOINERS or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn")
+
+
+def _path(page: Page, i: int) -> str:
+    tree = page.tree
+    parts: list[str] = []
+    while i > 0 and len(parts) < _LEVELS:
+        names = tree.names[i].split()
+        name = "".join(c for c in names[0] if c.isalnum() or c in "-_")[:_NAME] if names else ""
+        tag = "".join(c for c in str(tree.nodes[i].tag) if c.isalnum() or c in "-_:")[:_NAME]
+        parts.append(f"{tag}.{name}" if name else tag)
+        i = int(tree.parent[i])
+    return ">".join(reversed(parts)) or "html"

@@ -11,12 +11,9 @@ from pathlib import Path
 from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.cli.inputs import Source, find_sources, is_url
 from scrapy_dripper.cli.options import count, key_in, seconds
-from scrapy_dripper.workshop.annotation.answer import read_answer
-from scrapy_dripper.workshop.annotation.export import SURE, LabelsError, write_page
-from scrapy_dripper.workshop.annotation.listing import listing
-from scrapy_dripper.workshop.annotation.pages import Sheet
-from scrapy_dripper.workshop.annotation.prompt import messages, prompt_hash, question
-from scrapy_dripper.workshop.annotation.store import (
+from scrapy_dripper.workshop.annotation.labels import (
+    SURE,
+    LabelsError,
     Record,
     Store,
     StoreError,
@@ -24,7 +21,11 @@ from scrapy_dripper.workshop.annotation.store import (
     read_answers,
     record_of,
     task_of,
+    write_page,
 )
+from scrapy_dripper.workshop.annotation.pages import Sheet, listing
+from scrapy_dripper.workshop.annotation.prompt import messages, prompt_hash, question, read_answer
+from scrapy_dripper.workshop.cli import add_command
 from scrapy_dripper.workshop.cli.outcomes import Outcomes
 from scrapy_dripper.workshop.endpoint import AnswerError, Endpoint, EndpointError, in_threads
 
@@ -50,15 +51,9 @@ gives no answers, 130 Ctrl-C. Labels of finished pages are always kept.
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = commands.add_parser(
-        "annotate",
-        help="have pages labelled by a language model or by people, for training",
-        description="Have the blocks of pages labelled by a language model or by people.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+    parser = add_command(
+        commands, "annotate", run, "have pages labelled by a language model or by people, for training", EXAMPLES
     )
-    parser.set_defaults(run=run)
     parser.add_argument("inputs", nargs="*", metavar="INPUT", help="pages, as for extract")
     parser.add_argument(
         "-o",

@@ -1,11 +1,16 @@
-"""``scrapy-dripper corpus``; ``corpus extract WARC... -o DIR``: archives in, Parquet out."""
+"""``scrapy-dripper corpus extract`` and ``clean``: archives in, Parquet out, with datatrove."""
 
 from __future__ import annotations
 
 import argparse
 import glob
+import hashlib
+import json
+import logging
 import os
-from collections import Counter
+import re
+import shutil
+from collections import Counter, defaultdict
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +20,90 @@ from scrapy_dripper.cli.inputs import WARC
 from scrapy_dripper.cli.options import OPTIONS, add_options, configured, count
 from scrapy_dripper.config import Config
 from scrapy_dripper.replace import replace_file
-from scrapy_dripper.workshop.cli import corpus_clean, corpus_run, corpus_sample, corpus_tokens
+from scrapy_dripper.workshop.cli import add_command
+from scrapy_dripper.workshop.cli.corpus_pages import add_sample, add_tokens
+
+NOTE = "run.json"
+"""Name of the file with the inputs and options of a command."""
+
+
+def missing(error: ImportError) -> UsageError:
+    """Return the error for a package of the extra that is not installed."""
+    return UsageError(
+        f"this command needs more packages ({error}): install them with pip install 'scrapy-dripper[corpus]'"
+    )
+
+
+def claim(folder: Path, values: dict[str, Any]) -> None:
+    """Write the inputs and options to a folder. Raise :exc:`UsageError` if it was begun with others.
+
+    datatrove marks tasks as complete by their numbers, which would belong to other files.
+    """
+    note = folder / NOTE
+    values = json.loads(json.dumps(values))
+    try:
+        before = json.loads(note.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if any(folder.glob("*.parquet")):
+            raise UsageError(f"{folder} has Parquet files of another program; name another folder") from None
+        replace_file(note, json.dumps(values, indent=1))
+        return
+    wrong = [name for name in values if before.get(name) != values[name]]
+    if wrong:
+        raise UsageError(
+            f"{folder} was begun with other {' and '.join(wrong)} (see {note}); use those, or name another folder"
+        )
+
+
+def extraction_note(folder: Path) -> dict[str, Any]:
+    """Return the note of a finished extraction. Raise :exc:`UsageError` if the folder does not hold one."""
+    try:
+        note: dict[str, Any] = json.loads((folder / NOTE).read_text(encoding="utf-8"))
+        tasks = note["tasks"]
+    except (OSError, ValueError, KeyError):
+        raise UsageError(f"{folder} was not written by `scrapy-dripper corpus extract`: it has no {NOTE}") from None
+    done = sum(1 for _ in (folder / "logs" / "completions").glob("*"))
+    if done < tasks:
+        raise UsageError(
+            f"{done} of {tasks} tasks of {folder} are done: finish `scrapy-dripper corpus extract` for it first"
+        )
+    return note
+
+
+def run_pipeline(steps: list[Any], tasks: int, workers: int | None, logs: Path) -> bool:
+    """Run the tasks of a pipeline that are not complete. Return False, after a message, if some failed."""
+    from datatrove.executor.local import LocalPipelineExecutor
+
+    executor = LocalPipelineExecutor(steps, tasks, min(tasks, workers or os.cpu_count() or 1), str(logs))
+    try:
+        executor.run()
+    except Exception:  # of any step; datatrove has logged it
+        logging.getLogger(__name__).debug("a task has failed", exc_info=True)
+    if left := executor.get_incomplete_ranks():
+        say(f"{len(left)} of {tasks} tasks are not done; their logs are in {logs}: repeat the command")
+    return not left
+
+
+def totals(logs: Path) -> dict[str, Counter[str]]:
+    """Return the stats of each step of a pipeline, summed over its complete tasks, in the order of the steps."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for file in sorted((logs / "stats").glob("*.json")):
+        for step in json.loads(file.read_text(encoding="utf-8")):
+            name = step["name"].rpartition(": ")[2].encode("ascii", "ignore").decode().strip()  # without emoji
+            for stat, value in step["stats"].items():
+                found[name][stat] += int(value["total"] if isinstance(value, dict) else value)
+    return found
+
+
+def without_prefix(counts: Counter[str], prefix: str) -> str:
+    """Return the counts whose names begin with a prefix, as a list in words."""
+    named = {name.removeprefix(prefix): number for name, number in sorted(counts.items()) if name.startswith(prefix)}
+    return ", ".join(f"{name} {number:,}" for name, number in named.items())
+
 
 OUTPUTS = ("markdown", "text", "main_html")
 
-EXAMPLES = """\
+EXTRACT_EXAMPLES = """\
 examples:
   scrapy-dripper corpus extract crawl.warc.gz -o pages/
   scrapy-dripper corpus extract 'shards/*.warc.gz' -o pages/ --workers 8 --main-html
@@ -38,15 +122,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Add the command."""
     corpus = commands.add_parser("corpus", help="extract whole archives, and clean the result", allow_abbrev=False)
     parts = corpus.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    extract = parts.add_parser(
-        "extract",
-        help="extract the pages of WARC files into Parquet",
-        description="Extract the main content of all HTML pages of WARC files.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    extract.set_defaults(run=run)
+    extract = add_command(parts, "extract", _extract, "extract the pages of WARC files into Parquet", EXTRACT_EXAMPLES)
     extract.add_argument("inputs", nargs="+", metavar="WARC", help="a WARC file, a folder of them, or a glob")
     extract.add_argument("-o", "--output", metavar="DIR", required=True, help="the folder of the Parquet files")
     extract.add_argument(
@@ -76,20 +152,18 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     # Chunks and front matter are for items. A row of the table has its metadata in columns.
     add_options(extract, [name for name in OPTIONS if name != "chunks"])
-    corpus_clean.add_parser(parts)
-    corpus_sample.add_parser(parts)
-    corpus_tokens.add_parser(parts)
+    add_clean(parts)
+    add_sample(parts)
+    add_tokens(parts)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def _extract(arguments: argparse.Namespace) -> int:
     """Extract all archives and return the exit code."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # datatrove imports the client of the hub, which is not used here.
     try:
-        from scrapy_dripper.corpus.reader import FastWarcReader
-        from scrapy_dripper.corpus.step import DripperExtractor
-        from scrapy_dripper.corpus.table import RowWriter, schema
+        from scrapy_dripper.corpus.steps import DripperExtractor, FastWarcReader, RowWriter, schema
     except ImportError as error:
-        raise corpus_run.missing(error) from None
+        raise missing(error) from None
     from scrapy_dripper.corpus.records import UNREADABLE
 
     config = _config(arguments)
@@ -102,7 +176,7 @@ def run(arguments: argparse.Namespace) -> int:
     root = Path(os.path.commonpath([file.parent for file in files]))
     names = [file.relative_to(root).as_posix() for file in files]
     options = {"text": arguments.text, "on_error": arguments.on_error, "columns": columns, "config": _values(config)}
-    corpus_run.claim(folder, {"root": str(root), "files": names, "tasks": tasks, "options": options})
+    claim(folder, {"root": str(root), "files": names, "tasks": tasks, "options": options})
     paths = folder / "logs" / "inputs.txt"
     paths.parent.mkdir(exist_ok=True)
     replace_file(paths, "".join(f"{name}\n" for name in names))
@@ -117,14 +191,14 @@ def run(arguments: argparse.Namespace) -> int:
         ),
         RowWriter(folder, schema(columns)),
     ]
-    code = 0 if corpus_run.run(steps, tasks, arguments.workers, folder / "logs") else 1
-    totals = corpus_run.totals(folder / "logs")
-    read, extracted = totals.get("FastWARC", Counter()), totals.get("Dripper", Counter())
+    code = 0 if run_pipeline(steps, tasks, arguments.workers, folder / "logs") else 1
+    counts = totals(folder / "logs")
+    read, extracted = counts.get("FastWARC", Counter()), counts.get("Dripper", Counter())
     for line in _summary(read, extracted):
         say(line)
-    lost = Counter({reason.value: read[f"skipped/{reason}"] for reason in UNREADABLE if read[f"skipped/{reason}"]})
+    lost = Counter({reason: read[f"skipped/{reason}"] for reason in UNREADABLE if read[f"skipped/{reason}"]})
     if lost:
-        say("records that cannot be read: " + corpus_run.without_prefix(lost, ""))
+        say("records that cannot be read: " + without_prefix(lost, ""))
         code = 1
     return code
 
@@ -144,7 +218,7 @@ def _is_plain(value: Any) -> bool:
 
 def _files(inputs: list[str]) -> list[Path]:
     """Return the named archives, each once. Raise :exc:`UsageError` for a name without any."""
-    found: dict[Path, None] = {}
+    archives: dict[Path, None] = {}
     for name in inputs:
         here = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
         folders = [Path(one) for one in here if os.path.isdir(one)]
@@ -153,11 +227,11 @@ def _files(inputs: list[str]) -> list[Path]:
             files += sorted(file for file in one.rglob("*") if file.name.lower().endswith(WARC))
         if not files:
             raise UsageError(f"{name}: no WARC file there ({', '.join(WARC)})")
-        found |= dict.fromkeys(Path(os.path.realpath(file)) for file in files)
-    for file in found:
+        archives |= dict.fromkeys(Path(os.path.realpath(file)) for file in files)
+    for file in archives:
         if len(str(file).splitlines()) > 1:
             raise UsageError(f"{file}: a name with a line break cannot be in the list of inputs; rename the file")
-    return list(found)
+    return list(archives)
 
 
 def _summary(read: Counter[str], extracted: Counter[str]) -> list[str]:
@@ -166,8 +240,87 @@ def _summary(read: Counter[str], extracted: Counter[str]) -> list[str]:
         f"{extracted['pages']:,} pages, {extracted['extracted']:,} with content, "
         f"{extracted['empty']:,} without (kept), {extracted['dropped']:,} without (dropped)"
     ]
-    if reasons := corpus_run.without_prefix(extracted, "reason/"):
+    if reasons := without_prefix(extracted, "reason/"):
         lines.append(f"not decided by the model: {reasons}")
-    if skipped := corpus_run.without_prefix(read, "skipped/"):
+    if skipped := without_prefix(read, "skipped/"):
         lines.append(f"records that are not pages: {skipped}")
     return lines
+
+
+CLEAN = "clean"
+"""Name of the folder for the cleaned documents, inside that of the extraction."""
+
+CLEAN_EXAMPLES = """\
+examples:
+  scrapy-dripper corpus clean pages/
+  scrapy-dripper corpus clean pages/ --language en --urls hosts.txt --words words.txt
+
+The steps are datatrove's: exact duplicates, language, the quality and repetition rules of Gopher, lists, and near
+duplicates (MinHash). The remaining documents are in DIR/clean/*.parquet. After an interruption, repeat the command.
+
+Words are counted by spaCy (pip install spacy; some languages need more, which an error names). --language needs
+fasttext-numpy2-wheel and fasteners, --urls needs pyahocorasick and fasteners. Two steps download a file at their first
+use, and need nothing from the network afterwards: --language (fastText's model, 131 MB) and --safety (the words of C4).
+
+exit codes: 0 all done, 1 a task failed, 2 wrong usage or an output that cannot be written, 130 Ctrl-C
+"""
+
+
+def add_clean(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    clean = add_command(
+        commands, "clean", _clean, "drop duplicates, other languages, and texts of low quality", CLEAN_EXAMPLES
+    )
+    clean.add_argument("folder", metavar="DIR", help="the folder that `corpus extract` wrote")
+    clean.add_argument(
+        "--language",
+        action="append",
+        default=[],
+        metavar="CODE",
+        help="keep this language (en, de, zh, ...); can be given more than once; default: keep all",
+    )
+    clean.add_argument("--urls", metavar="FILE", help="file of hosts and URLs, one per line; their pages are dropped")
+    clean.add_argument(
+        "--words", metavar="FILE", help="file of regular expressions, one per line; texts that match one are dropped"
+    )
+    clean.add_argument("--safety", action="store_true", help="also drop pages by datatrove's lists of URLs and words")
+    clean.add_argument("--workers", type=count, metavar="N", help="tasks at a time; default: one for each core")
+
+
+def _clean(arguments: argparse.Namespace) -> int:
+    """Clean the corpus and return the exit code."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # datatrove imports the hub's client, which is not used here
+    try:
+        from scrapy_dripper.workshop.corpus import cleaning
+    except ImportError as error:
+        raise missing(error) from None
+    source = Path(os.path.abspath(arguments.folder))
+    note, folder = extraction_note(source), source / CLEAN
+    if note["options"]["text"] == "main_html":
+        raise UsageError(f"{source} has Main-HTML as its text: extract with --text markdown or text for this")
+    files = sorted(map(str, source.glob("*.parquet")))
+    try:
+        lists = {name: _lines(getattr(arguments, name)) for name in ("urls", "words")}
+        rules = cleaning.CleaningRules(tuple(sorted(set(arguments.language))), **lists, safety=arguments.safety)
+        pipelines = cleaning.stages(files, folder, note["options"]["columns"], rules)
+    except (ImportError, OSError, ValueError, re.error) as error:
+        raise UsageError(str(error)) from None
+    folder.mkdir(exist_ok=True)
+    prints = {name: hashlib.sha256("\n".join(lines).encode()).hexdigest() for name, lines in lists.items()}
+    options = {"languages": rules.languages, "safety": rules.safety, **prints}
+    claim(folder, {"files": [os.path.basename(file) for file in files], "options": options})
+    logs = folder / "logs"
+    if not all(run_pipeline(steps, tasks, arguments.workers, logs / name) for name, tasks, steps in pipelines):
+        return 1
+    shutil.rmtree(folder / "work", ignore_errors=True)
+    for name, counts in [*totals(logs / "filters").items(), *totals(logs / "write").items()]:
+        if "dropped" in counts or "forwarded" in counts:
+            reasons = without_prefix(counts, "dropped_")
+            say(f"{name}: {counts['total']:,} in, {counts['forwarded']:,} out" + (f" ({reasons})" if reasons else ""))
+    return 0
+
+
+def _lines(file: str | None) -> tuple[str, ...]:
+    """Return the lines of a list that are neither empty nor comments."""
+    lines = Path(file).read_text(encoding="utf-8-sig").splitlines() if file else []
+    return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))

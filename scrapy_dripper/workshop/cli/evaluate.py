@@ -6,33 +6,29 @@ import argparse
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
 from scrapy_dripper.characters import printable
 from scrapy_dripper.cli.console import PROGRAM, UsageError, say, to_json
 from scrapy_dripper.cli.options import add_options, configured, count, key_in
+from scrapy_dripper.workshop.cli import add_command
 
 if TYPE_CHECKING:
     from scrapy_dripper.config import Config
     from scrapy_dripper.workshop.dataset.sets import PageSet
-    from scrapy_dripper.workshop.evaluation.language_model import ModelOptions
-    from scrapy_dripper.workshop.evaluation.run import Stored
+    from scrapy_dripper.workshop.evaluation.measure import Stored
+    from scrapy_dripper.workshop.evaluation.peers import ModelOptions
 
-DATA = "data_sha256"
-"""Key of a model's manifest that has the hash of each set's folder."""
 OPTIONS = ("engine", "model", "fallback", "oversize", "limits")
 SUFFIX = ".jsonl"
-WORST = 25
-"""Number of pages in the report."""
 IN_SAMPLE = (
-    "IN-SAMPLE: the model was trained on {these} ({name}), so our figures show how well it remembers them, not how "
-    "good it is on unseen pages. For honest figures, measure on held-out folds: "
+    "IN-SAMPLE: the model was trained on {known:,} of these {n:,} pages ({name}), so our figures show how well it "
+    "remembers them, not how good it is on unseen pages. For honest figures, measure on held-out folds: "
     "'python -m scrapy_dripper.workshop.training DATA --predictions FILE' extracts each page with a model that has not "
     "seen its host, and '--predictions FILE' scores these texts here."
 )
@@ -40,25 +36,23 @@ EXAMPLES = """\
 examples:
   scrapy-dripper evaluate pages/                                      the bundled model
   scrapy-dripper evaluate pages/ --peers trafilatura,readability      beside other extractors
-  scrapy-dripper evaluate pages/ --predictions held-out.jsonl --report report.html
+  scrapy-dripper evaluate pages/ --predictions held-out.jsonl
   scrapy-dripper evaluate WebMainBench_545.jsonl                      with the metrics of its toolkit
 
-exit codes: 0 measured, whatever the figures are, 1 --check found differences, 2 wrong usage, or data in an unknown
-layout (one sentence says what is wrong), 130 Ctrl-C
+exit codes: 0 measured, whatever the figures are, 2 wrong usage, or data in an unknown layout (one sentence says what
+is wrong), 130 Ctrl-C
 """
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "evaluate",
-        help="measure the extraction on annotated pages, beside other extractors",
-        description="Measure the extraction on pages with known main content, beside other extractors.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        run,
+        "measure the extraction on pages with known main content, beside other extractors",
+        EXAMPLES,
     )
-    parser.set_defaults(run=run)
     add = parser.add_argument
     add(
         "data",
@@ -90,13 +84,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="also measure ROUGE-1, 2 and L, content-noise ratio, coherence, completeness and CPU time (Yadav); needs "
         "the extra [evaluate]",
     )
-    add(
-        "--check",
-        action="store_true",
-        help="for a WebMainBench file with the toolkit's scores: compute the scores again, and compare them",
-    )
     add("--json", type=Path, metavar="FILE", help="write all figures to this JSON file")
-    add("--report", type=Path, metavar="FILE", help="write a self-contained HTML report to this file")
     add("--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="processes (default: %(default)s)")
     add(
         "--resamples",
@@ -139,14 +127,13 @@ def _price(text: str) -> tuple[float, float]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print the tables, write the requested files, and return the exit code."""
-    from scrapy_dripper.workshop.dataset.pages import DataError
+    from scrapy_dripper.workshop.dataset.sets import DataError
+    from scrapy_dripper.workshop.evaluation.measure import RunError
     from scrapy_dripper.workshop.evaluation.peers import PeerError
-    from scrapy_dripper.workshop.evaluation.run import RunError
 
     config = configured(arguments)
-    for path in (arguments.json, arguments.report):
-        if path is not None and path.is_dir():  # Checked before the work begins.
-            raise UsageError(f"{path} is a folder: name a file in it")
+    if arguments.json is not None and arguments.json.is_dir():  # Checked before the work begins.
+        raise UsageError(f"{arguments.json} is a folder: name a file in it")
     try:
         if any(name.endswith(SUFFIX) and not Path(name).is_dir() for name in arguments.data):
             return _run_bench(arguments, config)
@@ -157,24 +144,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run_folders(arguments: argparse.Namespace, config: Config) -> int:
     from scrapy_dripper.workshop.dataset.sets import SetChoice, load_sets
-    from scrapy_dripper.workshop.evaluation import study
     from scrapy_dripper.workshop.evaluation.figures import evaluate
-    from scrapy_dripper.workshop.evaluation.language_model import NAME as ENDPOINT
-    from scrapy_dripper.workshop.evaluation.measure import OURS, Setup
-    from scrapy_dripper.workshop.evaluation.peers import check_peers
-    from scrapy_dripper.workshop.evaluation.report import report
-    from scrapy_dripper.workshop.evaluation.rouge import load_cut
-    from scrapy_dripper.workshop.evaluation.run import measured, read_stored
+    from scrapy_dripper.workshop.evaluation.measure import OURS, Setup, measured, read_stored
+    from scrapy_dripper.workshop.evaluation.peers import ENDPOINT, check_peers
+    from scrapy_dripper.workshop.evaluation.text_measures import check_rapidfuzz, load_cut
 
-    if arguments.check:
-        raise UsageError("--check is for a .jsonl file of WebMainBench, and not for folders of pages")
     peers = check_peers(arguments.peers)
     language_model = _language_model(arguments)
     try:
         if arguments.rouge:
             load_cut()
         if arguments.study:
-            study.check()
+            check_rapidfuzz()
         sets = load_sets(map(SetChoice.parse, arguments.data))
     except (ImportError, ValueError) as error:
         raise UsageError(str(error)) from None
@@ -186,10 +167,10 @@ def _run_folders(arguments: argparse.Namespace, config: Config) -> int:
     digest = sets[0].sha256 if len(sets) == 1 else sha256("".join(one.sha256 for one in sets).encode()).hexdigest()
     stored = read_stored(arguments.predictions) if arguments.predictions else None
     if stored is None:
-        ours = _model(config, sets)
+        label, notes = _model(config, sets)
     else:
-        ours = _stored_texts(arguments.predictions, stored, {sample.id for sample in samples})
-    for note in ours.notes:
+        label, notes = _stored_texts(arguments.predictions, stored, {sample.id for sample in samples})
+    for note in notes:
         say(note)
     setup = Setup(
         config,
@@ -201,37 +182,32 @@ def _run_folders(arguments: argparse.Namespace, config: Config) -> int:
         endpoint=language_model,
     )
     found = measured(setup, samples, min(arguments.jobs, len(samples)))
-    labels = {OURS: ours.label} | {name: f"{name} {number}" for name, number in peers.items()}
+    labels = {OURS: label} | {name: f"{name} {number}" for name, number in peers.items()}
     if language_model:
         labels[ENDPOINT] = f"{ENDPOINT} {language_model.model}"
     name = ", ".join(one.name for one in sets)
     pages = tqdm(found, total=len(samples), unit="page", desc="evaluate", disable=None)
-    evaluation = evaluate(name, digest, samples, pages, labels, ours.notes, arguments.resamples)
+    evaluation = evaluate(name, digest, samples, pages, labels, notes, arguments.resamples)
     print(evaluation.text())
     if arguments.json:
         _write(arguments.json, to_json(evaluation.to_json(), 1) + "\n")
-    if arguments.report:
-        _write(arguments.report, report(evaluation, config, WORST))
     return 0
 
 
 def _run_bench(arguments: argparse.Namespace, config: Config) -> int:
     """Measure a file of WebMainBench with the metrics of its toolkit."""
     try:
-        from scrapy_dripper.workshop.evaluation.rouge import load_cut
-        from scrapy_dripper.workshop.evaluation.webmainbench.check import check
-        from scrapy_dripper.workshop.evaluation.webmainbench.metrics import read_lines
-        from scrapy_dripper.workshop.evaluation.webmainbench.run import BenchFigures, BenchSetup
+        from scrapy_dripper.workshop.evaluation.text_measures import load_cut
+        from scrapy_dripper.workshop.evaluation.webmainbench import BenchFigures, BenchSetup, read_lines
 
-        cut = load_cut()
+        load_cut()
     except ImportError as error:
         raise UsageError(
             f"WebMainBench needs more packages ({error}): run 'pip install scrapy-dripper[evaluate]'"
         ) from None
     from scrapy_dripper.engines import load_engine
-    from scrapy_dripper.workshop.evaluation.measure import OURS
+    from scrapy_dripper.workshop.evaluation.measure import OURS, measured, read_stored
     from scrapy_dripper.workshop.evaluation.peers import check_peers
-    from scrapy_dripper.workshop.evaluation.run import measured, read_stored
 
     path = Path(arguments.data[0])
     if len(arguments.data) > 1:
@@ -241,12 +217,6 @@ def _run_bench(arguments: argparse.Namespace, config: Config) -> int:
             f"{path} does not exist: expected a file of WebMainBench, as in "
             "https://github.com/scrapy-dripper/scrapy-dripper/blob/main/docs/guides/evaluation.md"
         )
-    if arguments.report is not None:
-        raise UsageError(f"--report is for folders of pages, and not for a {SUFFIX} file of WebMainBench")
-    if arguments.check:
-        found = check(path, cut)
-        print(printable(found.text()))
-        return 1 if found.differences else 0
     peers = check_peers(arguments.peers)
     stored, notes = None, []
     label = f"ours: {config.engine} {version(PROGRAM)}"
@@ -270,7 +240,7 @@ def _run_bench(arguments: argparse.Namespace, config: Config) -> int:
 
 def _language_model(arguments: argparse.Namespace) -> ModelOptions | None:
     """Return the options of a language model, or None if none is named."""
-    from scrapy_dripper.workshop.evaluation.language_model import LanguageModel, ModelOptions
+    from scrapy_dripper.workshop.evaluation.peers import LanguageModel, ModelOptions
 
     if arguments.endpoint is None:
         return None
@@ -285,43 +255,33 @@ def _language_model(arguments: argparse.Namespace) -> ModelOptions | None:
     return options
 
 
-@dataclass(frozen=True, slots=True)
-class _Ours:
-    label: str
-    notes: list[str]
-
-
-def _model(config: Config, sets: Sequence[PageSet]) -> _Ours:
-    """Load the model once, so that a broken model is reported before anything else happens."""
+def _model(config: Config, sets: Sequence[PageSet]) -> tuple[str, list[str]]:
+    """Return the label of the model, and caveats. It is loaded once, so that a broken one is reported first."""
     from scrapy_dripper.engines import load_engine
     from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
-    from scrapy_dripper.workshop.dataset.pages import page_hash
-    from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES
+    from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, page_hash
 
     load_engine(config).close()
     folder = Path(config.model) if config.model else bundled()
-    manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_bytes())
-    # These fields of the manifest have not been validated.
-    folders, pages = (found if isinstance(found := manifest.get(key), dict) else {} for key in (DATA, TRAINING_PAGES))
-    seen = {digest for one in pages.values() if isinstance(one, list) for digest in one}
-    notes = []
-    for one in sets:
-        names = [name for name, value in folders.items() if value == one.sha256]
-        known = sum(page_hash(sample.path) in seen for sample in one.samples) if seen else 0
-        if known:
-            notes.append(IN_SAMPLE.format(these=f"{known:,} of these {len(one.samples):,} pages", name=one.name))
-        elif names and not seen:
-            notes.append(IN_SAMPLE.format(these="exactly these pages", name=names[0]))
-    if not folders and not pages:
+    pages = json.loads((folder / MANIFEST).read_bytes()).get(TRAINING_PAGES)
+    # This field of the manifest has not been validated.
+    lists = pages.values() if isinstance(pages, dict) else ()
+    seen = {digest for one in lists if isinstance(one, list) for digest in one}
+    notes = [
+        IN_SAMPLE.format(known=known, n=len(one.samples), name=one.name)
+        for one in sets
+        if (known := sum(page_hash(sample.path) in seen for sample in one.samples))
+    ]
+    if not seen:
         notes.append(
             "The model's manifest does not say what it was trained on. If these pages are among its training data, our "
             "figures are too good."
         )
     which = "" if config.model is None else f" ({folder.name})"
-    return _Ours(f"ours: {config.engine} {version(PROGRAM)}{which}", notes)
+    return f"ours: {config.engine} {version(PROGRAM)}{which}", notes
 
 
-def _stored_texts(path: Path, stored: dict[str, Stored], ids: set[str]) -> _Ours:
+def _stored_texts(path: Path, stored: dict[str, Stored], ids: set[str]) -> tuple[str, list[str]]:
     if not stored.keys() & ids:
         raise UsageError(f"no id of {path} is the name of a page: expected ids such as {min(ids)!r}")
     notes = [
@@ -332,7 +292,7 @@ def _stored_texts(path: Path, stored: dict[str, Stored], ids: set[str]) -> _Ours
         notes.append(f"Pages that have no stored text and count as empty: {missing}.")
     if unknown := len(stored.keys() - ids):
         notes.append(f"Stored texts that belong to no page and are ignored: {unknown}.")
-    return _Ours(f"ours: {path.name}", notes)
+    return f"ours: {path.name}", notes
 
 
 def _write(path: Path, content: str) -> None:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from scrapy_dripper.cli.console import UsageError, say
+from scrapy_dripper.workshop.cli import add_command
 
 DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 
@@ -13,11 +14,10 @@ DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 PROFILES = ("native", "v1.0")
 ANSWERS = ("json", "json_space", "json_colon", "mineru_v1", "mineru_v2", "compact")
 
-DESCRIPTION = """\
-Turn a Qwen3 checkpoint into a prepared folder for DRIPPER_ENGINE = 'qwen3'. The checkpoint is a local folder or a name
-on the Hugging Face hub. The command needs the extra [export], in a separate virtualenv.
-"""
 EXAMPLES = """\
+The folder is for DRIPPER_ENGINE = 'qwen3'. The checkpoint is a local folder or a name on the Hugging Face hub. The
+command needs the extra [export], in a separate virtualenv.
+
 examples:
   scrapy-dripper export owner/model prepared/ --device cuda --no-validate    a model from the hub, for a GPU
   scrapy-dripper export --check prepared/                                    then, on the other machine, without PyTorch
@@ -29,15 +29,7 @@ exit codes: 0 the folder was made, or passed the check, 2 wrong usage, or a fail
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = commands.add_parser(
-        "export",
-        help="turn a Qwen3 checkpoint into a prepared folder",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.set_defaults(run=run)
+    parser = add_command(commands, "export", run, "turn a Qwen3 checkpoint into a prepared folder", EXAMPLES)
     parser.add_argument("model", nargs="?", metavar="MODEL", help="the checkpoint")
     parser.add_argument("out", nargs="?", type=Path, metavar="OUT", help="the prepared folder, which must not exist")
     parser.add_argument("--check", type=Path, metavar="FOLDER", help="check a prepared folder, and do nothing else")

@@ -1,5 +1,4 @@
-"""``scrapy-dripper inspect INPUT...``: an HTML file with the decision about each block of a page, or with the pages of
-a crawl."""
+"""``scrapy-dripper inspect INPUT...``: an HTML file with the decision about each block of a page."""
 
 from __future__ import annotations
 
@@ -7,7 +6,6 @@ import argparse
 import logging
 import os
 import webbrowser
-import zlib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -21,6 +19,7 @@ from scrapy_dripper.cli.options import add_options, configured
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import Document
 from scrapy_dripper.replace import replace_file
+from scrapy_dripper.workshop.cli import add_command
 
 if TYPE_CHECKING:
     from scrapy_dripper.page import Page
@@ -30,10 +29,6 @@ OPTIONS = (
     *("title", "absolute_urls", "markdown"),
 )
 EXTENSION = ".inspect.html"
-ITEMS = (".jsonl", ".jl", ".jsonl.gz", ".jl.gz")
-"""Extensions of files with items."""
-NO_LINES = (".json", ".json.gz", ".csv")
-"""Extensions of files that may have items, but not one item per line."""
 
 EXAMPLES = """\
 examples:
@@ -41,7 +36,6 @@ examples:
   scrapy-dripper inspect https://example.com/ -o look.html
   scrapy-dripper inspect pages/ -o looks/                   one file per page of a folder
   curl -s URL | scrapy-dripper inspect - --url URL
-  scrapy-dripper inspect crawl.jsonl --open                 the pages of a crawl, or of extract -f jsonl, as a table
 
 The file needs no network, and nothing from the page can run in it. Click a block to correct its label. Export saves a
 file for 'scrapy-dripper annotate --read-answers'.
@@ -52,21 +46,18 @@ exit codes: 0 all were written, 1 an input could not be read, 2 wrong usage, 130
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "inspect",
-        help="show what was decided about each block of a page, and let you correct it",
-        description="Write one HTML file that shows a page, what was decided about each of its blocks, and why.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        run,
+        "write an HTML file that shows what was decided about each block of a page, and lets you correct it",
+        EXAMPLES,
     )
-    parser.set_defaults(run=run)
     parser.add_argument(
         "inputs",
         nargs="+",
         metavar="INPUT",
-        help="a page: a file, gzipped or not, a folder, a glob, a URL, or - for standard input; or a file of items "
-        "(.jsonl, .jl)",
+        help="a page: a file, gzipped or not, a folder, a glob, a URL, or - for standard input",
     )
     parser.add_argument(
         "-o",
@@ -95,14 +86,11 @@ def run(arguments: argparse.Namespace) -> int:
         look: Look | None = None
         for source, output in zip(sources, outputs, strict=True):
             try:
-                if source.name.lower().endswith(ITEMS):
-                    text = _index(Path(source.name))
-                else:
-                    document = read_source(source, READ_FACTOR * config.limits.bytes)
-                    document = replace(document, url=arguments.url) if arguments.url else document
-                    look = look or _looking(config, stack)
-                    text = look(source, document)
-            except (OSError, ValueError, EOFError, HTTPException, zlib.error) as error:
+                document = read_source(source, READ_FACTOR * config.limits.bytes)
+                document = replace(document, url=arguments.url) if arguments.url else document
+                look = look or _looking(config, stack)
+                text = look(source, document)
+            except (OSError, ValueError, HTTPException) as error:
                 if isinstance(error, ConfigError):
                     raise
                 fail(source.name, why(error))
@@ -117,11 +105,6 @@ def _outputs(arguments: argparse.Namespace, sources: Sequence[Source]) -> list[P
     """Return the file for each input. Raise UsageError if the options do not fit together."""
     if arguments.url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):
         raise UsageError("--url is for a single file or standard input")
-    for source in sources:
-        if source.path is not None and source.name.lower().endswith(NO_LINES):
-            raise UsageError(
-                f"{source.name}: expected JSON Lines, as written by 'extract -f jsonl' and 'crawl -o x.jsonl'"
-            )
     target = arguments.output
     if target is None or os.path.isdir(target) or target.endswith(("/", os.sep)):
         outputs = [Path(target or "") / file_name(source.id, EXTENSION) for source in sources]
@@ -168,30 +151,12 @@ def _looking(config: Config, stack: ExitStack) -> Look:
     )
 
 
-def _index(path: Path) -> str:
-    """Return the index of a file of items. Raise OSError, ValueError or EOFError if no item can be read."""
-    from scrapy_dripper.inspection.render import index_file
-    from scrapy_dripper.inspection.rows import Sample, read_rows
-    from scrapy_dripper.inspection.summary import Summary
-
-    summary, sample, wrong = Summary(), Sample(), 0
-    for row in read_rows(path):
-        if row is None:
-            wrong += 1
-        else:
-            summary.add(row)
-            sample.add(row)
-    if not summary.pages:
-        raise ValueError("no items in it: expected JSON Lines, one object per line")
-    return index_file(path.name, sample, summary, [f"Lines that are not items: {wrong:,}."] if wrong else [])
-
-
 def _task(document: Document, source: Source, page: Page) -> dict[str, Any] | str:
     """Return the annotation task of a page, or the reason why labels of these blocks cannot be exported."""
     from scrapy_dripper.page import PageError
+    from scrapy_dripper.workshop.annotation.labels import task_of
     from scrapy_dripper.workshop.annotation.pages import sheet
     from scrapy_dripper.workshop.annotation.prompt import prompt_hash
-    from scrapy_dripper.workshop.annotation.store import task_of
 
     try:
         found = sheet(document, source.name, source.id)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import find_sources
+from scrapy_dripper.workshop.cli import add_command
 from scrapy_dripper.workshop.cli.outcomes import Outcomes, bar
 
 if TYPE_CHECKING:
-    from scrapy_dripper.workshop.annotation.store import Record
-    from scrapy_dripper.workshop.learning.corrections import Correction
-    from scrapy_dripper.workshop.learning.learn import Gain
+    from scrapy_dripper.workshop.learning import Correction, Gain
 
 EXAMPLES = """\
 examples:
@@ -38,16 +37,13 @@ _NOT_PAGES = ".inspect.html"
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "learn",
-        help="make your own model from corrected pages",
-        description="Make a model that makes fewer mistakes on the sites of corrected pages, and measure the gain on "
-        "held-out pages.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        run,
+        "make a model that makes fewer mistakes on the sites of corrected pages, and measure the gain",
+        EXAMPLES,
     )
-    parser.set_defaults(run=run)
     parser.add_argument("corrections", nargs="+", type=Path, metavar="CORRECTIONS", help="folders of corrected pages")
     parser.add_argument(
         "-o", "--out", type=Path, required=True, metavar="DIR", help="the model folder, for --model and DRIPPER_MODEL"
@@ -61,128 +57,110 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Learn, print the gain, write the model, and return the exit code."""
-    from scrapy_dripper.workshop.dataset.pages import DataError
+    """Learn, print the gain, write the model, and return the exit code. Raise UsageError if that cannot begin."""
+    from scrapy_dripper.config import Config
+    from scrapy_dripper.engines.tagger import Tagger
+    from scrapy_dripper.engines.tagger.model import TaggerModel, bundled
+    from scrapy_dripper.workshop.dataset.sets import DataError
+    from scrapy_dripper.workshop.learning import is_ours, learn, trained_on, write_model
 
+    out, base = arguments.out, arguments.base or bundled()
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is a file: name a folder for the model")
+    if out.is_dir() and any(out.iterdir()) and not is_ours(out):
+        raise UsageError(f"{out} is not empty, and not a model that 'learn' has written: name another folder")
+    Tagger.load(Config(model=str(base))).close()  # report a base that does not work before anything else happens
+    outcomes = Outcomes()
     try:
-        return _Job(arguments).run()
+        corrections = _corrections(arguments.corrections, outcomes)
     except DataError as error:
         raise UsageError(str(error)) from None
+    if not corrections:
+        raise UsageError("there is no corrected page to learn from")
+    known = trained_on(base)
+    if seen := sum(one.sha256 in known for one in corrections):
+        say(f"the base was trained on {seen} of these pages, so its figures on them are too good")
+    with bar(corrections, "learn") as progress:
+        sites, gains = learn(corrections, TaggerModel(base), every=arguments.every, done=progress.update)
+    _show(gains)
+    if not sites:
+        say("no site has gained, so nothing was written; correct more pages of a site, or use the model as it is")
+        return 1
+    write_model(out, base, sites, gains, corrections)
+    say(f"wrote {out}; use it with --model {out}, or with DRIPPER_MODEL = {str(out)!r}")
+    return 1 if outcomes.failed else 0
 
 
-class _Job:
-    """One run: its corrections, and the counts of their outcomes."""
+def _show(gains: list[Gain]) -> None:
+    from scrapy_dripper.workshop.dataset.tables import aligned
+    from scrapy_dripper.workshop.learning import gain_rows, total_gain
 
-    def __init__(self, arguments: argparse.Namespace) -> None:
-        self.arguments = arguments
-        self.outcomes = Outcomes()
-
-    def run(self) -> int:
-        """Run all steps and return the exit code."""
-        from scrapy_dripper.config import Config
-        from scrapy_dripper.engines.tagger import Tagger
-        from scrapy_dripper.engines.tagger.model import Model, bundled
-        from scrapy_dripper.workshop.learning import folder
-        from scrapy_dripper.workshop.learning.learn import learn
-
-        out, base = self.arguments.out, self.arguments.base or bundled()
-        if out.exists() and not out.is_dir():
-            raise UsageError(f"{out} is a file: name a folder for the model")
-        if out.is_dir() and any(out.iterdir()) and not folder.is_ours(out):
-            raise UsageError(f"{out} is not empty, and not a model that 'learn' has written: name another folder")
-        Tagger.load(Config(model=str(base))).close()  # report a base that does not work before anything else happens
-        corrections = self._corrections()
-        if not corrections:
-            raise UsageError("there is no corrected page to learn from")
-        known = folder.trained_on(base)
-        if seen := sum(one.sha256 in known for one in corrections):
-            say(f"the base was trained on {seen} of these pages, so its figures on them are too good")
-        with bar(corrections, "learn") as progress:
-            sites, gains = learn(corrections, Model(base), every=self.arguments.every, done=progress.update)
-        self._show(gains)
-        if not sites:
-            say("no site has gained, so nothing was written; correct more pages of a site, or use the model as it is")
-            return 1
-        folder.write(out, base, sites, gains, corrections)
-        say(f"wrote {out}; use it with --model {out}, or with DRIPPER_MODEL = {str(out)!r}")
-        return 1 if self.outcomes.failed else 0
-
-    def _show(self, gains: list[Gain]) -> None:
-        from scrapy_dripper.workshop.dataset.tables import aligned
-        from scrapy_dripper.workshop.learning.folder import rows, total
-
-        print("word F1 on held-out pages, before and after learning from the other pages\n")
-        print(aligned(*rows(gains)))
-        if found := total(gains):
-            before, after, change = found
-            print(f"\nall held-out pages: {before:.3f} before, {after:.3f} after; sites left as they were count too")
-            print(f"difference: {change.mean:+.3f} (95 % interval {change.low:+.3f} to {change.high:+.3f})")
-            if any(gain.learnt for gain in gains) and change.low <= 0:
-                what = "no gain on held-out pages" if change.mean <= 0 else "the gain may be due to chance"
-                say(f"{what}: the interval includes 0; correct more pages to be sure")
-
-    def _corrections(self) -> list[Correction]:
-        found: dict[str, Correction] = {}
-        for folder in self.arguments.corrections:
-            if not folder.is_dir():
-                raise UsageError(f"{folder} is not a folder: expected one with pages and their corrections")
-            for one in self._of_set(folder) if _is_set(folder) else self._of_answers(folder):
-                if one.sha256 in found:
-                    self.outcomes.count("the same page again")
-                found.setdefault(one.sha256, one)
-        self.outcomes.count("pages corrected", len(found))
-        self.outcomes.summarise()
-        return list(found.values())
-
-    def _of_set(self, folder: Path) -> Iterator[Correction]:
-        """Yield the corrections of a folder of pages with true texts, which ``annotate --export`` may have written."""
-        from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
-        from scrapy_dripper.workshop.learning.corrections import CorrectionError, of_sample
-
-        for sample in bar(load_set(SetChoice(folder)).samples, "read"):
-            try:
-                yield of_sample(sample)
-            except (CorrectionError, OSError) as error:  # noqa: PERF203
-                self.outcomes.fail(sample.id, why(error))
-
-    def _of_answers(self, folder: Path) -> Iterator[Correction]:
-        """Yield the corrections of a folder of pages with answers beside them."""
-        from scrapy_dripper.workshop.learning.corrections import CorrectionError, of_record
-
-        records = self._records(folder)
-        left = dict(records)
-        sources = find_sources([str(folder)], self.outcomes.fail)
-        for page in self.outcomes.sheets([one for one in sources if not one.name.endswith(_NOT_PAGES)]):
-            if record := left.pop(page.sha256, None):
-                try:
-                    yield of_record(record, page)
-                except CorrectionError as error:
-                    self.outcomes.fail(page.name, str(error))
-            else:
-                self.outcomes.count("pages without labels")
-        for record in left.values():
-            what = f"its page is not in {folder}, or has changed (SHA-256 {record.sha256[:12]}...)"
-            self.outcomes.fail(record.id, what)
-
-    def _records(self, folder: Path) -> dict[str, Record]:
-        """Return the answers in a folder, by the hash of the page."""
-        from scrapy_dripper.workshop.annotation.store import ANSWERS, StoreError, read_answers
-
-        if not any(folder.glob(ANSWERS)):
-            raise UsageError(
-                f"{folder} holds no corrections: expected *.answer.json of the inspector beside the pages, or html/ "
-                "and ground-truth/, or html/ and pages.jsonl"
-            )
-        records: dict[str, Record] = {}
-        for answer in read_answers(folder):
-            if isinstance(answer, StoreError):
-                self.outcomes.fail("", str(answer))
-            else:
-                records[answer.sha256] = answer
-        return records
+    print("word F1 on held-out pages, before and after learning from the other pages\n")
+    print(aligned(*gain_rows(gains)))
+    if found := total_gain(gains):
+        before, after, change = found
+        print(f"\nall held-out pages: {before:.3f} before, {after:.3f} after; sites left as they were count too")
+        print(f"difference: {change.mean:+.3f} (95 % interval {change.low:+.3f} to {change.high:+.3f})")
+        if any(gain.learnt for gain in gains) and change.low <= 0:
+            what = "no gain on held-out pages" if change.mean <= 0 else "the gain may be due to chance"
+            say(f"{what}: the interval includes 0; correct more pages to be sure")
 
 
-def _is_set(folder: Path) -> bool:
+def _corrections(folders: Sequence[Path], outcomes: Outcomes) -> list[Correction]:
+    """Return the corrected pages of folders, each page once."""
     from scrapy_dripper.workshop.dataset.sets import PAGES
 
-    return (folder / "ground-truth").is_dir() or ((folder / PAGES).is_file() and (folder / "html").is_dir())
+    found: dict[str, Correction] = {}
+    for folder in folders:
+        if not folder.is_dir():
+            raise UsageError(f"{folder} is not a folder: expected one with pages and their corrections")
+        listed = (folder / PAGES).is_file() and (folder / "html").is_dir()
+        read = _of_set if listed or (folder / "ground-truth").is_dir() else _of_answers
+        for one in read(folder, outcomes):
+            if one.sha256 in found:
+                outcomes.count("the same page again")
+            found.setdefault(one.sha256, one)
+    outcomes.count("pages corrected", len(found))
+    outcomes.summarise()
+    return list(found.values())
+
+
+def _of_set(folder: Path, outcomes: Outcomes) -> Iterator[Correction]:
+    """Yield the corrections of a folder of pages with true texts, which ``annotate --export`` may have written."""
+    from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
+    from scrapy_dripper.workshop.learning import CorrectionError, of_sample
+
+    for sample in bar(load_set(SetChoice(folder)).samples, "read"):
+        try:
+            yield of_sample(sample)
+        except (CorrectionError, OSError) as error:  # noqa: PERF203
+            outcomes.fail(sample.id, why(error))
+
+
+def _of_answers(folder: Path, outcomes: Outcomes) -> Iterator[Correction]:
+    """Yield the corrections of a folder of pages with answers beside them."""
+    from scrapy_dripper.workshop.annotation.labels import ANSWERS, StoreError, read_answers
+    from scrapy_dripper.workshop.learning import CorrectionError, of_record
+
+    if not any(folder.glob(ANSWERS)):
+        raise UsageError(
+            f"{folder} holds no corrections: expected *.answer.json of the inspector beside the pages, or html/ "
+            "and ground-truth/, or html/ and pages.jsonl"
+        )
+    left = {}
+    for answer in read_answers(folder):
+        if isinstance(answer, StoreError):
+            outcomes.fail("", str(answer))
+        else:
+            left[answer.sha256] = answer
+    sources = find_sources([str(folder)], outcomes.fail)
+    for page in outcomes.sheets([one for one in sources if not one.name.endswith(_NOT_PAGES)]):
+        if record := left.pop(page.sha256, None):
+            try:
+                yield of_record(record, page)
+            except CorrectionError as error:
+                outcomes.fail(page.name, str(error))
+        else:
+            outcomes.count("pages without labels")
+    for record in left.values():
+        outcomes.fail(record.id, f"its page is not in {folder}, or has changed (SHA-256 {record.sha256[:12]}...)")

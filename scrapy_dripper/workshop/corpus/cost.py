@@ -9,7 +9,6 @@ from statistics import fmean, median
 from scrapy_dripper.data import Extraction
 from scrapy_dripper.engines.qwen3.simplify import FOOT, HEAD, simplify
 from scrapy_dripper.page import Page
-from scrapy_dripper.workshop.dataset.metrics import ALL
 from scrapy_dripper.workshop.dataset.tables import ReportTable
 
 FORMS = ("raw HTML", "simplified HTML", "Main-HTML", "Markdown")
@@ -71,7 +70,7 @@ def lengths(pages: Sequence[Tokens], unit: str) -> ReportTable:
     for page in pages:
         groups.setdefault(page.page_type, []).append(page)
     rows = []
-    for name, some in {ALL: pages, **dict(sorted(groups.items(), key=lambda one: (-len(one[1]), one[0])))}.items():
+    for name, some in {"all": pages, **dict(sorted(groups.items(), key=lambda one: (-len(one[1]), one[0])))}.items():
         means = [fmean(page.forms[k] for page in some) for k in range(len(FORMS))]
         rows.append([name, len(some), *means, *(mean / max(means[0], 1e-9) for mean in means[1:])])
     shares = {f"{form} / raw": ".1%" for form in FORMS[1:]}

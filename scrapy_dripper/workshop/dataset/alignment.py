@@ -17,6 +17,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.workshop.dataset.metrics import TITLE_SHARE, is_title
+
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
@@ -366,3 +369,22 @@ def _heaviest_chain(runs: Iterable[Sequence[_Run]], sizes: Sequence[int]) -> lis
         run, index = chain[index]
         picked.append(run)
     return picked[::-1]
+
+
+SITE_TITLE_SHARE = 1 / 3
+"""A heading with at least this share of ``<title>`` is the headline. The rest is the name of the site."""
+
+
+def headlines(page: Page, title: str) -> list[int]:
+    """Return the blocks that are headings with the words of the title.
+
+    If the title is unknown, ``<title>`` is used, which may have other words in addition to the headline.
+    """
+    want = Counter(tokens(title or page.title or ""))
+    found = []
+    for i, text in enumerate(page.blocks.text):
+        if page.tree.flags[page.blocks.context[i]] & Flag.HEADING:
+            have = Counter(tokens(text))
+            if is_title(have, want, TITLE_SHARE if title else SITE_TITLE_SHARE):
+                found.append(i)
+    return found

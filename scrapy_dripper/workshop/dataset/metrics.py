@@ -1,26 +1,28 @@
-"""Compare extracted text with the ground truth.
+"""Compare extracted text with the ground truth, and give means over pages their confidence intervals.
 
 There are two measures. The *word F1* is for sets with different conventions and languages: some ground truths begin
 with the headline and some leave it out, so a headline is neutral, and each Han character or kana is a word. The other
 is that of WCXB's own evaluation, where words are ``\\w+`` and titles count as the ground truth has them.
+
+Of some pages, only facts are known. A fact counts if its words stand in the visible text of the page, and is kept if
+they stand one after the other in the extraction. A page counts for a kind of facts if at least :data:`VISIBLE` of them
+are visible.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from scrapy_dripper.page.charset import decode_html
-from scrapy_dripper.workshop.dataset.tables import ReportTable
 
-ALL = "ALL"
-"""Name of the summary over all pages."""
-PAGE_TYPES = ("article", "forum", "product", "collection", "listing", "documentation", "service")
-"""The page types of WCXB in its own order."""
 POOR = 0.5
 """A page with a lower word F1 counts as poor."""
 
@@ -28,6 +30,8 @@ TITLE_LINES = 3
 """Number of lines at the beginning of a text in which to search for the title."""
 TITLE_SHARE = 0.6
 """A line with at least this share of the title's words, and no others, is the title. Sites add their name to titles."""
+
+T = TypeVar("T")
 
 _words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 _wcxb_words = re.compile(r"\w+").findall
@@ -42,7 +46,7 @@ class PRF(NamedTuple):
     f1: float
 
 
-def bag_prf(predicted: Counter[str], wanted: Counter[str]) -> PRF:
+def bag_prf(predicted: Counter[T], wanted: Counter[T]) -> PRF:
     """Compare two bags of words. All three values are 1 if both are empty, and 0 if one of them is."""
     if not predicted or not wanted:
         same = float(not predicted and not wanted)
@@ -95,8 +99,6 @@ def page_title(html: bytes) -> str:
 class ScoreRow:
     """The score of one page."""
 
-    id: str
-    page_type: str
     word: PRF
     """Score with a neutral title, and with characters of scripts without spaces as words."""
     wcxb: PRF
@@ -144,8 +146,6 @@ def snippet_rate(prediction: str, snippets: Sequence[str]) -> float:
 
 
 def score(
-    id: str,  # noqa: A002
-    page_type: str,
     prediction: str,
     truth: str,
     with_snippets: Sequence[str] = (),
@@ -155,8 +155,6 @@ def score(
     """Return the score of one page. ``titles`` are the titles that do not count in the word F1."""
     empty = not _wcxb_words(prediction)
     return ScoreRow(
-        id,
-        page_type,
         neutral_prf(prediction, truth, titles),
         word_prf(prediction, truth),
         with_rate=snippet_rate(prediction, with_snippets),
@@ -180,41 +178,6 @@ def summarize(rows: Sequence[ScoreRow]) -> ScoreSummary:
     )
 
 
-def summaries(rows: Sequence[ScoreRow]) -> dict[str, ScoreSummary]:
-    """Return the summary of all pages as :data:`ALL`, and those of the page types: first WCXB's in order, then
-    others."""
-    by_type: dict[str, list[ScoreRow]] = {}
-    for row in rows:
-        by_type.setdefault(row.page_type, []).append(row)
-    order = [name for name in PAGE_TYPES if name in by_type] + sorted(set(by_type) - set(PAGE_TYPES))
-    return {ALL: summarize(rows)} | {name: summarize(by_type[name]) for name in order}
-
-
-SUMMARY = {
-    "pages": ",",
-    **dict.fromkeys(("word F1", "P", "R"), ".4f"),
-    f"< {POOR}": ".1%",
-    "WCXB F1": ".4f",
-    **dict.fromkeys(("with", "without"), ".1%"),
-    **dict.fromkeys(("empty", "wrongly"), ",d"),
-}
-"""The columns of a summary, with their formats."""
-
-
-def cells_of(summary: ScoreSummary) -> list[float]:
-    """Return the values of a summary in the order of :data:`SUMMARY`."""
-    word = summary.word
-    scores = [word.f1, word.precision, word.recall, summary.poor, summary.wcxb.f1]
-    rates = [summary.with_rate, summary.without_rate, summary.empty, summary.wrongly_empty]
-    return [summary.pages, *scores, *rates]
-
-
-def type_table(title: str, rows: Sequence[ScoreRow]) -> ReportTable:
-    """Return the table of all pages and of the page types."""
-    body = [[name, *cells_of(summary)] for name, summary in summaries(rows).items()]
-    return ReportTable(title, {"type": "", **SUMMARY}, body)
-
-
 def mean(values: Sequence[float]) -> float:
     """Return the mean, or NaN without values."""
     return sum(values) / len(values) if values else float("nan")
@@ -223,3 +186,69 @@ def mean(values: Sequence[float]) -> float:
 def mean_prf(values: Sequence[PRF]) -> PRF:
     """Return the means of precision, recall and F1."""
     return PRF(*(mean([value[k] for value in values]) for k in range(3)))
+
+
+VISIBLE = 0.6
+
+_unseen = re.compile(r"<(script|style|noscript|template)\b(?:.*?</\1\s*>|.*)|<!--(?:.*?-->|.*)", re.I | re.S)
+"""As in a browser, an element or a comment without an end takes the rest of the page."""
+_tag = re.compile(r"<[^<>]+>")
+
+
+def visible(html: str) -> str:
+    """Return the words of a page's visible text, with a space before and after each."""
+    return spaced(_tag.sub(" ", _unseen.sub(" ", html)))
+
+
+def spaced(text: str) -> str:
+    """Return the words of a text in lower case, with a space before and after each."""
+    return f" {' '.join(words(_tag.sub(' ', unescape(unescape(text)))))} "
+
+
+def kept(facts: Mapping[str, Sequence[str]], page: str, text: str) -> dict[str, float]:
+    """Return the share of the facts of each kind that a text keeps, for the kinds that count on this page.
+
+    ``page`` is the :func:`visible` text, and ``text`` that of the extraction.
+    """
+    own = spaced(text)
+    shares = {}
+    for name, texts in facts.items():
+        wanted = {one for one in map(spaced, texts) if one.strip()}
+        there = [one for one in wanted if one in page]
+        if there and len(there) >= VISIBLE * len(wanted):
+            shares[name] = sum(one in own for one in there) / len(there)
+    return shares
+
+
+_CHUNK = 4_000_000  # numbers drawn at a time
+
+
+class Interval(NamedTuple):
+    """A mean and its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def excludes_zero(self) -> bool:
+        """True if the whole interval is on one side of zero."""
+        return self.low > 0 or self.high < 0
+
+
+def mean_interval(values: Sequence[float] | npt.NDArray[np.float64], n: int = 10_000, seed: int = 0) -> Interval:
+    """Return the mean of one number per page and its interval from n resamples. Raise ValueError without numbers."""
+    data = np.asarray(values, dtype=np.float64)
+    if data.ndim != 1 or not len(data) or n < 1:
+        raise ValueError(f"expected numbers and at least one resample (got shape {data.shape} and n={n})")
+    rng = np.random.default_rng(seed)
+    rows = max(1, _CHUNK // len(data))
+    means = np.concatenate(
+        [
+            data[rng.integers(len(data), size=(min(rows, n - done), len(data)))].mean(axis=1)
+            for done in range(0, n, rows)
+        ]
+    )
+    means.sort()
+    low, high = means[int(np.floor(0.025 * (n - 1)))], means[int(np.ceil(0.975 * (n - 1)))]
+    return Interval(float(data.mean()), float(low), float(high))

@@ -1,13 +1,19 @@
-"""Scores of block labels, and the calibration of their probabilities."""
+"""Scores of block labels and of the DOM nodes below them, and the calibration of probabilities.
+
+DOM nodes are counted as in Alarte and Silva, "Page-Level Main Content Extraction from Heterogeneous Webpages" (2020),
+section 4. The nodes of a page are its elements and its texts that are not blank. If a subtree has main text and no
+other text, all of its nodes are main (Definition 2.3). So an image is main if it stands within the main content.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.page import Page
 from scrapy_dripper.workshop.dataset.metrics import PRF
 
 BINS = 10
@@ -89,3 +95,42 @@ def pooled(results: Sequence[BlockResult]) -> tuple[Floats, Bools, Floats]:
 
 def _column(parts: Sequence[Sequence[float]], kind: type) -> npt.NDArray[np.generic]:
     return np.array([value for part in parts for value in part], dtype=kind)
+
+
+Ints = npt.NDArray[np.int64]
+
+
+def node_prf(page: Page, found: Bools, truth: Bools) -> PRF:
+    """Compare the main nodes of two labellings of a page's blocks, shape (n,). All values are 1 if both have none."""
+    predicted, wanted = main_nodes(page, found), main_nodes(page, truth)
+    hits = int((predicted & wanted).sum())
+    return block_prf(hits, int(predicted.sum()) - hits, int(wanted.sum()) - hits)
+
+
+def main_nodes(page: Page, main: Bools) -> Bools:
+    """Return which nodes are main, given the labels of blocks. The shape is (3m,): the elements, their texts, and their
+    tails.
+    """
+    tree, m = page.tree, len(page.tree.nodes)
+    labels = np.append(main.astype(np.int64), -1)  # -1 for texts that are in no block
+    text, tail = (labels[np.where(owner >= 0, owner, -1)] for owner in (tree.text_owner, tree.tail_owner))
+    parent = np.maximum(tree.parent, 0)
+
+    def whole(label: int) -> Ints:
+        """Return the number of texts with a label in each subtree."""
+        own = (text == label) + np.bincount(parent[1:], tail[1:] == label, minlength=m).astype(np.int64)
+        before: Ints = np.concatenate([[0], np.cumsum(own)])
+        return np.asarray(before[tree.end] - before[:-1])
+
+    roots = np.flatnonzero((whole(1) > 0) & (whole(0) == 0))
+    opened = np.zeros(m + 1, dtype=np.int64)
+    np.add.at(opened, roots, 1)
+    np.add.at(opened, tree.end[roots], -1)
+    elements = np.cumsum(opened[:-1]) > 0
+    texts = _filled(node.text for node in tree.nodes) & (elements | (text == 1))
+    tails = _filled(node.tail for node in tree.nodes) & (elements[parent] | (tail == 1))
+    return np.concatenate([elements, texts, tails])
+
+
+def _filled(texts: Iterable[str | None]) -> Bools:
+    return np.array([bool(text and text.strip()) for text in texts])

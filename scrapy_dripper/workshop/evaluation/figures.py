@@ -1,52 +1,44 @@
-"""The figures of an evaluation, as tables: means with intervals, paired differences, block scores, calibration."""
+"""The figures of an evaluation as tables: means with intervals, paired differences, block scores, calibration."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from scrapy_dripper.characters import printable
-from scrapy_dripper.workshop.dataset.bootstrap import mean_interval, paired_interval
+from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.workshop.dataset.metrics import (
-    ALL,
-    PAGE_TYPES,
     POOR,
-    SUMMARY,
-    cells_of,
+    ScoreRow,
     mean,
+    mean_interval,
     mean_prf,
     summarize,
+    words,
 )
-from scrapy_dripper.workshop.dataset.pages import Sample
+from scrapy_dripper.workshop.dataset.sets import Sample
 from scrapy_dripper.workshop.dataset.tables import ReportTable
 from scrapy_dripper.workshop.evaluation.blocks import BlockResult, block_prf, pooled, reliability
 from scrapy_dripper.workshop.evaluation.complexity import LEVELS, levels
-from scrapy_dripper.workshop.evaluation.measure import PageResults, Result
-from scrapy_dripper.workshop.evaluation.set_tables import set_tables
-from scrapy_dripper.workshop.evaluation.study import SCALE, Study
+from scrapy_dripper.workshop.evaluation.measure import OURS, PageResults, Result
+from scrapy_dripper.workshop.evaluation.text_measures import SCALE, Study
 
 TIE = 1e-9
-BINS = 10
-"""Number of bins of the distribution of word F1."""
+WORST_PAGES = 10
+LENGTHS = {"under 150 words": 150, "150 to 299": 300, "300 to 599": 600, "600 words or more": float("inf")}
+"""The groups of pages by the number of words of their true text, with the end of each."""
+FEW_PAGES = 10
+"""Languages with fewer pages than this share a row."""
+MEAN_OF_SETS, OTHER_LANGUAGES, NOT_DECLARED = "mean of sets", "other languages", "not declared"
 
+_HEAD_BYTES = 20_000
+_lang = re.compile(rb"<html\b[^<>]{0,900}?\blang\s{0,9}=\s{0,9}[\"']?([a-zA-Z]{2,3})\b", re.I).search
 
-@dataclass(frozen=True, slots=True)
-class SystemResults:
-    """The results of a system by page."""
-
-    name: str
-    label: str
-    results: Mapping[str, Result]
-
-    def of(self, ids: Iterable[str]) -> list[Result]:
-        """Return the results for some pages."""
-        return [self.results[name] for name in ids]
-
-    @property
-    def f1(self) -> list[float]:
-        """The word F1 of each page."""
-        return [one.row.word.f1 for one in self.results.values()]
+Scores = Mapping[str, Mapping[str, ScoreRow]]
+"""Scores by system, ours first, and then by the page's id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,35 +50,36 @@ class Evaluation:
     data_sha256: str
     samples: Sequence[Sample]
     levels: Mapping[str, str]
-    systems: Sequence[SystemResults]
-    """The systems, ours first."""
+    """The difficulty of each page."""
+    labels: Mapping[str, str]
+    """The display names of the systems, ours first."""
+    results: Mapping[str, Mapping[str, Result]]
+    """The results by system and page."""
     notes: Sequence[str]
     """Caveats that readers must know."""
     resamples: int
 
     @property
-    def ours(self) -> SystemResults:
-        """Our own system."""
-        return self.systems[0]
-
-    def worst(self, n: int) -> list[Sample]:
-        """Return the n pages with our lowest word F1. Among equals, longer true texts come first."""
-        rows = self.ours.results
-        return sorted(self.samples, key=lambda s: (rows[s.id].row.word.f1, -len(s.truth), s.id))[:n]
+    def scores(self) -> Scores:
+        """The scores by system and page."""
+        return {name: {i: one.row for i, one in results.items()} for name, results in self.results.items()}
 
     def tables(self) -> Iterator[ReportTable]:
         """Yield all tables."""
-        types = _members(self.samples, lambda s: s.page_type, PAGE_TYPES)
         yield self._systems()
         yield from self._papers()
-        yield self._distribution()
-        yield self._groups("page type", types)
-        yield self._groups("difficulty", _members(self.samples, lambda s: self.levels[s.id], LEVELS))
-        if len(self.systems) > 1:
-            yield self._differences(types)
-        yield from self._blocks(types)
-        scores = {system.name: {i: one.row for i, one in system.results.items()} for system in self.systems}
-        yield from set_tables(self.samples, scores, self.resamples)
+        yield type_table(self.samples, self.scores, self.resamples)
+        by_level = _grouped({sample.id: self.levels[sample.id] for sample in self.samples}, LEVELS)
+        note = "The complexity score of the Dripper paper over these pages, cut at its 30th and 70th percentiles."
+        yield group_table("difficulty", by_level, self.scores, self.resamples, note)
+        if len(self.results) > 1:
+            yield self._differences()
+        yield from self._blocks()
+        yield from set_tables(self.samples, self.scores, self.resamples)
+        rows = [[sample.id, *self.scores[OURS][sample.id].word] for sample in self.samples]
+        columns = {"page": "", "P": ".4f", "R": ".4f", "F1": ".4f"}
+        worst = sorted(rows, key=lambda row: (row[-1], row[0]))[:WORST_PAGES]
+        yield ReportTable("The pages with our lowest word F1", columns, worst)
 
     def text(self) -> str:
         """Return the tables as text, without control characters, which names of files and pages may contain."""
@@ -100,8 +93,8 @@ class Evaluation:
                 "id": sample.id,
                 "type": sample.page_type,
                 "level": self.levels[sample.id],
-                "source": self.ours.results[sample.id].source,
-                "f1": {system.name: round(system.results[sample.id].row.word.f1, 6) for system in self.systems},
+                "source": self.results[OURS][sample.id].source,
+                "f1": {name: round(rows[sample.id].word.f1, 6) for name, rows in self.scores.items()},
             }
             for sample in self.samples
         ]
@@ -113,16 +106,33 @@ class Evaluation:
         }
 
     def _systems(self) -> ReportTable:
-        rouge = {"ROUGE-5": ".4f", "R-5 P": ".4f", "R-5 R": ".4f"} if self.ours.of(self.levels)[0].rouge else {}
-        columns = {"system": "", **SUMMARY, "low": ".4f", "high": ".4f", **rouge, "errors": ",d"}
+        columns = {
+            "system": "",
+            "pages": ",",
+            "word F1": ".4f",
+            "P": ".4f",
+            "R": ".4f",
+            f"< {POOR}": ".1%",
+            "WCXB F1": ".4f",
+            "with": ".1%",
+            "without": ".1%",
+            "empty": ",d",
+            "wrongly": ",d",
+            "low": ".4f",
+            "high": ".4f",
+        }
+        rouge = any(one.rouge for one in self.results[OURS].values())
+        columns |= {"ROUGE-5": ".4f", "R-5 P": ".4f", "R-5 R": ".4f"} if rouge else {}
         rows = []
-        for system in self.systems:
-            results = list(system.results.values())
+        for name, label in self.labels.items():
+            results = list(self.results[name].values())
+            whole = summarize([one.row for one in results])
             grams = mean_prf([one.rouge for one in results if one.rouge])
             rows.append([
-                system.label,
-                *cells_of(summarize([one.row for one in results])),
-                *mean_interval(system.f1, self.resamples)[1:],
+                label,
+                *(whole.pages, whole.word.f1, whole.word.precision, whole.word.recall, whole.poor),
+                *(whole.wcxb.f1, whole.with_rate, whole.without_rate, whole.empty, whole.wrongly_empty),
+                *mean_interval([one.row.word.f1 for one in results], self.resamples)[1:],
                 *([grams.f1, grams.precision, grams.recall] if rouge else []),
                 sum(one.error is not None for one in results),
             ])  # fmt: skip
@@ -132,11 +142,11 @@ class Evaluation:
             "ones, that are in the text. Empty: pages without a word, and how many of them wrongly. Errors: pages on "
             "which the system raised an exception; they count as empty."
         )
-        return ReportTable("Systems", columns, rows, note)
+        return ReportTable("Systems", {**columns, "errors": ",d"}, rows, note)
 
     def _papers(self) -> Iterator[ReportTable]:
         """Yield the tables of measures that were asked for."""
-        by_system = [(system.label, list(system.results.values())) for system in self.systems]
+        by_system = [(label, list(self.results[name].values())) for name, label in self.labels.items()]
         if by_system[0][1][0].nodes:
             scores = [(label, mean_prf([one.nodes for one in some if one.nodes])) for label, some in by_system]
             columns = {"system": "", "F1": ".4f", "R": ".4f", "P": ".4f"}
@@ -150,90 +160,54 @@ class Evaluation:
             for label, some in by_system:
                 studies = [one.study for one in some if one.study]
                 values = [SCALE * mean([study[k] for study in studies]) for k in range(len(Study._fields))]
-                taken = (_known_mean([getattr(one, name) for one in some]) for name in ("seconds", "tokens", "cost"))
-                seconds, used, cost = taken
-                rows.append([label, *values, 1000 * seconds, used, cost])
+                taken = [
+                    mean([value for one in some if (value := getattr(one, name)) is not None])  # NaN if none is known
+                    for name in ("seconds", "tokens", "cost")
+                ]
+                rows.append([label, *values, 1000 * taken[0], *taken[1:]])
             yield ReportTable(f"Measures of Yadav's study, 0 to {SCALE}", columns, rows)
 
-    def _distribution(self) -> ReportTable:
-        counts = {
-            system.name: [min(int(f1 * BINS), BINS - 1) for f1 in system.f1] for system in self.systems
-        }  # fmt: skip
-        rows = [
-            [f"{k / BINS:.1f} to {(k + 1) / BINS:.1f}", *(mean([at == k for at in some]) for some in counts.values())]
-            for k in range(BINS)
-        ]
-        columns = {"word F1": "", **dict.fromkeys(counts, ".1%")}
-        return ReportTable("Share of pages by word F1", columns, rows)
-
-    def _groups(self, kind: str, groups: Mapping[str, Sequence[str]]) -> ReportTable:
-        columns = {kind: "", "pages": ",", **{system.name: ".4f" for system in self.systems}}
-        rows = []
-        for name, ids in groups.items():
-            found = [summarize([one.row for one in system.of(ids)]) for system in self.systems]
-            ours = found[0]
-            rows.append(
-                [name, len(ids), *(one.word.f1 for one in found), ours.word.precision, ours.word.recall, ours.poor]
-            )
-        note = "The complexity score of the Dripper paper over these pages, cut at its 30th and 70th percentiles."
-        return ReportTable(
-            f"Word F1 by {kind}",
-            {**columns, "our P": ".4f", "our R": ".4f", f"ours < {POOR}": ".1%"},
-            rows,
-            note if kind == "difficulty" else "",
-        )
-
-    def _differences(self, types: Mapping[str, Sequence[str]]) -> ReportTable:
+    def _differences(self) -> ReportTable:
         metrics: dict[str, Callable[[Result], float]] = {
             "word F1": lambda one: one.row.word.f1,
             "P": lambda one: one.row.word.precision,
             "R": lambda one: one.row.word.recall,
         }
-        if any(one.rouge for one in self.ours.results.values()):
+        ours, *peers = self.results.items()
+        if any(one.rouge for one in ours[1].values()):
             metrics["ROUGE-5"] = lambda one: one.rouge.f1 if one.rouge else 0.0
-        every = list(self.ours.results)
-        plan = [(ALL, name, every) for name in metrics] + [(kind, "word F1", ids) for kind, ids in types.items()]
         rows = []
-        for peer in self.systems[1:]:
-            for group, name, ids in plan:
-                value = metrics[name]
-                pairs = zip(self.ours.of(ids), peer.of(ids), strict=True)
-                deltas = [value(ours) - value(theirs) for ours, theirs in pairs]
+        for peer, results in peers:
+            for name, value in metrics.items():
+                deltas = [value(one) - value(results[i]) for i, one in ours[1].items()]
                 better, worse = sum(d > TIE for d in deltas), sum(d < -TIE for d in deltas)
-                interval = paired_interval(deltas, self.resamples)
+                interval = mean_interval(deltas, self.resamples)
                 star = "*" if interval.excludes_zero else ""
-                rows.append(
-                    [peer.name, name, group, len(ids), *interval, star, better, worse, len(ids) - better - worse]
-                )
-        columns = {"peer": "", "metric": "", "pages of": "", "n": ",", **dict.fromkeys(("mean", "low", "high"), "+.4f")}
+                rows.append([peer, name, *interval, star, better, worse, len(deltas) - better - worse])
+        columns = {"peer": "", "metric": "", **dict.fromkeys(("mean", "low", "high"), "+.4f"), "*": ""}
+        columns |= dict.fromkeys(("better", "worse", "tied"), ",")
         note = "On the same pages, with 95 % bootstrap intervals over pages. *: the interval does not include 0."
-        return ReportTable(
-            "Ours minus each peer, paired by page",
-            {**columns, "*": "", "better": ",", "worse": ",", "tied": ","},
-            rows,
-            note,
-        )
+        return ReportTable("Ours minus each peer, paired by page", columns, rows, note)
 
-    def _blocks(self, types: Mapping[str, Sequence[str]]) -> Iterator[ReportTable]:
-        known = {i: one.blocks for i, one in self.ours.results.items() if one.blocks is not None}
+    def _blocks(self) -> Iterator[ReportTable]:
+        known = [one.blocks for one in self.results[OURS].values() if one.blocks is not None]
         if not known:
             return
-        rows: list[list[Any]] = []
-        for name, ids in {ALL: list(known), **types}.items():
-            if some := [known[i].prf() for i in ids if i in known]:
-                prf = mean_prf(some)
-                rows.append([name, len(some), prf.f1, prf.precision, prf.recall])
-        counts = [blocks.counts() for blocks in known.values()]
-        whole = block_prf(*(sum(column) for column in zip(*counts, strict=True)))
-        rows.append(["all blocks together", None, whole.f1, whole.precision, whole.recall])
-        inferred = sum(blocks.inferred for blocks in known.values())
+        pages = mean_prf([blocks.prf() for blocks in known])
+        counts = zip(*(blocks.counts() for blocks in known), strict=True)
+        whole = block_prf(*(sum(column) for column in counts))
+        rows = [
+            [name, prf.f1, prf.precision, prf.recall]
+            for name, prf in ((f"mean of {len(known):,} pages", pages), ("all blocks together", whole))
+        ]
         note = (
             "Our labels against those that aligning the page with its true text gives. Copies of a main block do not "
-            f"count: either could have been chosen. Pages whose labels were inferred from the text: {inferred}."
+            "count: either could have been chosen. Pages whose labels were inferred from the text: "
+            f"{sum(blocks.inferred for blocks in known)}."
         )
-        yield ReportTable("Blocks", {"type": "", "pages": ",", "F1": ".4f", "P": ".4f", "R": ".4f"}, rows, note)
-        if any(blocks.probabilities is not None for blocks in known.values()):
-            yield _calibration(list(known.values()))
+        yield ReportTable("Blocks", {"over": "", "F1": ".4f", "P": ".4f", "R": ".4f"}, rows, note)
+        if any(blocks.probabilities is not None for blocks in known):
+            yield _calibration(known)
 
 
 def evaluate(
@@ -248,27 +222,13 @@ def evaluate(
     """Return the evaluation of pages. ``labels`` are the display names of the systems, ours first."""
     pages = list(found)
     level = dict(zip((page.id for page in pages), levels([page.complexity for page in pages]), strict=True))
-    systems = [SystemResults(name, label, {p.id: p.results[name] for p in pages}) for name, label in labels.items()]
-    return Evaluation(data, data_sha256, samples, level, systems, notes, resamples)
-
-
-def _members(samples: Sequence[Sample], kind: Callable[[Sample], str], order: Sequence[str]) -> dict[str, list[str]]:
-    """Return the ids of each kind: first the kinds in ``order``, then others. Empty kinds are left out."""
-    found: dict[str, list[str]] = {}
-    for sample in samples:
-        found.setdefault(kind(sample), []).append(sample.id)
-    names = [name for name in order if name in found] + sorted(set(found) - set(order))
-    return {name: found[name] for name in names}
-
-
-def _known_mean(values: Sequence[float | None]) -> float:
-    """Return the mean of the values that are known, or NaN if none is."""
-    return mean([value for value in values if value is not None])
+    results = {name: {page.id: page.results[name] for page in pages} for name in labels}
+    return Evaluation(data, data_sha256, samples, level, labels, results, notes, resamples)
 
 
 def _calibration(results: Sequence[BlockResult]) -> ReportTable:
-    p, truth, words = pooled(results)
-    by_block, by_word = reliability(p, truth), reliability(p, truth, words)
+    p, truth, sizes = pooled(results)
+    by_block, by_word = reliability(p, truth), reliability(p, truth, sizes)
     n = len(by_block.weight)
     rows = [
         [
@@ -284,3 +244,74 @@ def _calibration(results: Sequence[BlockResult]) -> ReportTable:
         "of main blocks equals the mean probability."
     )
     return ReportTable("Calibration", columns, rows, note)
+
+
+# ---------------------------------------------------------------------------------------------- tables of all systems
+def type_table(samples: Sequence[Sample], scores: Scores, resamples: int = 2_000) -> ReportTable:
+    """Return a table by page type."""
+    return group_table("page type", _grouped({s.id: s.page_type for s in samples}, PAGE_TYPES), scores, resamples)
+
+
+def set_tables(samples: Sequence[Sample], scores: Scores, resamples: int = 2_000) -> list[ReportTable]:
+    """Return a table by set, by language and by length, over pages for which every system has a score."""
+    languages = {sample.id: sample.language or declared_language(sample) for sample in samples}
+    counts = Counter(languages.values())
+    languages = {
+        name: found if counts[found] >= FEW_PAGES or found == NOT_DECLARED else OTHER_LANGUAGES
+        for name, found in languages.items()
+    }
+    counts, last = Counter(languages.values()), (OTHER_LANGUAGES, NOT_DECLARED)
+    order = sorted(counts, key=lambda one: (one in last, -counts[one], one))
+    lengths = {s.id: next(name for name, end in LENGTHS.items() if len(words(s.truth)) < end) for s in samples}
+    groupings = {
+        "set": _grouped({s.id: s.part for s in samples}),
+        "language": _grouped(languages, order),
+        "true text": _grouped(lengths, list(LENGTHS)),
+    }
+    return [group_table(kind, groups, scores, resamples) for kind, groups in groupings.items()]
+
+
+def declared_language(sample: Sample) -> str:
+    """Return the language declared by the page's ``html`` element."""
+    with sample.path.open("rb") as file:
+        match = _lang(file.read(_HEAD_BYTES))
+    return match[1].decode().lower() if match else NOT_DECLARED
+
+
+def _grouped(kinds: Mapping[str, str], order: Sequence[str] = ()) -> dict[str, list[str]]:
+    """Return the ids of each kind: first the kinds in ``order``, then others. Empty kinds are left out."""
+    groups: dict[str, list[str]] = {name: [] for name in order}
+    for name, kind in kinds.items():
+        groups.setdefault(kind, []).append(name)
+    return {kind: ids for kind, ids in groups.items() if ids}
+
+
+def group_table(
+    kind: str, groups: Mapping[str, Sequence[str]], scores: Scores, resamples: int, note: str = ""
+) -> ReportTable:
+    """Return the figures of all systems with a row for each group of pages."""
+    peers = list(scores)[1:]
+    columns = {kind: "", "pages": ",", "word F1": ".4f", "P": ".4f", "R": ".4f", f"< {POOR}": ".1%", "WCXB F1": ".4f"}
+    for peer in peers:
+        columns |= {peer: ".4f", f"{peer} < {POOR}": ".1%", f"{peer} WCXB F1": ".4f"}
+    if peers:
+        columns |= dict.fromkeys((f"F1 less {peers[0]}", "low", "high"), "+.4f")
+    figures = {name: _row(ids, scores, resamples) for name, ids in groups.items()}
+    rows: list[list[object]] = [[name, len(groups[name]), *cells] for name, cells in figures.items()]
+    if kind == "set":  # all sets have the same weight in their mean
+        means: list[float | None] = [mean(column) for column in zip(*figures.values(), strict=True)]
+        if peers:
+            means[-3:] = [None] * 3
+        rows.append([MEAN_OF_SETS, sum(map(len, groups.values())), *means])
+    return ReportTable(f"By {kind}", columns, rows, note)
+
+
+def _row(ids: Sequence[str], scores: Scores, resamples: int) -> list[float]:
+    ours, *peers = (summarize([rows[name] for name in ids]) for rows in scores.values())
+    cells = [ours.word.f1, ours.word.precision, ours.word.recall, ours.poor, ours.wcxb.f1]
+    for peer in peers:
+        cells += [peer.word.f1, peer.poor, peer.wcxb.f1]
+    if peers:
+        mine, theirs, *_ = scores.values()
+        cells += mean_interval([mine[name].word.f1 - theirs[name].word.f1 for name in ids], resamples)
+    return cells

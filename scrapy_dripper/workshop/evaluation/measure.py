@@ -1,11 +1,19 @@
-"""Run the systems on a page and score their texts."""
+"""Run the systems on pages, in several processes, and score their texts."""
 
 from __future__ import annotations
 
+import json
+import multiprocessing
+import signal
 import time
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,19 +25,15 @@ from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.dataset.alignment import align
 from scrapy_dripper.workshop.dataset.metrics import PRF, ScoreRow, page_title, score
-from scrapy_dripper.workshop.dataset.pages import Sample
-from scrapy_dripper.workshop.evaluation.blocks import BlockResult, block_prf
+from scrapy_dripper.workshop.dataset.sets import DataError, Sample
+from scrapy_dripper.workshop.evaluation.blocks import BlockResult, block_prf, node_prf
 from scrapy_dripper.workshop.evaluation.complexity import Complexity, complexity
-from scrapy_dripper.workshop.evaluation.dom_nodes import node_prf
-from scrapy_dripper.workshop.evaluation.language_model import NAME as ENDPOINT
-from scrapy_dripper.workshop.evaluation.language_model import LanguageModel, ModelOptions
-from scrapy_dripper.workshop.evaluation.peers import PEERS, quiet
-from scrapy_dripper.workshop.evaluation.rouge import load_cut, rouge
-from scrapy_dripper.workshop.evaluation.run import Stored
-from scrapy_dripper.workshop.evaluation.study import Study, study
+from scrapy_dripper.workshop.evaluation.peers import ENDPOINT, PEERS, LanguageModel, ModelOptions, ModelReply, quiet
+from scrapy_dripper.workshop.evaluation.text_measures import Study, load_cut, rouge, study
 
 if TYPE_CHECKING:
     from scrapy_dripper.extractor import Extractor
+
 
 Bools = npt.NDArray[np.bool_]
 
@@ -43,9 +47,9 @@ class Result:
     row: ScoreRow
     rouge: PRF | None = None
     nodes: PRF | None = None
-    """Score of the main DOM nodes (:mod:`scrapy_dripper.workshop.evaluation.dom_nodes`)."""
+    """Score of the main DOM nodes (:mod:`scrapy_dripper.workshop.evaluation.blocks`)."""
     study: Study | None = None
-    """Measures of the business study (:mod:`scrapy_dripper.workshop.evaluation.study`)."""
+    """Measures of the business study (:mod:`scrapy_dripper.workshop.evaluation.text_measures`)."""
     seconds: float | None = None
     """CPU time of the extraction, in seconds, which is one of the measures of the study. For a language model, it is
     the time until its answer arrives. None for a stored text.
@@ -74,10 +78,12 @@ class PageResults:
 class Systems:
     """Our own extraction and the peers, which are loaded on first use."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, endpoint: ModelOptions | None = None) -> None:
         self._config = config
         self._extractor: Extractor | None = None
-        self._peers: dict[str, Callable[[bytes], str]] = {}
+        self._peers: dict[str, Callable[[bytes], str | ModelReply]] = {}
+        if endpoint:
+            self._peers[ENDPOINT] = LanguageModel(endpoint)
         quiet()
 
     def ours(self, document: Document) -> Extraction:
@@ -89,7 +95,7 @@ class Systems:
         (extraction,) = self._extractor.extract([document])
         return extraction
 
-    def peer(self, name: str) -> Callable[[bytes], str]:
+    def peer(self, name: str) -> Callable[[bytes], str | ModelReply]:
         """Return the function of a peer."""
         if name not in self._peers:
             self._peers[name] = PEERS[name].load()
@@ -123,9 +129,8 @@ class Measurer:
     """Measures pages."""
 
     def __init__(self, setup: Setup) -> None:
-        self.setup, self._systems = setup, Systems(setup.config)
+        self.setup, self._systems = setup, Systems(setup.config, setup.endpoint)
         self._cut = load_cut() if setup.rouge else None
-        self._model = LanguageModel(setup.endpoint) if setup.endpoint else None
         self.close = self._systems.close
 
     def __call__(self, sample: Sample) -> PageResults:
@@ -136,12 +141,10 @@ class Measurer:
         except PageError:
             difficulty = Complexity(0.0, 0.0, 0.0, 0.0)
         page = _TruePage.of(sample, html, self.setup.config)
-        results = {OURS: self._ours(page)}
-        for name in self.setup.peers:
-            results[name] = self._peer(name, page)
-        if self._model is not None:
-            results[ENDPOINT] = self._language_model(self._model, page)
-        return PageResults(sample.id, difficulty, results)
+        names = (*self.setup.peers, *([ENDPOINT] if self.setup.endpoint else []))
+        return PageResults(
+            sample.id, difficulty, {OURS: self._ours(page), **{name: self._peer(name, page) for name in names}}
+        )
 
     def _ours(self, page: _TruePage) -> Result:
         if self.setup.stored is None:
@@ -162,19 +165,13 @@ class Measurer:
         try:
             extract = self._systems.peer(name)
             start = time.process_time()
-            text = extract(page.html)
+            answer = extract(page.html)
             seconds = time.process_time() - start
         except Exception as error:  # errors of a peer are part of its result
             return replace(self._scored(page, ""), error=f"{type(error).__name__}: {error}"[:300])
-        return replace(self._scored(page, text), seconds=seconds)
-
-    def _language_model(self, model: LanguageModel, page: _TruePage) -> Result:
-        try:
-            reply = model(page.html)
-        except Exception as error:  # includes a spent budget
-            return replace(self._scored(page, ""), error=f"{type(error).__name__}: {error}"[:300])
-        result = self._scored(page, reply.text)
-        return replace(result, seconds=reply.seconds, tokens=reply.tokens, cost=reply.cost)
+        if isinstance(answer, str):
+            return replace(self._scored(page, answer), seconds=seconds)
+        return replace(self._scored(page, answer.text), seconds=answer.seconds, tokens=answer.tokens, cost=answer.cost)
 
     def _scored(self, page: _TruePage, text: str, labels: Bools | None = None) -> Result:
         """Return the score of a text. ``labels`` are those of the page's blocks, if they are known."""
@@ -230,4 +227,91 @@ def scored(sample: Sample, text: str, html: bytes) -> ScoreRow:
     """Return the score of a text for a sample, whose page is ``html``."""
     snippets = sample.with_snippets, sample.without_snippets
     titles = sample.title, page_title(html)
-    return score(sample.id, sample.page_type, text, sample.truth, *snippets, titles=titles)
+    return score(text, sample.truth, *snippets, titles=titles)
+
+
+AHEAD = 4
+"""Maximum number of pages that wait for each process. A file of pages can have gigabytes."""
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class RunError(Exception):
+    """The run cannot continue. The message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A stored extraction: the text, and the labels and probabilities if they were stored as well."""
+
+    text: str
+    labels: tuple[bool, ...] = ()
+    probabilities: tuple[float, ...] = ()
+
+
+def read_stored(path: Path) -> dict[str, Stored]:
+    """Return the texts of a JSON Lines file by id. Raise :exc:`DataError` if the file is invalid."""
+    stored: dict[str, Stored] = {}
+    number = 0
+    try:
+        with open(path, encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):  # noqa: B007 (the error names it)
+                if not line.strip():
+                    continue
+                entry = json.loads(line)
+                labels = tuple(bool(value) for value in entry.get("labels") or ())
+                probabilities = tuple(float(value) for value in entry.get("probabilities") or ())
+                if not all(0 <= p <= 1 for p in probabilities):
+                    raise ValueError("a probability is not between 0 and 1")
+                if entry["id"] in stored:
+                    raise ValueError(f"the id {entry['id']!r} is there twice")
+                stored[str(entry["id"])] = Stored(str(entry.get("text") or ""), labels, probabilities)
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise DataError(f'{path}, line {number}: expected {{"id": "...", "text": "..."}} ({what})') from None
+    return stored
+
+
+def measured(make: Callable[[], Any], tasks: Iterable[T], jobs: int) -> Iterator[Any]:
+    """Yield the result of each task, in order.
+
+    Each process calls ``make`` once, which returns a function of a task that can also be closed. Raise :exc:`RunError`
+    if a process dies.
+    """
+    if jobs <= 1:
+        with closing(make()) as measurer:
+            yield from map(measurer, tasks)
+        return
+    # Spawned, because the threads of the model's runtime do not survive a fork.
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _start, (make,))
+    waiting: deque[Future[Any]] = deque()
+    try:
+        for task in tasks:
+            waiting.append(pool.submit(_measure, task))
+            if len(waiting) >= AHEAD * jobs:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    except BrokenProcessPool:
+        raise RunError(
+            "a process died, out of memory or in the code of a peer: try a smaller --jobs or fewer --peers"
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+_measurer: Callable[[Any], Any] | None = None
+
+
+def _start(make: Callable[[], Any]) -> None:
+    global _measurer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent handles Ctrl-C and lets this process finish its page.
+    _measurer = make()
+
+
+def _measure(task: Any) -> Any:
+    assert _measurer is not None
+    return _measurer(task)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from tokenizers import Tokenizer
 
-from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids, fitting
-from scrapy_dripper.engines.qwen3.prompt import HTML
+from scrapy_dripper.engines.qwen3.grammar import HTML, Grammar, Ids, fitting
 from scrapy_dripper.workshop.export import ExportError
 from scrapy_dripper.workshop.export.validate import probe_pages
 

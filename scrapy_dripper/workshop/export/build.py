@@ -24,8 +24,15 @@ from scrapy_dripper.engines.files import hashes as file_hashes
 from scrapy_dripper.engines.qwen3.folder import TOKENIZER, TUNING, VERSION, Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.grammar import MAIN, OTHER, Grammar
 from scrapy_dripper.workshop.export import ExportError
-from scrapy_dripper.workshop.export.checkpoint import CONFIG, LONGEST_CONTEXT, Checkpoint, hashes, open_checkpoint
-from scrapy_dripper.workshop.export.recipe import Recipe, find_recipe
+from scrapy_dripper.workshop.export.checkpoint import (
+    CONFIG,
+    LONGEST_CONTEXT,
+    Checkpoint,
+    Recipe,
+    find_recipe,
+    hashes,
+    open_checkpoint,
+)
 
 Say = Callable[[str], None]
 
@@ -130,9 +137,9 @@ def cuda_works() -> bool:
     """Return True if onnxruntime can use a GPU here."""
     import onnxruntime
 
-    from scrapy_dripper.engines.qwen3.session import CUDA, driver_version
+    from scrapy_dripper.engines.qwen3.session import CUDA, free_cuda_memory
 
-    return CUDA in onnxruntime.get_available_providers() and driver_version() is not None
+    return CUDA in onnxruntime.get_available_providers() and free_cuda_memory() is not None
 
 
 def _decided(request: Request) -> tuple[str, str]:

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from tokenizers import Tokenizer
 
+from scrapy_dripper.engines.qwen3.decoder import Passes
 from scrapy_dripper.engines.qwen3.folder import Prepared
-from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
+from scrapy_dripper.engines.qwen3.grammar import HTML, Grammar, Ids
 from scrapy_dripper.engines.qwen3.loop import TokenChunk
-from scrapy_dripper.engines.qwen3.passes import Passes
-from scrapy_dripper.engines.qwen3.prompt import HTML
 from scrapy_dripper.engines.qwen3.session import open_session
 from scrapy_dripper.workshop.export import ExportError
 
@@ -98,12 +97,12 @@ def compare(prepared: Prepared, checks: Sequence[LogitCheck], device: str = "aut
 
     Raise :exc:`~scrapy_dripper.engines.base.ModelError` if it does not run at all.
     """
-    passes = Passes(open_session(prepared, device), prepared, np.zeros(0, dtype=np.int64))
+    passes = Passes(open_session(prepared, device), prepared)
     ours, theirs = [np.zeros((0, 2), dtype=np.float32)], [np.zeros((0, 2), dtype=np.float32)]
     for check in checks:
         ids, rows = np.array(check.ids, dtype=np.int64), np.array(check.rows, dtype=np.int64)
         for cut in {len(ids), int(rows[0])}:
-            passes.begin(len(ids), shared=False)
+            passes.begin(len(ids))
             for start, end in ((0, cut), (cut, len(ids))):
                 here = (rows >= start) & (rows < end)
                 if end > start:

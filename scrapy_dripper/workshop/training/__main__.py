@@ -14,9 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
-from scrapy_dripper.workshop.dataset.pages import DataError, page_hash
-from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, SetChoice, load_sets
-from scrapy_dripper.workshop.training.augment import KINDS, make_copies
+from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, DataError, SetChoice, load_sets, page_hash
+from scrapy_dripper.workshop.training.augment import make_copies
 
 NETWORKS = 2
 """Number of networks in a model, each with a different seed."""
@@ -53,14 +52,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="[NAME=]FOLDER[:WEIGHT]",
         help="a set to train on but never to measure on",
     )
-    top.add_argument(
-        "--copies",
-        type=_kinds,
-        default=list(KINDS),
-        metavar="KINDS",
-        help="also train on these kinds of changed copies of pages, separated by commas, or on 'none' "
-        f"(default: {','.join(KINDS)})",
-    )
+    top.add_argument("--no-copies", action="store_true", help="do not train on changed copies of pages as well")
     top.add_argument("--out", type=Path, default=Path("models/tagger"), help="the model folder (default: %(default)s)")
     top.add_argument(
         "--folds", type=int, default=5, help="folds of the second stage and of the measurement (default: %(default)s)"
@@ -109,12 +101,10 @@ def main(argv: list[str] | None = None) -> int:
 def train(arguments: argparse.Namespace) -> None:
     """Measure, train and write the model. Raise DataError if there are no data."""
     from scrapy_dripper.workshop.training.card import card
-    from scrapy_dripper.workshop.training.crossvalidate import splits
     from scrapy_dripper.workshop.training.export import export
-    from scrapy_dripper.workshop.training.fit import CONTEXT, QUALITY, TREES, TYPES
-    from scrapy_dripper.workshop.training.measure import Measured, measure
+    from scrapy_dripper.workshop.training.fit import CONTEXT, QUALITY, TREES, TYPES, fit_stack
+    from scrapy_dripper.workshop.training.measure import Measured, measure, splits
     from scrapy_dripper.workshop.training.prepare import prepare
-    from scrapy_dripper.workshop.training.stack import fit_stack
 
     started = time.monotonic()
     sets = load_sets([arguments.data, *arguments.sets], arguments.extra)
@@ -127,7 +117,7 @@ def train(arguments: argparse.Namespace) -> None:
             [samples[name] for name in fold.measured if samples[name].learn and not samples[name].facts]
             for fold in folds
         ]
-        copies = make_copies(groups, arguments.copies, Path(folder), arguments.jobs) if arguments.copies else []
+        copies = [] if arguments.no_copies else make_copies(groups, Path(folder), arguments.jobs)
         samples |= {sample.id: sample for sample in copies}
         bare = [
             replace(s, id=f"{s.id}+bare", copy_of=s.id, weight=s.weight / 2, measure=False) for s in learnt if s.facts
@@ -187,13 +177,6 @@ def _choice(text: str) -> SetChoice:
         return SetChoice.parse(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _kinds(text: str) -> list[str]:
-    kinds = [] if text == "none" else text.split(",")
-    if unknown := [kind for kind in kinds if kind not in KINDS]:
-        raise argparse.ArgumentTypeError(f"expected kinds from {', '.join(KINDS)}, or 'none' (got {unknown[0]!r})")
-    return kinds
 
 
 if __name__ == "__main__":

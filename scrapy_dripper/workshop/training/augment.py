@@ -25,7 +25,7 @@ from scrapy_dripper.data import Document
 from scrapy_dripper.page import PageError, plant
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.workshop.dataset.alignment import align
-from scrapy_dripper.workshop.dataset.pages import Sample
+from scrapy_dripper.workshop.dataset.sets import Sample
 
 SHARE = 0.7
 """Share of the pages of suitable types to copy, for each kind."""
@@ -75,14 +75,14 @@ def donor(sample: Sample) -> Donor:
     return Donor(sample.id, sample.page_type, sample.title or (lines[0][:70] if lines else ""), tuple(lines[:40]))
 
 
-def make_copies(groups: Sequence[Sequence[Sample]], kinds: Sequence[str], folder: Path, jobs: int) -> list[Sample]:
+def make_copies(groups: Sequence[Sequence[Sample]], folder: Path, jobs: int) -> list[Sample]:
     """Write copies of pages to a folder and return them. Each group holds the pages of a fold."""
     folder.mkdir(parents=True, exist_ok=True)
     tasks = []
     for group in groups:
         donors = [one for one in map(donor, group) if one.title and one.lines]
         for sample in group:
-            for kind in kinds:
+            for kind in KINDS:
                 rng = random.Random(f"{_SEED} {kind} {sample.id}")
                 if sample.page_type in KINDS[kind].types and rng.random() < SHARE:
                     some = rng.sample(donors, min(40, len(donors)))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scrapy_dripper.workshop.dataset.metrics import ALL, summaries
 from scrapy_dripper.workshop.dataset.sets import PageSet
-from scrapy_dripper.workshop.evaluation.measure import OURS
 from scrapy_dripper.workshop.training.measure import Measured
 
 _FACTS = """\
@@ -100,15 +98,10 @@ def card(sets: Sequence[PageSet], measured: Measured | None, notes: Mapping[str,
     """Return the model card as Markdown. Without figures, it says that the model was not measured."""
     figures, weak, facts, pages = "Not measured: trained with `--no-measure`.\n", "* Not measured.", "", "Not measured."
     if measured:
-        types = summaries(measured.rows(OURS))
-        worst = sorted((name for name in types if name != ALL), key=lambda name: types[name].word.f1)[:3]
-        weak = (
-            "* Page types with the lowest word F1: " + ", ".join(f"{n} ({types[n].word.f1:.3f})" for n in worst) + "."
-        )
+        worst = sorted(measured.tables[-1].rows, key=lambda row: row[2])[:3]  # by page type; the third cell is word F1
+        weak = "* Page types with the lowest word F1: " + ", ".join(f"{row[0]} ({row[2]:.3f})" for row in worst) + "."
         systems = ", ".join(f"{name} {version}" for name, version in measured.versions.items())
-        tables = [table.markdown() for table in measured.sets]
-        tables += [f"{table.title}:\n\n{table.markdown()}" for table in measured.types()]
-        figures = "\n\n".join([f"Beside {systems}:", *tables]) + "\n"
+        figures = "\n\n".join([f"Beside {systems}:", *(table.markdown() for table in measured.tables)]) + "\n"
         pages = (
             f"The quality of a page (its expected word F1) and its word F1 correlate with {measured.correlation:.3f}. "
             f"{measured.accuracy:.3f} of the page types are right."

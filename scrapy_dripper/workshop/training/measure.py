@@ -1,32 +1,99 @@
-"""Measure a training recipe: the models of the folds, and other extractors, on the measured pages of all sets."""
+"""Measure a training recipe: the models of the folds, on pages of unseen hosts, beside other extractors."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from tqdm import tqdm
 
-from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
-from scrapy_dripper.workshop.dataset.facts import kept, visible
-from scrapy_dripper.workshop.dataset.metrics import ScoreRow, mean, summarize, type_table, words
-from scrapy_dripper.workshop.dataset.pages import Sample
-from scrapy_dripper.workshop.dataset.sets import PageSet
+from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document, Extraction
+from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
+from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.workshop.dataset.metrics import ScoreRow, kept, mean, summarize, visible, words
+from scrapy_dripper.workshop.dataset.sets import DataError, PageSet, Sample, grouped_folds, related_hosts
 from scrapy_dripper.workshop.dataset.tables import ReportTable
-from scrapy_dripper.workshop.evaluation.measure import OURS, scored
+from scrapy_dripper.workshop.evaluation.figures import set_tables, type_table
+from scrapy_dripper.workshop.evaluation.measure import OURS, measured, scored
 from scrapy_dripper.workshop.evaluation.peers import PEERS, installed_peers, quiet
-from scrapy_dripper.workshop.evaluation.run import measured
-from scrapy_dripper.workshop.evaluation.set_tables import set_tables
-from scrapy_dripper.workshop.training.crossvalidate import out_of_fold
+from scrapy_dripper.workshop.training.export import export
+from scrapy_dripper.workshop.training.fit import Split, Stack
 from scrapy_dripper.workshop.training.prepare import Example
-from scrapy_dripper.workshop.training.stack import Split, Stack
+
+BATCH = 32
+
+
+def splits(samples: Sequence[Sample], known: Container[str], folds: int) -> tuple[list[Split], Split]:
+    """Return the folds, grouped by host across all sets, and the split that trains on all pages.
+
+    Every fold measures its own pages. It trains on those of the others that may be used for training and whose hosts
+    are not in the fold. A copy belongs to the fold of its page. Pages that are not in ``known`` have no blocks to train
+    on. The folds only depend on the measured pages with a complete truth, and not on weights or training pages, so that
+    seeds and recipes can be compared. Raise :exc:`DataError` if the hosts do not allow this number of folds.
+    """
+    hosts = dict(zip((s.id for s in samples), related_hosts([s.host for s in samples]), strict=True))
+    measured = [s for s in samples if s.measure and not s.facts]
+    most = len({hosts[s.id] or s.id for s in measured})
+    if not 2 <= folds <= most:
+        raise DataError(f"--folds must be from 2 to the number of hosts, {most} (got {folds})")
+    kinds = [f"{s.part}: {s.page_type}" for s in measured]
+    fold_of = grouped_folds([hosts[s.id] for s in measured], kinds, folds, 0).tolist()
+    # Pages of facts do not change the folds of the others.
+    fold_at = {hosts[s.id]: fold for s, fold in zip(measured, fold_of, strict=True)}
+    of_facts = [s for s in samples if s.measure and s.facts]
+    for s in of_facts:
+        host = hosts[s.id] or s.id
+        fold_of.append(fold_at.setdefault(host, crc32(host.encode()) % folds))
+    measured += of_facts
+    learnt = [s for s in samples if s.learn and s.id in known]
+    found: list[Split] = []
+    for fold in range(folds):
+        own = [s for s, f in zip(measured, fold_of, strict=True) if f == fold]
+        ids, shut = {s.id for s in own}, {hosts[s.id] for s in own} - {""}
+        found.append(
+            Split(
+                seen=tuple(s.id for s in learnt if (s.copy_of or s.id) not in ids and hosts[s.id] not in shut),
+                held=tuple(s.id for s in learnt if (s.copy_of or s.id) in ids),
+                measured=tuple(s.id for s in own),
+            )
+        )
+    return found, Split(tuple(s.id for s in learnt), ())
+
+
+def out_of_fold(
+    samples: Mapping[str, Sample], examples: Mapping[str, Example], folds: Sequence[Split], stack: Stack
+) -> Iterator[tuple[Sample, Extraction]]:
+    """Yield each measured sample with its complete extraction, from bytes to text.
+
+    The model has not seen the sample's host. The model of each fold is exported and loaded like any other. Pages that
+    it cannot process go to the default fallback, as in a crawl.
+    """
+    bar = tqdm(total=sum(len(split.measured) for split in folds), desc=f"{len(folds)} folds", unit="page")
+    for split, fitted in zip(folds, stack.folds, strict=True):
+        probe = examples[split.seen[0]]
+        with TemporaryDirectory() as folder:
+            export(fitted, probe.features.names, Path(folder), DecisionRule(), probe)
+            extractor = Extractor(Config(model=folder))
+            waiting = (samples[name] for name in split.measured)
+            while batch := list(islice(waiting, BATCH)):
+                documents = [Document(sample.path.read_bytes(), sample.url) for sample in batch]
+                yield from zip(batch, extractor.extract(documents), strict=True)
+                bar.update(len(batch))
+            extractor.close()
+    bar.close()
+
 
 COMPARED = ("trafilatura", "trafilatura-no-comments", "readability", "resiliparse")
 """Other extractors to measure if they are installed."""
@@ -43,9 +110,8 @@ class Measured:
     """Scores by system, ours first, and then by the page's id."""
     versions: Mapping[str, str]
     """The versions of the other extractors."""
-    reasons: Mapping[str, Sequence[str]]
-    """The ids of the pages without an answer of the model, by reason."""
-    sets: Sequence[ReportTable]
+    tables: Sequence[ReportTable]
+    """The figures by set, by language, by length, and, for the first set, by page type."""
     facts: ReportTable
     """The shares of the facts that are kept, by kind and system, ours first."""
     correlation: float
@@ -56,22 +122,14 @@ class Measured:
     """The extracted texts, as JSON Lines for ``scrapy-dripper evaluate --predictions``."""
 
     def rows(self, system: str) -> list[ScoreRow]:
-        """Return the scores of a system on the first set, for which page types are known."""
+        """Return the scores of a system on the first set."""
         return [self.scores[system][s.id] for s in self.samples if s.part == self.samples[0].part]
-
-    def types(self) -> Iterator[ReportTable]:
-        """Yield the tables of page types, ours and Trafilatura's."""
-        for system in (OURS, TRAFILATURA):
-            yield type_table(f"{self.samples[0].part} by page type, {system}", self.rows(system))
 
     def report(self, folds: int) -> str:
         """Return all figures as text."""
-        tables = [*self.sets, *self.types(), *([self.facts] if self.facts.rows else [])]
+        tables = [*self.tables, *([self.facts] if self.facts.rows else [])]
         parts = [f"\n{folds} folds grouped by host, from HTML to text", *(table.text() for table in tables)]
         parts.append(f"Quality and F1 correlate with {self.correlation:.3f}; {self.accuracy:.3f} of types are right.")
-        for name, ids in sorted(self.reasons.items()):
-            ours, theirs = (mean([self.scores[one][i].word.f1 for i in ids]) for one in (OURS, TRAFILATURA))
-            parts.append(f"{name}: {len(ids)} pages, word F1 {ours:.4f}, Trafilatura {theirs:.4f}")
         return "\n\n".join(parts) + "\n"
 
     def notes(self) -> dict[str, Any]:
@@ -81,7 +139,7 @@ class Measured:
             "word_f1": round(ours.word.f1, 4),
             "wcxb_f1": round(ours.wcxb.f1, 4),
             "trafilatura_word_f1": round(theirs.word.f1, 4),
-            "set_f1": {row[0]: round(row[2], 4) for row in self.sets[0].rows},
+            "set_f1": {row[0]: round(row[2], 4) for row in self.tables[0].rows},
             "facts_kept": {row[0]: round(row[3], 4) for row in self.facts.rows if row[1] == OURS},
             "quality_correlation": round(self.correlation, 4),
             "page_type_accuracy": round(self.accuracy, 4),
@@ -94,13 +152,10 @@ def measure(
 ) -> Measured:
     """Measure the models of the folds on pages that they have not seen."""
     samples = {sample.id: sample for one in sets for sample in one.samples if sample.measure}
-    reasons: dict[str, list[str]] = {}
     lines: dict[str, str] = {}
     predicted: dict[str, tuple[str, float]] = {}
     texts: dict[str, dict[str, str]] = {OURS: {}}
     for sample, extraction in out_of_fold(samples, examples, folds, stack):
-        if extraction.fallback_reason and not sample.facts:
-            reasons.setdefault(extraction.fallback_reason.value, []).append(sample.id)
         if extraction.page_type is not None and extraction.quality is not None:
             predicted[sample.id] = extraction.page_type, extraction.quality
         texts[OURS][sample.id] = extraction.text or ""
@@ -131,8 +186,7 @@ def measure(
         chosen,
         scores,
         versions,
-        reasons,
-        set_tables(chosen, scores),
+        [*set_tables(chosen, scores), type_table([s for s in chosen if s.part == chosen[0].part], scores)],
         fact_table([sample for sample in samples.values() if sample.facts], texts),
         float(np.corrcoef(quality, f1)[0, 1]) if varies else 0.0,
         mean(typed) if typed else 0.0,

@@ -23,7 +23,7 @@ from torch.nn import functional
 
 from scrapy_dripper.engines.tagger.evidence import ABSENT
 from scrapy_dripper.engines.tagger.features import TAG_FEATURES
-from scrapy_dripper.engines.tagger.page_stage import PAGE_TYPES
+from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.workshop.training.prepare import Example
 

@@ -25,9 +25,8 @@ from scrapy_dripper.engines.tagger.features import Features, features
 from scrapy_dripper.metadata.facts import Fact, FactIndex
 from scrapy_dripper.metadata.facts import tokens as fact_tokens
 from scrapy_dripper.page import Page, PageError, read
-from scrapy_dripper.workshop.dataset.alignment import align, tokens
-from scrapy_dripper.workshop.dataset.headlines import headlines
-from scrapy_dripper.workshop.dataset.pages import Sample
+from scrapy_dripper.workshop.dataset.alignment import align, headlines, tokens
+from scrapy_dripper.workshop.dataset.sets import Sample
 
 HEAVIEST = 2.0
 """Maximum weight of a block for its words, in units of its page's main content."""

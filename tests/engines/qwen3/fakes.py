@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from scrapy_dripper.engines.base import EngineError, Labels
+from scrapy_dripper.engines.base import EngineError, Labels, Limits
 from scrapy_dripper.engines.qwen3.loop import Floats, TokenChunk
 from scrapy_dripper.page.page import Page
 
@@ -41,29 +41,28 @@ class FakeModel:
 
 
 class FakeTagger:
-    """Labels each block main whose text has the word, with the given confidence."""
+    """Labels each block main whose text has the word, with a probability of 0.9."""
 
     name = "tagger"
     profile = "native"
 
-    def __init__(self, word: str = "main", confidence: float = 0.9) -> None:
-        self.word, self.confidence = word, confidence
-        self.quality: float | None = None
-        self.closed = 0
+    limits = Limits()
+
+    def __init__(self, word: str = "main") -> None:
+        self.word = word
+        self.seen: list[Page] = []
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
         """Return labels for each page, or an error for a page with the word 'untaggable'."""
         answers: list[Labels | EngineError] = []
+        self.seen += pages
         for page in pages:
             if any("untaggable" in text for text in page.blocks.text):
                 answers.append(EngineError("untaggable"))
                 continue
             main = np.array([self.word in text for text in page.blocks.text], dtype=np.bool_)
-            p = np.where(main, self.confidence, 1 - self.confidence).astype(np.float32)
-            kind = None if self.quality is None else "article"
-            answers.append(Labels(p, main, page_type=kind, quality=self.quality))
+            answers.append(Labels(np.where(main, 0.9, 0.1).astype(np.float32), main))
         return answers
 
     def close(self) -> None:
-        """Count the calls."""
-        self.closed += 1
+        """Do nothing."""

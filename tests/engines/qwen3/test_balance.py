@@ -7,7 +7,7 @@ import re
 import pytest
 from hypothesis import given
 
-from scrapy_dripper.engines.qwen3.balance import balanced
+from scrapy_dripper.engines.qwen3.profile import balanced
 from scrapy_dripper.page.parse import parse
 from tests.html_strategies import documents, worded
 

@@ -11,12 +11,10 @@ from onnx import TensorProto, helper
 
 from benchmarks.equality import Prover
 from scrapy_dripper.engines.files import hashes
+from scrapy_dripper.engines.qwen3.decoder import Passes
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.loop import Floats, TokenChunk
-from scrapy_dripper.engines.qwen3.passes import Passes
 from scrapy_dripper.engines.qwen3.session import open_session
-
-NOTHING = np.zeros(0, dtype=np.int64)
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +45,8 @@ def rounded(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Pre
 
 def logits(prepared: Prepared, ids: np.ndarray, *cuts: int) -> Floats:
     """Return the logits at all positions of a text that is read in pieces."""
-    passes = Passes(open_session(prepared, "auto"), prepared, NOTHING)
-    passes.begin(len(ids), shared=False)
+    passes = Passes(open_session(prepared, "auto"), prepared)
+    passes.begin(len(ids))
     ends = [*cuts, len(ids)]
     found = []
     for start, end in zip([0, *cuts], ends, strict=True):

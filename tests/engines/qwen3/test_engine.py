@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -18,10 +18,9 @@ from scrapy_dripper.data import Document, FallbackReason
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import EngineError, EngineLostError, Labels, ModelError, OversizeError
 from scrapy_dripper.engines.qwen3 import decoder as decoder_module
-from scrapy_dripper.engines.qwen3.decoder import Decoder
+from scrapy_dripper.engines.qwen3.decoder import Decoder, Passes
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.folder import Prepared
-from scrapy_dripper.engines.qwen3.passes import Passes
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.page import Page
@@ -61,10 +60,10 @@ def passes_that(engine: Qwen3Engine, fail: Callable[[int], None]) -> Iterator[li
     begun: list[int] = []
     begin = Passes.begin
 
-    def failing(passes: Passes, length: int, *, shared: bool) -> int:
+    def failing(passes: Passes, length: int) -> None:
         begun.append(length)
         fail(length)
-        return begin(passes, length, shared=shared)
+        begin(passes, length)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Passes, "begin", failing)
@@ -94,7 +93,7 @@ def test_work_is_counted(engine: Qwen3Engine) -> None:
     """The stats sum up at most one pass per block, and count the fate of the draft."""
     answer = good(engine.label([page(30)])[0])
 
-    assert set(answer.work) == {"passes", "positions", "draft", "draft_kept", "windows"}
+    assert set(answer.work) == {"passes", "positions", "draft", "draft_kept"}
     assert 1 <= answer.work["passes"] <= 30
     assert answer.work["draft"] == 30
     agree = answer.main == np.array([k % 3 == 0 for k in range(30)])
@@ -129,7 +128,7 @@ def test_a_page_that_cannot_be_tagged_is_still_labelled(engine: Qwen3Engine) -> 
 
 
 def test_pages_of_the_other_profile_get_drafts_too(prepared: Prepared) -> None:
-    """The tagger labels native blocks. The labels are transferred over shared texts."""
+    """The tagger labels native blocks. A block has the label of the native block with its first text."""
     engine = Qwen3Engine(replace(prepared, profile="v1.0"), FakeTagger())
     assert engine.profile == "v1.0"
     one = page(30, profile="v1.0")
@@ -166,38 +165,6 @@ def test_truncated(engine: Qwen3Engine) -> None:
     assert answer.probabilities[:labelled].all()
 
 
-def test_windows(engine: Qwen3Engine) -> None:
-    """Every block of a page of any length is labelled. The first window equals a page without the rest."""
-    long, cut = (good(engine.label([page(100, 60, oversize)])[0]) for oversize in ("window", "truncate"))
-
-    assert long.work["windows"] > 1
-    assert long.work["draft"] > 100
-    assert not long.truncated
-    assert long.probabilities.all()
-    alone = cut.work["draft"] - cut.work["draft"] // 4
-    assert long.main[:alone].tolist() == cut.main[:alone].tolist()
-
-
-def test_long_pages_are_divided_if_the_manifest_says_so(engine: Qwen3Engine, prepared: Prepared) -> None:
-    """Short pages in the same batch are not: their labels and probabilities are the same, bit for bit."""
-    windowed = Qwen3Engine(replace(prepared, window_tokens=600), FakeTagger())
-    pages = [page(9), page(60), page(3)]
-    found = [good(answer) for answer in windowed.label(pages)]
-    whole = [good(answer) for answer in engine.label(pages)]
-    windowed.close()
-
-    assert [answer.work["windows"] for answer in whole] == [1, 1, 1]
-    assert [found[0].work["windows"], found[2].work["windows"]] == [1, 1]
-    assert found[1].work["windows"] > 2
-    for one, other in ((found[0], whole[0]), (found[2], whole[2])):
-        assert one.main.tobytes() == other.main.tobytes()
-        assert one.probabilities.tobytes() == other.probabilities.tobytes()
-        assert one.work == other.work
-    assert len(found[1].main) == 60
-    assert found[1].probabilities.all()
-    assert not found[1].truncated
-
-
 def test_a_context_that_was_lowered(prepared: Prepared) -> None:
     engine = Qwen3Engine(replace(prepared, context=300), FakeTagger())
     short, long = engine.label([page(4), page(40)])
@@ -208,9 +175,9 @@ def test_a_context_that_was_lowered(prepared: Prepared) -> None:
     engine.close()
 
 
-@pytest.mark.parametrize("tuning", [{"context": 25}, {"prompt": "word " * 300 + "{html}", "window_tokens": 256}])
+@pytest.mark.parametrize("tuning", [{"context": 25}, {"prompt": "word " * 5_000 + "{html}"}])
 def test_no_room_beside_the_prompt(prepared: Prepared, tuning: dict[str, Any]) -> None:
-    with pytest.raises(ModelError, match=r"no room for pages: it takes .* tokens here, window_tokens is "):
+    with pytest.raises(ModelError, match=r"no room for pages: it takes .* tokens here, and its prompt has "):
         Qwen3Engine(replace(prepared, **tuning), FakeTagger())
 
 
@@ -351,56 +318,26 @@ print("loaded")
     assert (done.returncode, done.stdout, done.stderr) == (0, "loaded\n", "")
 
 
-# ---------------------------------------------------------------------- cascade
-@pytest.mark.parametrize(("confidence", "kept"), [(0.95, True), (0.90, True), (0.85, False)])
-def test_a_confident_tagger_keeps_its_pages(prepared: Prepared, confidence: float, kept: bool) -> None:
-    """Only the other pages need a pass."""
-    engine = Qwen3Engine(prepared, FakeTagger(confidence=confidence), cascade=0.9 - 1e-6)
-    with passes_that(engine, lambda _: None) as begun:
-        answer = good(engine.label([page(9)])[0])
-
-    assert answer.source == ("tagger" if kept else None)
-    assert bool(begun) is not kept
-    if kept:
-        assert answer.main.tolist() == [k % 3 == 0 for k in range(9)]
-    engine.close()
-
-
-def test_a_page_that_cannot_be_tagged_is_never_kept(prepared: Prepared) -> None:
-    """This holds for any threshold, because the page has no labels."""
-    engine = Qwen3Engine(prepared, FakeTagger(), cascade=0.0)
-    tree = document_fromstring(html(9).replace("quiet", "untaggable"))
-    answers = [good(engine.label([one])[0]) for one in (PROFILES["native"].cut(tree, ""), page(9))]
-
-    assert [answer.source for answer in answers] == [None, "tagger"]
-    engine.close()
-
-
 # ---------------------------------------------------------------------- on the way of a page
+class MainText(Qwen3Engine):
+    """Answers like the tagger after its passes, because templates only learn from labels that agree."""
+
+    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        super().label(pages)
+        return self._tagger.label(pages)
+
+
 def extract(engine: Any, config: Config, *documents: Document | str) -> list[Any]:
     return Extractor(config, engine).extract(documents)
 
 
-def test_extractions_have_their_source_and_work(prepared: Prepared) -> None:
-    tagger = FakeTagger(confidence=0.99)
-    both = Qwen3Engine(prepared, tagger, cascade=0.9)
-    tagger.confidence, confident = 0.5, extract(both, Config(), html(6))[0]
-    unsure = extract(both, Config(), html(6))[0]
-
-    assert (confident.source, confident.details["work"]) == ("tagger", {})
-    assert (unsure.source, unsure.details["work"]["windows"]) == ("qwen3", 1)
-    both.close()
-
-
 @pytest.mark.parametrize("profile", ["native", "v1.0"])
 def test_a_page_of_a_template_costs_nothing(prepared: Prepared, profile: str) -> None:
-    """Nprepared a pass of the model nor the tagger's draft; a page of another kind does, as before."""
-    tagger = FakeTagger("MAIN", confidence=0.99)
-    both = Qwen3Engine(replace(prepared, profile=profile), tagger, cascade=0.9)
+    """It takes no pass of the model; a page of another kind does, as before."""
+    both = MainText(replace(prepared, profile=profile), FakeTagger("MAIN"))
     extractor = Extractor(Config(sites="templates", batch_size=1, processes=0), both)
     free = [number for number in range(100) if not is_audited(url(number))]
     extractor.extract([Document(article(number), url(number)) for number in free[:8]])
-    tagger.confidence = 0.5
     with passes_that(both, lambda _: None) as begun:
         found = extractor.extract([Document(article(number), url(number)) for number in free[8:12]])
         before = len(begun)
@@ -415,37 +352,15 @@ def test_a_page_of_a_template_costs_nothing(prepared: Prepared, profile: str) ->
     both.close()
 
 
-@pytest.mark.parametrize("profile", ["native", "v1.0"])
-def test_a_page_of_low_quality_goes_to_the_model(prepared: Prepared, profile: str) -> None:
-    """This holds for any confidence and profile. Pages that are kept keep the tagger's quality."""
-    tagger = FakeTagger(confidence=0.99)
-    both = Qwen3Engine(replace(prepared, profile=profile), tagger, cascade=0.0)
-    tagger.quality = 0.6
-    documents = [
-        html(6),
-        Document(html(6), config=Config(min_quality=0.7)),
-        Document(html(6), config=Config(min_quality=0.6)),
-    ]
-    found = extract(both, Config(), *documents)
-
-    assert [one.source for one in found] == ["tagger", "qwen3", "tagger"]
-    assert [(one.page_type, one.quality) for one in found] == [("article", 0.6), (None, None), ("article", 0.6)]
-    assert [one.fallback_reason for one in found] == [None] * 3
-    both.close()
-
-
 def test_what_becomes_of_a_long_page_is_the_documents_choice(engine: Qwen3Engine) -> None:
     """The option comes from the crawl, or from the request."""
     config = Config(fallback="empty")
     long = html(100, 60)
-    documents = [Document(long), *(Document(long, config=replace(config, oversize=o)) for o in ("truncate", "window"))]
-    fallen, cut, whole = extract(engine, config, *documents)
+    fallen, cut = extract(engine, config, long, Document(long, config=replace(config, oversize="truncate")))
 
     assert (fallen.source, fallen.fallback_reason) == ("fallback:empty", FallbackReason.OVERSIZE)
     assert "tokens" in fallen.error
     assert (cut.source, cut.truncated, cut.details["blocks"]) == ("qwen3", True, 100)
-    assert (whole.source, whole.truncated) == ("qwen3", False)
-    assert whole.details["work"]["windows"] > 1
 
 
 def test_pages_are_cut_by_the_models_profile(prepared: Prepared) -> None:
@@ -462,10 +377,10 @@ def test_pages_are_cut_by_the_models_profile(prepared: Prepared) -> None:
 
 def test_the_engine_of_a_configuration() -> None:
     """A user only sets DRIPPER_ENGINE and DRIPPER_MODEL."""
-    engine = load_engine(Config(engine="qwen3", model=str(PREPARED), cascade=0.0))
+    engine = load_engine(Config(engine="qwen3", model=str(PREPARED)))
 
     assert (engine.name, engine.profile) == ("qwen3", "native")
-    assert good(engine.label([page(3)])[0]).source == "tagger"
+    assert len(good(engine.label([page(3)])[0]).main) == 3
     engine.close()
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmarks.equality import Prover, naive
+from scrapy_dripper.engines.qwen3.decoder import CHUNK, Passes
 from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, Ids
-from scrapy_dripper.engines.qwen3.loop import Floats, TokenChunk, decode
-from scrapy_dripper.engines.qwen3.passes import CHUNK, Passes
+from scrapy_dripper.engines.qwen3.loop import Floats, TokenChunk
 from scrapy_dripper.engines.qwen3.session import open_session
 
 
@@ -30,7 +32,7 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, int]]:
 
 @pytest.mark.parametrize("answer", FORMATS)
 def test_labels_are_those_of_one_token_at_a_time(prepared: Prepared, answer: str) -> None:
-    """With and without the shared prefix, with drafts of any quality."""
+    """With drafts of any quality."""
     *_, proof = Prover(prepared.folder, answer, seed=1).prove(pages=10, most_blocks=30)
 
     assert (proof.chunked, proof.drafted) == (0, 0)
@@ -53,9 +55,9 @@ def test_padding_changes_no_label(prepared: Prepared, monkeypatch: pytest.Monkey
 def test_padding_stays_within_the_context(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rotations only exist for positions in the context. A graph on a GPU would read beyond them."""
     monkeypatch.setitem(CHUNK, "cpu", 256)
-    passes = Passes(open_session(prepared, "auto"), replace(prepared, context=300), np.zeros(0, dtype=np.int64))
+    passes = Passes(open_session(prepared, "auto"), replace(prepared, context=300))
     shapes = noted(monkeypatch)
-    passes.begin(300, shared=False)
+    passes.begin(300)
     passes.forward(TokenChunk(0, np.arange(3, 270), np.array([266])))
     passes.forward(TokenChunk(267, np.arange(3, 36), np.array([32])))
 
@@ -66,8 +68,8 @@ def test_one_token_at_a_time_is_what_the_whole_text_gives(prepared: Prepared) ->
     """The reference is compared with runs of the graph without our cache, masks and buffers."""
     prover = Prover(prepared.folder, "json", seed=2)
     session = open_session(prepared, "auto")
-    task = prover._task(6, shared=False)
-    expected = naive(prover.passes, task, prover._begin(task, shared=False))
+    task = prover._task(6)
+    expected = naive(prover.begun(task), task)
 
     ids, labels = task.prompt.tolist(), []
     for token in task.answer.ids[: task.answer.places[-1] + 1].tolist():
@@ -84,29 +86,24 @@ def test_one_token_at_a_time_is_what_the_whole_text_gives(prepared: Prepared) ->
     assert labels == expected.main.tolist()
 
 
-def test_the_shared_prefix_changes_nothing(prepared: Prepared) -> None:
-    """Logits after a prefix that was read earlier are those of the whole prompt, to the bit."""
-    prover = Prover(prepared.folder, "json", seed=3)
-    tasks = [prover._task(40, shared=True) for _ in range(4)]
+def test_buffers_grow_to_powers_of_two_and_keep_nothing_of_earlier_pages(prepared: Prepared) -> None:
+    """Pages of all sizes have the same logits as on their own."""
+    passes = Passes(open_session(prepared, "auto"), prepared)
+    capacities = []
+    for length in (100, 30, 129, 900, 60):
+        ids, last = np.arange(3, 3 + length) % 500, np.array([length - 1])
+        alone = Passes(open_session(prepared, "auto"), prepared)
+        for one in (passes, alone):
+            one.begin(length)
+        capacities.append(passes._capacity)
+        found, expected = (one.forward(TokenChunk(0, ids, last)) for one in (passes, alone))
 
-    def margins(shared: bool) -> list[Floats]:
-        return [decode(prover.passes, one, prover._begin(one, shared=shared)).margins for one in tasks]
-
-    for behind, whole in zip(margins(True), margins(False), strict=True):
-        assert behind.tobytes() == whole.tobytes()
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+    assert capacities == [128, 128, 256, 1024, 1024]
 
 
-def test_buffers_grow_and_the_prefix_survives_or_is_read_again(prepared: Prepared) -> None:
-    """Pages of all sizes, with and without the prefix, have the same logits as on their own."""
-    prover = Prover(prepared.folder, "json", seed=4)
-    passes, shared_ids = prover.passes, prover.prompt.shared
-    for length, shared in ((30, True), (900, True), (40, False), (50, True), (60, True), (35, True), (70, False)):
-        ids = np.concatenate([shared_ids, np.arange(3, 3 + length) % 500])
-        last = np.array([len(ids) - 1])
-        start = passes.begin(len(ids), shared=shared)
-        found = passes.forward(TokenChunk(start, ids[start:], last - start))
-        alone = Passes(open_session(prepared, "auto"), prepared, shared_ids)
-        alone.begin(len(ids), shared=False)
+@pytest.mark.parametrize(("name", "kind"), [("tensor(float16)", np.float16), ("tensor(float)", np.float32)])
+def test_logits_have_the_type_that_the_graph_gives_them(prepared: Prepared, name: str, kind: type) -> None:
+    session: Any = SimpleNamespace(get_outputs=lambda: [SimpleNamespace(name="choice_logits", type=name)])
 
-        assert start == (len(shared_ids) if shared else 0)
-        np.testing.assert_allclose(found, alone.forward(TokenChunk(0, ids, last)), atol=1e-4)
+    assert Passes(session, prepared)._logits is kind

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.qwen3.grammar import FORMATS, AnswerTokens, Grammar, fitting
+from scrapy_dripper.engines.qwen3.grammar import FORMATS, AnswerTokens, Grammar, Prompt, fitting
 
 
 def spelt(tokenizer: Tokenizer, grammar: Grammar, answer: AnswerTokens, labels: list[bool]) -> str:
@@ -176,3 +176,15 @@ def test_a_quotation_mark_may_be_part_of_a_label_token(tokenizer: Tokenizer) -> 
 def test_an_unknown_format(tokenizer: Tokenizer) -> None:
     with pytest.raises(ModelError, match="Unknown answer format 'yaml'"):
         Grammar(tokenizer, "yaml")
+
+
+@pytest.mark.parametrize("template", ["no place", "{html} twice {html}"])
+def test_a_prompt_has_one_place(tokenizer: Tokenizer, template: str) -> None:
+    with pytest.raises(ModelError, match=r"\{html\} exactly once"):
+        Prompt(tokenizer, template)
+
+
+def test_the_tokens_of_a_prompt_are_those_of_its_text(tokenizer: Tokenizer) -> None:
+    (ids,) = Prompt(tokenizer, "Read {html} now").encode(["<p>text</p>"])
+
+    assert ids.tolist() == tokenizer.encode("Read <p>text</p> now").ids

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 
 from benchmarks.equality import naive
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, Grammar
-from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, TokenChunk, decode
+from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, decode
 from tests.engines.qwen3.fakes import PREPARED, FakeModel
 
 
@@ -48,7 +48,7 @@ def test_labels_are_those_of_one_token_at_a_time(
     """This holds for all prompts, drafts, formats and ties, with at most one pass per block."""
     model = FakeModel(seed, ties)
     one = task(prompt, draft, answer)
-    found, right = decode(model, one, 0, lookahead), expected(model, one)
+    found, right = decode(model, one, lookahead), expected(model, one)
 
     assert found.main.tolist() == right.main.tolist()
     assert found.margins.tolist() == right.margins.tolist()
@@ -101,7 +101,7 @@ def test_a_draft_that_is_half_wrong_takes_few_passes(seed: int) -> None:
 def test_a_right_draft_that_is_read_in_parts(lookahead: int) -> None:
     """Labels beyond the current pass stay as drafted."""
     right = expected(FakeModel(), task([1, 2], [False] * 30)).main
-    found = decode(FakeModel(), task([1, 2], right.tolist()), 0, lookahead)
+    found = decode(FakeModel(), task([1, 2], right.tolist()), lookahead)
 
     assert found.passes == -(-30 // (lookahead + 1))
     assert found.kept == 30
@@ -110,20 +110,9 @@ def test_a_right_draft_that_is_read_in_parts(lookahead: int) -> None:
 def test_without_a_draft_each_block_is_a_pass() -> None:
     """No token is read twice."""
     one = task([1, 2, 3], [False] * 30)
-    found = decode(FakeModel(), one, 0, 0)
+    found = decode(FakeModel(), one, 0)
 
     assert (found.passes, found.positions) == (30, len(one))
-
-
-def test_cached_tokens_are_not_read_again() -> None:
-    model = FakeModel()
-    one = task([5, 6, 7, 8], [True] * 4)
-    model.forward(TokenChunk(0, np.array([5, 6]), np.array([1])))
-    found = decode(model, one, start=2)
-    whole = decode(FakeModel(), one)
-
-    assert found.main.tolist() == whole.main.tolist()
-    assert found.positions == whole.positions - 2
 
 
 def test_a_tie_is_other() -> None:

@@ -1,9 +1,10 @@
-"""Pages of the profile v1.0, and the transfer of labels between profiles."""
+"""Pages of the profile v1.0, and the drafts of their labels."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,14 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree, html
 
-from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document
-from scrapy_dripper.engines.qwen3.draft import carry, native_copy
+from scrapy_dripper.engines.qwen3.engine import drafts
 from scrapy_dripper.engines.qwen3.profile import PROFILES, V1Page
 from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.output.main_html import main_tree, to_html
-from scrapy_dripper.page import read
 from scrapy_dripper.page.page import NOBODY, Page, Wishes
+from tests.engines.qwen3.fakes import FakeTagger
 from tests.html_strategies import documents, seen_documents
 
 
@@ -32,14 +31,6 @@ def kept(body: str, *numbers: int, profile: str = "v1.0") -> str:
     found = v1(body, profile=profile)
     made = to_html(main_tree(found, np.isin(np.arange(len(found.blocks)), numbers)))
     return made.removeprefix("<html><body>").removesuffix("</body></html>")
-
-
-def carried(body: str, values: list[float]) -> list[float]:
-    """Return the values of native blocks after their transfer to the blocks of the profile v1.0."""
-    found = v1(body)
-    copy, nodes = native_copy(found)
-    assert len(copy.blocks) == len(values), copy.blocks.text
-    return [round(float(value), 3) for value in carry(np.array(values), copy, found, nodes)]
 
 
 @pytest.mark.parametrize(
@@ -99,67 +90,27 @@ def test_main_html(body: str, main: list[int], expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "values", "expected"),
+    ("body", "expected"),
     [
-        ("<p>a</p><p>b</p>", [0.25, 1], [0.25, 1]),
-        # A block of several native ones has their mean, weighted by characters.
-        ("<ul><li><p>aaa</p><li><p>b</p></ul>", [1, 0], [0.75]),
-        # A native block over several has one value for all.
-        ("<table><tr><th>a<tr><td>b</table>", [0.5], [0.5, 0.5]),
-        # The text behind an icon has joined the text before it in the native page.
-        ("<p><svg><path/></svg> home</p><p>b</p>", [0.5, 0], [0.5, 0]),
-        ("<p>a</p><p><svg></svg><svg></svg> b <select></select> c</p>", [0, 0.5], [0, 0.5]),
-        # What the profile drops has no say.
-        ("<nav>menu</nav><p>b</p>", [0, 1], [1]),
-        # An image is the lower of the native blocks around it, as in Main-HTML.
-        ("<p>a</p><p><img src=x></p><p>b</p>", [1, 1], [1, 1, 1]),
-        ("<p>a</p><p><img src=x></p><p>b</p>", [1, 0.25], [1, 0.25, 0.25]),
-        ("<p>a</p><p><img src=x></p>", [1], [1, 1]),
-        # So is what has nothing in common with any.
-        ("<p>a</p><div><select><option>o</select></div><p>b</p>", [1, 0.5], [1, 0.5, 0.5]),
-        ("<div><select><option>o</select></div>", [], [0]),
+        ("<p>a</p><p>main</p>", [False, True]),
+        # A block of several native ones has the label of the first, and a native block over several gives all its own.
+        ("<ul><li><p>main</p><li><p>b</p></ul>", [True]),
+        ("<table><tr><th>main<tr><td>b</table>", [True, True]),
+        # The native page has neither icons nor what the profile drops, and images are no blocks there.
+        ("<nav>main menu</nav><p>b <svg><path/></svg> main</p>", [True]),
+        ("<p>main</p><p><img src=x></p><p>b</p>", [True, False, False]),
+        ("<p>main untaggable</p>", [False]),
     ],
 )
-def test_carry(body: str, values: list[float], expected: list[float]) -> None:
-    """Values are transferred from native blocks to blocks of the profile v1.0 that share text with them."""
-    assert carried(body, values) == expected
+def test_drafts(body: str, expected: list[bool]) -> None:
+    """The tagger labels a native copy, so the page itself stays whole and the copy has its options."""
+    found = replace(v1(body), wishes=Wishes("recall", "drop"))
+    before = etree.tostring(found.tree.nodes[0])
+    tagger = FakeTagger()
 
-
-def test_carry_takes_labels() -> None:
-    found = v1("<p>a</p><p>b</p>")
-
-    result = carry(np.array([True, False]), found, found, np.arange(len(found.tree.nodes)))
-
-    assert result.dtype == np.float32
-    assert result.tolist() == [1, 0]
-
-
-def test_a_native_copy_has_the_same_wishes() -> None:
-    """The tagger drafts labels on a native copy, so the copy has the page's wishes."""
-    page = read(Document("<p>text"), Config(favor="recall", comments="drop", min_quality=0.5), PROFILES["v1.0"])
-
-    assert native_copy(page)[0].wishes == page.wishes == Wishes("recall", "drop", 0.5)
-
-
-def test_native_copy_is_the_native_page() -> None:
-    """A native copy has the same blocks as the native page of the document, and the original tree stays whole."""
-    body = (
-        "<nav>menu</nav><p>a <svg><path/></svg>b</p><select><option>o</select><ul><li>c<li>d</ul>"
-        """<script type="application/ld+json">{"@type": "Product"}</script>"""
-    )
-    found = v1(body)
-    before = simplify(found), etree.tostring(found.tree.nodes[0])
-    native = PROFILES["native"]
-
-    copy, nodes = native_copy(found)
-
-    expected = native.cut(native.parse(f"<html><head></head><body>{body}</body></html>"), "")
-    assert copy.blocks.text == expected.blocks.text
-    assert copy.tree.flags.tolist() == expected.tree.flags.tolist()
-    assert copy.about == expected.about
-    assert copy.about.types == {"product"}
-    assert [found.tree.nodes[i].tag for i in nodes] == [node.tag for node in copy.tree.nodes]
-    assert (simplify(found), etree.tostring(found.tree.nodes[0])) == before
+    assert [draft.tolist() for draft in drafts(tagger, [found])] == [expected]
+    assert etree.tostring(found.tree.nodes[0]) == before
+    assert [page.wishes for page in tagger.seen] == [found.wishes]
 
 
 @given(document=seen_documents(), random=st.randoms(use_true_random=False))
@@ -202,21 +153,6 @@ def test_property_columns_are_those_of_a_page(document: str) -> None:
         assert not Counter(_words(text)) - Counter(_words(own))
 
 
-@given(document=documents())
-def test_property_carry_agrees_with_itself(document: str) -> None:
-    """If all native blocks have the same value, so have all other blocks. On the same page, values do not change."""
-    rules = PROFILES["v1.0"]
-    found = rules.cut(rules.parse(document), "")
-    copy, nodes = native_copy(found)
-    n = len(found.blocks)
-
-    same = carry(np.full(len(copy.blocks), 0.5), copy, found, nodes)
-    assert set(same.tolist()) in ({0.5}, {0.0}, set())  # 0 where the pages have no text in common
-    values = np.arange(n) % 2
-    has_text = np.array([bool(text) for text in found.blocks.text], dtype=np.bool_)
-    assert (carry(values, found, found, np.arange(len(found.tree.nodes)))[has_text] == values[has_text]).all()
-
-
 def test_20_000_blocks() -> None:
     """A page that is longer than any real one loses no text and takes linear time."""
     found = v1("<div>" * 300 + "text<p>para <b>graph</b></p>" * 10_000)
@@ -224,9 +160,7 @@ def test_20_000_blocks() -> None:
 
     assert len(blocks) == len(found.blocks) == 10_001  # the texts between are the same, so they have one number
     assert blocks[-1] == '<p _item_id="10001">para <b>graph</b></p>'
-    copy, nodes = native_copy(found)
-    assert len(copy.blocks) == 20_000
-    assert carry(np.ones(20_000), copy, found, nodes).min() == 1
+    assert drafts(FakeTagger("t"), [found])[0][1:].tolist() == ["t" in text for text in found.blocks.text[1:]]
 
 
 def _words(text: str) -> str:

@@ -29,11 +29,10 @@ DOCUMENTS = [
 ]
 
 
-@pytest.fixture(params=[None, 0.8], ids=["alone", "cascade"])
-def config(request: pytest.FixtureRequest) -> Config:
+@pytest.fixture
+def config() -> Config:
     """Return the configuration of a small model whose context some pages exceed."""
-    folder = str(PREPARED)
-    return Config(engine="qwen3", model=folder, cascade=request.param, processes=1, timeout=120, fallback="html")
+    return Config(engine="qwen3", model=str(PREPARED), processes=1, timeout=120, fallback="html")
 
 
 @pytest.fixture
@@ -51,17 +50,17 @@ def extracted(workers: Workers, config: Config) -> list[Extraction]:
 
 
 def test_the_labels_are_those_of_one_process(workers: Workers, config: Config) -> None:
-    """Labels and counters are bit for bit the same, also for pages that are too long or that the tagger decides."""
+    """Labels and counters are bit for bit the same, also for pages that are too long."""
     extractor = Extractor(config)
     expected = [one.with_details(milliseconds=0) for one in extractor.extract(DOCUMENTS)]
     extractor.close()
 
     assert extracted(workers, config) == expected
-    assert {"qwen3"} | ({"tagger"} if config.cascade else set()) == {one.source for one in expected}
+    assert {one.source for one in expected} == {"qwen3"}
 
 
 def test_only_tokens_are_passed_on(config: Config) -> None:
-    """Workers read pages, draft labels, write prompts and divide long pages. The model's process does none of this."""
+    """Workers read pages, draft labels, write prompts and cut long pages. The model's process does none of this."""
     answers: list[tuple[dict[str, Any], list[bytes]]] = []
     asked: list[list[bytes]] = []
     server = ModelServer(config, lambda header, parts: answers.append((header, parts)))
@@ -72,10 +71,10 @@ def test_only_tokens_are_passed_on(config: Config) -> None:
         server.answer(header, parts)
         return answers.pop()
 
-    engine = load_remote(replace(config, cascade=None), ask)
+    engine = load_remote(config, ask)
     short = [PROFILES["native"].cut(document_fromstring(f"<body>{'<p>some words' * n}"), "") for n in (1, 3)]
     long = PROFILES["native"].cut(document_fromstring(f"<body>{'<p>some words' * 400}"), "")
-    found = engine.label([*short, long, replace(long, oversize="window")])
+    found = engine.label([*short, long, replace(long, oversize="truncate")])
     engine.close()
 
     assert asked[0] == []  # how long prompts may be
@@ -83,8 +82,7 @@ def test_only_tokens_are_passed_on(config: Config) -> None:
     assert [len(draft) for draft in drafts[:2]] == [1, 3]
     assert all(len(prompt) % 4 == 0 and max(memoryview(prompt).cast("i")) < 512 for prompt in prompts)
     assert [type(one) for one in found] == [Labels, Labels, OversizeError, Labels]
-    assert isinstance(found[3], Labels)
-    assert found[3].work["windows"] == len(prompts) - 2 > 1
+    assert len(prompts) == 3
 
 
 def test_a_lost_model_is_lost_for_all_pages(config: Config) -> None:

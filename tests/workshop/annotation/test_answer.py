@@ -1,15 +1,19 @@
-"""The strict reading of answers."""
+"""Answers of models are read strictly, and what people export from the inspector becomes labels."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.workshop.annotation.answer import read_answer
+from scrapy_dripper.workshop.annotation.labels import task_of
+from scrapy_dripper.workshop.annotation.prompt import prompt_hash, read_answer
 from scrapy_dripper.workshop.endpoint import AnswerError
+from tests.workshop.annotation.conftest import MAIN, Annotate, html, records, sheet_of
 
 GOOD = '{"1":"other","2":"main","3":"main"}'
 
@@ -20,8 +24,6 @@ GOOD = '{"1":"other","2":"main","3":"main"}'
         GOOD,
         f"\n {GOOD}\n",
         f"```json\n{GOOD}\n```",
-        f"```\n{GOOD}\n```\n",
-        f"```JSON\n\n{GOOD}\n\n```",
         '{\n "3": "main",\n "1": "other",\n "2": "main"\n}',
     ],
 )
@@ -34,18 +36,15 @@ def test_good_answers_are_read(text: str) -> None:
     ("text", "says"),
     [
         ('{"1":"main","3":"other"}', "missing: 2)"),
-        ("{}", "missing: 1, 2, 3)"),
         ('{"1":"main","2":"main","3":"main","2":"other"}', "more than once: 2)"),
         ('{"1":"main","2":"main","2":"main","3":"main"}', "more than once: 2)"),
         ('{"1":"main","2":"main","3":"main","4":"main"}', "unknown: '4')"),
         ('{"0":"main","1":"main","2":"main","3":"main"}', "unknown: '0')"),
         ('{"01":"main","2":"main","3":"main"}', "missing: 1; unknown: '01')"),
-        ('{"1":"main","2":"main"," 3":"main"}', "missing: 3; unknown: ' 3')"),
         ('{"\uff11":"main","2":"main","3":"main"}', "missing: 1; unknown: '\uff11')"),
         ('{"1-3":"main"}', "missing: 1, 2, 3; unknown: '1-3')"),
         ('{"1":"Main","2":"main","3":"main"}', "neither main nor other: 1 ('Main'))"),
         ('{"1":true,"2":null,"3":["main"]}', "neither main nor other: 1 (True), 2 (None), 3 (['main']))"),
-        ('{"1":{"label":"main"},"2":"main","3":"main"}', "neither main nor other: 1 ("),
     ],
 )
 def test_wrong_ids_and_labels_are_named(text: str, says: str) -> None:
@@ -61,19 +60,14 @@ def test_wrong_ids_and_labels_are_named(text: str, says: str) -> None:
     [
         "",
         "Sure! Here it is: " + GOOD,
-        GOOD + "\nI hope this helps.",
         f"Here:\n```json\n{GOOD}\n```",
         f"```json\n{GOOD}\n```\n```json\n{GOOD}\n```",
         GOOD + GOOD,
-        f"[{GOOD}]",
         '["main","main","other"]',
         '{"1":"main",}',
         "{'1':'main'}",
-        '"main"',
         "1: main\n2: main\n3: other",
         "{" * 100_000,
-        '{"1":' * 50_000,
-        "<think>the first is a menu</think>" + GOOD,
     ],
     ids=lambda text: text[:20],
 )
@@ -97,3 +91,55 @@ def test_any_full_labelling_comes_back(main: list[bool], random: object) -> None
     items = [(str(i), "main" if is_main else "other") for i, is_main in enumerate(main, start=1)]
     random.shuffle(items)  # type: ignore[attr-defined]
     assert read_answer(json.dumps(dict(items)), len(main)) == [i for i, yes in enumerate(main, start=1) if yes]
+
+
+def answer(**changes: Any) -> str:
+    """Return the export of a page of six blocks."""
+    task = task_of(sheet_of(html()), prompt_hash())
+    labels = {str(i): "main" if i in MAIN else "other" for i in range(1, 7)}
+    return json.dumps({"task": task, "labels": labels} | changes)
+
+
+def test_an_answer_becomes_a_record(annotate: Annotate, tmp_path: Path, capsys: Any) -> None:
+    """Its labels are those of a person. It is added once."""
+    (tmp_path / "a.answer.json").write_text(answer(), encoding="utf-8")
+    assert annotate("--read-answers", tmp_path) == 0
+    assert annotate("--read-answers", tmp_path) == 0
+
+    (record,) = records(tmp_path)
+    assert (record["who"], record["labels"], record["url"]) == ("human", MAIN, "https://example.com/Tides")
+    assert "1 already labelled" in capsys.readouterr().err
+
+
+def test_a_page_with_two_answers(annotate: Annotate, tmp_path: Path, capsys: Any) -> None:
+    """The first one counts, and the second is named, because one of them is wrong."""
+    for name in ("a.answer.json", "b.answer (1).json"):
+        (tmp_path / name).write_text(answer(), encoding="utf-8")
+    assert annotate("--read-answers", tmp_path) == 1
+    assert "b.answer (1).json: the page was answered in a.answer.json as well" in capsys.readouterr().err
+    assert len(records(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("no JSON", "expected one JSON object and nothing else"),
+        (answer(labels={"1": "main"}), "missing: 2, 3, 4, 5, 6"),
+        (answer(task=None), "expected an object with the objects 'task' and 'labels'"),
+        (answer(task={"id": "x"}), "one without blocks"),
+        (answer(task={"id": "x", "blocks": 6}), "leave the task as it was written"),
+        (answer(task={**task_of(sheet_of(html()), "p"), "id": "../x"}), "'id' to be a file name"),
+    ],
+)
+def test_a_wrong_answer_is_named(content: str, says: str, annotate: Annotate, tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "a.answer.json").write_text(content, encoding="utf-8")
+    assert annotate("--read-answers", tmp_path) == 1
+    error = capsys.readouterr().err
+    assert "a.answer.json" in error
+    assert says in error
+
+
+def test_a_folder_without_answers(annotate: Annotate, tmp_path: Path, capsys: Any) -> None:
+    """A wrong folder is an error, not an empty result."""
+    assert annotate("--read-answers", tmp_path / "nowhere") == 2
+    assert "expected a folder with exports of the inspector" in capsys.readouterr().err

@@ -13,10 +13,12 @@ import pytest
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.page import read
+from scrapy_dripper.workshop.annotation.labels import LabelsError, record_of, task_of, write_page
+from scrapy_dripper.workshop.annotation.pages import Sheet
 from scrapy_dripper.workshop.dataset.alignment import align
-from scrapy_dripper.workshop.dataset.pages import load_pages
+from scrapy_dripper.workshop.dataset.sets import load_pages
 from scrapy_dripper.workshop.training.prepare import example
-from tests.workshop.annotation.conftest import MAIN, Annotate, html, records
+from tests.workshop.annotation.conftest import MAIN, Annotate, html, records, sheet_of
 
 
 @pytest.fixture
@@ -145,3 +147,21 @@ def test_broken_records_are_refused(
     assert "labels.jsonl, line 2: expected" in error
     assert says in error
     assert not (tmp_path / "more").exists()
+
+
+def test_labels_of_another_page_are_refused(tmp_path: Path) -> None:
+    """Labels belong to the bytes that were read."""
+    before, after = sheet_of(html()), sheet_of(html(extra="<p>Added</p>"))
+
+    with pytest.raises(LabelsError, match="the page has changed since it was labelled"):
+        write_page(tmp_path, record_of(task_of(before, "prompt"), MAIN, "reader"), after)
+
+
+def test_a_page_that_is_another_one_in_utf8_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is exported has the blocks that were labelled, or is not exported."""
+    page = sheet_of(html())
+    monkeypatch.setattr(Sheet, "utf8", lambda _: b"")
+
+    with pytest.raises(LabelsError, match="its blocks are not the same when it is written as UTF-8"):
+        write_page(tmp_path, record_of(task_of(page, "prompt"), MAIN, "reader"), page)
+    assert not list(tmp_path.iterdir())

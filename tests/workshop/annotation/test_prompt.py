@@ -7,7 +7,7 @@ from html import escape
 
 import pytest
 
-from scrapy_dripper.workshop.annotation.listing import listing, one_line, shorten
+from scrapy_dripper.workshop.annotation.pages import listing, one_line, shorten
 from scrapy_dripper.workshop.annotation.prompt import SYSTEM, messages, prompt_hash, question
 from tests.workshop.annotation.conftest import html, sheet_of
 

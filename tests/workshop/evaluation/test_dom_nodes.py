@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scrapy_dripper.page import Page
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
-from scrapy_dripper.workshop.evaluation.dom_nodes import main_nodes, node_prf
+from scrapy_dripper.workshop.evaluation.blocks import main_nodes, node_prf
 
 PAGE = (
     "<body><ul><li>Menu</li></ul><div><h1>Tides</h1><p>It <b>comes</b> in.</p><figure><img src=a.png></figure></div>"

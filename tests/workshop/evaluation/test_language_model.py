@@ -13,7 +13,7 @@ import pytest
 from scrapy_dripper.cli import main
 from scrapy_dripper.workshop import endpoint as endpoint_module
 from scrapy_dripper.workshop.endpoint import EndpointError
-from scrapy_dripper.workshop.evaluation.language_model import LanguageModel, ModelOptions
+from scrapy_dripper.workshop.evaluation.peers import LanguageModel, ModelOptions
 from tests.fake_endpoint import FakeEndpoint, Reply, Request, chat
 from tests.workshop.evaluation.test_evaluate_command import data, figures, held_out
 

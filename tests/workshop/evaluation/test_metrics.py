@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import math
 import random
-import re
 import statistics
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.workshop.dataset.bootstrap import mean_interval, paired_interval
-from scrapy_dripper.workshop.dataset.metrics import ScoreRow, score, snippet_rate, summaries, type_table, word_prf
+from scrapy_dripper.workshop.dataset.metrics import (
+    mean_interval,
+    neutral_prf,
+    page_title,
+    score,
+    snippet_rate,
+    summarize,
+    without_title,
+    word_prf,
+)
 
 texts = st.lists(st.sampled_from(["a", "A", "b", "c", "d1", "é", "日本", ".", "\n", "_"]), max_size=30).map(" ".join)
 
@@ -73,47 +80,17 @@ def test_snippet_rate(prediction: str, snippets: list[str], expected: float) -> 
     assert snippet_rate(prediction, snippets) == expected
 
 
-@pytest.fixture
-def rows() -> list[ScoreRow]:
-    return [
-        score("1", "product", "a b", "a b c d", ["a b"], ["z", "b"]),
-        score("2", "article", "a", "a"),
-        score("3", "article", "", "a", ["a"], ["z"]),
-        score("4", "portal", "", ""),
-    ]
+def test_a_summary_has_the_means_over_pages() -> None:
+    """Each number is a plain mean or count. Without pages there is no mean and no error."""
+    whole = summarize(
+        [score("a b", "a b c d", ["a b"], ["z", "b"]), score("a", "a"), score("", "a", ["a"], ["z"]), score("", "")]
+    )
 
-
-def test_summaries_are_means_over_pages_by_type(rows: list[ScoreRow]) -> None:
-    """All pages come first, then WCXB's types in its order, then others; each number is a plain mean or count."""
-    table = summaries(rows)
-    assert list(table) == ["ALL", "article", "product", "portal"]
-    whole = table["ALL"]
     assert (whole.pages, whole.empty, whole.wrongly_empty) == (4, 2, 1)
     assert whole.word == whole.wcxb == pytest.approx((3 / 4, 2.5 / 4, (2 / 3 + 2) / 4))
     assert whole.poor == 0.25
     assert (whole.with_rate, whole.without_rate) == pytest.approx((0.75, 0.625)), "1 without snippets"
-    assert table["article"].word.f1 == 0.5
-    assert table["product"].without_rate == 0.5
-
-
-def test_summary_of_nothing() -> None:
-    """Without pages there is no mean and no error."""
-    table = summaries([])
-    assert table["ALL"].pages == 0
-    assert math.isnan(table["ALL"].word.f1)
-
-
-def test_tables_of_types(rows: list[ScoreRow]) -> None:
-    """All columns but the first end at the same place in every line. In Markdown, the second line is the rule."""
-    table = type_table("Pages", rows)
-    title, *lines = table.text().splitlines()
-    assert title == "Pages"
-    assert len({len(line) for line in lines}) == 1
-    assert lines[1].split()[:3] == ["ALL", "4", "0.6667"]
-    written = table.markdown().splitlines()
-    assert {line.count("|") for line in written} == {written[0].count("|")}
-    assert re.fullmatch(r"\|---(\|---:)+\|", written[1])
-    assert written[2].startswith("| ALL | 4 | 0.6667 | 0.7500 |")
+    assert math.isnan(summarize([]).word.f1)
 
 
 def test_interval_holds_the_mean_and_shrinks_with_pages() -> None:
@@ -138,16 +115,9 @@ def test_interval_is_reproducible() -> None:
     ("deltas", "excludes_zero"),
     [([0.1] * 30, True), ([-0.1] * 30, True), ([0.1, -0.1] * 30, False), ([0.0] * 30, False)],
 )
-def test_paired_interval_tells_a_difference(deltas: list[float], excludes_zero: bool) -> None:
+def test_an_interval_tells_a_difference(deltas: list[float], excludes_zero: bool) -> None:
     """The interval of a real difference does not contain zero."""
-    assert paired_interval(deltas, n=500).excludes_zero is excludes_zero
-
-
-def test_many_pages_fit_in_memory_pieces() -> None:
-    """Drawing the numbers in parts gives as many resamples."""
-    mean, low, high = mean_interval([0.0, 1.0] * 300_000, n=20)
-    assert mean == 0.5
-    assert 0.49 < low <= high < 0.51
+    assert mean_interval(deltas, n=500).excludes_zero is excludes_zero
 
 
 @pytest.mark.parametrize(("values", "n"), [([], 10), ([1.0], 0), ([[1.0]], 10)])
@@ -155,3 +125,46 @@ def test_interval_needs_numbers(values: list[float], n: int) -> None:
     """The error says what was expected."""
     with pytest.raises(ValueError, match="expected numbers"):
         mean_interval(values, n)
+
+
+TITLE = "A bridge over the river"
+
+
+@pytest.mark.parametrize(
+    ("prediction", "truth"),
+    [
+        (f"{TITLE}\nIt was built.", "It was built."),
+        (f"{TITLE}\nIt was built.", f"{TITLE}\nIt was built."),
+        ("Home\na bridge over the RIVER\nIt was built.", "Home It was built."),
+        ("bridge over the river\nIt was built.", "It was built."),
+    ],
+)
+def test_the_title_is_neutral(prediction: str, truth: str) -> None:
+    """A text scores 1 with the title, with part of it, or without it."""
+    assert neutral_prf(prediction, truth, [TITLE]).f1 == 1
+
+
+def test_what_is_no_title_counts() -> None:
+    """Another headline, one further down and a single word of it count; a headline in the truth must not be lost."""
+    assert neutral_prf("It was built.", f"{TITLE}\nIt was built.", [TITLE]).recall == 3 / 8
+    assert without_title("A bridge over the sea\nx", TITLE) == "A bridge over the sea\nx"
+    assert without_title(f"a\nb\nc\n{TITLE}", TITLE) == f"a\nb\nc\n{TITLE}"
+    assert without_title("river\nx", TITLE) == "river\nx"
+    assert neutral_prf("river x", "x", [TITLE]).precision == 0.5
+
+
+def test_characters_of_chinese_and_japanese_are_words() -> None:
+    """A wrong character costs itself, not the whole sentence."""
+    assert neutral_prf("日本語です", "日本語だ").precision == pytest.approx(3 / 5)
+    assert word_prf("日本語です", "日本語だ").precision == 0
+
+
+@given(*[st.lists(st.sampled_from(["a", "b", "c", "\n"]), max_size=12).map(" ".join)] * 3)
+def test_a_title_never_lowers_the_score(prediction: str, truth: str, title: str) -> None:
+    """The score is the best of several readings, one of which has no title."""
+    assert neutral_prf(prediction, truth, [title]).f1 >= word_prf(prediction, truth).f1 - 1e-12
+
+
+def test_the_title_of_a_page() -> None:
+    assert page_title("<html><TITLE id=x>Caf\u00e9 &amp;\n bar</title>".encode("latin-1")) == "Café & bar"
+    assert page_title(b"<title>never ends") == ""

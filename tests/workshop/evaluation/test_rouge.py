@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.workshop.evaluation.rouge import load_cut, rouge
+from scrapy_dripper.workshop.evaluation.text_measures import load_cut, rouge
 
 texts = st.text(alphabet="ab \n", max_size=40)
 

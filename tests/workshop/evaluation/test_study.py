@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.workshop.evaluation.study import Study, check, study
+from scrapy_dripper.workshop.evaluation.text_measures import Study, check_rapidfuzz, study
 
 pytest.importorskip("rapidfuzz")
 TRUTH = "We repair bicycles in Magdeburg. Call us today, or write to us."
@@ -89,7 +89,7 @@ def test_all_are_shares(one: str, other: str) -> None:
 
 
 def test_long_texts_are_cut_for_the_common_subsequence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrapy_dripper.workshop.evaluation.study.MAX_WORDS", 3)
+    monkeypatch.setattr("scrapy_dripper.workshop.evaluation.text_measures.MAX_WORDS", 3)
 
     assert study("a b c x", "a b c y").rouge_l == 1
 
@@ -97,4 +97,4 @@ def test_long_texts_are_cut_for_the_common_subsequence(monkeypatch: pytest.Monke
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rapidfuzz.distance", None)
     with pytest.raises(ImportError, match=r"pip install scrapy-dripper\[evaluate\]"):
-        check()
+        check_rapidfuzz()

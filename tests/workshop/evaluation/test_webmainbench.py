@@ -12,20 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("bs4", reason="needs the extra [evaluate]")
 pytest.importorskip("apted", reason="needs the extra [evaluate]")
 pytest.importorskip("jieba", reason="needs the extra [evaluate]")
 
 from scrapy_dripper.cli import main
-from scrapy_dripper.workshop.evaluation.webmainbench.metrics import (
-    TREES,
+from scrapy_dripper.workshop.evaluation.webmainbench import (
     canonical_markdown,
+    code,
     fine_scores,
+    first_table,
+    formulas,
+    html_tables,
+    markdown_tables,
     read_page,
-    toolkit_teds,
     without_annotation,
 )
-from scrapy_dripper.workshop.evaluation.webmainbench.parts import code, first_table, formulas, table_text, tables
 from tests.workshop.evaluation.test_evaluate_command import model as fake_model  # a fixture
 
 model = fake_model
@@ -119,21 +120,20 @@ def test_formulas_are_what_the_expressions_find(text: str) -> None:
 def test_tables() -> None:
     """HTML tables that are not inside another one come first. The second row of a Markdown table must be a rule."""
     nested = f"<table><tr><td>{TABLE}</td></tr></table>"
-    assert tables(f"x\n\n{MARKDOWN_TABLE}\n\n{nested}\ny") == [nested, MARKDOWN_TABLE]
-    assert tables("a | b\nc | d") == []
-    assert tables("no table") == []
-    assert table_text(first_table([TABLE])) == "a b\n1 2"
-    assert table_text(first_table([MARKDOWN_TABLE])) == "a b\n1 2"
-    assert table_text(first_table([MARKDOWN_TABLE, "x | y\n--- | ---\n3 | 4"])) == "a b\n1 2\nx y\n3 4"
-    assert table_text(first_table([TABLE, MARKDOWN_TABLE, TABLE])) == "a b\n1 2", "only the first table of HTML"
-    assert table_text(first_table([])) == ""
+    assert len(html_tables(f"x\n\n{MARKDOWN_TABLE}\n\n{nested}\ny")) == 1
+    assert markdown_tables(f"x\n\n{MARKDOWN_TABLE}\n\n{nested}\ny") == [MARKDOWN_TABLE]
+    assert markdown_tables("a | b\nc | d") == html_tables("no table") == []
+    assert first_table(TABLE) == first_table(MARKDOWN_TABLE) == "a b\n1 2"
+    assert first_table(f"{MARKDOWN_TABLE}\n\nx | y\n--- | ---\n3 | 4") == "a b\n1 2\nx y\n3 4"
+    assert first_table(f"{TABLE}\n\n{MARKDOWN_TABLE}\n\n{TABLE}") == "a b\n1 2", "only the first table of HTML"
+    assert first_table("") == ""
 
 
 def test_edit_similarities() -> None:
     """1 - distance / length of the longer text (MinerU-HTML, section 3.2.1): kitten and sitting have distance 3."""
     assert fine_scores("kitten", "sitting") == {
         "text_edit": pytest.approx(1 - 3 / 7),
-        **dict.fromkeys(("code_edit", "formula_edit", "table_edit", "table_TEDS", TREES)),
+        **dict.fromkeys(("code_edit", "formula_edit", "table_edit", "table_TEDS")),
     }
     scores = fine_scores("```\nkitten\n```\n$x+1$", "```\nsitting\n```\n$x-1$ $y$")
     assert scores["code_edit"] == pytest.approx(1 - 3 / 7)
@@ -143,57 +143,27 @@ def test_edit_similarities() -> None:
     assert set(fine_scores("", "").values()) == {None}, "what neither has is left out of the mean"
 
 
-def test_tables_are_compared_as_trees_and_as_the_toolkit_does() -> None:
-    """One of four cells differs: of 7 nodes (table, 2 tr, 4 cells), the distance is 1.
+@pytest.mark.parametrize(
+    ("other", "nodes"),
+    [
+        (TABLE.replace("2", "3"), 1),
+        (TABLE.replace(">a", ">x").replace(">b", ">y").replace("1", "8").replace("2", "9"), 4),
+    ],
+    ids=["one cell", "all cells"],
+)
+def test_tables_are_compared_as_trees(other: str, nodes: int) -> None:
+    """A table has 7 nodes: itself, 2 rows and 4 cells. Each cell that differs is a distance of 1."""
+    assert fine_scores(TABLE, other)["table_TEDS"] == pytest.approx(1 - nodes / 7)
 
-    The toolkit compares two strings of brackets by characters, as the one node that it takes them for:
-    ``table:a1b2(tr:a1(...` and so on.
-    """
-    other = TABLE.replace("2", "3")
-    scores = fine_scores(TABLE, other)
+
+def test_texts_with_and_without_tables() -> None:
+    """Markdown and HTML of the same table are equal. A lost table is a score of 0."""
+    scores = fine_scores(TABLE, TABLE.replace("2", "3"))
     assert scores["table_edit"] == pytest.approx(1 - 1 / 7), "'a b' and '1 2' on two lines"
-    assert scores[TREES] == pytest.approx(1 - 1 / 7)
-    # table:ab12(tr:ab(th:a,th:b),tr:12(td:1,td:2)) with 3 for 2 in three places, of 39 characters after the colon
-    assert scores["table_TEDS"] == pytest.approx(1 - (3 / 39) / 7)
-
     lost = fine_scores("no table", TABLE)
-    assert (lost["table_edit"], lost["table_TEDS"], lost[TREES]) == (0, 0, 0)
+    assert (lost["table_edit"], lost["table_TEDS"]) == (0, 0)
     same = fine_scores(MARKDOWN_TABLE, TABLE)
-    assert (same["table_edit"], same[TREES]) == (1, 1), "Markdown and HTML of the same table"
-
-
-def test_all_cells_wrong_is_hardly_noticed_by_the_toolkit() -> None:
-    wrong = TABLE.replace("a", "x").replace("<th>b", "<th>y").replace("1", "8").replace("2", "9")
-    wrong = wrong.replace("txble", "table")
-    scores = fine_scores(wrong, TABLE)
-    assert scores[TREES] == pytest.approx(1 - 4 / 7)
-    assert (scores["table_TEDS"] or 0) > 0.9
-
-
-def test_the_toolkits_teds_is_what_apted_says_of_leaves() -> None:
-    """APTED treats a string as a single node, which it renames, or deletes and inserts."""
-    from apted import APTED, Config
-
-    class Costs(Config):  # type: ignore[misc]
-        cost = 0.0
-
-        def rename(self, node1: str, node2: str) -> float:
-            return self.cost
-
-    for cost, distance in ((0.25, 0.25), (1.0, 1.0), (5.0, 2.0)):
-        costs = Costs()
-        costs.cost = cost
-        assert APTED("table:a(tr)", "table:b(tr)", costs).compute_edit_distance() == distance
-    empty, full = first_table(["<table><tr></tr></table>"]), first_table(["<table><tr><td>abcde</td></tr></table>"])
-    assert toolkit_teds(empty, full) == pytest.approx(1 - 1 / 3), "tags table(tr) and table differ: 1, of 3 nodes"
-
-
-def test_groups_of_rows_lose_their_rows() -> None:
-    """A tbody counts as a node with the cells of its rows below it: table, tbody, 2 cells."""
-    with_body = first_table(["<table><tbody><tr><td>a</td><td>b</td></tr></tbody></table>"])
-    # table:ab(tbody:ab(td:a,td:b)) and table:ab(tbody:ac(td:a,td:c)), 23 characters after the colon
-    other = first_table(["<table><tbody><tr><td>a</td><td>c</td></tr></tbody></table>"])
-    assert toolkit_teds(with_body, other) == pytest.approx(1 - (3 / 23) / 4)
+    assert (same["table_edit"], same["table_TEDS"]) == (1, 1)
 
 
 def test_a_page_is_read_without_the_annotation() -> None:
@@ -258,10 +228,7 @@ def test_stored_texts_in_two_processes(tmp_path: Path, capsys: Any) -> None:
         (['{"html": "<p>x", "main_html": 1}'], [], "expected text as 'main_html' (got int)"),
         (["[]"], [], "line 1 is no page of WebMainBench"),
         ([""], [], "has no pages"),
-        ([json.dumps(PAGE)], ["--report", "x.html"], "--report is for folders of pages"),
         ([json.dumps(PAGE)], ["--peers", "nobody"], "expected peers from"),
-        (['{"html": "x", "main_html": "x"}'], ["--check"], "has nothing to compare"),
-        (["[]"], ["--check"], "line 1: expected a page with results"),
     ],
 )
 def test_wrong_data(
@@ -278,45 +245,14 @@ def test_wrong_data(
     assert message in capsys.readouterr().err
 
 
-def test_a_missing_file_and_a_check_of_folders(tmp_path: Path, capsys: Any) -> None:
+def test_a_missing_file(tmp_path: Path, capsys: Any) -> None:
     assert main(["evaluate", str(tmp_path / "none.jsonl")]) == 2
     assert "does not exist" in capsys.readouterr().err
-    assert main(["evaluate", str(tmp_path), "--check"]) == 2
-    assert "--check is for a .jsonl file" in capsys.readouterr().err
 
 
 def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    monkeypatch.setitem(sys.modules, "bs4", None)
+    monkeypatch.setitem(sys.modules, "apted", None)
     for name in [name for name in sys.modules if name.startswith("scrapy_dripper.workshop.evaluation.webmainbench")]:
         monkeypatch.delitem(sys.modules, name)
     assert main(["evaluate", str(write(tmp_path / "bench.jsonl", PAGE))]) == 2
     assert "pip install scrapy-dripper[evaluate]" in capsys.readouterr().err
-
-
-def test_stored_scores_are_checked(tmp_path: Path, capsys: Any) -> None:
-    """Each score that the toolkit stored beside an extractor's text is computed again, to four digits."""
-    fine = {"text_edit": 1 - 3 / 7, "overall": 1 - 3 / 7}
-    page = {
-        **PAGE,
-        "groundtruth_content": "sitting",
-        "some_content": "kitten",
-        "some_success": True,
-        **{f"some_{name}_score": value for name, value in fine.items()},
-        "failed_content": "",
-        "failed_success": False,
-        "failed_text_edit_score": 0.5,
-    }
-    data = write(tmp_path / "results.jsonl", page)
-    assert main(["evaluate", str(data), "--check"]) == 0
-    assert "2 stored scores compared to 4 digits; 0 differ" in capsys.readouterr().out
-
-    data = write(
-        tmp_path / "results.jsonl",
-        {**page, "some_text_edit_score": 0.5716, "some_code_edit_score": 0.5},
-        {**page, "some_content_list": [{"type": "text"}]},
-    )
-    assert main(["evaluate", str(data), "--check"]) == 1
-    printed = capsys.readouterr().out
-    assert "text_edit of some is 0.571429, stored is 0.571600" in printed
-    assert "code_edit of some does not apply, stored is 0.500000" in printed
-    assert "3 stored scores compared" in printed, "not those of content lists"

@@ -7,10 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.random_model import ROPE_THETA, SIZES, write_checkpoint
-from scrapy_dripper.engines.qwen3.grammar import Grammar
-from scrapy_dripper.engines.qwen3.prompt import HTML
+from scrapy_dripper.engines.qwen3.grammar import HTML, Grammar
 from scrapy_dripper.engines.qwen3.simplify import FOOT, HEAD
-from scrapy_dripper.workshop.export.recipe import RECIPE
+from scrapy_dripper.workshop.export.checkpoint import RECIPE
 from scrapy_dripper.workshop.export.validate import probes
 
 NAME = "opendatalab/MinerU-HTML"

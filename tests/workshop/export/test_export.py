@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from benchmarks.random_model import SIZES, write_checkpoint
 from scrapy_dripper.cli import main
 from scrapy_dripper.engines.qwen3.folder import TUNING, load_prepared
 from scrapy_dripper.workshop.export import build, validate
-from scrapy_dripper.workshop.export.recipe import RECIPE
+from scrapy_dripper.workshop.export.checkpoint import RECIPE
 
 PROMPT = "Blocks: {html}\nLabels: "
 
@@ -34,10 +35,23 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def prepared(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def full_graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The place for what the exporter has written for it, which takes the longest part of an export."""
+    return tmp_path_factory.mktemp("exporter") / "exported"
+
+
+@pytest.fixture(scope="session")
+def prepared(checkpoint: Path, full_graph: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that the command writes for it."""
     folder = tmp_path_factory.mktemp("prepared") / "new" / "model"
-    assert export(checkpoint, folder, "--answer", "json") == 0
+    run_exporter = build._run_exporter
+
+    def kept(*arguments: Any) -> Path:
+        return shutil.copytree(run_exporter(*arguments), full_graph)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "_run_exporter", kept)
+        assert export(checkpoint, folder, "--answer", "json") == 0
     return folder
 
 
@@ -90,57 +104,6 @@ def test_check(prepared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "is damaged" in capsys.readouterr().err
 
 
-CHAT = (
-    "{% for one in messages %}{{ '<|im_start|>user\n' + one.content + '<|im_end|>\n' }}{% endfor %}"
-    "{{ '<|im_start|>assistant\n' }}"
-)
-
-
-def teach(folder: Path) -> None:
-    """Train a checkpoint to answer the chat prompts of the probe pages with alternating labels."""
-    import torch
-    from tokenizers import Tokenizer
-    from transformers import Qwen3ForCausalLM
-
-    from scrapy_dripper.engines.qwen3.grammar import Grammar
-
-    settings = json.loads((folder / "tokenizer_config.json").read_text())
-    (folder / "tokenizer_config.json").write_text(json.dumps({**settings, "chat_template": CHAT}))
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    template = f"<|im_start|>user\n{PROMPT}<|im_end|>\n<|im_start|>assistant\n"
-    texts = [torch.from_numpy(ids) for ids, _ in validate.probes(tokenizer, template, Grammar(tokenizer, "json"), 4096)]
-    starts = [int((ids == ids.new_tensor(tokenizer.token_to_id("<|im_start|>"))).nonzero()[-1]) + 3 for ids in texts]
-    model = Qwen3ForCausalLM.from_pretrained(folder, dtype=torch.float32)
-    optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
-    for _ in range(300):
-        loss = sum(
-            torch.nn.functional.cross_entropy(model(ids[None]).logits[0, start:-1], ids[start + 1 :])
-            for ids, start in zip(texts, starts, strict=True)
-        )
-        if float(loss) < 0.03:
-            break
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-    model.save_pretrained(folder)
-
-
-def test_how_a_model_answers_is_found_out(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By default, the manifest holds the format and the markup that the model itself uses."""
-    taught = tmp_path / "taught"
-    shutil.copytree(checkpoint, taught)
-    teach(taught)
-    (tmp_path / "prompt.txt").write_text(PROMPT)
-    assert export(taught, tmp_path / "out") == 0
-
-    found = load_prepared(tmp_path / "out")
-    assert found.answer == "json"
-    assert found.prompt == f"<|im_start|>user\n{PROMPT}<|im_end|>\n<|im_start|>assistant\n"
-    assert (found.source["manner"]["way"], found.source["manner"]["prefix"]) == ("chat", "")
-    assert -0.5 < found.source["manner"]["likelihood"] < 0
-    assert "asked chat, it answers in the format json" in capsys.readouterr().err
-
-
 def test_a_model_that_does_not_answer(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its weights are useless, so nothing is exported, and the error shows its text."""
     assert export(checkpoint, tmp_path / "out") == 2
@@ -170,10 +133,21 @@ def test_the_score_of_a_format_is_that_of_whole_answers(checkpoint: Path) -> Non
         assert reference.likelihood(tokenizer, PROMPT, grammar, 4096) == pytest.approx(total / blocks, rel=1e-4)
 
 
+@pytest.mark.usefixtures("prepared")
 def test_a_graph_that_answers_otherwise_is_not_kept(
-    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    checkpoint: Path,
+    full_graph: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """No folder or part of a folder is left."""
+
+    def run_exporter(request: object, model: object, work: Path) -> Path:
+        work.mkdir()
+        return full_graph
+
+    monkeypatch.setattr(build, "_run_exporter", run_exporter)
     monkeypatch.setitem(validate.TOLERANCES, "float32", 0.0)
     assert export(checkpoint, tmp_path / "out", "--answer", "json") == 2
     assert "nothing was written" in capsys.readouterr().err
@@ -207,6 +181,8 @@ def test_damaged_weights(checkpoint: Path, tmp_path: Path, capsys: pytest.Captur
     ("flags", "message"),
     [
         (["--device", "cuda"], "onnxruntime here finds no GPU"),
+        (["--device", "cpu", "--dtype", "fp16"], "in half precision are for GPUs only"),
+        (["--device", "cuda", "--no-validate", "--dtype", "fp32"], "GroupQueryAttention only exists in half precision"),
         (["--prompt", "missing.txt"], "cannot read the prompt missing.txt"),
         (["--context", "20"], "has no room in the model's context of 20 tokens"),
         (["--context", "99999"], "random-qwen3 has 4,096 positions: --context can be no more"),
@@ -236,57 +212,15 @@ def test_an_existing_folder_is_not_overwritten(
     assert (tmp_path / "out" / "mine").read_text() == "mine"
 
 
-def test_a_graph_for_another_machine(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """On request, half precision for a GPU is written, with logits for a comparison on that machine."""
-    assert export(checkpoint, tmp_path / "half", "--dtype", "fp16", "--device", "cpu") == 2
-    assert "in half precision are for GPUs only" in capsys.readouterr().err
-    assert export(checkpoint, tmp_path / "out", "--device", "cuda", "--no-validate", "--answer", "compact") == 0
-    assert "'scrapy-dripper export --check " in capsys.readouterr().err
-    found = load_prepared(tmp_path / "out")
-    assert (found.dtype, found.device, found.answer) == ("float16", "cuda", "compact")
-    assert validate.stored_checks(found)
-    assert "comparison" not in found.source
-
-
-def test_bfloat16_for_a_gpu(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Weights, keys and values are in bfloat16. Single precision is refused, because a GPU has no attention for it."""
+def test_bfloat16_for_a_gpu(checkpoint: Path, tmp_path: Path) -> None:
+    """Weights, keys and values are in bfloat16."""
     from onnx import TensorProto, load
 
-    gpu = ("--device", "cuda", "--no-validate", "--answer", "json")
-    assert export(checkpoint, tmp_path / "single", *gpu, "--dtype", "fp32") == 2
-    assert "GroupQueryAttention only exists in half precision: use --dtype fp16, or bf16" in capsys.readouterr().err
-    assert not (tmp_path / "single").exists()
-
-    assert export(checkpoint, tmp_path / "out", *gpu, "--dtype", "bf16") == 0
+    flags = ("--device", "cuda", "--no-validate", "--answer", "json", "--dtype", "bf16")
+    assert export(checkpoint, tmp_path / "out", *flags) == 0
     found = load_prepared(tmp_path / "out")
     assert (found.dtype, found.device) == ("bfloat16", "cuda")
     graph = load(found.graph, load_external_data=False).graph
     types = {one.name: one.type.tensor_type.elem_type for one in graph.input}
     assert {types[f"past_key_values.{name}"] for name in found.cache_names} == {TensorProto.BFLOAT16}
     assert TensorProto.BFLOAT16 in {one.data_type for one in graph.initializer}
-
-
-def test_the_base_of_the_rotary_embedding(checkpoint: Path, tmp_path: Path) -> None:
-    """transformers 4 and 5 store it in different places. Both work."""
-    from tokenizers import Tokenizer
-
-    from scrapy_dripper.engines.qwen3.grammar import Grammar
-    from scrapy_dripper.workshop.export.reference import Reference
-
-    tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
-    stored = json.loads((checkpoint / "config.json").read_text())
-    stored = {name: value for name, value in stored.items() if name not in ("rope_theta", "rope_parameters")}
-    found = []
-    for i, rope in enumerate(
-        ({"rope_theta": 3e6}, {"rope_parameters": {"rope_type": "default", "rope_theta": 3e6}}, {"rope_theta": 1e4})
-    ):
-        folder = tmp_path / str(i)
-        shutil.copytree(checkpoint, folder)
-        (folder / "config.json").write_text(json.dumps({**stored, **rope}))
-        checks = Reference(folder).checks(tokenizer, PROMPT, Grammar(tokenizer, "json"), 4096)
-        found.append([one.logits for one in checks])
-    old, new, other = found
-    assert old == new != other
-
-    (tmp_path / "prompt.txt").write_text(PROMPT)
-    assert export(tmp_path / "1", tmp_path / "out", "--answer", "json") == 0  # compares the exporter's graph with it

@@ -22,6 +22,7 @@ pytest.importorskip("onnxruntime_genai")
 import onnxruntime
 
 from scrapy_dripper.engines.qwen3.folder import load_prepared
+from scrapy_dripper.workshop.export.validate import stored_checks
 from tests.workshop.export.published import NAME, TEMPLATE, write_package, write_published
 
 ROOT = Path(__file__).parents[3]
@@ -105,6 +106,10 @@ def test_without_a_gpu_each_says_so(machine: Path) -> None:
     prepared = load_prepared(machine / "for-gpu")
     assert (prepared.name, prepared.device, prepared.dtype) == ("MinerU-HTML", "cuda", "float16")
     assert (prepared.prompt, prepared.answer, prepared.profile) == (TEMPLATE, "json", "v1.0")
+    assert (prepared.source["manner"]["way"], prepared.source["manner"]["prefix"]) == ("raw", "")
+    assert -0.5 < prepared.source["manner"]["likelihood"] < 0
+    assert stored_checks(prepared)
+    assert "comparison" not in prepared.source
 
     for command in (check, crawl):
         done = run(machine, command)

@@ -10,7 +10,7 @@ import pytest
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.workshop.export import ExportError
-from scrapy_dripper.workshop.export.recipe import Recipe, find_recipe, installed_prompt
+from scrapy_dripper.workshop.export.checkpoint import Recipe, find_recipe, installed_prompt
 
 OWN = Recipe("native", 64, "own {html}", "json")
 

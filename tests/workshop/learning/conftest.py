@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from scrapy_dripper.data import Document
+from scrapy_dripper.workshop.annotation.labels import task_of
 from scrapy_dripper.workshop.annotation.pages import Sheet, sheet
 from scrapy_dripper.workshop.annotation.prompt import prompt_hash
-from scrapy_dripper.workshop.annotation.store import task_of
 
 SITE = "https://tides.example"
 TOPICS = ("harbour", "estuary", "lagoon", "strait", "island", "channel", "delta", "cape")

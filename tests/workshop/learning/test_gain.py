@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_dripper.engines.tagger.model import Model, bundled
-from scrapy_dripper.workshop.annotation.store import StoreError, read_answers
-from scrapy_dripper.workshop.learning import learn as module
-from scrapy_dripper.workshop.learning.corrections import Correction, of_record
-from scrapy_dripper.workshop.learning.folder import rows, total
-from scrapy_dripper.workshop.learning.learn import learn
+from scrapy_dripper.engines.tagger.model import TaggerModel, bundled
+from scrapy_dripper.workshop import learning
+from scrapy_dripper.workshop.annotation.labels import StoreError, read_answers
+from scrapy_dripper.workshop.learning import Correction, gain_rows, learn, of_record, total_gain
 from tests.workshop.learning.conftest import TOPICS, correct, page_of
 
 
@@ -42,13 +40,13 @@ def test_a_site_is_learnt_if_it_may_gain(
 ) -> None:
     """The limit is one standard error. Sites that are not learnt do not change the total."""
     answers = iter([[0.5] * 4, *([value] for value in after)])
-    monkeypatch.setattr(module, "_f1", lambda pages, model, learnt: next(answers))
+    monkeypatch.setattr(learning, "_f1", lambda pages, model, learnt: next(answers))
 
-    sites, gains = learn(four, Model(bundled()))
+    sites, gains = learn(four, TaggerModel(bundled()))
 
-    assert [row[-1] for row in rows(gains)[1]] == [said]
+    assert [row[-1] for row in gain_rows(gains)[1]] == [said]
     assert bool(sites) == said.startswith("learnt")
-    found = total(gains)
+    found = total_gain(gains)
     assert found is not None
     assert found[:2] == pytest.approx((0.5, sum(after) / 4 if sites else 0.5))
 
@@ -56,21 +54,21 @@ def test_a_site_is_learnt_if_it_may_gain(
 def test_no_page_is_measured_by_what_it_taught(four: list[Correction], monkeypatch: pytest.MonkeyPatch) -> None:
     """Each page is held out once. Then all pages are learnt."""
     taught: list[int] = []
-    real = module.fit
+    real = learning.fit
 
     def fit(lessons: Sequence[object], vocabulary: dict[str, int]) -> object:
         taught.append(len(lessons))
         return real(lessons, vocabulary)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(module, "fit", fit)
-    learn(four, Model(bundled()), folds=2)
+    monkeypatch.setattr(learning, "fit", fit)
+    learn(four, TaggerModel(bundled()), folds=2)
     assert taught == [2, 2, 4]
 
     taught.clear()
-    learn(four, Model(bundled()), folds=5)
+    learn(four, TaggerModel(bundled()), folds=5)
     assert taught == [3, 3, 3, 3, 4]
 
 
 def test_folds_are_two_at_least(four: list[Correction]) -> None:
     with pytest.raises(ValueError, match=r"folds must be at least 2 \(got 1\)"):
-        learn(four, Model(bundled()), folds=1)
+        learn(four, TaggerModel(bundled()), folds=1)

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_dripper.workshop.dataset.pages import Sample
-from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
+from scrapy_dripper.workshop.dataset.sets import Sample, SetChoice, load_set
 from scrapy_dripper.workshop.training.augment import KINDS, make_copies
-from scrapy_dripper.workshop.training.crossvalidate import splits
+from scrapy_dripper.workshop.training.measure import splits
 from scrapy_dripper.workshop.training.prepare import example
 
 WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal paper".split()
@@ -39,7 +38,7 @@ def test_what_was_main_stays_main(pages: list[Sample], tmp_path: Path) -> None:
     """Copies have more blocks around the main ones, or fewer names. Text of other pages is only main in an
     introduction.
     """
-    copies = make_copies([pages], list(KINDS), tmp_path / "copies", 1)
+    copies = make_copies([pages], tmp_path / "copies", 1)
 
     of = {page.id: page for page in pages}
     for copy in copies:
@@ -70,9 +69,9 @@ def test_copies_are_the_same_each_time_and_keep_to_their_fold(pages: list[Sample
     of = {page.id: page for page in pages}
     groups = [[of[name] for name in fold.measured] for fold in folds]
 
-    copies = make_copies(groups, ["cards", "little"], tmp_path / "one", 1)
+    copies = make_copies(groups, tmp_path / "one", 1)
 
-    again = make_copies(groups, ["cards", "little"], tmp_path / "two", 1)
+    again = make_copies(groups, tmp_path / "two", 1)
     assert [copy.path.read_text() for copy in copies] == [copy.path.read_text() for copy in again]
     home = {page.id: k for k, group in enumerate(groups) for page in group}
     for copy in copies:

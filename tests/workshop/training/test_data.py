@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.workshop.dataset.pages import DataError, data_hash, grouped_folds, host_of, load_pages, page_type_of
+from scrapy_dripper.workshop.dataset.sets import DataError, data_hash, grouped_folds, host_of, load_pages, page_type_of
 
 PAGES: dict[str, dict[str, Any]] = {
     "0002": {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,10 @@ import pytest
 pytest.importorskip("lightgbm")  # the extra [train]
 
 from scrapy_dripper.engines.tagger.evidence import ABSENT
-from scrapy_dripper.workshop.dataset.pages import DataError
-from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
+from scrapy_dripper.workshop.dataset.sets import DataError, SetChoice, load_set
 from scrapy_dripper.workshop.training.__main__ import main
 from scrapy_dripper.workshop.training.prepare import Example, completed, estimated_f1, example
-from tests.workshop.training.test_training import in_this_process, write_page
+from tests.workshop.training.test_training import QUICK, in_this_process, write_page
 
 __all__ = ["in_this_process"]
 
@@ -82,9 +82,7 @@ def test_training_on_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
         write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i)
     for i in range(4):
         write_recipe(tmp_path / "facts", f"r{i}")
-    arguments = ["pages", "--set", "facts:0.3", "--out", "model", "--copies", "none", "--folds", "2", "--jobs", "1"]
-
-    assert main([*arguments, "--networks", "0"]) == 0
+    assert main(["pages", "--set", "facts:0.3", "--out", "model", *QUICK]) == 0
 
     manifest = json.loads(Path("model/manifest.json").read_text())
     assert manifest["copies"] == {"bare": 4}
@@ -95,8 +93,6 @@ def test_training_on_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
 
 
 def test_a_copy_declares_nothing(tmp_path: Path) -> None:
-    from dataclasses import replace
-
     write_recipe(tmp_path, "one")
     (sample,) = load_set(SetChoice(tmp_path)).samples
     bare = example(replace(sample, copy_of="one"))

@@ -12,9 +12,16 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
-from scrapy_dripper.workshop.dataset.pages import DataError, related_hosts
-from scrapy_dripper.workshop.dataset.sets import SITE_PAGES, TRAINING_PAGES, SetChoice, load_set, load_sets
-from scrapy_dripper.workshop.training.crossvalidate import splits
+from scrapy_dripper.workshop.dataset.sets import (
+    SITE_PAGES,
+    TRAINING_PAGES,
+    DataError,
+    SetChoice,
+    load_set,
+    load_sets,
+    related_hosts,
+)
+from scrapy_dripper.workshop.training.measure import splits
 
 CHECK_ONLY = Path(__file__).with_name("check_only.sha256")
 """The first 16 digits of the SHA-256 of each page of daniel, dragnet and cleaneval."""

@@ -17,10 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.random_model import PROMPT, SIZES, train_tokenizer, write_checkpoint
-from scrapy_dripper.engines.qwen3.prompt import Prompt
-from scrapy_dripper.workshop.training.qwen3.__main__ import main
-from scrapy_dripper.workshop.training.qwen3.pages import Encoder, LabelledPage, TokenSequence, batches, collate
-from scrapy_dripper.workshop.training.qwen3.train import Trainer
+from scrapy_dripper.engines.qwen3.grammar import Prompt
+from scrapy_dripper.workshop.training.fine_tuning import Encoder, LabelledPage, TokenSequence, Trainer, batches, collate
+from scrapy_dripper.workshop.training.qwen3 import main
 
 FEW = "--full-precision --threads 1 --batch 6 --longest 512 --rate 5e-3 --seed 1".split()
 WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal".split()
@@ -140,7 +139,7 @@ def test_stopped_and_started_again_it_goes_on(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The weights are bit for bit those of a training without a stop."""
-    monkeypatch.setattr("scrapy_dripper.workshop.training.qwen3.train.SAVE_SECONDS", 0.0)
+    monkeypatch.setattr("scrapy_dripper.workshop.training.fine_tuning.SAVE_SECONDS", 0.0)
     command = [*command, "--epochs", "3"]
     assert main([*command, "--out", str(tmp_path / "whole")]) == 0
     make_step = Trainer.make_step

@@ -1,0 +1,144 @@
+"""Leave out what is within a text but not of it: controls of the page, offers of a subscription, signatures in a forum.
+
+A model sees these as part of the text that they stand in. People read past them.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from scrapy_dripper.choose.class_names import Names
+from scrapy_dripper.choose.given import Bools, Given
+from scrapy_dripper.choose.headings import heading_ranks
+from scrapy_dripper.page.page import Flag
+from scrapy_dripper.page.tags import tag_mask
+from scrapy_dripper.page.vocabulary import (
+    ACTIONS,
+    CONTROL_PLACES,
+    CONTROLS,
+    OFFERS,
+    SHARING,
+    SIGNATURES,
+    TAG_LABELS,
+    either,
+)
+
+MOST_CONTROL_WORDS = 60
+"""Maximum number of words of controls that are left out of a page however sure the model is of them."""
+MOST_OFFER_WORDS = 120
+"""Maximum number of words of an offer. A longer one is a text about subscriptions."""
+MOST_SIGNATURE_WORDS = 400
+"""Maximum number of words of signatures that are left out of a page however sure the model is of them."""
+LONGEST_SIGNATURE = 60
+"""Maximum number of words of a signature."""
+MOST_NOSCRIPT_WORDS = 60
+"""Maximum number of words of ``<noscript>`` that are left out of a page however sure the model is of them."""
+
+LONGEST_CONTROL = 60
+"""Maximum length of the label of a control, in characters."""
+LONGEST_TAGS = 300
+"""Maximum length of a line of tags, in characters."""
+LINKED_SHARE = 0.8
+"""A block with a larger share of characters in links is a link."""
+LOWEST_RANK = 6
+"""Rank of the lowest headings."""
+LEAST_SIGNATURES = 2
+"""Minimum number of signatures on a page, if it is not known to be a forum. A single one ends a letter."""
+
+_FORUM = "forum"
+_control = re.compile(rf"(?:{either(CONTROLS)})\W*", re.I).fullmatch
+_shares = re.compile(rf"(?:{either(SHARING)})\W*", re.I).fullmatch
+_acts = re.compile(rf"(?:{either(ACTIONS)})\b", re.I).match
+_tags = re.compile(rf"(?:{either(TAG_LABELS)})\s?[:：]\s*", re.I).match
+_offer = re.compile(rf"(?:{either(OFFERS)})", re.I).match
+_place = re.compile(rf"[\s_-](?:{either(CONTROL_PLACES)})(?=[\s_-]|$)")
+_signature = re.compile(rf"\s(?:{either(SIGNATURES)})(?=\s|$)")
+_is_signed = tag_mask("div", "p", "aside", "section", "footer", "td", "li")
+
+
+def without_noscript(given: Given, main: Bools) -> Bools:
+    """Return the labels without the texts of ``<noscript>``, if more of the main text is outside of it.
+
+    Such a text asks for JavaScript, or stands in for something that a script has drawn by now.
+    """
+    unseen = given.flags & Flag.NOSCRIPT != 0
+    outside: Bools = main & ~unseen
+    return outside if given.chars[main & unseen].sum() < given.chars[outside].sum() else main
+
+
+def without_controls(given: Given, main: Bools) -> Bools:
+    """Return the labels without controls: short blocks that only name what a click does, and lines of tags.
+
+    A block is a control if it has such a name and is a button, a link or in an element for such things by its name; if
+    it names the sharing of a page; or if it is a button that opens nothing and begins with such a verb.
+    """
+    page, flags = given.page, given.flags
+    tree, blocks = page.tree, page.blocks
+    labels: Bools = main.copy()
+    places: set[str] | None = None
+    for i in np.flatnonzero(main).tolist():
+        text = blocks.text[i]
+        if len(text) > LONGEST_TAGS or flags[i] & (Flag.CODE | Flag.HEADING):
+            continue
+        tagged = _tags(text)
+        if tagged:
+            rest = len(text) - tagged.end()
+            labels[i] = not rest or blocks.link_chars[i] < LINKED_SHARE * rest
+        elif len(text) <= LONGEST_CONTROL and _shares(text):
+            labels[i] = False
+        elif len(text) <= LONGEST_CONTROL and flags[i] & Flag.BUTTON and _acts(text):
+            labels[i] = tree.nodes[blocks.context[i]].get("aria-expanded") is not None
+        elif len(text) <= LONGEST_CONTROL and _control(text):
+            places = Names(tree.names).matching(_place) if places is None else places
+            clicked = flags[i] & Flag.BUTTON or blocks.link_chars[i] >= LINKED_SHARE * len(text)
+            node = int(blocks.context[i])
+            near = {tree.names[node], tree.names[max(int(tree.parent[node]), 0)]}
+            labels[i] = not clicked and places.isdisjoint(near)
+    return labels
+
+
+def without_offers(given: Given, main: Bools) -> Bools:
+    """Return the labels without offers of a subscription: a line that asks for one, and what is below it.
+
+    What is below a heading, or the first line of an element, ends with the element around it, or before a heading that
+    is not below it.
+    """
+    page, texts = given.page, given.page.blocks.text
+    tree = page.tree
+    labels: Bools = main.copy()
+    done = 0
+    for i in np.flatnonzero(main).tolist():
+        if i < done or len(texts[i]) > LONGEST_TAGS or not _offer(texts[i]):
+            continue
+        ranks = heading_ranks(given)
+        around = page.holder(i)
+        opens = around >= 0 and (ranks[i] > 0 or int(tree.block_start[around]) == i)
+        end = int(tree.block_end[around]) if opens else i + 1
+        rank = ranks[i] or LOWEST_RANK
+        end = next((j for j in range(i + 1, end) if 0 < ranks[j] <= rank), end)
+        if sum(len(text.split()) for text in texts[i:end]) > MOST_OFFER_WORDS:
+            end = i + 1
+        labels[i:end] = False
+        done = end
+    return labels
+
+
+def without_signatures(given: Given, main: Bools) -> Bools:
+    """Return the labels without the signatures below posts, by the names of their elements."""
+    tree = given.page.tree
+    named = Names(tree.names).matching(_signature)
+    if not named:
+        return main
+    signed = [i for i, name in enumerate(tree.names) if name in named and _is_signed[tree.tag[i]]]
+    if len(signed) < LEAST_SIGNATURES and given.page_type != _FORUM:
+        return main
+    labels: Bools = main.copy()
+    code = given.flags & Flag.CODE != 0
+    for node in signed:
+        a, b = int(tree.block_start[node]), int(tree.block_end[node])
+        words = sum(len(text.split()) for text in given.page.blocks.text[a:b])
+        if words <= LONGEST_SIGNATURE and not code[a:b].any():
+            labels[a:b] = False
+    return labels

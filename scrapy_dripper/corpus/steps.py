@@ -1,0 +1,235 @@
+"""Steps of datatrove's pipelines: read archives, extract their pages, and write rows of Parquet."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import platform
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from datatrove.data import Document as Row
+from datatrove.pipeline.base import PipelineStep
+from datatrove.pipeline.readers.base import BaseDiskReader
+from datatrove.pipeline.writers.parquet import ParquetWriter
+
+from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.corpus.processes import extracting
+from scrapy_dripper.corpus.records import charset, pages
+from scrapy_dripper.data import Document, Extraction
+from scrapy_dripper.page.charset import decode_html
+
+MAX_BYTES = 100_000_000
+"""Size limit of a record in bytes, before and after decompression: ten times ``DRIPPER_LIMITS["bytes"]``."""
+OUTPUTS = ("markdown", "text", "main_html")
+"""Forms of the main content for the text of a document."""
+ON_ERROR = ("keep", "drop")
+
+# A batch of large pages can exceed the offsets of a plain string column (2 GiB).
+_LONG = pa.large_string()
+_COLUMNS = {
+    "id": pa.string(),
+    "url": pa.string(),
+    "date": pa.string(),
+    "title": pa.string(),
+    "text": _LONG,
+    "main_html": _LONG,
+    "content": _LONG,
+    "page": pa.string(),
+    "page_type": pa.string(),
+    "quality": pa.float32(),
+    "source": pa.string(),
+    "reason": pa.string(),
+    "error": pa.string(),
+    "truncated": pa.string(),
+    "digest": pa.string(),
+    "file_path": pa.string(),
+    "language": pa.string(),
+    "language_score": pa.float32(),
+}
+_OPTIONAL = ("main_html", "content", "page", "language", "language_score")
+ROWS_TOGETHER = 256
+"""Number of rows to hold in memory before they are written."""
+
+
+class FastWarcReader(BaseDiskReader):  # type: ignore[misc]
+    """Read the HTML pages of WARC files, uncompressed or compressed with gzip, zstd or lz4, with FastWARC.
+
+    The text of a document is the page's HTML, decoded as in a crawl (:mod:`scrapy_dripper.page.charset`). Its metadata
+    are ``url``, ``date``, ``digest`` (the payload digest of the record), ``truncated`` (why the archive only holds a
+    part of the page; None if it is complete) and ``file_path``. Its id is that of the record.
+
+    Pages are counted as ``pages``, and also as ``truncated`` if they are. Other records are counted as
+    ``skipped/REASON``.
+    """
+
+    name = "FastWARC"
+    _requires_dependencies = ["fastwarc"]  # noqa: RUF012 (datatrove's)
+
+    def __init__(self, data_folder: Any, paths_file: Any = None, *, max_bytes: int = MAX_BYTES, **options: Any) -> None:
+        """``max_bytes`` is the size limit of a record. Other options are those of datatrove's readers."""
+        super().__init__(data_folder, paths_file, **options)
+        self.max_bytes = max_bytes
+
+    def read_file(self, filepath: str) -> Iterator[Row]:
+        """Yield the documents of one file."""
+        with self.data_folder.open(filepath, "rb") as stream:
+            skip = lambda reason: self.stat_update(f"skipped/{reason}")  # noqa: E731
+            for number, (record, page) in enumerate(pages(stream, self.max_bytes, skip, filepath)):
+                with self.track_time():
+                    segment = "segment" if "WARC-Segment-Number" in record.headers else None
+                    truncated = record.headers.get("WARC-Truncated") or segment
+                    self.stat_update("pages", *(["truncated"] if truncated else []))
+                    data = {
+                        "text": decode_html(page.body, charset(page)),
+                        "url": page.url,
+                        "date": record.headers.get("WARC-Date") or "",
+                        "digest": record.headers.get("WARC-Payload-Digest"),
+                        "truncated": truncated,
+                    }
+                    if id_ := record.headers.get("WARC-Record-ID"):
+                        data["id"] = id_
+                    document = self.get_document_from_dict(data, filepath, number)
+                if document is not None:
+                    yield document
+
+
+class DripperExtractor(PipelineStep):  # type: ignore[misc]
+    """Replace the HTML in the text of documents by its main content.
+
+    The id and the metadata are kept, and these keys are added to the metadata: ``title``, ``main_html``, ``page_type``,
+    ``quality``, ``source``, ``reason`` (the fallback reason or None) and ``error``; optionally also ``content`` (the
+    content list as JSON) and ``page`` (the page's metadata as JSON). The URL is taken from the metadata (``url``).
+
+    A page without content is kept as a document without text (``on_error="keep"``) or dropped (``"drop"``). Stats count
+    the results: ``pages``, ``source/NAME``, ``reason/NAME``, ``page_type/NAME``, ``extracted``, ``empty`` and
+    ``dropped``. Pages that are not counted as ``extracted`` are ``empty``, and possibly ``dropped``.
+
+    The engine is loaded once per rank. Pages are extracted in this process, and large ones in a worker process. With
+    ``processes``, pages are extracted in that many worker processes, so that a page that hangs, crashes or exhausts
+    memory does not affect others.
+    """
+
+    type = "EXTRAC"
+    name = "Dripper"
+
+    def __init__(
+        self,
+        config: Config | None = None,
+        *,
+        output: str = "markdown",
+        content: bool = False,
+        on_error: str = "keep",
+        processes: int = 0,
+    ) -> None:
+        """Raise :exc:`~scrapy_dripper.config.ConfigError` for an invalid value."""
+        super().__init__()
+        if output not in OUTPUTS:
+            raise ConfigError(f"output must be one of {', '.join(map(repr, OUTPUTS))} (got {output!r})")
+        if on_error not in ON_ERROR:
+            raise ConfigError(f"on_error must be one of {', '.join(map(repr, ON_ERROR))} (got {on_error!r})")
+        if isinstance(processes, bool) or not isinstance(processes, int) or processes < 0:
+            raise ConfigError(f"processes must be a whole number of at least 0 (got {processes!r})")
+        self.config = replace(config or Config(), content_field="content" if content else None)
+        self.output, self.content, self.on_error, self.processes = output, content, on_error, processes
+
+    def run(self, data: Iterable[Row], rank: int = 0, world_size: int = 1) -> Iterator[Row]:  # noqa: ARG002
+        """Yield the documents in order, with their main content."""
+        # Silences Trafilatura, because the metadata hold the reasons.
+        logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+        with extracting(self.config, self.processes) as extract:
+            for rows, extractions in extract(self._batches(data)):
+                yield from (row for row, one in zip(rows, extractions, strict=True) if self._fill(row, one))
+
+    def _batches(self, data: Iterable[Row]) -> Iterator[tuple[list[Row], list[Document]]]:
+        rows = iter(data)
+        while batch := list(islice(rows, self.config.batch_size)):
+            yield batch, [Document(row.text, str(row.metadata.get("url") or "")) for row in batch]
+
+    def _fill(self, row: Row, extraction: Extraction) -> bool:
+        """Write an extraction into its document and count it. Return False if the document is to be dropped."""
+        text = getattr(extraction, self.output) or ""
+        reason = extraction.fallback_reason
+        self.stat_update("pages", f"source/{extraction.source}")
+        if reason is not None:
+            self.stat_update(f"reason/{reason}")
+        if extraction.page_type:
+            self.stat_update(f"page_type/{extraction.page_type}")
+        if text:
+            self.stat_update("extracted")
+        else:
+            self.stat_update("empty" if self.on_error == "keep" else "dropped")
+        row.text = text
+        row.metadata |= {
+            "title": extraction.title,
+            "main_html": extraction.main_html,
+            "page_type": extraction.page_type,
+            "quality": extraction.quality,
+            "source": extraction.source,
+            "reason": None if reason is None else reason.value,
+            "error": extraction.error,
+        }
+        if self.content:
+            content = extraction.content
+            row.metadata["content"] = None if content is None else json.dumps(content, ensure_ascii=False)
+        if extraction.metadata is not None:
+            row.metadata["page"] = json.dumps(extraction.metadata.as_dict(), ensure_ascii=False)
+        self.update_doc_stats(row)
+        return bool(text) or self.on_error == "keep"
+
+
+def schema(optional: Iterable[str] = ()) -> pa.Schema:
+    """Return the columns of a document.
+
+    ``main_html``, ``content``, ``page``, ``language`` and ``language_score`` are optional.
+    """
+    left_out = set(_OPTIONAL) - set(optional)
+    return pa.schema([(name, kind) for name, kind in _COLUMNS.items() if name not in left_out])
+
+
+class RowWriter(ParquetWriter):  # type: ignore[misc]
+    """Write the documents of each rank into a file of a folder, which appears once it is complete.
+
+    A Parquet file that was not closed cannot be read at all. Until then, it is in the folder ``unfinished``, and named
+    after the process, because a cluster may run a rank twice: it cannot distinguish a dead machine from a machine that
+    it no longer reaches. A rank without documents writes a table without rows.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], columns: pa.Schema) -> None:
+        self.folder = Path(folder)
+        super().__init__(
+            str(self.folder / "unfinished"),
+            compression="zstd",
+            adapter=_row,
+            batch_size=ROWS_TOGETHER,
+            max_file_size=-1,  # one file per rank
+            schema=columns,
+        )
+
+    def _get_output_filename(self, document: Row, rank: int | str = 0, **options: Any) -> str:
+        if isinstance(rank, str):  # datatrove's name of the stat for this file
+            return str(super()._get_output_filename(document, rank, **options))
+        return f"{rank:05d}-{platform.node()}-{os.getpid()}.parquet"
+
+    def run(self, data: Iterable[Row], rank: int = 0, world_size: int = 1) -> Iterator[Row]:
+        """Yield the documents, close their file and move it. Files that killed processes have left are removed."""
+        yield from super().run(data, rank, world_size)
+        unfinished = self.folder / "unfinished"
+        written = unfinished / self._get_output_filename(Row("", ""), rank)
+        if not written.exists():
+            unfinished.mkdir(parents=True, exist_ok=True)
+            pq.write_table(self.schema.empty_table(), written)
+        written.replace(self.folder / f"{rank:05d}.parquet")
+        for rest in unfinished.glob(f"{rank:05d}-*.parquet"):
+            rest.unlink(missing_ok=True)
+
+
+def _row(writer: RowWriter, document: Row) -> dict[str, Any]:
+    values = {"id": document.id, "text": document.text} | document.metadata
+    return {name: values.get(name) for name in writer.schema.names}

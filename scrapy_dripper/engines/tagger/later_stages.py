@@ -1,0 +1,271 @@
+"""The features of the stages after the first, which are computed from the first stage's probabilities.
+
+The same structure can be main content on one page and boilerplate on another: cards on a listing and below an article,
+or posts of a thread and comments. A single block does not show the type of its page. So the *page stage*, which
+predicts the page type and the quality, uses the mean features of the blocks that the first stage takes for main
+content, and those of the rest, weighted by words.
+
+A block is more likely to be main if its neighbours, its container, or similar blocks elsewhere on the page are main.
+Nearly all features of the *second stage* hold probabilities, positions and sizes. So it learns how main content is
+distributed over a page, and does not learn again what it looks like.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.engines.tagger.columns import (
+    BatchTable,
+    Columns,
+    Doubles,
+    Floats,
+    Groups,
+    Sums,
+    entropy,
+    last_chosen,
+    least_on_page,
+    most_on_page,
+    neighbour,
+    next_chosen,
+    pair,
+)
+from scrapy_dripper.engines.tagger.features import TAG_FEATURES, Features
+
+PAGE_TYPES = ("article", "collection", "documentation", "forum", "listing", "product", "service")
+"""The page types, in the order of the page stage's output."""
+
+LEAST_WEIGHT = 0.3
+"""Minimum weight of a block in words, so that means are defined around blocks without words."""
+PAGE_THRESHOLDS = (0.1, 0.3, 0.5, 0.7, 0.9)
+"""Thresholds: the share of a page's words with a higher probability shows how sure the model is."""
+_OF_WHOLE_PAGES = ("page_", "about_", "declares:")
+_ONE_THREAD = 4 * 65_536
+"""OpenBLAS computes products of at most this size in one thread. For larger ones, its other threads start, and spin for
+milliseconds of CPU time after each product (GEMM_MULTITHREAD_THRESHOLD in OpenBLAS)."""
+_COLUMNS = 64
+"""Products are divided at multiples of this, which changes no bit up to 2,000 blocks."""
+
+LEVELS = 7
+"""Number of ancestors of a block to consider."""
+REACHES = (2, 5, 15, 40)
+"""Sizes of the windows before and after a block, in blocks."""
+THRESHOLDS = (0.3, 0.5, 0.7)
+"""Thresholds: the share of a page's words with a higher probability is a feature."""
+EVIDENCE = ("declared", "root_prose", "root_words", "root_facts", "root_named", "root_agree")
+"""The features of a block that this stage sees again: what its page declares, and what a reader view would choose."""
+
+
+# ---------------------------------------------------------------------- the page stage
+@dataclass(frozen=True, slots=True, eq=False)
+class PageFeatures:
+    """Features of pages, one row per page."""
+
+    names: tuple[str, ...]
+    matrix: Floats
+    """Shape (pages, features)."""
+
+
+def page_features(batch: Features, probabilities: Floats) -> PageFeatures:
+    """Return the features of the page stage. ``probabilities``, of shape (n blocks,), are those of the first stage."""
+    p = probabilities.astype(np.float64)
+    w = batch.size.astype(np.float64) + LEAST_WEIGHT
+    starts = batch.edges[:-1]
+    of_page, of_block = _columns(batch.names)
+    main, rest = (means[:, of_block] for means in _means(batch, np.stack([p * w, (1 - p) * w])))
+    own = _own(p, w, starts)
+    names = (
+        *(batch.names[i] for i in of_page),
+        *(f"main:{batch.names[i]}" for i in of_block),
+        *(f"rest:{batch.names[i]}" for i in of_block),
+        *own,
+    )
+    return PageFeatures(names, _joined(batch.matrix[starts][:, of_page], main, rest, *own.values()))
+
+
+def quality_features(
+    batch: Features, probabilities: Floats, types: Floats, main: npt.NDArray[np.bool_]
+) -> PageFeatures:
+    """Return the features of the quality stage, which predicts the expected word F1.
+
+    ``probabilities`` and ``main``, of shape (n blocks,), are the model's answer and the chosen blocks. ``types`` are
+    the probabilities of the page types, of shape (pages, types).
+    """
+    p = probabilities.astype(np.float64)
+    w = batch.size.astype(np.float64) + LEAST_WEIGHT
+    starts = batch.edges[:-1]
+    total, mass, taken = (np.add.reduceat(x, starts) for x in (w, p * w, main * w))
+    right = np.add.reduceat(p * w * main, starts)
+    own = _own(p, w, starts)
+    own |= {
+        "expected_f1": 2 * right / np.maximum(taken + mass, LEAST_WEIGHT),
+        "expected_precision": right / np.maximum(taken, LEAST_WEIGHT),
+        "expected_recall": right / np.maximum(mass, LEAST_WEIGHT),
+        "taken_words": np.log1p(taken),
+        "taken_share": taken / total,
+        "taken_blocks": np.log1p(np.add.reduceat(main.astype(np.float64), starts)),
+    }
+    declared = batch.columns("declared")[:, 0] * w
+    own["declared_words"] = np.log1p(np.add.reduceat(declared, starts))
+    own["declared_kept"] = (np.add.reduceat(declared * main, starts) + LEAST_WEIGHT) / (
+        np.add.reduceat(declared, starts) + LEAST_WEIGHT
+    )
+    own |= {f"over_{sure}": np.add.reduceat((p > sure) * w, starts) / total for sure in PAGE_THRESHOLDS}
+    own |= {f"type:{name}": types[:, i].astype(np.float64) for i, name in enumerate(PAGE_TYPES)}
+    of_page, _ = _columns(batch.names)
+    names = (*(batch.names[i] for i in of_page), *own)
+    return PageFeatures(names, _joined(batch.matrix[starts][:, of_page], *own.values()))
+
+
+@lru_cache(maxsize=4)
+def _columns(names: tuple[str, ...]) -> tuple[list[int], list[int]]:
+    """Return the columns that are equal for all blocks of a page, and the other ones that hold numbers."""
+    of_page = [i for i, name in enumerate(names) if name.startswith(_OF_WHOLE_PAGES)]
+    tags = [i for i, name in enumerate(names) if name in TAG_FEATURES]
+    return of_page, sorted(set(range(len(names))).difference(of_page, tags))
+
+
+def _own(p: Doubles, w: Doubles, starts: npt.NDArray[np.int64]) -> dict[str, Doubles]:
+    total, mass = np.add.reduceat(w, starts), np.add.reduceat(p * w, starts)
+    return {
+        "main_words": np.log1p(mass),
+        "main_share": mass / total,
+        "main_blocks": np.log1p(np.add.reduceat(p, starts)),
+        "most": np.maximum.reduceat(p, starts),
+        "entropy": np.add.reduceat(entropy(p) * w, starts) / total,
+    }
+
+
+def _joined(*columns: npt.NDArray[np.floating]) -> Floats:
+    """Join matrices and columns with the same number of rows."""
+    return np.column_stack(columns).astype(np.float32)
+
+
+def _means(batch: Features, weights: Doubles) -> Floats:
+    """Return the weighted means of the features over each page, of shape (weights, pages, features).
+
+    ``weights`` has shape (weights, n blocks).
+    """
+    edges = batch.edges.tolist()
+    totals = np.add.reduceat(weights, edges[:-1], axis=1)
+    shares = weights.astype(np.float32)
+    out = np.empty((len(weights), len(edges) - 1, batch.matrix.shape[1]), dtype=np.float32)
+    width = batch.matrix.shape[1]
+    for page, (a, b) in enumerate(pairwise(edges)):
+        columns = max(_COLUMNS, _ONE_THREAD // (len(weights) * (b - a)) // _COLUMNS * _COLUMNS)
+        for c in range(0, width, columns):
+            np.matmul(shares[:, a:b], batch.matrix[a:b, c : c + columns], out=out[:, page, c : c + columns])
+    out /= np.maximum(totals, 1e-9)[:, :, None]
+    return out
+
+
+# ---------------------------------------------------------------------- the second stage
+def context(batch: Features, probabilities: Floats, types: Floats) -> Columns:
+    """Return the features of the second stage for the n blocks of a batch.
+
+    ``probabilities`` are those of the first stage, float32 of shape (n,). ``types``, of shape (pages, types), are the
+    probabilities of :data:`PAGE_TYPES`.
+    """
+    t = batch.table
+    p = probabilities.astype(np.float64)
+    w = batch.size.astype(np.float64) + LEAST_WEIGHT
+    x = Columns()
+    x["p"] = p
+    _around(x, t, p, w)
+    _containers(x, t, p, w)
+    _alike(x, t, p, w)
+    _rank(x, t, p, w)
+    _whole(x, t, p, w)
+    x.add(EVIDENCE, batch.columns(*EVIDENCE))
+    blocks = np.diff(batch.edges)
+    for i, name in enumerate(PAGE_TYPES):
+        x[f"type:{name}"] = np.repeat(types[:, i], blocks)
+    return x
+
+
+def _around(x: Columns, t: BatchTable, p: Doubles, w: Doubles) -> None:
+    n = np.arange(len(p))
+    for by in (-3, -2, -1, 1, 2, 3):
+        there = neighbour(by, t.first, t.last)
+        x[f"p{by:+}"] = np.where(there >= 0, p[there], -1)
+    sums = Sums(np.stack((p * w, w)))
+    for reach in REACHES:
+        a, b = np.maximum(n - reach, t.first), np.minimum(n + reach + 1, t.last)
+        for sign, start, end in (("~", a, b), ("-", a, n), ("+", n + 1, b)):
+            mass, words = sums.over(start, end)
+            x[f"p{sign}{reach}"] = mass / np.maximum(words, LEAST_WEIGHT)
+    before, after = last_chosen(p > 0.5), next_chosen(p > 0.5)
+    x["since_main"] = np.where(before >= t.first, np.log1p(np.maximum(n - before, 0)), -1)
+    x["until_main"] = np.where(after < t.last, np.log1p(np.maximum(after - n, 0)), -1)
+
+
+def _containers(x: Columns, t: BatchTable, p: Doubles, w: Doubles) -> None:
+    n = np.arange(len(p))
+    sums = Sums(np.stack((p * w, w, p)))
+    total, _, _ = sums.over(t.first, t.last)
+    up = [t.outer]
+    for _ in range(1, LEVELS):
+        up.append(t.wider[up[-1]])
+    nodes = np.stack(up)
+    a, b = np.minimum(t.block_start[nodes], n), np.maximum(t.block_end[nodes], n + 1)
+    inside, size, blocks = sums.over(a, b)
+    columns = {
+        "p": inside / size,
+        "blocks_p": blocks / (b - a),
+        "others_p": (inside - p * w) / np.maximum(size - w, LEAST_WEIGHT),
+        "share": inside / np.maximum(total, 1e-9),
+    }
+    for level in range(LEVELS):
+        for name, column in columns.items():
+            x[f"up{level + 1}_{name}"] = column[level]
+
+
+def _alike(x: Columns, t: BatchTable, p: Doubles, w: Doubles) -> None:
+    own = t.signature[t.context]
+    places = (
+        ("class", own),
+        ("class_in_class", pair(own, t.signature[t.parent[t.context]])),
+        ("path", t.path[t.context]),
+        ("leaf", t.signature[t.leaf]),
+    )
+    for name, key in places:
+        groups = Groups(key)
+        x[f"{name}_p"] = (groups.sums(p * w) / groups.sums(w))[groups.number]
+        x[f"{name}_blocks_p"] = (groups.sums(p) / groups.size)[groups.number]
+
+
+def _rank(x: Columns, t: BatchTable, p: Doubles, w: Doubles) -> None:
+    """Add the rank of each block on its page by probability, and the cut that maximises the expected F1."""
+    order = np.lexsort((-p, t.first))
+    first, last = t.first[order], t.last[order]
+    mass, words = Sums((p * w)[order]), Sums(w[order])
+    total_p, total_w = mass.over(first, last), words.over(first, last)
+    n = np.arange(len(p))
+    taken_p, taken_w = mass.over(first, n + 1), words.over(first, n + 1)
+    expected = 2 * taken_p / (taken_w + total_p + 1e-9)
+    best = most_on_page(expected, t.first)
+    cut = p[order][least_on_page(np.where(expected == best, n, len(p)), t.first)]
+    back = np.empty(len(p), dtype=np.int64)
+    back[order] = n
+    x["rank_words"] = (taken_w / total_w)[back]
+    x["rank_p"] = (taken_p / np.maximum(total_p, 1e-9))[back]
+    x["best"] = best[back]
+    x["cut"] = cut[back]
+    x["over_cut"] = p - cut[back]
+
+
+def _whole(x: Columns, t: BatchTable, p: Doubles, w: Doubles) -> None:
+    over = [(p > sure) * w for sure in THRESHOLDS]
+    sums = Sums(np.stack((p * w, w, entropy(p) * w, *over)))
+    total_p, total_w, total_entropy, *totals = sums.over(t.first, t.last)
+    x["before_p"] = Sums(p * w).over(t.first, np.arange(len(p))) / np.maximum(total_p, 1e-9)
+    x["page_p"] = total_p / total_w
+    x["page_main"] = np.log1p(total_p)
+    x["page_most"] = most_on_page(p, t.first)
+    x["page_entropy"] = total_entropy / total_w
+    for sure, total in zip(THRESHOLDS, totals, strict=True):
+        x[f"page_over_{sure}"] = total / total_w

@@ -1,0 +1,244 @@
+"""Labels of pages: a file with a record per page, the answers that people export from the inspector, and the folder for
+training (``html/ID.html`` and ``ground-truth/ID.json``)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
+from scrapy_dripper.output.text import text
+from scrapy_dripper.page import PageError, read
+from scrapy_dripper.workshop.annotation.pages import PROFILE, Sheet
+from scrapy_dripper.workshop.annotation.prompt import Pairs, check, read_object
+from scrapy_dripper.workshop.endpoint import AnswerError
+
+HUMAN = "human"
+ANSWERS = "*.answer*.json"
+"""The files that the inspector exports."""
+_HEX = frozenset("0123456789abcdef")
+
+
+class StoreError(ValueError):
+    """A file or a folder does not hold labels. The message names the place and says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The labels of a page, with everything needed to check that they still match it."""
+
+    id: str
+    url: str
+    title: str
+    sha256: str
+    """Hash of the uncompressed document."""
+    profile: str
+    """The profile by which the page was cut."""
+    blocks: int
+    cut: str
+    """SHA-256 of the blocks' texts."""
+    labels: tuple[int, ...]
+    """The ids of the main blocks, in order. Ids start at 1."""
+    who: str
+    """The name of the model, or ``human``."""
+    prompt: str
+    """Hash of the rules and the prompt."""
+    date: str
+
+    @classmethod
+    def of(cls, value: Any) -> Record:
+        """Return the record for a JSON value. Raise ValueError, saying what was expected, if it is invalid."""
+        types = {field.name: field.type for field in fields(cls)}
+        if not isinstance(value, dict) or set(value) != set(types):
+            raise ValueError(f"an object with the keys {', '.join(types)}")
+        for name, kind in types.items():
+            python = {"str": str, "int": int}.get(str(kind), list)
+            if not isinstance(value[name], python) or isinstance(value[name], bool):
+                raise ValueError(f"{name!r} to be {'a list of ids' if python is list else kind}")
+        labels, n = value["labels"], value["blocks"]
+        if not all(type(i) is int and 1 <= i <= n for i in labels) or labels != sorted(set(labels)):
+            raise ValueError(f"'labels' to be ids from 1 to {n}, in order and each once")
+        if not safe_name(value["id"]):
+            raise ValueError("'id' to be a file name")
+        if len(value["sha256"]) != 64 or not _HEX.issuperset(value["sha256"]):
+            raise ValueError("'sha256' to be 64 hexadecimal digits")
+        return cls(**{**value, "labels": tuple(labels)})
+
+
+def task_of(sheet: Sheet, prompt: str) -> dict[str, Any]:
+    """Return the part of a record that is known before labelling."""
+    names = ("id", "url", "title", "sha256", "blocks", "cut")
+    return {name: getattr(sheet, name) for name in names} | {"profile": PROFILE, "prompt": prompt}
+
+
+def record_of(task: dict[str, Any], labels: list[int], who: str) -> Record:
+    """Return the record of a completed task, with the current time. Raise ValueError if the task is invalid."""
+    date = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return Record.of({**task, "labels": labels, "who": who, "date": date})
+
+
+def safe_name(name: str) -> bool:
+    """Return True if a name is a plain file name without a path."""
+    return bool(name) and name not in (".", "..") and name.isprintable() and not set(name) & set('/\\:*?"<>|')
+
+
+def load(path: Path) -> list[Record]:
+    """Return the records of a file. Raise :exc:`StoreError`, naming the line, for an invalid one; OSError if
+    missing."""
+    data = path.read_bytes()
+    records = []
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            records.append(Record.of(json.loads(line)))
+        except (ValueError, RecursionError) as error:
+            expected = "JSON" if isinstance(error, json.JSONDecodeError | UnicodeDecodeError) else error
+            raise StoreError(f"{path}, line {number}: expected {expected}; correct or delete the line") from None
+    return records
+
+
+def read_answers(folder: Path) -> list[Record | StoreError]:
+    """Return the record, or the error, of each answer in a folder, sorted by name and each page once.
+
+    Raise :exc:`StoreError` if there are no answers.
+    """
+    paths = sorted(folder.glob(ANSWERS))
+    if not paths:
+        raise StoreError(f"no {ANSWERS} in {folder}: expected a folder with exports of the inspector")
+    found: list[Record | StoreError] = []
+    done: dict[str, Path] = {}
+    for path in paths:
+        try:
+            record = _read_answer(path.read_text(encoding="utf-8"))
+        except (AnswerError, ValueError, OSError) as error:
+            found.append(StoreError(f"{path}: {error}"))
+            continue
+        first = done.setdefault(record.sha256, path)
+        twice = f"{path}: the page was answered in {first.name} as well; remove one of them"
+        found.append(record if first == path else StoreError(twice))
+    return found
+
+
+def _read_answer(text: str) -> Record:
+    """Return the record of an answer. Raise AnswerError or ValueError if it is invalid."""
+    whole = read_object(text).unique()
+    task, labels = whole.get("task"), whole.get("labels")
+    if not isinstance(task, Pairs) or not isinstance(labels, Pairs):
+        raise AnswerError("expected an object with the objects 'task' and 'labels', as the inspector exports it")
+    known = task.unique()
+    if not isinstance(known.get("blocks"), int):
+        raise AnswerError("expected the task as it was written (got one without blocks)")
+    main = check(labels, known["blocks"])
+    try:
+        return record_of(known, main, HUMAN)
+    except ValueError as error:
+        raise AnswerError(f"expected {error}; leave the task as it was written") from None
+
+
+class Store:
+    """A file of labels to append to, with each page once."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, or create it. Raise :exc:`StoreError` if it holds something other than labels.
+
+        An incomplete last line, left by a killed run, is removed.
+        """
+        self.path = path
+        if path.exists():
+            _drop_torn_line(path)
+            self.done = {record.sha256 for record in load(path)}
+        else:
+            self.done = set()
+        self._file = path.open("a", encoding="utf-8", errors="replace", newline="\n")
+
+    def add(self, record: Record) -> None:
+        """Append the labels of a page, and flush them to the file."""
+        self._file.write(json.dumps(asdict(record), ensure_ascii=False) + "\n")
+        self._file.flush()
+        self.done.add(record.sha256)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _drop_torn_line(path: Path) -> None:
+    data = path.read_bytes()
+    if not data or data.endswith(b"\n"):
+        return
+    start = data.rfind(b"\n") + 1
+    try:
+        Record.of(json.loads(data[start:]))
+    except ValueError:
+        # Only remove what can be the beginning of a record, in case this is another kind of file.
+        if not data[start:].startswith(b'{"id": "'[: len(data) - start]):
+            return
+        with path.open("r+b") as file:
+            file.truncate(start)
+    else:
+        with path.open("ab") as file:
+            file.write(b"\n")
+
+
+SURE = 0.5
+"""Default confidence of a model's labels. That of a person's labels is 1."""
+
+
+class LabelsError(ValueError):
+    """The labels do not match the current page."""
+
+
+def main_blocks(record: Record, sheet: Sheet) -> npt.NDArray[np.bool_]:
+    """Return which of a page's n blocks are labelled as main, of shape (n,).
+
+    Raise :exc:`LabelsError` if the blocks are not those that were labelled. The bytes of the page are not looked at.
+    """
+    if record.profile != PROFILE:
+        raise LabelsError(f"labelled in the profile {record.profile!r}, expected {PROFILE!r}; label it again")
+    if record.blocks != sheet.blocks:
+        raise LabelsError(
+            f"cut into {record.blocks} blocks when it was labelled, into {sheet.blocks} now; label it again"
+        )
+    if record.cut != sheet.cut:
+        raise LabelsError("its blocks have other texts than when it was labelled; label it again")
+    main = np.zeros(sheet.blocks, dtype=np.bool_)
+    main[[i - 1 for i in record.labels]] = True
+    return main
+
+
+def write_page(folder: Path, record: Record, sheet: Sheet, sure: float = SURE) -> None:
+    """Write a page and its labels to a folder. Raise :exc:`LabelsError` if the labels do not match the blocks."""
+    if record.sha256 != sheet.sha256:
+        raise LabelsError(f"the page has changed since it was labelled: its SHA-256 was {record.sha256[:12]}..., "
+                          f"now it is {sheet.sha256[:12]}...; label it again")  # fmt: skip
+    main = main_blocks(record, sheet)
+    data = sheet.utf8()
+    try:
+        again = list(read(Document(data), Config()).blocks.text)
+    except PageError:
+        again = []
+    if again != list(sheet.page.blocks.text):
+        raise LabelsError("its blocks are not the same when it is written as UTF-8; leave it out")
+    truth: dict[str, Any] = {
+        "url": record.url,
+        "file_id": record.id,
+        "source": record.who,
+        "sure": 1.0 if record.who == HUMAN else sure,
+        "reviewed": False,
+        "_internal": {},
+        "ground_truth": {"main_content": text(sheet.page, main), "title": record.title, "with": [], "without": []},
+        "prompt": record.prompt,
+    }
+    for name in ("html", "ground-truth"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / "html" / f"{record.id}.html").write_bytes(data)
+    path = folder / "ground-truth" / f"{record.id}.json"
+    path.write_text(json.dumps(truth, ensure_ascii=False, indent=1) + "\n", encoding="utf-8", errors="replace")

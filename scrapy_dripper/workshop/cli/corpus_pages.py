@@ -1,0 +1,354 @@
+"""``scrapy-dripper corpus sample`` and ``tokens``: choose pages for annotation, and measure the lengths of pages."""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from http.client import HTTPException
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tqdm import tqdm
+
+from scrapy_dripper.characters import printable
+from scrapy_dripper.cli.console import UsageError, say, to_json, why
+from scrapy_dripper.cli.inputs import READ_FACTOR, WARC, Source, find_sources, read_source
+from scrapy_dripper.cli.options import add_options, configured, count
+from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.data import Document
+from scrapy_dripper.engines.qwen3.profile import PROFILES
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.output.chunks import counter
+from scrapy_dripper.page import PageError, read
+from scrapy_dripper.page.charset import decode_html
+from scrapy_dripper.page.parse import parse
+from scrapy_dripper.workshop.annotation.pages import declared_url
+from scrapy_dripper.workshop.cli import add_command
+from scrapy_dripper.workshop.corpus.cost import Tokens, lengths, savings, tokens_of
+from scrapy_dripper.workshop.dataset.sets import host_of
+from scrapy_dripper.workshop.dataset.tables import aligned
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+@dataclass(frozen=True, slots=True)
+class InputPage:
+    """A page of the inputs."""
+
+    name: str
+    """The file it is in."""
+    document: Document
+
+
+class PageInputs:
+    """The pages of the inputs, which can be read several times. An input that cannot be read is named only once."""
+
+    def __init__(self, names: Sequence[str], max_bytes: int) -> None:
+        self._limit = READ_FACTOR * max_bytes
+        self._named: set[str] = set()
+        self._archives: list[Path] = []
+        others = []
+        for name in names:
+            matches = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
+            if not matches:
+                raise UsageError(f"{name}: not found")
+            for path in matches:
+                files = sorted(Path(path).rglob("*")) if os.path.isdir(path) else [Path(path)]
+                archives = [file for file in files if file.name.lower().endswith(WARC) and file.is_file()]
+                self._archives += archives
+                others += [] if archives else [path]
+        self._sources = find_sources(others, self._fail)
+        if not self._archives and not self._sources:
+            raise UsageError(f"no WARC and no HTML file in {' '.join(names)}")
+
+    def __iter__(self) -> Iterator[InputPage]:
+        from scrapy_dripper.corpus.records import charset, pages
+
+        for source in self._sources:
+            document = self._read(source)
+            if document is not None:
+                yield InputPage(source.name, document)
+        for archive in self._archives:
+            with archive.open("rb") as stream:
+                for _, page in pages(stream, self._limit, lambda _: None, str(archive)):
+                    yield InputPage(str(archive), Document(page.body, page.url, charset(page)))
+
+    def _read(self, source: Source) -> Document | None:
+        try:
+            return read_source(source, self._limit)
+        except (OSError, ValueError, HTTPException) as error:
+            self._fail(source.name, why(error))
+            return None
+
+    def only(self, numbers: Iterable[int]) -> Iterator[tuple[int, InputPage]]:
+        """Yield the pages with these numbers."""
+        wanted = frozenset(numbers)
+        return ((number, page) for number, page in enumerate(self) if number in wanted)
+
+    def _fail(self, name: str, reason: str) -> None:
+        if name not in self._named:
+            self._named.add(name)
+            say(f"{name}: {reason}")
+
+
+SAMPLE_LIST = "sample.jsonl"
+BATCH = 16
+MOST_IDENTIFIED = 10_000
+"""Maximum number of characters of a text from which its language is identified."""
+SAMPLE_EXAMPLES = """\
+examples:
+  scrapy-dripper corpus sample 'shards/*.warc.gz' -n 300 -o pages/
+  scrapy-dripper corpus sample html/ -n 300 -o pages/ --languages en=47.5,zh=47.5,other=5
+  scrapy-dripper inspect pages/ -o looks/                               then label them
+
+The pages of each host are clustered by their layout, and one page of each cluster is a candidate. Candidates without
+main content are left out. The languages in the sample have the shares of --languages or, by default, those that they
+have among the candidates. Within a language, all page types get the same number of pages, as long as there are enough.
+The inputs are read three times.
+
+The pages are written to DIR, with a line about each in DIR/sample.jsonl.
+
+exit codes: 0 written, 2 wrong usage or an output that cannot be written, 130 Ctrl-C
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """What is known about a candidate."""
+
+    number: int
+    """Its position among the pages of the inputs."""
+    cluster: int
+    """Number of pages in its cluster."""
+    host: str
+    language: str
+    page_type: str
+
+
+def add_sample(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    sample = add_command(
+        commands, "sample", _sample, "choose pages for annotation, by layout, language and page type", SAMPLE_EXAMPLES
+    )
+    sample.add_argument(
+        "inputs", nargs="+", metavar="INPUT", help="a WARC or HTML file, a folder of them, or a glob; no URLs"
+    )
+    sample.add_argument("-o", "--output", metavar="DIR", type=Path, required=True, help="a new folder for the pages")
+    sample.add_argument("-n", "--pages", type=count, default=300, metavar="N", help="pages to choose (default: 300)")
+    sample.add_argument(
+        "--languages",
+        type=_weights,
+        metavar="SAMPLE_LIST",
+        help="shares of languages, such as en=60,de=20,other=20, or 'equal'; default: those of the candidates",
+    )
+    add_options(sample, ("engine", "model", "limits"))
+
+
+def _sample(arguments: argparse.Namespace) -> int:
+    """Choose the pages, write them, and return the exit code."""
+    try:
+        import py3langid  # noqa: F401
+
+        from scrapy_dripper.workshop.corpus.sampling import balanced, representatives
+    except ImportError as error:
+        raise UsageError(
+            f"this command needs more packages ({error}): install them with pip install 'scrapy-dripper[sample]'"
+        ) from None
+    config = configured(arguments)
+    if arguments.output.exists() and any(arguments.output.iterdir()):
+        raise UsageError(f"{arguments.output} is not empty: name a new folder")
+    inputs = PageInputs(arguments.inputs, config.limits.bytes)
+    hosts: list[str] = []
+    layouts: list[csr_matrix] = []
+    numbers: list[int] = []
+    for number, page in enumerate(tqdm(inputs, desc="layouts", unit="page", disable=None)):
+        if (found := _layout(page)) is not None:
+            numbers.append(number)
+            hosts.append(found[0])
+            layouts.append(found[1])
+    alike = representatives(hosts, layouts)
+    sizes = {numbers[one.page]: one.pages for one in alike}
+    host_by_number = dict(zip(numbers, hosts, strict=True))
+    candidates = [one for one in _described(inputs, sizes, host_by_number, config) if one.page_type]
+    languages = [one.language for one in candidates]
+    shares = Counter(languages) if arguments.languages is None else arguments.languages or None
+    chosen = balanced(
+        languages,
+        [one.page_type for one in candidates],
+        [one.host for one in candidates],
+        arguments.pages,
+        shares,
+    )
+    sample = [candidates[index] for index in chosen]
+    _write(arguments.output, inputs, sample)
+    print(_table(sample))
+    say(
+        f"{len(hosts):,} pages, {len(sizes):,} layouts, {len(candidates):,} candidates with main content, "
+        f"{len(sample):,} chosen: {arguments.output / SAMPLE_LIST}"
+    )
+    return 0
+
+
+def _layout(page: InputPage) -> tuple[str, csr_matrix] | None:
+    """Return the host and the layout of a page, or None if it cannot be parsed."""
+    from scrapy_dripper.workshop.corpus.sampling import layout
+
+    document = page.document
+    html = document.html if isinstance(document.html, str) else decode_html(bytes(document.html), document.charset)
+    try:
+        root = parse(html)
+    except PageError:
+        return None
+    return host_of(document.url or declared_url(root)) or str(Path(page.name).parent), layout(root)
+
+
+def _described(
+    inputs: PageInputs, sizes: Mapping[int, int], hosts: Mapping[int, str], config: Config
+) -> Iterator[_Candidate]:
+    """Extract the candidates, and yield them with their languages and page types. The page type is empty if there is no
+    main content.
+    """
+    from py3langid import classify
+
+    with closing(Extractor(config)) as extractor:
+        pages = iter(tqdm(inputs.only(sizes), desc="candidates", unit="page", total=len(sizes), disable=None))
+        while batch := list(islice(pages, BATCH)):
+            found = extractor.extract([page.document for _, page in batch])
+            for (number, _), one in zip(batch, found, strict=True):
+                kind = (one.page_type or "other") if one.text and one.text.strip() else ""
+                language = str(classify((one.text or "")[:MOST_IDENTIFIED])[0])
+                yield _Candidate(number, sizes[number], hosts[number], language, kind)
+
+
+def _write(folder: Path, inputs: PageInputs, sample: Sequence[_Candidate]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    known = {one.number: one for one in sample}
+    with (folder / SAMPLE_LIST).open("w", encoding="utf-8", newline="\n") as lines:
+        for at, (number, page) in enumerate(inputs.only(known), 1):
+            name, html = f"{at:05d}", page.document.html
+            if isinstance(html, str):
+                html = html.encode("utf-8", "surrogatepass")
+            (folder / f"{name}.html").write_bytes(bytes(html))
+            one = known[number]
+            line = {
+                "id": name,
+                "url": page.document.url or None,
+                "charset": page.document.charset,
+                "file": page.name,
+                "host": one.host,
+                "language": one.language,
+                "page_type": one.page_type,
+                "alike": one.cluster,
+            }
+            lines.write(to_json(line) + "\n")
+
+
+def _table(sample: Sequence[_Candidate]) -> str:
+    """Return the number of pages by language and page type."""
+    kinds = sorted({one.page_type for one in sample})
+    counts = Counter((one.language, one.page_type) for one in sample)
+    languages = Counter(one.language for one in sample).most_common()
+    body = [[name, *(str(counts[name, kind]) for kind in kinds), str(total)] for name, total in languages]
+    return aligned(["language", *kinds, "pages"], body)
+
+
+def _weights(value: str) -> dict[str, float]:
+    """Return the shares of languages; an empty dict if all languages get the same share."""
+    if value == "equal":
+        return {}
+    try:
+        found = {name.strip(): float(share) for name, _, share in (one.partition("=") for one in value.split(","))}
+        if not all(found) or not all(0 < share < 1e9 for share in found.values()):
+            raise ValueError
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"expected languages with shares, such as en=60,other=40 (got {value!r})"
+        ) from None
+    return found
+
+
+BATCH = 16
+PROFILE = PROFILES["v1.0"]
+"""The profile of the published weights."""
+TOKENS_EXAMPLES = """\
+examples:
+  scrapy-dripper corpus tokens html/                                      in characters
+  scrapy-dripper corpus tokens 'shards/*.warc.gz' --tokenizer qwen3/      in tokens of the model in that folder
+
+The second table estimates the cost of a language model for each page, as the Dripper paper does in its table 1:
+L d (N^2 + M N + M^2) + L d^2 (N + M) FLOPs for N input and M output tokens, L layers and a width of d.
+
+exit codes: 0 measured, 2 wrong usage, 130 Ctrl-C
+"""
+
+
+def add_tokens(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    tokens = add_command(
+        commands,
+        "tokens",
+        _tokens,
+        "measure how much shorter simplified HTML, Main-HTML and Markdown are",
+        TOKENS_EXAMPLES,
+    )
+    tokens.add_argument(
+        "inputs", nargs="+", metavar="INPUT", help="a WARC or HTML file, a folder of them, or a glob; no URLs"
+    )
+    tokens.add_argument(
+        "--tokenizer", metavar="FILE", help="a tokenizer.json, or a folder with one; default: count characters"
+    )
+    tokens.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
+    add_options(tokens, ("engine", "model", "limits"))
+
+
+def _tokens(arguments: argparse.Namespace) -> int:
+    """Measure, print the tables, write the requested file, and return the exit code."""
+    config = replace(configured(arguments), fallback="none")
+    unit = "characters"
+    length: Callable[[str], int] = len
+    if arguments.tokenizer:
+        unit = f"tokens of {Path(arguments.tokenizer).name}"
+        try:
+            length = counter(arguments.tokenizer)
+        except ConfigError as error:
+            raise UsageError(f"--tokenizer: {error}") from None
+    inputs = PageInputs(arguments.inputs, config.limits.bytes)
+    pages = list(_measured(inputs, config, length))
+    if not pages:
+        raise UsageError("none of the pages could be labelled")
+    tables = lengths(pages, unit), savings(pages)
+    print(printable("\n\n".join(table.text() for table in tables)))
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        figures = {"unit": unit, "lengths": tables[0].records(), "savings": tables[1].records()}
+        arguments.json.write_text(to_json(figures, 1) + "\n", encoding="utf-8", errors="replace")
+    return 0
+
+
+def _measured(inputs: PageInputs, config: Config, length: Callable[[str], int]) -> Iterator[Tokens]:
+    """Yield the lengths of each page that the engine labels. At the end, print how many pages it did not label."""
+    left_out = 0
+    with closing(Extractor(config)) as extractor:
+        pages = iter(tqdm(inputs, desc="tokens", unit="page", disable=None))
+        while batch := [page.document for page in islice(pages, BATCH)]:
+            for document, extraction in zip(batch, extractor.extract(batch), strict=True):
+                try:
+                    page = read(document, config, PROFILE)
+                except PageError:
+                    left_out += 1
+                    continue
+                if extraction.is_empty:
+                    left_out += 1
+                    continue
+                html = document.html
+                text = html if isinstance(html, str) else decode_html(bytes(html), document.charset)
+                yield tokens_of(text, page, extraction, length)
+    if left_out:
+        say(f"{left_out:,} pages without main content are left out")

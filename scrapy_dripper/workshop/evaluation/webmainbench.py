@@ -1,0 +1,524 @@
+"""WebMainBench: its pages, and the metrics of its toolkit. Needs the extra ``[evaluate]``.
+
+A line of its JSON Lines is a page: ``html``, ``main_html`` (the part that annotators chose), ``convert_main_content``
+(the Markdown of that part), ``groundtruth_content`` (Markdown written by annotators, for 545 of the 7,809 pages) and
+``meta``. The metrics are those of the Dripper paper (section 4.2.2) and of MinerU-HTML (section 3.2.1):
+
+* ROUGE-5 over jieba's tokens, of html2text's Markdown of both the extraction and ``main_html``;
+* edit similarities of the text, the code, the formulas and the tables, against ``groundtruth_content``;
+* TEDS of the tables, as its paper defines it. (The toolkit passes each table to APTED as a string, which is a single
+  node, so its own score is nearly 1 whenever both texts have a table.)
+
+Scores can only be compared with published ones if the parts of a Markdown are found as in the toolkit
+(https://github.com/opendatalab/WebMainBench). So its peculiarities are kept: an indented list does not count as code,
+two prices in dollars count as a formula, and only the first of several tables is compared. Unlike in the toolkit, all
+searches take linear time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import html2text
+from apted import APTED
+from apted import Config as Costs
+from lxml.html import HtmlElement
+from rapidfuzz.distance import Levenshtein
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
+from scrapy_dripper.page.parse import parse
+from scrapy_dripper.workshop.dataset.metrics import PRF
+from scrapy_dripper.workshop.dataset.sets import DataError
+from scrapy_dripper.workshop.dataset.tables import ReportTable
+from scrapy_dripper.workshop.evaluation.measure import OURS, Stored, Systems
+from scrapy_dripper.workshop.evaluation.text_measures import Cut, load_cut, rouge
+
+_fences = re.compile(r"```[\s\S]*?```").findall
+_without_fences = re.compile(r"```[\s\S]*?```").sub
+_without_inline_code = re.compile(r"`[^`]*`").sub
+_no_code = re.compile(r"[-•*]\s|\d{1,20}\.\s").match
+_sums = re.compile(r"\$[\d,]|\b(?:million|billion|thousand)\b", re.IGNORECASE).search
+_rule_cell = re.compile(r":?-{3,}:?").fullmatch
+_rule_row = re.compile(r"[\s|:-]+").fullmatch
+
+_two_dollars = re.compile(r"(?<!\\)\$\$")
+_dollar = re.compile(r"(?<!\\)\$")
+_opens_block = re.compile(r"(?<!\\)\\\[")
+_closes_block = re.compile(r"(?<!\\)\\\]")
+_opens_inline = re.compile(r"(?<!\\)\\\(")
+_closes_inline = re.compile(r"(?<!\\)\\\)")
+_DELIMITERS = (
+    (_two_dollars, _two_dollars),
+    (_opens_block, _closes_block),
+    (_dollar, _dollar),
+    (_opens_inline, _closes_inline),
+)
+"""Opening and closing marks of formulas, in the order of the search. A formula in ``$$`` is found only once, because
+the search for a single ``$`` finds two empty formulas there.
+"""
+
+
+def code(text: str) -> str:
+    """Return the code blocks, one after the other: first those in fences of backticks, then the indented ones."""
+    fenced = ("\n".join(block.split("\n")[1:-1]) for block in _fences(text))
+    return "\n".join(block for block in (*fenced, *_indented_code(text)) if block)
+
+
+def formulas(text: str) -> str:
+    """Return the formulas outside of code, one on each line, without their marks and sorted by the kind of marks."""
+    prose = _without_inline_code("", _without_fences("", text))
+    found = (one.strip() for opening, closing in _DELIMITERS for one in _between(prose, opening, closing))
+    return "\n".join(filter(None, found))
+
+
+def html_tables(text: str) -> list[HtmlElement]:
+    """Return the HTML tables that are not inside another table."""
+    found = parse(text).iter("table") if "<table" in text.lower() else ()
+    return [table for table in found if next(table.iterancestors("table"), None) is None]
+
+
+def markdown_tables(text: str) -> list[str]:
+    """Return the rows of each Markdown table. The second row must be a rule."""
+    found: list[str] = []
+    rows: list[str] = []
+    for line in [*text.split("\n"), ""]:
+        if "|" in line:
+            rows.append(line)
+            continue
+        if len(rows) >= 2 and all(not cell.strip() or _rule_cell(cell.strip()) for cell in rows[1].split("|")):
+            found.append("\n".join(rows))
+        rows = []
+    return found
+
+
+def table_of_rows(markdown: str) -> list[HtmlElement]:
+    """Return a Markdown table as an element: empty cells and rules are left out, and the first row is the header."""
+    rows: list[str] = []
+    for line in map(str.strip, markdown.split("\n")):
+        if "|" in line and not _rule_row(line):
+            tag = "td" if rows else "th"
+            rows.append("".join(f"<{tag}>{cell.strip()}</{tag}>" for cell in line.split("|") if cell.strip()))
+    return html_tables(f"<table>{''.join(f'<tr>{row}</tr>' for row in rows if row)}</table>") if rows else []
+
+
+def first_table(text: str) -> str:
+    """Return the cells of the table that the toolkit compares, separated by spaces, with a line for each row.
+
+    If there is an HTML table, it is the first of these. Otherwise, it has the rows of all Markdown tables.
+    """
+    found = html_tables(text) or table_of_rows("\n".join(markdown_tables(text)))
+    rows = (
+        " ".join("".join(map(str.strip, cell.itertext())) for cell in row.iter("th", "td"))
+        for table in found[:1]
+        for row in table.iter("tr")
+    )
+    return "\n".join(filter(None, rows))
+
+
+def _between(text: str, opening: re.Pattern[str], closing: re.Pattern[str]) -> Iterator[str]:
+    start = opening.search(text)
+    while start and (end := closing.search(text, start.end())):
+        yield text[start.end() : end.start()]
+        start = opening.search(text, end.end())
+
+
+def _indented_code(text: str) -> Iterator[str]:
+    """Yield the blocks of two or more indented lines after a blank line, without their indentation.
+
+    Blocks with a line that looks like an item of a list, or like a sum of money, are left out.
+    """
+    lines = text.split("\n")
+    first = 1  # The first line that can be the blank line: there must be a line before it.
+    while first < len(lines):
+        if lines[first].strip():
+            first += 1
+            continue
+        end = first
+        while end < len(lines) and not lines[end].strip():
+            end += 1
+        # Blank lines may be indented too. They then belong to the block if it would be too short without them.
+        start = next((k for k in range(end, first, -1) if all(map(_is_indented, _two(lines, k)))), None)
+        if start is None:
+            first = end
+            continue
+        stop = start
+        while stop < len(lines) and _is_indented(lines[stop]):
+            stop += 1
+        block = [line for line in lines[start:stop] if line.strip()]
+        if len(block) > 1 and not any(_no_code(line.strip()) or _sums(line.strip()) for line in block):
+            yield "\n".join(line[1:] if line.startswith("\t") else line[4:] for line in block)
+        # An empty line ends a block and cannot begin the next one. So there must be two empty lines between blocks.
+        first = stop + 1 if stop < len(lines) and not lines[stop] else stop
+
+
+def _two(lines: Sequence[str], k: int) -> tuple[str, str]:
+    return (lines[k], lines[k + 1]) if k + 1 < len(lines) else ("", "")
+
+
+def _is_indented(line: str) -> bool:
+    return line.startswith(("    ", "\t"))
+
+
+MAX_NODE_PAIRS = 1_000_000
+"""Maximum product of the numbers of nodes of two trees that are compared. Larger trees take minutes, because the time
+is cubic.
+"""
+
+
+def edit_similarity(one: str, other: str) -> float:
+    """Return 1 - Levenshtein distance / length of the longer text; 1 for two empty texts."""
+    return float(Levenshtein.normalized_similarity(one, other))
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of the tree that stands for the tables of a page."""
+
+    tag: str
+    text: str = ""
+    spans: tuple[str, str] = ("1", "1")
+    children: tuple[Node, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Number of nodes of the subtree, including this node."""
+        return 1 + sum(child.size for child in self.children)
+
+
+class _Costs(Costs):  # type: ignore[misc]
+    """The costs of the paper: 1 for inserting, deleting or renaming a node, and the share of changed characters for a
+    change of text.
+    """
+
+    def rename(self, node1: Node, node2: Node) -> float:
+        if node1.tag != node2.tag or node1.spans != node2.spans:
+            return 1.0
+        return 1.0 - edit_similarity(node1.text, node2.text)
+
+    def children(self, node: Node) -> Sequence[Node]:
+        return node.children
+
+
+def teds(one: Sequence[HtmlElement], other: Sequence[HtmlElement]) -> float | None:
+    """Return the similarity of the tables of two pages: 1 - distance / nodes of the larger tree.
+
+    Header cells count as cells. Groups of rows do not count. Neither do rows without text, because Markdown must write
+    an empty header if a table has none. Two pages without tables are equal. Return None if the trees exceed
+    :data:`MAX_NODE_PAIRS`.
+    """
+    first, second = (Node("page", children=tuple(map(_table, tables))) for tables in (one, other))
+    if not first.children or not second.children:
+        return float(len(first.children) == len(second.children))
+    if first.size * second.size > MAX_NODE_PAIRS:
+        return None
+    distance = float(APTED(first, second, _Costs()).compute_edit_distance())
+    return 1.0 - distance / (max(first.size, second.size) - 1)
+
+
+def _table(table: HtmlElement) -> Node:
+    rows = (row for row in table.iter("tr") if next(row.iterancestors("table")) is table)
+    return Node(
+        "table",
+        children=tuple(_row(row) for row in rows if row.text_content().strip() or row.find(".//img") is not None),
+    )
+
+
+def _row(row: HtmlElement) -> Node:
+    return Node("tr", children=tuple(_cell(cell) for cell in row if cell.tag in ("td", "th")))
+
+
+def _cell(cell: HtmlElement) -> Node:
+    nested = [one for one in cell.iter("table") if next(one.iterancestors("td", "th")) is cell]
+    text = "" if nested else " ".join(" ".join(cell.itertext()).split())
+    spans = (cell.get("rowspan", "1"), cell.get("colspan", "1"))
+    return Node("td", text, spans, tuple(map(_table, nested)))
+
+
+FINE = ("text_edit", "code_edit", "formula_edit", "table_edit", "table_TEDS")
+"""The toolkit's metrics of parts. Its overall score is their mean."""
+ALL = "all"
+
+_marks = re.compile(r"</?marked-(?:tail|text|inline)\b[^<>]*>", re.IGNORECASE).sub
+_attributes = re.compile(
+    r"""\s(?:data-anno-uid|cc-select)\s{0,9}=\s{0,9}(?:"[^"<>]*"|'[^'<>]*'|[^\s<>"']+)""", re.IGNORECASE
+).sub
+
+
+@dataclass(frozen=True, slots=True)
+class BenchPage:
+    """A page of WebMainBench."""
+
+    id: str
+    url: str
+    html: str
+    """The page without the marks of the annotators' tool."""
+    main_html: str | None
+    converted: str | None
+    """html2text's Markdown of ``main_html``."""
+    truth: str | None
+    """The Markdown written by annotators; None for most pages."""
+    groups: tuple[str, ...]
+    """The groups of the paper's table 2 to which the page belongs: ``all``, its level, and what it contains."""
+
+
+def read_page(line: str) -> BenchPage:
+    """Return the page of a line. Raise ValueError or TypeError if the line is not a page."""
+    record = json.loads(line)
+    if not isinstance(record, dict) or not isinstance(record.get("html"), str):
+        found = ", ".join(map(repr, list(record)[:5])) if isinstance(record, dict) else type(record).__name__
+        raise ValueError(f"expected an object with 'html' (got {found})")
+    main_html, converted, truth = map(record.get, ("main_html", "convert_main_content", "groundtruth_content"))
+    for name, value in (("main_html", main_html), ("convert_main_content", converted), ("groundtruth_content", truth)):
+        if not isinstance(value, str | None):
+            raise ValueError(f"expected text as {name!r} (got {type(value).__name__})")
+    if converted is None and main_html is not None:
+        converted = canonical_markdown(main_html)
+    if converted is None and truth is None:
+        raise ValueError("expected 'main_html', 'convert_main_content' or 'groundtruth_content' (got none of them)")
+    return BenchPage(
+        id=str(record.get("track_id") or record.get("id") or ""),
+        url=str(record.get("url") or ""),
+        html=without_annotation(record["html"]),
+        main_html=main_html,
+        converted=converted,
+        truth=truth,
+        groups=groups_of(record.get("meta") or {}),
+    )
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file with their numbers. Raise :exc:`DataError` if it cannot be read."""
+    try:
+        with path.open(encoding="utf-8") as lines:
+            yield from ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot read {path}: {error}") from None
+
+
+def without_annotation(html: str) -> str:
+    """Return a page without the elements and attributes that the annotators' tool wrote into it.
+
+    The attribute ``cc-select`` marks the answer itself. The elements are placed around texts, and would separate them
+    from their paragraphs.
+    """
+    return _attributes("", _marks("", html))
+
+
+def groups_of(meta: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the groups of a page: level, language, style, and each kind of rich content that it has."""
+    groups = [ALL]
+    if level := meta.get("level"):
+        groups.append(str(level))
+    if language := meta.get("language"):
+        groups.append("English" if language == "en" else "other languages")
+    groups += [kind for kind in ("table", "code", "equation") if meta.get(kind)]
+    if style := meta.get("style"):
+        forum = str(style).lower().startswith(("forum", "conversation"))
+        groups.append("conversational" if forum else "not conversational")
+    return tuple(groups)
+
+
+def canonical_markdown(html: str) -> str:
+    """Return the Markdown that both papers compare: that of html2text, without line wrapping, links and images."""
+    writer = html2text.HTML2Text(bodywidth=0)
+    writer.ignore_links = writer.ignore_images = True
+    return str(writer.handle(html)) if html.strip() else ""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchScores:
+    """The scores of a text on a page."""
+
+    rouge: PRF | None
+    """None if the page has no Main-HTML from annotators."""
+    fine: Mapping[str, float | None]
+    """The scores of :data:`FINE`. A score is None if neither text has that part.
+
+    Empty if the page has no Markdown from annotators.
+    """
+
+    @property
+    def overall(self) -> float | None:
+        """The mean of the metrics of :data:`FINE` that apply, which the toolkit calls the page's overall score."""
+        scores = [score for name in FINE if (score := self.fine.get(name)) is not None]
+        return sum(scores) / len(scores) if scores else None
+
+
+def score(page: BenchPage, canonical: str, markdown: str, cut: Cut) -> BenchScores:
+    """Return the scores of an extraction: its Markdown by html2text, and its own Markdown."""
+    return BenchScores(
+        rouge=None if page.converted is None else rouge(canonical, page.converted, cut),
+        fine={} if page.truth is None else fine_scores(markdown, page.truth),
+    )
+
+
+def fine_scores(prediction: str, truth: str) -> dict[str, float | None]:
+    """Return the edit similarities of a Markdown with the true one. A value is None if neither has that part.
+
+    As in the toolkit, the text is all of the Markdown, and only the first of several HTML tables is compared by its
+    text. Formulas are those that regular expressions find. (The toolkit can also ask a language model which of them are
+    prices.)
+    """
+
+    def similarity(part: Callable[[str], str]) -> float | None:
+        one, other = part(prediction), part(truth)
+        return edit_similarity(one, other) if one or other else None
+
+    found, wanted = (
+        [*html_tables(text), *(table for rows in markdown_tables(text) for table in table_of_rows(rows))]
+        for text in (prediction, truth)
+    )
+    return {
+        "text_edit": similarity(str),
+        "code_edit": similarity(code),
+        "formula_edit": similarity(formulas),
+        "table_edit": similarity(first_table),
+        "table_TEDS": teds(found, wanted) if found or wanted else None,
+    }
+
+
+GROUPS = (ALL, "simple", "mid", "hard", "table", "code", "equation", "conversational")
+"""The columns of the paper's table 2, in its order. Other groups follow after them."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchResult:
+    """The scores of a page."""
+
+    id: str
+    groups: tuple[str, ...]
+    scores: Mapping[str, BenchScores]
+    """The scores by system."""
+    errors: Mapping[str, str]
+    """The exceptions by system. The text then counts as empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchSetup:
+    """What to measure. A call returns the function that measures pages."""
+
+    config: Config
+    peers: tuple[str, ...] = ()
+    stored: Mapping[str, Stored] | None = None
+    """Texts by id that are scored in place of our output; None to run the model."""
+
+    def __call__(self) -> BenchMeasurer:
+        return BenchMeasurer(self)
+
+
+class BenchMeasurer:
+    """Measures pages, which come as lines with their numbers."""
+
+    def __init__(self, setup: BenchSetup) -> None:
+        self._setup, self._cut, self._systems = setup, load_cut(), Systems(setup.config)
+        self.close = self._systems.close
+
+    def __call__(self, numbered: tuple[int, str]) -> BenchResult:
+        """Return the scores of a line. Raise :exc:`DataError` if the line is not a page."""
+        number, line = numbered
+        try:
+            page = read_page(line)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise DataError(f"line {number} is no page of WebMainBench: {error}") from None
+        scores, errors = {}, {}
+        for name in (OURS, *self._setup.peers):
+            try:
+                canonical, markdown = self._texts(name, page)
+            except Exception as error:  # errors of a peer, or of html2text, are part of the result
+                errors[name] = f"{type(error).__name__}: {error}"[:300]
+                canonical = markdown = ""
+            scores[name] = score(page, canonical, markdown, self._cut)
+        return BenchResult(page.id or f"line {number}", page.groups, scores, errors)
+
+    def _texts(self, name: str, page: BenchPage) -> tuple[str, str]:
+        """Return html2text's Markdown of an extraction, and its own. Texts of peers and stored texts are both."""
+        if name != OURS:
+            text = str(self._systems.peer(name)(page.html.encode("utf-8", "replace")))
+            return text, text
+        if self._setup.stored is not None:
+            stored = self._setup.stored.get(page.id, Stored("")).text
+            return stored, stored
+        extraction = self._systems.ours(Document(page.html, page.url))
+        markdown = extraction.markdown or ""
+        return canonical_markdown(extraction.main_html) if extraction.main_html else markdown, markdown
+
+
+@dataclass(frozen=True, slots=True)
+class BenchFigures:
+    """The means of all systems over the pages of a file."""
+
+    name: str
+    labels: Mapping[str, str]
+    """The display names of the systems, ours first."""
+    results: Sequence[BenchResult]
+    notes: Sequence[str] = field(default_factory=tuple)
+
+    def rouge(self, system: str, group: str = ALL) -> float | None:
+        """Return the mean ROUGE-5 F1 of a group, or None if no page has Main-HTML from annotators."""
+        some = (one.scores[system].rouge for one in self.results if group in one.groups)
+        return _mean([prf.f1 for prf in some if prf is not None])
+
+    def fine(self, system: str) -> dict[str, float | None]:
+        """Return the mean of each metric of parts over the pages that it applies to, and ``overall``, their mean.
+
+        As in the toolkit, a metric that applies to no page counts as 0 in the overall score.
+        """
+        means: dict[str, float | None] = {}
+        for name in FINE:
+            some = [one.scores[system].fine.get(name) for one in self.results]
+            means[name] = _mean([score for score in some if score is not None])
+        overall = sum(means[name] or 0.0 for name in FINE) / len(FINE)
+        return {"overall": None if means[FINE[0]] is None else overall, **means}
+
+    @property
+    def groups(self) -> dict[str, int]:
+        """The number of pages of each group: those of the paper first, then others by name."""
+        names = {name for one in self.results for name in one.groups}
+        order = [*(name for name in GROUPS if name in names), *sorted(names - set(GROUPS))]
+        return {name: sum(name in one.groups for one in self.results) for name in order}
+
+    def tables(self) -> list[ReportTable]:
+        """Return the tables of the metrics that apply to some page."""
+        tables = []
+        if self.rouge(OURS) is not None:
+            columns = {"system": "", **{f"{name} ({pages:,})": ".4f" for name, pages in self.groups.items()}}
+            rows = [[label, *(self.rouge(name, one) for one in self.groups)] for name, label in self.labels.items()]
+            tables.append(ReportTable("ROUGE-5 F1 on html2text's Markdown, by group (pages)", columns, rows))
+        if any(one.scores[OURS].fine for one in self.results):
+            columns = {"system": "", **dict.fromkeys(("overall", *FINE), ".4f")}
+            rows = [[label, *self.fine(name).values()] for name, label in self.labels.items()]
+            title = "Parts of the Markdown, over the pages where either text has them"
+            tables.append(ReportTable(title, columns, rows))
+        return tables
+
+    def text(self) -> str:
+        """Return the tables as text."""
+        count = sum(bool(one.scores[OURS].fine) for one in self.results)
+        head = f"{len(self.results):,} pages of {self.name}, {count:,} with Markdown by annotators"
+        errors = {label: sum(system in one.errors for one in self.results) for system, label in self.labels.items()}
+        notes = [f"{name} raised on {n:,} pages, which count as empty" for name, n in errors.items() if n]
+        return "\n\n".join([head, *(table.text() for table in self.tables()), *notes])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tables, and the scores of all pages, as JSON values."""
+        pages = [
+            {
+                "id": one.id,
+                "groups": list(one.groups),
+                "errors": dict(one.errors),
+                "scores": {name: {**asdict(found), "overall": found.overall} for name, found in one.scores.items()},
+            }
+            for one in self.results
+        ]
+        tables = {table.title: table.records() for table in self.tables()}
+        return {"data": self.name, "notes": list(self.notes), "tables": tables, "pages": pages}
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

@@ -1,1 +1,0 @@
-"""WebMainBench: its pages, and the metrics of its toolkit. Needs the extra ``[evaluate]``."""

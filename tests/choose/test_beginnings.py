@@ -1,0 +1,74 @@
+"""The times of a recipe and the links of a hero belong to what is written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scrapy_dripper.choose.beginnings import with_hero_links, with_recipe_times
+from scrapy_dripper.choose.given import Bools, Given
+from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document
+from scrapy_dripper.page import Page, read
+
+RECIPE = '<script type="application/ld+json">{"@type": "Recipe", "name": "Soup"}</script>'
+TEXT = "<p>- Boil the roots in salted water."
+
+
+def marked(page: Page) -> Bools:
+    """Return the blocks that begin with a sign for main content."""
+    return np.array([text.startswith("-") for text in page.blocks.text])
+
+
+def added(page: Page, labels: Bools) -> list[str]:
+    return [text for text, new, old in zip(page.blocks.text, labels, marked(page), strict=True) if new and not old]
+
+
+def given(body: str, probability: float) -> Given:
+    page = read(Document(f"<html><body>{body}</body></html>", "https://example.org/"), Config())
+    return Given(page, np.full(len(page.blocks), probability, dtype=np.float32))
+
+
+@pytest.mark.parametrize(
+    ("markup", "times"),
+    [
+        ("<dl><dt>Total Time</dt><dd>1 hour 10 minutes</dd><dt>Rating</dt><dd>5</dd></dl>", 2),
+        ("<div><span>Prep time:</span> <span>15 mins</span></div><div>Cook time: 1 h 5 min</div>", 2),
+        ("<p>Zubereitungszeit: 20 Min.<p>Temps de cuisson : 2 heures<p>Tempo di cottura: 1 ora", 3),
+        ("<p>調理時間 30分<p>Время приготовления: 40 минут", 2),
+        ("<p>Posted 2 hours ago<p>Total: 3 eggs<p>40 minutes<p><a href=/soup>Total time: 10 minutes</a>", 0),
+    ],
+)
+def test_a_recipe_says_how_long_it_takes(markup: str, times: int) -> None:
+    known = given(f"{RECIPE}<h1>Soup</h1>{markup}{TEXT}<aside>Total time: 5 minutes</aside>", 0.1)
+
+    assert len(added(known.page, with_recipe_times(known, marked(known.page)))) == times
+    bare = given(f"<h1>Soup</h1>{markup}{TEXT}", 0.1)
+    assert not added(bare.page, with_recipe_times(bare, marked(bare.page)))
+
+
+HERO = "<div class='{name}'><h1>- The kit</h1><p>- Build boats.</p><div>{links}</div></div>"
+
+
+@pytest.mark.parametrize(
+    ("name", "links", "probability", "expected"),
+    [
+        ("VPHero", "<a href=/start>Start here</a> <a href=/parts>Parts</a>", 0.3, ["Start here Parts"]),
+        ("jumbotron", "<p><a href=/start>Start</a><p><a href=./parts>Parts</a>", 0.3, ["Start", "Parts"]),
+        ("hero", "<a href=/start>Start here</a>", 0.3, []),
+        ("hero", "<a href=/start>Start here</a> <a href=//shop.example/>Buy it</a>", 0.3, []),
+        ("hero", "<a href=#start>Start here</a> <a href=#parts>Parts</a>", 0.3, []),
+        ("hero", "<a href=/start>Start here</a> <a href=/parts>Parts</a>", 0.1, []),
+        ("intro", "<a href=/start>Start here</a> <a href=/parts>Parts</a>", 0.3, []),
+        ("hero", "Version 4", 0.3, []),
+        ("hero", "<nav><a href=/start>Start here</a> <a href=/parts>Parts</a></nav>", 0.3, []),
+    ],
+)
+def test_the_links_of_a_hero_stay_with_its_headline(
+    name: str, links: str, probability: float, expected: list[str]
+) -> None:
+    known = given(HERO.format(name=name, links=links) + TEXT, probability)
+
+    assert added(known.page, with_hero_links(known, marked(known.page))) == expected
+    other = given(HERO.format(name=name, links=links).replace("- The", "The") + TEXT, probability)
+    assert not added(other.page, with_hero_links(other, marked(other.page)))

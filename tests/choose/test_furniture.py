@@ -1,0 +1,149 @@
+"""What stands within a text but is not of it is left out: controls, offers, signatures, and texts for no scripts."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_dripper import Document, Extractor
+from scrapy_dripper.testing import FakeEngine
+
+TEXT = "The beavers of the upper valley have built a third dam this spring, and the meadow behind it is a lake now."
+MORE = "Two families had to move their sheep, and the road to the mill is under water for a hundred steps."
+
+
+def kept(body: str, page: str = "https://example.org/dam") -> list[str]:
+    """Return the lines that are written of a page on which an engine without probabilities takes all for main."""
+    [extraction] = Extractor(engine=FakeEngine(main=lambda text: True)).extract([Document(body, url=page)])
+    return (extraction.text or "").split("\n")
+
+
+def around(markup: str) -> str:
+    return f"<h1>Dams</h1><p>{TEXT}</p>{markup}<p>{MORE}</p>"
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<button>Print</button>",
+        "<p><a href=/print>Print this page</a></p>",
+        "<div class=tools><span>Text size A- A A+</span></div>",
+        "<p><a href='#r'>Jump to Recipe</a></p>",
+        "<p><a href='?reply=1' class=comment-reply-link>Reply</a></p>",
+        "<div class=post-share>E-Mail</div>",
+        "<button>Add beavers to your list</button>",
+        "<p>Share this:</p>",
+        "<p>Tags: <a href=/t/dams>dams</a>, <a href=/t/lakes>lakes</a></p>",
+        "<ul><li>Tags:<li><a href=/t/dams>dams</a><li><a href=/t/lakes>lakes</a></ul>",
+        "<p><a href=/druck>Drucken</a></p>",
+        "<p>Schlagwörter: <a href=/t/biber>Biber</a></p>",
+        "<p><a href=/r>Répondre</a></p>",
+        "<p><a href=/r>Responder</a></p>",
+        "<p><a href=/r>Rispondi</a></p>",
+        "<button>Stampa</button>",
+        "<button>Afdrukken</button>",
+        "<button>Drukuj</button>",
+        "<button>Печать</button>",
+        "<button>印刷</button>",
+        "<button>打印</button>",
+        "<button>인쇄</button>",
+    ],
+)
+def test_a_control_is_left_out(markup: str) -> None:
+    assert kept(around(markup)) == ["Dams", TEXT, MORE]
+
+
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("<p>Print</p>", "Print"),
+        ("<h2>Reply</h2><p>They will not.</p>", "Reply\nThey will not."),
+        ("<p>Tags: a wooden board on each tree says who owns it.</p>", None),
+        ("<p>Tags:</p>", "Tags:"),
+        ("<button aria-expanded=false>Add a dam?</button><div>You need a permit.</div>", None),
+        ("<p><a href=/print>Print shops of the valley</a></p>", None),
+        ("<pre><code>copy</code></pre>", "copy"),
+        ("<p>Share this water with your neighbours, says the old law of the valley.</p>", None),
+    ],
+)
+def test_words_of_a_text_stay(markup: str, text: str | None) -> None:
+    found = kept(around(markup))
+
+    assert len(found) > 3
+    assert text is None or text in "\n".join(found)
+
+
+OFFER = "<h3>Subscribe to continue reading</h3><p>All stories of the valley.</p><p>Monthly: $4. Yearly: $40.</p>"
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        f"<section class=wall>{OFFER}<ul><li>On paper<li>On screens</ul></section>",
+        f"<div><div>{OFFER}</div></div>",
+        "<div><p>This article is for subscribers</p><p>Join 300 others.</p></div>",
+        "<p>Already a subscriber? <a href=/in>Log in</a></p>",
+        "<div><h2>Abonnez-vous pour lire la suite</h2><p>4 euros par mois.</p></div>",
+        "<div><h2>Jetzt abonnieren und weiterlesen</h2><p>4 Euro im Monat.</p></div>",
+    ],
+)
+def test_an_offer_is_left_out_with_what_is_below_it(markup: str) -> None:
+    assert kept(around(markup)) == ["Dams", TEXT, MORE]
+
+
+def test_an_offer_ends_before_the_next_section() -> None:
+    assert kept(f"<h1>Dams</h1><p>{TEXT}</p>{OFFER}<h3>The mill</h3><p>{MORE}</p>") == ["Dams", TEXT, "The mill", MORE]
+
+
+def test_a_text_about_subscriptions_stays() -> None:
+    text = "<h2>Subscribe to continue reading</h2>" + f"<p>{TEXT} {MORE}</p>" * 4
+
+    assert len(kept(around(f"<div>{text}</div>"))) == 7
+
+
+def post(text: str, signature: str, name: str) -> str:
+    return f"<div class=post><p>{text}</p><div class='{name}'>{signature}</div></div>"
+
+
+@pytest.mark.parametrize("name", ["signature", "sig", "post-signature", "message-signature", "signature sig12"])
+def test_the_signature_of_a_post_is_left_out(name: str) -> None:
+    found = kept("<h1>Dams?</h1>" + post(TEXT, "Keep your feet dry.", name) + post(MORE, "Gone fishing.", name))
+
+    assert found == ["Dams?", TEXT, MORE]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"<h1>Dams</h1><p>{TEXT}</p><p class=signature>Ada Example, editor</p>",
+        f"<h1>Dams</h1>{'<dl><dt class=sig>build(height)<dd>Builds a dam.</dl>' * 2}",
+        f"<h1>Dams</h1>{'<div class=signature><code>build(height)</code></div><p>Builds a dam.</p>' * 2}",
+        "<h1>Dams</h1>" + post(TEXT, MORE * 4, "signature") * 2,
+    ],
+)
+def test_other_things_with_such_a_name_stay(body: str) -> None:
+    found = "\n".join(kept(body))
+
+    assert "editor" in found or "build(height)" in found or MORE in found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "You need to enable JavaScript to run this app.",
+        "Bitte aktivieren Sie JavaScript, um diese Seite zu sehen.",
+        "本サイトを表示するには JavaScript を有効にしてください。",
+    ],
+)
+@pytest.mark.parametrize("rest", [f"<p>{TEXT}</p>", f"<p>{TEXT}</p><p>{MORE}</p>"])
+def test_what_is_for_no_scripts_is_left_out_after_they_have_run(text: str, rest: str) -> None:
+    html = f"<html><body><noscript>{text}</noscript><div id=root><h1>Dams</h1>{rest}</div></body></html>"
+    [page] = Extractor().extract([Document(html, url="https://example.org/dam")])
+
+    assert page.fallback_reason is None
+    assert (page.text or "").startswith(f"Dams\n{TEXT}")
+
+
+def test_a_text_that_is_only_for_no_scripts_stays() -> None:
+    [page] = Extractor().extract([Document(f"<noscript><h1>Dams</h1><p>{TEXT}</p><p>{MORE}</p></noscript>")])
+
+    assert MORE in (page.text or "")

@@ -1,0 +1,185 @@
+"""The reader and the step in pipelines of datatrove."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.data import Document
+from scrapy_dripper.extractor import Extractor
+from tests.corpus.shards import HTML, record, shards, structured, write
+
+datatrove = pytest.importorskip("datatrove", reason="needs the extra [corpus]")
+
+from datatrove.data import Document as Row  # noqa: E402
+
+from scrapy_dripper.corpus.steps import DripperExtractor, FastWarcReader  # noqa: E402
+
+PAGES = structured(30)
+
+
+def run(steps: Sequence[Any], rank: int = 0, world_size: int = 1) -> list[Row]:
+    """Return the output of the last step of a pipeline."""
+    data: Any = None
+    for step in steps:
+        data = step(data, rank, world_size)
+    return list(data)
+
+
+def counts(step: Any) -> dict[str, float]:
+    """Return the counters of a step."""
+    return {name: stat.total for name, stat in step.stats.stats.items() if name not in ("doc_len", "documents")}
+
+
+def rows(*bodies: str) -> list[Row]:
+    """Return documents with HTML, as a reader would make them."""
+    return [
+        Row(body, f"id-{number}", metadata={"url": f"https://e.org/{number}"}) for number, body in enumerate(bodies)
+    ]
+
+
+def page(text: str) -> str:
+    """Return a page with a paragraph."""
+    return f"<!doctype html><title>Page</title><p>{text}</p><p>And some more of it, so that it is a page.</p>"
+
+
+@pytest.mark.parametrize("processes", [0, 2])
+def test_the_documents_are_those_of_the_extractor(tmp_path: Path, processes: int) -> None:
+    """With any processes, shards and ranks, each page comes out once, in the order of its shard."""
+    shards(tmp_path, PAGES, 3)
+    found = [
+        row
+        for rank in range(2)
+        for row in run([FastWarcReader(str(tmp_path)), DripperExtractor(processes=processes)], rank, 2)
+    ]
+
+    extractor = Extractor(Config())
+    expected = dict(
+        zip(
+            [url for url, _ in PAGES],
+            extractor.extract([Document(body, url) for url, body in PAGES]),
+            strict=True,
+        )
+    )
+    extractor.close()
+    assert sorted(row.metadata["url"] for row in found) == sorted(expected)
+    for row in found:
+        one = expected[row.metadata["url"]]
+        assert row.text == one.markdown
+        assert row.metadata["main_html"] == one.main_html
+        assert (row.metadata["title"], row.metadata["page_type"], row.metadata["source"], row.metadata["reason"]) == (
+            *(one.title, one.page_type, one.source),
+            None,
+        )
+        assert row.metadata["quality"] == pytest.approx(one.quality)
+        assert row.id.startswith("<urn:uuid:")
+        assert row.metadata["file_path"].endswith(".warc.gz")
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_any_engine(processes: int) -> None:
+    """The labels of a Qwen3 model are those that the extractor gets from it."""
+    folder = Path(__file__).parents[1] / "engines" / "qwen3" / "prepared"
+    config = Config(engine="qwen3", model=str(folder), fallback="none", batch_size=4)
+    step = DripperExtractor(config, processes=processes)
+    found = list(step(rows(*(body.decode() for _, body in PAGES[:8])), 0, 1))
+
+    extractor = Extractor(config)
+    expected = extractor.extract(
+        [Document(body.decode(), f"https://e.org/{n}") for n, (_, body) in enumerate(PAGES[:8])]
+    )
+    extractor.close()
+    assert [row.text for row in found] == [one.markdown or "" for one in expected]
+    assert [row.metadata["source"] for row in found] == [one.source for one in expected]
+    assert {one.source for one in expected} & {"qwen3"}
+
+
+def test_what_becomes_of_each_record_is_counted(tmp_path: Path) -> None:
+    """The counts of reader and step add up to the records of the archive."""
+    url, body = PAGES[0]
+    write(
+        tmp_path / "a.warc",
+        [
+            *[record(url, body) for _ in range(3)],
+            record(url, body, fields={"WARC-Truncated": "length"}),
+            record(url, body, fields={"WARC-Segment-Number": "1"}),
+            record(url, body, status="404 Not Found"),
+            record(url, b"GIF89a", b"Content-Type: image/gif\r\n"),
+            record(url, b"%PDF-1.4 \x00\x01"),
+            record(url, b"<meta charset=shift_jis>" + "満潮".encode("shift_jis"), HTML.replace(b"utf-8", b"sjis")),
+            record(url, body)[:-40],
+        ],
+    )
+    reader, step = FastWarcReader(str(tmp_path)), DripperExtractor()
+    found = run([reader, step])
+
+    assert counts(reader) == {
+        "input_files": 1,
+        "pages": 7,
+        "truncated": 2,
+        "skipped/status": 1,
+        "skipped/not_html": 1,
+        "skipped/cut_off": 1,
+    }
+    counted = counts(step)
+    assert counted["pages"] == len(found) == 7
+    assert counted["extracted"] + counted["empty"] == 7
+    assert sum(count for name, count in counted.items() if name.startswith("source/")) == 7
+    assert counted["reason/not_html"] == 1
+    assert [row.metadata["truncated"] for row in found] == [None] * 3 + ["length", "segment"] + [None] * 2
+
+
+def test_pages_without_content_are_kept_or_dropped_as_asked() -> None:
+    """They are counted in both cases and state the reason."""
+    pages = ("%PDF-1.4 \x00\x01\x02", PAGES[0][1].decode(), "")
+    config = Config(fallback="empty")
+    keep, drop = DripperExtractor(config), DripperExtractor(config, on_error="drop")
+
+    kept, left = list(keep(iter(rows(*pages)))), list(drop(iter(rows(*pages))))
+
+    assert [(row.id, bool(row.text), row.metadata["reason"]) for row in kept] == [
+        ("id-0", False, "not_html"),
+        ("id-1", True, None),
+        ("id-2", False, "empty_body"),
+    ]
+    assert [row.id for row in left] == ["id-1"]
+    assert counts(keep)["empty"] == counts(drop)["dropped"] == 2
+    assert counts(drop)["pages"] == 3
+
+
+@pytest.mark.parametrize(("output", "begins"), [("markdown", "# "), ("text", "callouts"), ("main_html", "<")])
+def test_the_text_is_what_was_asked_for(output: str, begins: str) -> None:
+    """Markdown, plain text or Main-HTML; the content list is JSON beside it."""
+    (body,) = [body.decode() for url, body in structured(400) if url.endswith("/callouts.html")]
+    config = Config(metadata_field="metadata")
+    (row,) = DripperExtractor(config, output=output, content=True)(iter(rows(body)))
+
+    assert row.text.startswith(begins)
+    assert json.loads(row.metadata["content"])[0]["type"] == "title"
+    assert json.loads(row.metadata["page"])["title"] == "callouts"
+    assert row.metadata["url"] == "https://e.org/0"
+
+
+def test_a_poison_page_loses_only_itself() -> None:
+    """With worker processes, a page may crash its process, hang in it or take all memory."""
+    config = Config(engine="tests.corpus.corpus_engines.AllMain", fallback="none", timeout=3, batch_size=4)
+    poison = {3: "SEGFAULT", 9: "HANG", 14: "MEMORY"}
+    step = DripperExtractor(config, processes=2)
+    found = list(step(iter(rows(*(page(poison.get(number, "Nothing")) for number in range(20))))))
+
+    assert [row.id for row in found] == [f"id-{number}" for number in range(20)]
+    lost = {number: row.metadata["reason"] for number, row in enumerate(found) if not row.text}
+    assert lost == {3: "worker_error", 9: "timeout", 14: "engine_error"}
+    assert counts(step)["extracted"] == 17
+
+
+@pytest.mark.parametrize("wrong", [{"output": "pdf"}, {"on_error": "raise"}, {"processes": -1}, {"processes": True}])
+def test_wrong_options_say_what_is_allowed(wrong: dict[str, Any]) -> None:
+    """The error comes before anything runs."""
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        DripperExtractor(**wrong)
