@@ -55,7 +55,7 @@ NOT_HERE = {
     "page/parse.py:_tree": "parses again at most once",
     "output/reader.py:Reader.add": "for the parts of a line, which hold no display formula",
     "output/markdown_inline.py:InlineWriter._first": "ruby and dropped links: each level once",
-    "output/list_tags.py:_joined": "the levels of a list of Google Docs, at most nine",
+    "output/block_tags.py:_joined": "the levels of a list of Google Docs, at most nine",
 }
 """A function of each circle that the trees below do not reach, with the reason."""
 

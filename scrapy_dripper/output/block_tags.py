@@ -380,10 +380,8 @@ def _opened(element: etree._Element) -> OpenList:
     if element.get("reversed") is not None:
         step = -1
         start = start if written else sum(child.tag == "li" for child in element)
-    kind = (element.get("type") or "").strip()
-    lettered = kind if kind in ("a", "A") else None
-    numbered = step < 0 or lettered or any(child.get("value") for child in element if child.tag == "li")
-    return OpenList("ordered", start, step, start if numbered else None, lettered)
+    numbered = step < 0 or any(child.get("value") for child in element if child.tag == "li")
+    return OpenList("ordered", start, step, start if numbered else None)
 
 
 def _level_after(element: etree._Element) -> int | None:
@@ -411,13 +409,7 @@ def _add_list(reader: Reader, ended: OpenList, level: int | None = None) -> None
         if ended.kind == "unordered":
             entries = [kept for entry in entries for kept in _without_empty_level(entry)]
         numbers = ended.numbers
-        if ended.letters is not None:
-            marks = [letters(number) for _, number in sorted(numbers.items())]
-            marks = [mark.upper() for mark in marks] if ended.letters == "A" else marks
-            lettered = tuple(_marked(entry, f"{mark}. ") for entry, mark in zip(entries, marks, strict=True))
-            made = List("unordered", lettered)
-        else:
-            made = List(ended.kind, _numbered(entries, numbers), numbers.get(0, ended.start))
+        made = List(ended.kind, _numbered(entries, numbers), numbers.get(0, ended.start))
         before = reader.items[-1] if reader.items and level is not None else None
         if level is not None and type(before) is List and 0 < len(before.items) < MOST_JOINED:
             made = _joined(before, made, level)
@@ -447,14 +439,6 @@ def _numbered(entries: list[ListItem], numbers: dict[int, int]) -> tuple[ListIte
         made.append(entry if before is None or number == before + 1 else replace(entry, number=number))
         before = number
     return tuple(made)
-
-
-def _marked(entry: ListItem, mark: str) -> ListItem:
-    """Return an entry whose text begins with its mark, because lists in Markdown only have numbers."""
-    first, *rest = entry.items
-    if type(first) is Paragraph:
-        return replace(entry, items=(Paragraph((Text(mark), *first.runs)), *rest))
-    return replace(entry, items=(Paragraph((Text(mark.rstrip()),)), first, *rest))
 
 
 def _without_empty_level(entry: ListItem) -> tuple[ListItem, ...]:
@@ -530,17 +514,6 @@ def _entry(reader: Reader, around: OpenList, label: str | None, number: int | No
         _end_entry(reader, around, label)
 
     return leave
-
-
-def letters(number: int) -> str:
-    """Return a number as browsers show it in a list of type ``a``; without letters for it, it is decimal."""
-    if number < 1:
-        return str(number)
-    text = ""
-    while number > 0:
-        number, rest = divmod(number - 1, 26)
-        text = chr(ord("a") + rest) + text
-    return text
 
 
 ENTER: dict[Any, Enter] = {

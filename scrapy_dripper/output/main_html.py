@@ -105,8 +105,6 @@ _beside = re.compile(rf"(?:^|[\s_-])(?:{either(BESIDE)})(?=[\s_-]|$)").search
 
 _STYLED = frozenset({"span", "font", "b", "strong"})
 _NONE: Styles = {}
-_FEW_ATTRIBUTES = 8
-"""Maximum number of attributes to set one by one. That is faster than all at once, but its time is quadratic."""
 
 _CAPTIONS = 2
 """Maximum number of blocks beside an image, such as captions, if it is to belong to the text around it."""
@@ -418,14 +416,7 @@ def _element(source: etree._Element, parent: etree._Element | None, known: Style
             if not value.isprintable() or "<" in value or "&{" in value:
                 value = _raw_in_attribute(r"\g<0> ", without_controls(value))
             attributes[name] = value
-    if parent is None:
-        return etree.Element(tag, attributes)
-    if len(attributes) > _FEW_ATTRIBUTES:
-        return etree.SubElement(parent, tag, attributes)
-    element = etree.SubElement(parent, tag)
-    for name, value in attributes.items():
-        element.set(name, value)
-    return element
+    return etree.Element(tag, attributes) if parent is None else etree.SubElement(parent, tag, attributes)
 
 
 def _keeps(tag: str, name: str, value: str) -> bool:

@@ -447,9 +447,10 @@ class _FormulaWriter:
     def _script(self, mark: str, part: _Element | None) -> str:
         if part is None:
             return ""
-        shown = "".join(inner_text(part).split())
-        if mark == "^" and 0 < len(shown) < 5 and all(char in _PRIMES for char in shown):
-            return "".join(_PRIMES[char] for char in shown)
+        if mark == "^" and len(part) < 5 and not any(map(len, part)):
+            shown = "".join(inner_text(part).split())
+            if shown and all(char in _PRIMES for char in shown):
+                return "".join(_PRIMES[char] for char in shown)
         written = self.small(part)
         if not written:
             return ""

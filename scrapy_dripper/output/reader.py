@@ -35,7 +35,7 @@ from scrapy_dripper.output.items import (
     Text,
     Title,
 )
-from scrapy_dripper.output.line import Line, Separator, unbroken
+from scrapy_dripper.output.line import Line, Separator
 from scrapy_dripper.output.urls import comparable, resolver
 from scrapy_dripper.page.footnotes import FootnoteMarks
 from scrapy_dripper.page.tags import LONGEST_CLASS, LOOSE
@@ -165,8 +165,6 @@ class OpenList:
     """What is added to the number from one entry to the next: -1 for a reversed list."""
     number: int | None = None
     """The number of the next entry, if entries have explicit numbers."""
-    letters: str | None = None
-    """The ``type`` of the ``<ol>``, ``a`` or ``A``, if letters number the entries."""
     entries: list[ListItem] = field(default_factory=list)
     """The entries so far."""
     terms: list[Runs] = field(default_factory=list)
@@ -275,16 +273,6 @@ class Reader:
 
     def read(self, element: etree._Element) -> Items:
         """Return the items of an element, independently of the elements around it."""
-        if len(element) == 0:  # like most table cells
-            text = unbroken(" ".join((element.text or "").split()))
-            if (
-                "$" not in text
-                and "\\" not in text
-                and "`" not in text
-                and "[" not in text
-                and (text.isascii() or "\n" not in text)
-            ):
-                return (Paragraph((Text(text),)),) if text else ()
         self.push(self.frame._replace(line=self.new_line(), items=[], open_list=None, flat=False, title=0))
         self.walk(element)
         self.flush()

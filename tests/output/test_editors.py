@@ -8,7 +8,6 @@ import pytest
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.output import write
-from scrapy_dripper.output.block_tags import letters
 from scrapy_dripper.output.urls import direct
 from scrapy_dripper.page import read
 
@@ -55,23 +54,6 @@ def test_a_title_of_a_word_processor_is_a_heading() -> None:
         "# Minutes\n\n## May\n\nWe met."
     )
     assert markdown("<p class=MsoTitle>Minutes</p><p class=title>We met.</p>") == "# Minutes\n\nWe met."
-
-
-@pytest.mark.parametrize(
-    ("html", "expected"),
-    [
-        ("<ol type=a><li>x<li>y</ol>", "- a. x\n- b. y"),
-        ("<ol type=A start=3><li>x<li>y</ol>", "- C. x\n- D. y"),
-        ("<ol type=a reversed><li>x<li value=27>y</ol>", "- b. x\n- aa. y"),
-        ("<ol type=1><li>x<li>y</ol>", "1. x\n2. y"),
-    ],
-)
-def test_lettered_lists(html: str, expected: str) -> None:
-    assert markdown(html) == expected
-
-
-def test_numbers_in_letters() -> None:
-    assert [letters(number) for number in (1, 26, 27, 703, 0)] == ["a", "z", "aa", "aaa", "0"]
 
 
 @pytest.mark.parametrize(

@@ -253,10 +253,10 @@ def test_items(item: Item, expected: str) -> None:
         "<p>" + "- \n1. \n+ \n" * 30_000 + "</p>",
         "<p>" + "*_" * 100_000 + "</p>",
         "<p>" + "[" * 100_000 + "](" * 70_000 + "</p>",
-        "<p>" + "$a_1 " * 100_000 + "</p>",
+        "<p>" + "$a_1 " * 30_000 + "</p>",
         "<p>" + "`" * 100_000 + "</p>",
         "<p>a<b>" + "!" * 100_000 + "</b>b</p>",
-        "<p>" + "a<b>!!</b>" * 30_000 + "</p>",
+        "<p>" + "a<b>!!</b>" * 10_000 + "</p>",
         "<p>" + "中\n" * 70_000 + "</p>",
     ],
 )
@@ -285,8 +285,8 @@ def test_nesting_is_bounded(start: str, content: str, end: str) -> None:
 
 def test_base_url_is_bounded() -> None:
     """A very long base URL is not copied to each link."""
-    tree = parse("<a href=x>y</a> " * 20_000)
-    assert len(markdown(content_list(tree, "http://e.org/" + "a/" * 1_000_000))) < 20_000 * 20
+    tree = parse("<a href=x>y</a> " * 5_000)
+    assert len(markdown(content_list(tree, "http://e.org/" + "a/" * 1_000_000))) < 5_000 * 20
 
 
 def test_depth_that_is_shown() -> None:
