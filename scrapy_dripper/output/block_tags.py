@@ -380,8 +380,10 @@ def _opened(element: etree._Element) -> OpenList:
     if element.get("reversed") is not None:
         step = -1
         start = start if written else sum(child.tag == "li" for child in element)
-    numbered = step < 0 or any(child.get("value") for child in element if child.tag == "li")
-    return OpenList("ordered", start, step, start if numbered else None)
+    kind = (element.get("type") or "").strip()
+    letters = kind if kind in ("a", "A", "i", "I") else None
+    numbered = step < 0 or letters or any(child.get("value") for child in element if child.tag == "li")
+    return OpenList("ordered", start, step, start if numbered else None, letters)
 
 
 def _level_after(element: etree._Element) -> int | None:
@@ -409,7 +411,12 @@ def _add_list(reader: Reader, ended: OpenList, level: int | None = None) -> None
         if ended.kind == "unordered":
             entries = [kept for entry in entries for kept in _without_empty_level(entry)]
         numbers = ended.numbers
-        made = List(ended.kind, _numbered(entries, numbers), numbers.get(0, ended.start))
+        if ended.numeral is not None:
+            marks = (numeral(number, ended.numeral) for _, number in sorted(numbers.items()))
+            lettered = tuple(_marked(entry, f"{mark}. ") for entry, mark in zip(entries, marks, strict=True))
+            made = List("unordered", lettered)
+        else:
+            made = List(ended.kind, _numbered(entries, numbers), numbers.get(0, ended.start))
         before = reader.items[-1] if reader.items and level is not None else None
         if level is not None and type(before) is List and 0 < len(before.items) < MOST_JOINED:
             made = _joined(before, made, level)
@@ -439,6 +446,14 @@ def _numbered(entries: list[ListItem], numbers: dict[int, int]) -> tuple[ListIte
         made.append(entry if before is None or number == before + 1 else replace(entry, number=number))
         before = number
     return tuple(made)
+
+
+def _marked(entry: ListItem, mark: str) -> ListItem:
+    """Return an entry whose text begins with its mark, because lists in Markdown only have numbers."""
+    first, *rest = entry.items
+    if type(first) is Paragraph:
+        return replace(entry, items=(Paragraph((Text(mark), *first.runs)), *rest))
+    return replace(entry, items=(Paragraph((Text(mark.rstrip()),)), first, *rest))
 
 
 def _without_empty_level(entry: ListItem) -> tuple[ListItem, ...]:
@@ -514,6 +529,30 @@ def _entry(reader: Reader, around: OpenList, label: str | None, number: int | No
         _end_entry(reader, around, label)
 
     return leave
+
+
+_ROMAN = (
+    *((1_000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl")),
+    *((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
+)
+_LARGEST_ROMAN = 3_999
+
+
+def numeral(number: int, kind: str) -> str:
+    """Return a number as browsers show a list of type ``a``, ``A``, ``i`` or ``I``; numbers that a system does not have
+    are decimal."""
+    text = ""
+    if kind in ("i", "I") and 0 < number <= _LARGEST_ROMAN:
+        left = number
+        for value, letters in _ROMAN:
+            times, left = divmod(left, value)
+            text += letters * times
+    elif kind in ("a", "A"):
+        left = number
+        while left > 0:
+            left, rest = divmod(left - 1, 26)
+            text = chr(ord("a") + rest) + text
+    return (text.upper() if kind in ("A", "I") else text) or str(number)
 
 
 ENTER: dict[Any, Enter] = {

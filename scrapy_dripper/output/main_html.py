@@ -1,6 +1,7 @@
 """Build Main-HTML: the main blocks and their ancestors as a new tree, in linear time.
 
-Main-HTML has no styles, so what only styles say (bold, italics, titles) gets the tags that mean the same.
+Main-HTML has no styles, so what only styles say (bold, italics, titles, numerals) gets the tags and attributes that
+mean the same.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ _regular = re.compile(r"font-weight\s*:\s*(?:normal|[1-4]00)\b", re.I).search
 _italic = re.compile(r"font-style\s*:\s*(?:italic|oblique)\b", re.I).search
 _TITLES = {"title": "h1", "MsoTitle": "h1", "subtitle": "h2", "MsoSubtitle": "h2"}
 """The classes of titles in Google Docs, beside numbered classes, and in Microsoft Word."""
+_numerals = re.compile(r"list-style(?:-type)?\s*:[^;]{0,99}\b(lower|upper)-(alpha|latin|roman)\b", re.I).search
 _made_up = re.compile(r"c\d{1,4}|Mso\w{1,40}").fullmatch
 
 
@@ -56,6 +58,15 @@ def heading_of(element: etree._Element) -> str | None:
     if not any(_made_up(name) for name in names):
         return None
     return next((_TITLES[name] for name in names if name in _TITLES), None)
+
+
+def numerals_of(element: etree._Element) -> str | None:
+    """Return the ``type`` of an ordered list whose style names letters or Roman numerals."""
+    match = _numerals(element.get("style") or "")
+    if match is None:
+        return None
+    letter = "i" if match[2].lower() == "roman" else "a"
+    return letter.upper() if match[1].lower() == "upper" else letter
 
 
 ATTRIBUTES = frozenset(
@@ -409,6 +420,8 @@ def _element(source: etree._Element, parent: etree._Element | None, known: Style
         tag = tag_of(source, tag, known)
     elif tag == "p" and source.get("class"):
         tag = heading_of(source) or tag
+    elif tag == "ol" and (numerals := numerals_of(source)):
+        attributes["type"] = numerals
     for name, value in cast("list[tuple[str, str]]", source.items()):
         if name in _harmless or _keeps(tag, name, value):
             if name == "src" and tag in SILENT:

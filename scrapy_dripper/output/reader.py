@@ -165,6 +165,8 @@ class OpenList:
     """What is added to the number from one entry to the next: -1 for a reversed list."""
     number: int | None = None
     """The number of the next entry, if entries have explicit numbers."""
+    numeral: str | None = None
+    """How entries are numbered, if not in decimal: the ``type`` of the ``<ol>``."""
     entries: list[ListItem] = field(default_factory=list)
     """The entries so far."""
     terms: list[Runs] = field(default_factory=list)

@@ -8,6 +8,7 @@ import pytest
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.output import write
+from scrapy_dripper.output.block_tags import numeral
 from scrapy_dripper.output.urls import direct
 from scrapy_dripper.page import read
 
@@ -54,6 +55,26 @@ def test_a_title_of_a_word_processor_is_a_heading() -> None:
         "# Minutes\n\n## May\n\nWe met."
     )
     assert markdown("<p class=MsoTitle>Minutes</p><p class=title>We met.</p>") == "# Minutes\n\nWe met."
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<ol type=a><li>x<li>y</ol>", "- a. x\n- b. y"),
+        ("<ol type=A start=3><li>x<li>y</ol>", "- C. x\n- D. y"),
+        ("<ol type=i reversed><li>x<li>y</ol>", "- ii. x\n- i. y"),
+        ("<ol style='list-style-type: upper-roman'><li>x<li value=9>y</ol>", "- I. x\n- IX. y"),
+        ("<ol style='list-style: lower-alpha inside'><li>x</ol>", "- a. x"),
+        ("<ol type=1><li>x<li>y</ol>", "1. x\n2. y"),
+    ],
+)
+def test_letters_and_roman_numerals(html: str, expected: str) -> None:
+    assert markdown(html) == expected
+
+
+def test_numerals_of_browsers() -> None:
+    assert [numeral(n, "a") for n in (1, 26, 27, 703, 0)] == ["a", "z", "aa", "aaa", "0"]
+    assert [numeral(n, "I") for n in (4, 9, 1994, 3999, 4000, -1)] == ["IV", "IX", "MCMXCIV", "MMMCMXCIX", "4000", "-1"]
 
 
 @pytest.mark.parametrize(
