@@ -108,14 +108,16 @@ def without_offers(given: Given, main: Bools) -> Bools:
     page, texts = given.page, given.page.blocks.text
     tree = page.tree
     labels: Bools = main.copy()
+    ranks: list[int] = []
     done = 0
     for i in np.flatnonzero(main).tolist():
         if i < done or len(texts[i]) > LONGEST_TAGS or not _offer(texts[i]):
             continue
-        ranks = heading_ranks(given)
+        ranks = ranks or heading_ranks(given)
         around = page.holder(i)
         opens = around >= 0 and (ranks[i] > 0 or int(tree.block_start[around]) == i)
-        end = int(tree.block_end[around]) if opens else i + 1
+        # Each block has a word, so an offer has no more blocks than words.
+        end = min(int(tree.block_end[around]), i + 1 + MOST_OFFER_WORDS) if opens else i + 1
         rank = ranks[i] or LOWEST_RANK
         end = next((j for j in range(i + 1, end) if 0 < ranks[j] <= rank), end)
         if sum(len(text.split()) for text in texts[i:end]) > MOST_OFFER_WORDS:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scrapy_dripper.choose.beginnings import with_hero_links, with_recipe_times
+from scrapy_dripper.choose.below_headline import with_hero_links, with_price, with_recipe_times
 from scrapy_dripper.choose.comments import with_comments
 from scrapy_dripper.choose.duplicates import without_duplicates
 from scrapy_dripper.choose.footnotes import with_footnotes
@@ -30,7 +30,6 @@ from scrapy_dripper.choose.furniture import (
 from scrapy_dripper.choose.given import Bools, Given
 from scrapy_dripper.choose.headings import MOST_WORDS, with_headings, without_empty_headings
 from scrapy_dripper.choose.headline import with_headline
-from scrapy_dripper.choose.price import with_price
 from scrapy_dripper.choose.short_pages import LONGEST_ERROR, with_short_page
 from scrapy_dripper.choose.siblings import (
     with_alike,

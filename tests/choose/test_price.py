@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from scrapy_dripper import Config, Document
+from scrapy_dripper.choose.below_headline import with_price
 from scrapy_dripper.choose.given import Given
-from scrapy_dripper.choose.price import with_price
 from scrapy_dripper.page import read
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scrapy_dripper.choose.beginnings import with_hero_links, with_recipe_times
+from scrapy_dripper.choose.below_headline import with_hero_links, with_recipe_times
 from scrapy_dripper.choose.given import Bools, Given
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document

@@ -1,6 +1,6 @@
-"""Add what stands below the headline and belongs to it: the times of a recipe, and the links of a hero.
+"""Add what belongs to the headline above it: the price of a product, the times of a recipe, the links of a hero.
 
-A model sees both as facts about the page. Readers plan with the first, and go on with the second.
+A model sees them as facts about the page. Readers choose and plan with the first two, and go on with the third.
 """
 
 from __future__ import annotations
@@ -13,9 +13,17 @@ import numpy.typing as npt
 
 from scrapy_dripper.choose.class_names import Names
 from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given
-from scrapy_dripper.page.page import Page
+from scrapy_dripper.metadata.facts import FactIndex, tokens
+from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.page.vocabulary import HEROES, TIME_LABELS, TIME_UNITS, either
+
+LONGEST_PRICE = 30
+"""Maximum length of a price, in characters."""
+BLOCKS_BELOW_NAME = 40
+"""Maximum number of blocks from the name of a product to its price."""
+MOST_PRICES = 8
+"""Maximum number of prices that a page states and declares. More of them are those of a list of products."""
 
 TIME_PROBABILITY = 0.05
 """Minimum probability of the time of a recipe."""
@@ -30,11 +38,45 @@ MOST_HERO_BLOCKS = 12
 LINKED_SHARE = 0.8
 """A block with a larger share of characters in links is a link."""
 
+# Currency signs, and codes of ISO 4217 and of shops that stand beside a number.
+_has_currency = re.compile(
+    r"[$€£¥₹₽₩₺฿₪₫₴₦]|\b(?:usd|eur|gbp|aud|cad|chf|cny|jpy|inr|brl|mxn|sek|nok|dkk|pln|czk|huf|ron|try|zar|aed|kr|zł|kč|ft"
+    r"|lei|rub|руб|грн|円|元)\b",
+    re.I,
+).search
 _H1, _LINK = TAGS["h1"], TAGS["a"]
 _duration = rf"\d[\d.,½¼¾⅓⅔ –-]{{0,6}}\s?(?:{either(TIME_UNITS)})"
 _time = re.compile(rf"{_duration}(?:\W{{1,5}}{_duration}){{0,2}}", re.I).fullmatch
 _label = re.compile(rf"[^\d\n]{{0,20}}\b(?:{either(TIME_LABELS)})\b[^\d\n]{{0,20}}", re.I).match
 _hero = re.compile(either(HEROES))
+
+
+def with_price(given: Given, main: Bools) -> Bools:
+    """Return the labels with the first price below the page's ``<h1>`` that the page declares as its own.
+
+    Without an ``<h1>``, the first main block counts as the name of the product.
+    """
+    page, texts = given.page, given.page.blocks.text
+    details = [fact for fact in page.facts if fact.kind == "detail"]
+    seen = given.flags & (UNSEEN | Flag.NAV | Flag.FOOTER | Flag.DIALOG) == 0
+    if not details or not main.any():
+        return main
+    index = FactIndex(details)
+    prices = []
+    for i in np.flatnonzero(seen & (given.chars <= LONGEST_PRICE)).tolist():
+        if not _has_currency(texts[i]):
+            continue
+        digits = [token for token in tokens(texts[i]) if token.isdigit()]
+        if digits and index.cover(digits, np.array([len(digits)])).max() == 1:
+            prices.append(i)
+    headings = np.flatnonzero((page.tree.tag[page.blocks.context] == _H1) & seen)
+    name = int(headings[0] if len(headings) else np.argmax(main))
+    price = next((i for i in prices if name < i <= name + BLOCKS_BELOW_NAME), None)
+    if price is None or len(prices) > MOST_PRICES or main[prices].any():
+        return main
+    labels: Bools = main.copy()
+    labels[price] = True
+    return labels
 
 
 def with_recipe_times(given: Given, main: Bools) -> Bools:
