@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urldefrag, urljoin, urlsplit
 
+from lxml.html import tostring
 from protego import Protego
 from scrapy import Request
 from scrapy.exceptions import CloseSpider
@@ -27,6 +28,9 @@ from scrapy_dripper.cli.console import why
 from scrapy_dripper.cli.inputs import file_name, page_id, unique
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.data import Extraction
+from scrapy_dripper.page import PageError
+from scrapy_dripper.page.parse import parse
+from scrapy_dripper.page.recover import has_attribute_run
 from scrapy_dripper.replace import replace_file
 
 INDEX = "index.jsonl"
@@ -222,7 +226,7 @@ class SiteSpider(SitemapSpider):
             raise CloseSpider(MAX_PAGES)
         self._begun += 1
         self._taken.add(url)
-        for link in self._links.extract_links(response):
+        for link in self._links.extract_links(readable(response)):
             if urlsplit(link.url).netloc in self._hosts:
                 yield Request(urldefrag(link.url).url, self.parse, errback=self.no_page)
         page = await Dripper.from_crawler(self.crawler).extract(response)
@@ -267,6 +271,20 @@ class SiteSpider(SitemapSpider):
         """Remember why the crawl has ended."""
         self.reason = reason
         self._bar.close()
+
+
+def readable(response: HtmlResponse) -> HtmlResponse:
+    """Return a response that Scrapy can search for links in linear time.
+
+    libxml2 takes quadratic time for an element with 100,000 attributes, and nothing else would happen in the crawl.
+    """
+    if not has_attribute_run(response.text.encode("utf-8", "replace")):
+        return response
+    try:
+        root = parse(response.text)
+    except PageError:
+        return response.replace(body=b"")
+    return response.replace(body=tostring(root, method="html", encoding="utf-8"), encoding="utf-8")
 
 
 def _records(index: Path) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy.http import HtmlResponse
+from scrapy.linkextractors import LinkExtractor
 
+from scrapy_dripper.commands.site import readable
 from tests.crawl.crawling import PATIENCE, Site, page
 from tests.crawl.processes import COMMAND, Done, Program, run, scrapy_command
 
@@ -256,3 +259,13 @@ def test_the_spider_of_the_guide(shop: Site, tmp_path: Path) -> None:
     files = {record["url"].removeprefix(shop.url("")): record["file"] for record in records}
     assert set(files) == {"/", "/page/1", "/page/2", "/page/3?lang=de"}
     assert (tmp_path / "site" / files["/page/1"]).read_text(encoding="utf-8").startswith('---\ntitle: "Page 1"\n')
+
+
+def test_links_of_a_page_that_would_block_the_crawl() -> None:
+    """libxml2 takes minutes for the attributes of this element."""
+    run_of_attributes = " ".join(f"a{number}=1" for number in range(100_000))
+    body = f"<p><a href=/1>one</a><div {run_of_attributes}></div><a href=/2>two</a>".encode()
+
+    found = LinkExtractor().extract_links(readable(HtmlResponse("https://example.org/", body=body)))
+
+    assert [link.url for link in found] == ["https://example.org/1", "https://example.org/2"]
