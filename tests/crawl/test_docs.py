@@ -97,4 +97,4 @@ def test_every_stat_is_documented() -> None:
     text = (DOCS / "reference/stats.md").read_text(encoding="utf-8")
 
     assert len(counted) >= 10
-    assert counted == set(re.findall(r"\| `dripper/(\w+)", text))
+    assert set(re.findall(r"\| `dripper/(\w+)", text)) <= counted <= set(re.findall(r"[|#] `dripper/(\w+)", text))

@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy_dripper.workshop.annotation.store import StoreError, load
-from scrapy_dripper.workshop.dataset.pages import DataError
-from scrapy_dripper.workshop.evaluation.run import read_stored
-from scrapy_dripper.workshop.export.recipe import ExportError, find_recipe
-from scrapy_dripper.workshop.learning.folder import is_ours
 
 from scrapy_dripper.commands.site import _records
 from scrapy_dripper.rules import RuleError, read_rules
-from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
-from scrapy_dripper.workshop.export.checkpoint import open_checkpoint
+from scrapy_dripper.workshop.annotation.labels import StoreError, load
+from scrapy_dripper.workshop.dataset.sets import DataError, SetChoice, load_set
+from scrapy_dripper.workshop.evaluation.measure import read_stored
+from scrapy_dripper.workshop.export import ExportError
+from scrapy_dripper.workshop.export.checkpoint import find_recipe, open_checkpoint
+from scrapy_dripper.workshop.learning import is_ours
 
 READERS: dict[str, tuple[str, Callable[[Path], Any], type[Exception] | None]] = {
     "rules": ("rules.json", lambda folder: read_rules(folder / "rules.json"), RuleError),
