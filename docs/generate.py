@@ -29,7 +29,7 @@ REFERENCE = Path(__file__).parent / "reference"
 GROUPS = {
     "The engine and its processes": "enabled engine model batch_size batch_wait timeout processes worker_memory",
     "Which blocks are main": "favor comments title rules sites min_quality",
-    "Pages that the model cannot process": "fallback limits oversize retry_shells",
+    "Pages that the model cannot process": "fallback empty limits oversize retry_shells",
     "The output": "markdown chunks absolute_urls",
     "Items and their fields": "items html_field markdown_field text_field title_field content_field chunks_field "
     "links_field metadata_field meta_field",
@@ -48,6 +48,7 @@ MORE = {
     "sites": "[what a site repeats](../guides/site-memory.md), [templates](../guides/templates.md)",
     "min_quality": "[quality](page-types.md#quality)",
     "fallback": "[fallbacks](fallback.md)",
+    "empty": "[fallbacks](fallback.md#nothing-is-main)",
     "limits": "[the largest pages](../internals/pages.md#limits)",
     "retry_shells": "[JavaScript pages](../guides/javascript.md#which-pages-need-it)",
     "markdown": "[Markdown](markdown.md), [front matter](../guides/rag.md#front-matter), [the types](content-list.md)",

@@ -220,6 +220,13 @@ class Config:
         "ratios of elements), 'readability', 'justext', 'title_paragraphs', 'empty', 'none' (the fields stay empty) "
         "or a dotted path to a callable.",
     )
+    empty: str = _page(
+        "auto",
+        checks.one_of("auto", "answer", "fallback"),
+        "What happens to a page on which the model finds no main content: it stays empty ('answer'), the fallback "
+        "extracts it ('fallback'), or the fallback does so if the engine is 'qwen3' or the page shows prose ('auto'). "
+        "With 'auto', the fallback also extracts a page whose declared facts the model has lost, if it has them.",
+    )
     limits: PageLimits = _page(
         PageLimits(), PageLimits, "Limits of one page. DRIPPER_OVERSIZE says what happens to a page over one of them."
     )

@@ -17,6 +17,7 @@ import numpy as np
 from scrapy_dripper.checks import short
 from scrapy_dripper.choose import Choice, Given, choose
 from scrapy_dripper.choose.comments import posts_of
+from scrapy_dripper.choose.short_pages import shows_prose
 from scrapy_dripper.choose.steps import TEMPLATE, overruled, stages
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import FALLBACKS, Config
@@ -46,6 +47,9 @@ DOCUMENTS_TOGETHER = 256
 _NO_BLOCKS = Labels(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
 """The labels of a page without blocks, such as a page that only has formulas for a script to draw. The engine is not
 asked about it."""
+LANGUAGE_MODELS = frozenset({"qwen3"})
+"""The names of engines that may fail to answer by finding nothing (Dripper paper, section 5.3)."""
+_FOUND_NOTHING = "the model found no main content"
 _NO_MEMORY = Over("out of memory; in a worker process, DRIPPER_WORKER_MEMORY sets the limit", "DRIPPER_WORKER_MEMORY")
 
 
@@ -284,9 +288,18 @@ class Extractor:
             if made.reason is FallbackReason.LOW_QUALITY and nothing:  # a poor text is better than none
                 return self._extraction(replace(job, config=replace(job.config, min_quality=None)))
             made = found
+        elif made.fallback_reason is FallbackReason.NO_MAIN and self._doubts(job, made):
+            found = self._fall_back(job.document, job.config, FallbackReason.NO_MAIN, _FOUND_NOTHING)
+            made = made if found.is_empty else found
         if job.page is None:
             return made
         lost = () if made.text is None else missing(job.page.facts, job.page.blocks.text, made.text)
+        if lost and made.fallback_reason is None and job.config.empty == "auto" and not _is_settled(made):
+            error = f"the model's answer lacks declared facts: {', '.join(lost)}"
+            found = self._fall_back(job.document, job.config, FallbackReason.MISSING_FACTS, error)
+            still = missing(job.page.facts, job.page.blocks.text, found.text or "")
+            if set(still) < set(lost):
+                made, lost = found, still
         return made.with_details(blocks=len(job.page.blocks), missing=list(lost))
 
     def _chosen(self, job: _Job, page: Page) -> Extraction | PageError:
@@ -355,6 +368,14 @@ class Extractor:
         )
         return extraction, written.content
 
+    def _doubts(self, job: _Job, made: Extraction) -> bool:
+        """Return True if the fallback is to extract a page on which the engine found nothing (``DRIPPER_EMPTY``)."""
+        if job.config.empty != "auto" or _is_settled(made):
+            return job.config.empty == "fallback"
+        if self.engine.name in LANGUAGE_MODELS or job.page is None or not isinstance(job.labels, Labels):
+            return self.engine.name in LANGUAGE_MODELS
+        return shows_prose(Given(job.page, job.labels.probabilities))
+
     def _filled(self, job: _Job, made: Extraction | PageError) -> Extraction | PageError:
         """Return the article in the data of a page that a script would fill. Return other pages as they are.
 
@@ -403,6 +424,11 @@ def _as_config(value: object) -> str:
     if isinstance(value, dict) and value and all(name in names for name in value):
         return f"Config({', '.join(f'{name}={short(one)}' for name, one in value.items())})"
     return 'Config(fallback="empty")'
+
+
+def _is_settled(made: Extraction) -> bool:
+    """Return True if an answer is not doubted: rules of the user select something, or a template has answered."""
+    return made.source == TEMPLATE or bool(made.details.get("rules"))
 
 
 def _exceeded(page: Page, answer: Labels, cut: bool, config: Config) -> Over | None:

@@ -11,7 +11,7 @@ import re
 import numpy as np
 
 from scrapy_dripper.choose.class_names import Names
-from scrapy_dripper.choose.given import UNSEEN, Bools, Given
+from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.vocabulary import ERROR_CODE, ERROR_REASON, ERRORS, FURNITURE, WAITING, WALLS, either
 
@@ -25,6 +25,8 @@ LONGEST_ERROR = 120
 """Maximum number of words on a bot wall or an error page."""
 LONGEST_SURE_ERROR = 40
 """The same if the model is sure of a block. It has learnt that fragments are main as a whole."""
+PROSE_WORDS = 15
+"""Minimum number of words of a block of prose."""
 
 _BOILERPLATE = Flag.NAV | Flag.ASIDE | Flag.FORM | Flag.DIALOG
 _ENDS = Flag.HEADER | Flag.FOOTER
@@ -62,6 +64,15 @@ def with_short_page(given: Given, main: Bools) -> Bools:
     ):
         return np.zeros_like(main)
     return chosen
+
+
+def shows_prose(given: Given) -> bool:
+    """Return True if a page has more prose than an error page or a bot wall has, and does not say that it is one."""
+    blocks, flags = given.page.blocks, given.flags
+    words = np.array([len(text.split()) for text in blocks.text])
+    prose = (words >= PROSE_WORDS) & (flags & (UNSEEN | ELSEWHERE) == 0) & (2 * blocks.link_chars < given.chars)
+    found = int(words[prose].sum())
+    return found > LONGEST_ERROR and not _without_content(given.page, prose, found)
 
 
 def _boilerplate(given: Given, at_once: bool) -> Bools:

@@ -15,7 +15,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.rules import RuleError
 
 OPTIONS = (
-    *("engine", "model", "batch_size", "fallback", "favor", "comments"),
+    *("engine", "model", "batch_size", "fallback", "empty", "favor", "comments"),
     *("min_quality", "rules", "sites", "oversize", "limits", "title", "absolute_urls"),
     *("markdown", "chunks"),
 )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy_dripper.page import Page
 
 OPTIONS = (
-    *("engine", "model", "fallback", "favor", "comments", "min_quality", "rules", "oversize", "limits"),
+    *("engine", "model", "fallback", "empty", "favor", "comments", "min_quality", "rules", "oversize", "limits"),
     *("title", "absolute_urls", "markdown"),
 )
 EXTENSION = ".inspect.html"

@@ -295,7 +295,7 @@ def extract(engine: Any, config: Config, *documents: Document | str) -> list[Any
 def test_a_page_of_a_template_costs_nothing(prepared: Prepared, profile: str) -> None:
     """It takes no pass of the model; a page of another kind does, as before."""
     both = MainText(replace(prepared, profile=profile), FakeTagger("MAIN"))
-    extractor = Extractor(Config(sites="templates", batch_size=1, processes=0), both)
+    extractor = Extractor(Config(sites="templates", batch_size=1, processes=0, empty="answer"), both)
     free = [number for number in range(100) if not is_audited(url(number))]
     extractor.extract([Document(article(number), url(number)) for number in free[:8]])
     with passes_that(both, lambda _: None) as begun:

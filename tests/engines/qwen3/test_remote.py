@@ -32,7 +32,7 @@ DOCUMENTS = [
 @pytest.fixture
 def config() -> Config:
     """Return the configuration of a small model whose context some pages exceed."""
-    return Config(engine="qwen3", model=str(PREPARED), processes=1, timeout=120, fallback="html")
+    return Config(engine="qwen3", model=str(PREPARED), processes=1, timeout=120, fallback="html", empty="answer")
 
 
 @pytest.fixture

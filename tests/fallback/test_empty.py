@@ -1,0 +1,97 @@
+"""``DRIPPER_EMPTY``: what happens to a page on which the engine finds nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scrapy_dripper import Config, Document, Extraction, Extractor
+from scrapy_dripper.rules import read_rules
+from scrapy_dripper.testing import FakeEngine
+
+PROSE = "".join(
+    f"<p>Paragraph {number} tells of the ferry, which leaves the northern pier at nine and comes back after dark, also "
+    "in winter, when the wind blows.</p>"
+    for number in range(8)
+)
+PAGE = f"<html><title>The ferry</title><body><nav><a href=/>Home</a></nav><article><h1>The ferry</h1>{PROSE}"
+SHORT = "<html><title>Search</title><body><nav><a href=/>Home</a></nav><p>Nothing was found.</p><a href=/>Back"
+MISSING = PAGE.replace("The ferry<", "404 - Page not found<")
+
+
+def extract(html: str, engine: str, empty: str, fallback: str = "trafilatura") -> Extraction:
+    """Extract a page with an engine of this name that finds nothing."""
+    nothing = FakeEngine(main=lambda text: False)
+    nothing.name = engine
+    with Extractor(Config(empty=empty, fallback=fallback, processes=0), engine=nothing) as extractor:
+        [page] = extractor.extract([Document(html, "https://example.org/a")])
+    assert page.fallback_reason == "no_main"
+    return page
+
+
+@pytest.mark.parametrize(
+    ("html", "engine", "empty", "source"),
+    [
+        (PAGE, "qwen3", "auto", "fallback:trafilatura"),
+        (PAGE, "qwen3", "answer", "qwen3"),
+        (PAGE, "tagger", "auto", "fallback:trafilatura"),
+        (PAGE, "tagger", "answer", "tagger"),
+        (SHORT, "tagger", "auto", "tagger"),
+        (MISSING, "tagger", "auto", "tagger"),
+        (MISSING, "tagger", "fallback", "fallback:trafilatura"),
+        (MISSING, "qwen3", "auto", "fallback:trafilatura"),
+    ],
+)
+def test_who_answers(html: str, engine: str, empty: str, source: str) -> None:
+    page = extract(html, engine, empty)
+
+    assert page.source == source
+    assert page.is_empty == (not source.startswith("fallback"))
+    assert page.error == ("the model found no main content" if source.startswith("fallback") else None)
+
+
+def test_a_fallback_that_finds_nothing_leaves_the_answer() -> None:
+    page = extract(PAGE, "qwen3", "fallback", "empty")
+
+    assert (page.source, page.text) == ("qwen3", "")
+
+
+def test_rules_of_the_user_are_not_doubted() -> None:
+    rules = read_rules({"example.org": {"drop": ["article", "nav"]}})
+    with Extractor(Config(rules=rules, processes=0), engine=FakeEngine()) as extractor:
+        [page] = extractor.extract([Document(PAGE, "https://example.org/a")])
+
+    assert (page.source, page.text) == ("fake", "")
+
+
+INGREDIENTS = ["3 leeks, cut in rings", "2 large potatoes", "a litre of broth"]
+FACTS = json.dumps({"@type": "Recipe", "recipeIngredient": INGREDIENTS})
+RECIPE = (
+    f"<html><script type='application/ld+json'>{FACTS}</script><body><article><h1>Leek soup</h1>{PROSE}"
+    f"<h2>Ingredients</h2><ul>{''.join(f'<li>{one}.</li>' for one in INGREDIENTS)}</ul>{PROSE}</article>"
+)
+
+
+@pytest.mark.parametrize(
+    ("empty", "source"), [("auto", "fallback:trafilatura"), ("answer", "fake"), ("fallback", "fake")]
+)
+def test_declared_facts_that_the_model_has_lost(empty: str, source: str) -> None:
+    engine = FakeEngine(main=lambda text: "leeks" not in text)
+    with Extractor(Config(empty=empty, processes=0), engine=engine) as extractor:
+        [page] = extractor.extract([Document(RECIPE, "https://example.org/a")])
+
+    lost = source == "fake"
+    assert page.source == source
+    assert page.fallback_reason == (None if lost else "missing_facts")
+    assert ("3 leeks" in (page.text or "")) != lost
+    assert page.details["missing"] == (["ingredient"] if lost else [])
+
+
+def test_a_fallback_without_the_facts_either_leaves_the_answer() -> None:
+    engine = FakeEngine(main=lambda text: "leeks" not in text)
+    with Extractor(Config(fallback="title_paragraphs", processes=0), engine=engine) as extractor:
+        [page] = extractor.extract([Document(RECIPE, "https://example.org/a")])
+
+    assert (page.source, page.fallback_reason) == ("fake", None)
+    assert page.details["missing"] == ["ingredient"]
