@@ -23,7 +23,7 @@ page has no rules, or a page cannot be read, 2 wrong usage or a wrong rule (one 
 """
 SHOWN = 5
 """Number of blocks shown for each rule."""
-LONGEST = 70
+LONGEST_TEXT = 70
 """Number of characters shown for each block."""
 
 
@@ -89,7 +89,7 @@ def _lines(source: Source, url: str | None, config: Config) -> Iterator[tuple[st
         raise ValueError(f"{error.reason}: {error}") from None
     for one in found(page, config.rules):
         texts = [" ".join(page.blocks.text[block].split()) for block in one.blocks[:SHOWN]]
-        shown = ", ".join(f'"{text[:LONGEST]}{"..." if len(text) > LONGEST else ""}"' for text in texts)
+        shown = ", ".join(f'"{text[:LONGEST_TEXT]}{"..." if len(text) > LONGEST_TEXT else ""}"' for text in texts)
         more = ", ..." if len(one.blocks) > SHOWN else ""
         takes = "nothing"
         if one.blocks:
