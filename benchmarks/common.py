@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 from pathlib import Path
 
-from scrapy_dripper.workshop.dataset.tables import aligned as table
+from scrapy_dripper.workshop.dataset.metrics import aligned as table
 
 __all__ = [
     "DEFAULT",

@@ -11,8 +11,8 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import BaseSettings
 
 from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.crawl.advice import JAVASCRIPT
 from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.crawl.log import JAVASCRIPT
 from scrapy_dripper.data import FallbackReason
 
 BROWSER = "playwright"

@@ -17,7 +17,7 @@ from scrapy_dripper.output.markdown import Callouts, Posts, Tables
 from scrapy_dripper.output.markdown import front_matter as yaml
 from scrapy_dripper.output.markdown import markdown as of_items
 from scrapy_dripper.output.markdown_inline import Links
-from scrapy_dripper.output.outlinks import outlinks
+from scrapy_dripper.output.urls import outlinks
 
 _LARGER = (1, 8, 64, 512)
 

@@ -30,7 +30,7 @@ from scrapy_dripper.metadata import read_metadata
 from scrapy_dripper.output import write
 from scrapy_dripper.output.chunks import chunks
 from scrapy_dripper.output.content_json import clean, to_json
-from scrapy_dripper.output.outlinks import outlinks
+from scrapy_dripper.output.urls import outlinks
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
 

@@ -16,7 +16,6 @@ import numpy as np
 from scrapy_dripper.choose.below_headline import with_hero_links, with_price, with_recipe_times
 from scrapy_dripper.choose.comments import with_comments
 from scrapy_dripper.choose.duplicates import without_duplicates
-from scrapy_dripper.choose.footnotes import with_footnotes
 from scrapy_dripper.choose.furniture import (
     MOST_CONTROL_WORDS,
     MOST_NOSCRIPT_WORDS,
@@ -38,7 +37,7 @@ from scrapy_dripper.choose.siblings import (
     with_parts,
     with_titles,
 )
-from scrapy_dripper.choose.structures import with_whole_structures
+from scrapy_dripper.choose.structures import with_footnotes, with_whole_structures
 from scrapy_dripper.choose.user_rules import with_rules, with_rules_again
 from scrapy_dripper.page.hidden import hidden_blocks, hidden_nodes
 

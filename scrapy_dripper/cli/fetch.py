@@ -1,19 +1,23 @@
-"""Fetch a page that was named on the command line, within a deadline and without reaching other networks."""
+"""Fetch a page that was named on the command line, without reaching other networks, and within a deadline for everything:
+looking up names, connections, redirects, and each byte of the answer."""
 
 from __future__ import annotations
 
+import http.client
 import socket
+import threading
+import time
 import urllib.request
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import version
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from w3lib.http import basic_auth_header
 from w3lib.url import safe_url_string
-
-from scrapy_dripper.deadline import Connect, handlers, within
 
 SECONDS = 60.0
 """Default of ``--timeout``."""
@@ -151,3 +155,67 @@ def _first(connect: Connect, addresses: list[str], port: int) -> socket.socket:
         with suppress(OSError):
             return connect((address, port))
     return connect((addresses[-1], port))
+
+
+T = TypeVar("T")
+Connect = Callable[[tuple[str, int]], socket.socket]
+
+
+def within(seconds: float, work: Callable[[Connect], T]) -> T:
+    """Return what ``work`` returns, or raise what it raises. Raise TimeoutError if that takes longer.
+
+    ``work`` runs in a thread. It gets a function that connects to a host and a port; at the deadline these connections
+    are shut down, which ends the thread.
+    """
+    # The timeout of a socket starts again with each byte, and looking up a name has none.
+    end = time.monotonic() + seconds
+    twins: list[socket.socket] = []
+    found: list[T] = []
+    failed: list[BaseException] = []
+
+    def connect(address: tuple[str, int]) -> socket.socket:
+        if (left := end - time.monotonic()) <= 0:
+            raise TimeoutError
+        connected = socket.create_connection(address, left)
+        twins.append(connected.dup())  # TLS takes the socket itself over
+        return connected
+
+    def run() -> None:
+        try:
+            found.append(work(connect))
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, name="scrapy-dripper-http", daemon=True)
+    thread.start()
+    try:
+        thread.join(seconds)
+        if found:
+            return found[0]
+        if not failed or time.monotonic() >= end:
+            raise TimeoutError
+        raise failed[0]
+    finally:
+        for twin in twins:
+            with suppress(OSError):
+                twin.shutdown(socket.SHUT_RDWR)
+            twin.close()
+
+
+def handlers(connect: Connect) -> tuple[urllib.request.BaseHandler, urllib.request.BaseHandler]:
+    """Return the handlers for ``http`` and ``https`` of an opener that connects by a function."""
+
+    def connection(kind: type[http.client.HTTPConnection], host: str, **named: Any) -> http.client.HTTPConnection:
+        made = kind(host, **named)
+        made._create_connection = lambda address, *_: connect(address)  # type: ignore[attr-defined]
+        return made
+
+    class Http(urllib.request.HTTPHandler):
+        def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+            return self.do_open(partial(connection, http.client.HTTPConnection), req)
+
+    class Https(urllib.request.HTTPSHandler):
+        def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+            return self.do_open(partial(connection, http.client.HTTPSConnection), req)
+
+    return Http(), Https()

@@ -36,7 +36,7 @@ from scrapy_dripper.pipelines import DripperPipeline
 FORMATS = ("markdown", "html", "text", "json")
 LOUD = ("scrapy.downloadermiddlewares.robotstxt", "scrapy.downloadermiddlewares.retry")
 """Loggers that report a failed download with a traceback, which the command reports in one line."""
-ADVICE = "scrapy_dripper.crawl.advice"
+ADVICE = "scrapy_dripper.crawl.log"
 """The logger of advice for a crawl, which is to look at one page with this command."""
 MOST_PAGES = 10_000
 """Default of ``--max-pages``. Some sites have no end, such as those with a calendar."""

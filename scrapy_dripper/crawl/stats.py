@@ -9,7 +9,7 @@ from weakref import ref
 from scrapy.crawler import Crawler
 
 from scrapy_dripper.checks import short
-from scrapy_dripper.crawl.advice import JAVASCRIPT, NoContent
+from scrapy_dripper.crawl.log import JAVASCRIPT, NoContent
 from scrapy_dripper.crawl.report import Report
 from scrapy_dripper.data import SUSPECT, Extraction, FallbackReason
 

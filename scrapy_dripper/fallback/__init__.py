@@ -11,9 +11,16 @@ from typing import Any, TypeAlias, cast
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, nothing
-from scrapy_dripper.fallback.methods import by_justext, by_r4, by_readability, by_title_and_paragraphs, whole_page
+from scrapy_dripper.fallback.methods import (
+    by_justext,
+    by_r4,
+    by_readability,
+    by_title_and_paragraphs,
+    first_part,
+    limited_tree,
+    whole_page,
+)
 from scrapy_dripper.fallback.shell import fill_shell
-from scrapy_dripper.fallback.trees import first_part, limited_tree
 from scrapy_dripper.fallback_names import PARSING, Fallback, load
 from scrapy_dripper.output import write_html
 from scrapy_dripper.output.content_json import clean, to_json

@@ -21,8 +21,7 @@ from lxml import etree
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
-from scrapy_dripper.fallback.methods import whole_page
-from scrapy_dripper.fallback.trees import limited_tree, title_of
+from scrapy_dripper.fallback.methods import limited_tree, title_of, whole_page
 from scrapy_dripper.page.charset import decode_html
 
 if TYPE_CHECKING:

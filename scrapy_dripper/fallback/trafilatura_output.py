@@ -20,7 +20,7 @@ from trafilatura.xml import xmltotxt
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction
-from scrapy_dripper.fallback.trees import limited_tree, parse_all, title_of
+from scrapy_dripper.fallback.methods import limited_tree, parse_all, title_of
 from scrapy_dripper.output import most_chars, write_html
 from scrapy_dripper.output.tables import MAX_PADDED, MAX_PADDING
 from scrapy_dripper.output.urls import unsafe_url

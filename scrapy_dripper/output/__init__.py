@@ -18,9 +18,8 @@ from scrapy_dripper.output.items import Items, Post, only
 from scrapy_dripper.output.main_html import main_tree, make_absolute, to_html
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.text import plain_text
-from scrapy_dripper.page.limits import cut_off
 from scrapy_dripper.page.page import Page, PageError
-from scrapy_dripper.page.parse import parse
+from scrapy_dripper.page.parse import cut_off, parse
 from scrapy_dripper.page.posts import ThreadPost
 from scrapy_dripper.page.recover import drop_controls
 

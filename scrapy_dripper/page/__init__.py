@@ -12,9 +12,8 @@ from scrapy_dripper.data import Document, FallbackReason, Metadata
 from scrapy_dripper.metadata import read_metadata
 from scrapy_dripper.page.blocks import MAX_NODES, cut
 from scrapy_dripper.page.charset import decoded, in_utf8
-from scrapy_dripper.page.limits import enforce
 from scrapy_dripper.page.page import Over, Page, PageError, Wishes
-from scrapy_dripper.page.parse import parse
+from scrapy_dripper.page.parse import enforce, parse
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

@@ -1,4 +1,4 @@
-"""Parse text to a tree like that of a browser.
+"""Parse text to a tree like that of a browser, and hold the tree to its limits.
 
 lxml does the work, or :mod:`~scrapy_dripper.page.recover` for documents that lxml would silently cut off. Two things
 need a repair. libxml2 implements HTML 4: it treats ``<source>`` and ``<embed>`` as elements with content, puts HTML5
@@ -13,12 +13,14 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
 from lxml import etree, html
 
 from scrapy_dripper.binary import looks_binary
+from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.page.charset import in_utf8
-from scrapy_dripper.page.page import PageError
+from scrapy_dripper.page.page import Over, PageError
 from scrapy_dripper.page.recover import (
     MAX_DEPTH,
     RecoveryError,
@@ -32,6 +34,7 @@ from scrapy_dripper.page.tags import ENDS_PARAGRAPH, METADATA, SVG_BREAKOUT, SVG
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
+
 
 _one_class = etree.ElementDefaultClassLookup(html.HtmlElement, html.HtmlComment, html.HtmlProcessingInstruction)
 """Makes all elements of one class. The lookup of lxml.html runs Python code for each element, and takes as long as the
@@ -435,3 +438,46 @@ def _move(part: HtmlElement, slot: HtmlElement) -> None:
         part.addprevious(stays)
     part.tag = _PART
     slot.append(part)
+
+
+_IMPLIED = 8
+"""Upper bound for the elements that a parser adds without a tag, such as ``<html>``."""
+
+
+def enforce(root: HtmlElement, data: bytes, config: Config) -> Over | None:
+    """Enforce the limit of the configuration on the elements of a tree that was parsed from ``data``.
+
+    If the tree exceeds it, raise :exc:`PageError` with reason ``oversize``. With ``oversize="truncate"``, cut the tree
+    off instead and return what it exceeds.
+    """
+    most = config.limits.nodes
+    # Skip the count for short documents: almost every element needs a "<". ``data.count`` takes four times as long.
+    tags = len(data) if len(data) <= most else int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == ord("<")))
+    if tags + _IMPLIED <= most:
+        return None
+    count = sum(1 for _ in root.iter())
+    if count <= most:
+        return None
+    setting = 'DRIPPER_LIMITS["nodes"]'
+    over = Over(f"{count:,} elements, over {setting} = {most:,}", setting)
+    if config.oversize != "truncate":
+        raise PageError(FallbackReason.OVERSIZE, *over)
+    cut_off(root, most)
+    return over
+
+
+def cut_off(root: HtmlElement, most: int) -> bool:
+    """Remove all but the first ``most`` elements of a tree. Return False if it has no more than that."""
+    node = next(islice(root.iter(), most, None), None)
+    if node is None:
+        return False
+    first = node
+    while (parent := node.getparent()) is not None:
+        for later in list(node.itersiblings()):
+            parent.remove(later)
+        node.tail = None
+        node = parent
+    parent = first.getparent()
+    if parent is not None:
+        parent.remove(first)
+    return True

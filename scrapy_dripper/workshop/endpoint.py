@@ -15,7 +15,7 @@ from http.client import HTTPException
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
-from scrapy_dripper.deadline import Connect, handlers, within
+from scrapy_dripper.cli.fetch import Connect, handlers, within
 
 MAX_BYTES = 32_000_000
 ATTEMPTS = 5

@@ -40,9 +40,8 @@ from scrapy_dripper.rules import hosts_of
 from scrapy_dripper.workshop.annotation.labels import LabelsError, Record, main_blocks
 from scrapy_dripper.workshop.annotation.pages import Sheet, sheet
 from scrapy_dripper.workshop.dataset.alignment import align, block_weights, headlines
-from scrapy_dripper.workshop.dataset.metrics import Interval, mean_interval, neutral_prf
+from scrapy_dripper.workshop.dataset.metrics import Interval, markdown_table, mean_interval, neutral_prf
 from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, AnnotatedPage
-from scrapy_dripper.workshop.dataset.tables import markdown_table
 
 NO_URL = "its URL is unknown, and so is its site: set it with --url when you inspect or annotate the page"
 

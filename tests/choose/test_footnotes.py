@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scrapy_dripper.choose.footnotes import with_footnotes
 from scrapy_dripper.choose.given import Given
+from scrapy_dripper.choose.structures import with_footnotes
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.output import write

@@ -18,7 +18,7 @@ from tests.corpus.shards import structured
 
 pa = pytest.importorskip("pyarrow", reason="needs pyarrow")
 
-from scrapy_dripper.corpus.adapters.arrow import (  # noqa: E402
+from scrapy_dripper.corpus.arrow import (  # noqa: E402
     COLUMNS,
     SPARK_COLUMNS,
     RayExtractor,
@@ -101,7 +101,7 @@ def test_ray_data() -> None:
     elsewhere(
         """
 import ray
-from scrapy_dripper.corpus.adapters.arrow import RayExtractor
+from scrapy_dripper.corpus.arrow import RayExtractor
 from tests.corpus.test_adapters import OPTIONS, cells, table
 ray.init(num_cpus=4, include_dashboard=False)
 found = ray.data.from_arrow(table()).map_batches(
@@ -121,7 +121,7 @@ def test_spark(tmp_path: Path) -> None:
     elsewhere(
         """
 from pyspark.sql import SparkSession
-from scrapy_dripper.corpus.adapters.arrow import SPARK_COLUMNS, RayExtractor, spark_extractor
+from scrapy_dripper.corpus.arrow import SPARK_COLUMNS, RayExtractor, spark_extractor
 from tests.corpus.test_adapters import OPTIONS, PAGES, cells, table
 spark = (
     SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
@@ -148,7 +148,7 @@ def test_nemo_curator(expected: list[tuple[Any, ...]], tmp_path: Path) -> None:
     from nemo_curator.stages.text.download.base.iterator import DocumentIterateExtractStage
     from nemo_curator.tasks import DocumentBatch, FileGroupTask
 
-    from scrapy_dripper.corpus.adapters.curator import CuratorExtractor, CuratorStage
+    from scrapy_dripper.corpus.curator import CuratorExtractor, CuratorStage
 
     class Records(DocumentIterator):  # type: ignore[misc]
         def iterate(self, file_path: str) -> Any:

@@ -11,8 +11,7 @@ from scrapy.logformatter import LogFormatter
 from scrapy.settings import Settings
 
 from scrapy_dripper import Addon
-from scrapy_dripper.crawl.advice import ADVICE
-from scrapy_dripper.crawl.log import DripperLogFormatter
+from scrapy_dripper.crawl.log import ADVICE, DripperLogFormatter
 from scrapy_dripper.data import FallbackReason
 from tests.crawl.crawling import Crawls, Site, page, spider
 

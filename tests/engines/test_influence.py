@@ -7,7 +7,7 @@ import pytest
 from scrapy_dripper import Config, Document
 from scrapy_dripper.engines.tagger.engine import Tagger
 from scrapy_dripper.engines.tagger.features import features
-from scrapy_dripper.engines.tagger.influence import GROUPS, SAME_FOR_ALL, group_of
+from scrapy_dripper.engines.tagger.model import GROUPS, SAME_FOR_ALL, group_of
 from scrapy_dripper.page import Page, read
 
 PAGE = """<title>Tides</title><nav><a href=/>Home</a></nav><nav><a href=/a>About the harbour</a></nav>

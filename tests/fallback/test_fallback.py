@@ -14,7 +14,7 @@ from scrapy_dripper.config import FALLBACKS, Config, ConfigError
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fallback import fall_back, trees
-from scrapy_dripper.fallback.trees import FIRST_PART
+from scrapy_dripper.fallback.methods import FIRST_PART
 from scrapy_dripper.fallback_names import NEEDS, NOTHING_MEANT, PARSING, check_fallback
 from scrapy_dripper.page import recover
 

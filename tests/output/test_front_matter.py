@@ -13,7 +13,7 @@ from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fallback import fall_back
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.markdown import front_matter
-from scrapy_dripper.output.outlinks import Outlink, outlinks
+from scrapy_dripper.output.urls import Outlink, outlinks
 from scrapy_dripper.page.parse import parse
 
 ANY = st.text(alphabet=st.characters(exclude_categories=()), max_size=30)

@@ -36,9 +36,9 @@ from scrapy_dripper.output.items import (
     only,
 )
 from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.output.outlinks import outlinks
 from scrapy_dripper.output.tables import linear, table_html
 from scrapy_dripper.output.text import plain_text
+from scrapy_dripper.output.urls import outlinks
 
 URL = "https://example.org/a"
 

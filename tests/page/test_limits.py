@@ -8,8 +8,7 @@ from lxml import etree
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, FallbackReason
 from scrapy_dripper.page import Page, PageError, read
-from scrapy_dripper.page.limits import cut_off, enforce
-from scrapy_dripper.page.parse import parse
+from scrapy_dripper.page.parse import cut_off, enforce, parse
 from scrapy_dripper.page.recover import MAX_DEPTH
 
 PARAGRAPHS = "<body>" + "".join(f"<p a=1 b=2>word{i}</p>" for i in range(100))

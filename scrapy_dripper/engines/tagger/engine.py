@@ -16,10 +16,9 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
 from scrapy_dripper.engines.tagger.features import Features, features
-from scrapy_dripper.engines.tagger.influence import CORRECTIONS, influences
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.engines.tagger.learnt import Learnt
-from scrapy_dripper.engines.tagger.model import Answer, TaggerModel, bundled, schema_of
+from scrapy_dripper.engines.tagger.model import CORRECTIONS, Answer, TaggerModel, bundled, influences, schema_of
 from scrapy_dripper.page.page import Page
 
 

@@ -1,9 +1,20 @@
-"""The commands of the workshop."""
+"""The commands of the workshop, and the outcomes of pages for those that read labels."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tqdm import tqdm
+
+from scrapy_dripper.cli.console import say, why
+from scrapy_dripper.cli.inputs import READ_FACTOR, Source, read_source
+from scrapy_dripper.config import Config
+from scrapy_dripper.page import PageError
+from scrapy_dripper.workshop.annotation.pages import Sheet, sheet
 
 
 def add_command(
@@ -24,3 +35,58 @@ def add_command(
     )
     parser.set_defaults(run=run)
     return parser
+
+
+class Outcomes:
+    """Counts the outcomes of pages, and names the pages that failed on standard error."""
+
+    def __init__(self) -> None:
+        self.failed: list[str] = []
+        self.counts: dict[str, int] = {}
+
+    def count(self, what: str, n: int = 1) -> None:
+        """Count n pages."""
+        if n:
+            self.counts[what] = self.counts.get(what, 0) + n
+
+    def fail(self, name: str, reason: str) -> None:
+        """Report a page that failed."""
+        self.failed.append(name or reason.partition(": ")[0])
+        say(f"{name}: {reason}" if name else reason)
+
+    def summarise(self) -> None:
+        """Print the counts of all outcomes, if there are any."""
+        parts = [f"{n} {what}" for what, n in self.counts.items()]
+        if self.failed:
+            more = ", ..." if len(self.failed) > 10 else ""
+            parts.append(f"{len(self.failed)} failed ({', '.join(self.failed[:10])}{more})")
+        if parts:
+            say(", ".join(parts))
+
+    def sheets(self, sources: Sequence[Source], url: str | None = None) -> Iterator[Sheet]:
+        """Yield the sheet of each source, each page once. A page that cannot be read has failed."""
+        seen: set[str] = set()
+        for source in bar(sources, "pages"):
+            if (found := self._sheet(source, url)) is None:
+                continue
+            if found.sha256 in seen:
+                self.count("the same page again")
+            else:
+                yield found
+            seen.add(found.sha256)
+
+    def _sheet(self, source: Source, url: str | None) -> Sheet | None:
+        try:
+            document = read_source(source, READ_FACTOR * Config().limits.bytes)
+            return sheet(replace(document, url=url) if url else document, source.name, source.id)
+        except PageError as error:
+            self.fail(source.name, f"{error.reason}: {error}")
+        except Exception as error:  # A bad page must not stop the others.
+            self.fail(source.name, why(error))
+        return None
+
+
+def bar(items: Sequence[Any], what: str) -> tqdm[Any]:
+    """Return a progress bar on standard error, if it is a terminal and there are several items."""
+    hidden = len(items) < 2 or not sys.stderr.isatty()
+    return tqdm(items, desc=what, unit="page", disable=hidden, file=sys.stderr)

@@ -25,8 +25,7 @@ from scrapy_dripper.workshop.annotation.labels import (
 )
 from scrapy_dripper.workshop.annotation.pages import Sheet, listing
 from scrapy_dripper.workshop.annotation.prompt import messages, prompt_hash, question, read_answer
-from scrapy_dripper.workshop.cli import add_command
-from scrapy_dripper.workshop.cli.outcomes import Outcomes
+from scrapy_dripper.workshop.cli import Outcomes, add_command
 from scrapy_dripper.workshop.endpoint import AnswerError, Endpoint, EndpointError, in_threads
 
 MAX_BLOCKS = 1_500

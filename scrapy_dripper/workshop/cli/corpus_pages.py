@@ -31,8 +31,8 @@ from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.annotation.pages import declared_url
 from scrapy_dripper.workshop.cli import add_command
 from scrapy_dripper.workshop.corpus.cost import Tokens, lengths, savings, tokens_of
+from scrapy_dripper.workshop.dataset.metrics import aligned
 from scrapy_dripper.workshop.dataset.sets import host_of
-from scrapy_dripper.workshop.dataset.tables import aligned
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

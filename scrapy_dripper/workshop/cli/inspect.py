@@ -140,7 +140,7 @@ def _looking(config: Config, stack: ExitStack) -> Look:
     from scrapy_dripper.extractor import Extractor  # Slow to import, and not needed for --help.
     from scrapy_dripper.fallback_names import check_fallback
     from scrapy_dripper.inspection.look import look
-    from scrapy_dripper.inspection.render import page_file
+    from scrapy_dripper.inspection.snapshot import page_file
 
     check_fallback(config)
     # Trafilatura reports on documents that this command reports on itself.

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import find_sources
-from scrapy_dripper.workshop.cli import add_command
-from scrapy_dripper.workshop.cli.outcomes import Outcomes, bar
+from scrapy_dripper.workshop.cli import Outcomes, add_command, bar
 
 if TYPE_CHECKING:
     from scrapy_dripper.workshop.learning import Correction, Gain
@@ -92,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(gains: list[Gain]) -> None:
-    from scrapy_dripper.workshop.dataset.tables import aligned
+    from scrapy_dripper.workshop.dataset.metrics import aligned
     from scrapy_dripper.workshop.learning import gain_rows, total_gain
 
     print("word F1 on held-out pages, before and after learning from the other pages\n")

@@ -11,6 +11,7 @@ from typing import Any
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.workshop.dataset.metrics import (
     POOR,
+    ReportTable,
     ScoreRow,
     mean,
     mean_interval,
@@ -19,7 +20,6 @@ from scrapy_dripper.workshop.dataset.metrics import (
     words,
 )
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage
-from scrapy_dripper.workshop.dataset.tables import ReportTable
 from scrapy_dripper.workshop.evaluation.blocks import BlockResult, block_prf, pooled, reliability
 from scrapy_dripper.workshop.evaluation.complexity import LEVELS, levels
 from scrapy_dripper.workshop.evaluation.measure import OURS, PageResults, Result

@@ -33,9 +33,8 @@ from rapidfuzz.distance import Levenshtein
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.page.parse import parse
-from scrapy_dripper.workshop.dataset.metrics import PRF
+from scrapy_dripper.workshop.dataset.metrics import PRF, ReportTable
 from scrapy_dripper.workshop.dataset.sets import DataError
-from scrapy_dripper.workshop.dataset.tables import ReportTable
 from scrapy_dripper.workshop.evaluation.measure import OURS, Stored, Systems
 from scrapy_dripper.workshop.evaluation.text_measures import Cut, load_cut, rouge
 

@@ -22,9 +22,8 @@ from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.workshop.dataset.metrics import ScoreRow, kept, mean, summarize, visible, words
+from scrapy_dripper.workshop.dataset.metrics import ReportTable, ScoreRow, kept, mean, summarize, visible, words
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, DataError, PageSet, grouped_folds, related_hosts
-from scrapy_dripper.workshop.dataset.tables import ReportTable
 from scrapy_dripper.workshop.evaluation.figures import set_tables, type_table
 from scrapy_dripper.workshop.evaluation.measure import OURS, measured, scored
 from scrapy_dripper.workshop.evaluation.peers import PEERS, installed_peers, quiet

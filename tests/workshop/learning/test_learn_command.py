@@ -12,8 +12,8 @@ from scrapy_dripper import Document, Extractor
 from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.tagger import Tagger
-from scrapy_dripper.engines.tagger.influence import CORRECTIONS
 from scrapy_dripper.engines.tagger.learnt import LEARNT
+from scrapy_dripper.engines.tagger.model import CORRECTIONS
 from scrapy_dripper.page import read
 from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, page_hash
 from tests.workshop.learning.conftest import SITE, TOPICS, correct, html, is_main, page_of

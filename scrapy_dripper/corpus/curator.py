@@ -10,7 +10,7 @@ from nemo_curator.stages.text.download import DocumentExtractor
 from nemo_curator.tasks import DocumentBatch
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.corpus.adapters.arrow import COLUMNS, RayExtractor, columns
+from scrapy_dripper.corpus.arrow import COLUMNS, RayExtractor, columns
 from scrapy_dripper.extractor import Extractor
 
 
