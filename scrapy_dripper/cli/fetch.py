@@ -1,5 +1,7 @@
-"""Fetch a page that was named on the command line, without reaching other networks, and within a deadline for everything:
-looking up names, connections, redirects, and each byte of the answer."""
+"""Fetch a page that was named on the command line, without reaching other networks.
+
+There is a deadline for everything: looking up names, connections, redirects, and each byte of the answer.
+"""
 
 from __future__ import annotations
 
