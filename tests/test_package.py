@@ -143,7 +143,7 @@ def test_what_is_imported_is_required() -> None:
         if not asked & {normal(name) for name in distributions.get(module, [module])}
     }
     # Who has NeMo Curator imports the module that is for it; it brings an engine of its own, and torch.
-    assert missing.pop("nemo_curator") == {"scrapy_dripper/corpus/adapters/curator.py"}
+    assert missing.pop("nemo_curator") == {"scrapy_dripper/corpus/curator.py"}
     assert missing == {}
 
 

@@ -50,7 +50,7 @@ NOT_HERE = {
     "output/chunks.py:_merged": "the same",
     "output/chunks.py:_trimmed": "the two ends of a line, each level once",
     "output/line.py:_plain": "emphasis in emphasis, which is merged, so that it has a few levels",
-    "output/outlinks.py:_alts": "the images in a link, each once",
+    "output/urls.py:_alts": "the images in a link, each once",
     "output/content_json.py:_part": "follows the types of the content list, and is cached",
     "page/parse.py:_tree": "parses again at most once",
     "output/reader.py:Reader.add": "for the parts of a line, which hold no display formula",

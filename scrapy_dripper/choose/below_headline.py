@@ -11,8 +11,7 @@ from urllib.parse import urljoin, urlsplit
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.choose.class_names import Names
-from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given
+from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given, Names
 from scrapy_dripper.metadata.facts import FactIndex, tokens
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import TAGS

@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from scrapy_dripper.choose.class_names import LONGEST_NAME
-from scrapy_dripper.choose.given import Bools, Given
+from scrapy_dripper.choose.given import LONGEST_NAME, Bools, Given
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.posts import DISCUSSIONS, ThreadPost, thread_posts
 from scrapy_dripper.page.vocabulary import COMMENT_PLACES, COMMENT_SYSTEMS, NO_COMMENTS, either

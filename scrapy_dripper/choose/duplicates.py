@@ -13,8 +13,7 @@ from itertools import accumulate, chain
 
 import numpy as np
 
-from scrapy_dripper.choose.class_names import Names, found_in
-from scrapy_dripper.choose.given import UNSEEN, Bools, Given
+from scrapy_dripper.choose.given import UNSEEN, Bools, Given, Names, found_in
 from scrapy_dripper.page.page import Flag, Tree
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.page.vocabulary import CLONES, FOR_SCREENS, SCREENS, SHOWING, UNFOLDING, either

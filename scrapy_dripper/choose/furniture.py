@@ -9,8 +9,7 @@ import re
 
 import numpy as np
 
-from scrapy_dripper.choose.class_names import Names
-from scrapy_dripper.choose.given import Bools, Given
+from scrapy_dripper.choose.given import Bools, Given, Names
 from scrapy_dripper.choose.headings import heading_ranks
 from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.tags import tag_mask

@@ -10,8 +10,7 @@ import re
 
 import numpy as np
 
-from scrapy_dripper.choose.class_names import Names
-from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given
+from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given, Names
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.vocabulary import ERROR_CODE, ERROR_REASON, ERRORS, FURNITURE, WAITING, WALLS, either
 

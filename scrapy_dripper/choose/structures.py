@@ -15,8 +15,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.choose.class_names import Names, found_in
-from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given
+from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given, Names, found_in
 from scrapy_dripper.page.footnotes import FootnoteMarks
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.recognise import callout_names, has_callout_class, has_code_class

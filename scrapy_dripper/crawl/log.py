@@ -3,21 +3,21 @@ the most frequent reason and advice."""
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from reprlib import Repr
 from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
 from scrapy.logformatter import LogFormatter
 
+from scrapy_dripper.data import Extraction, FallbackReason
+
 if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.http import Response
     from scrapy.logformatter import LogFormatterResult
     from twisted.python.failure import Failure
-import logging
-from collections import Counter
-
-from scrapy_dripper.data import Extraction, FallbackReason
 
 LONGEST_VALUE = 200
 """Maximum length of an item's value in the log, in characters."""
@@ -99,6 +99,8 @@ ADVICE = {
     FallbackReason.PARSE_ERROR: _REPORT,
     FallbackReason.TRUNCATED_PARSE: _REPORT,
     FallbackReason.NO_BLOCKS: _SCRIPTS,
+    FallbackReason.MISSING_FACTS: "the model loses what these pages declare; correct a few of them and let the model "
+    "learn from them (scrapy-dripper learn), or set DRIPPER_EMPTY to 'answer' to keep its text",
     FallbackReason.NO_MAIN: _SCRIPTS,
     FallbackReason.JS_SHELL: f"scripts fill these pages: let a browser download them: {JAVASCRIPT}",
     FallbackReason.ENGINE_ERROR: "the engine does not work: 'scrapy-dripper doctor' tests it on a page",

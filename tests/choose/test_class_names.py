@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.choose.class_names import LONGEST_NAME, Names, folded, found_in
+from scrapy_dripper.choose.given import LONGEST_NAME, Names, folded, found_in
 
 WORD = re.compile(r"[\s_-](?:menu|top\s(?:bar|line))(?=[\s_-]|$)", re.I)
 

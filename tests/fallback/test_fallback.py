@@ -13,7 +13,7 @@ from scrapy_dripper import fallback as fallback_module
 from scrapy_dripper.config import FALLBACKS, Config, ConfigError
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.fallback import fall_back, trees
+from scrapy_dripper.fallback import fall_back, methods
 from scrapy_dripper.fallback.methods import FIRST_PART
 from scrapy_dripper.fallback_names import NEEDS, NOTHING_MEANT, PARSING, check_fallback
 from scrapy_dripper.page import recover
@@ -365,7 +365,7 @@ def test_hard_pages(name: str, fallback: str, monkeypatch: pytest.MonkeyPatch) -
 def test_a_page_of_many_elements_is_cut(fallback: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Trafilatura takes quadratic time in elements, so it only gets the first ones. The result is marked as
     truncated."""
-    monkeypatch.setattr(trees, "MAX_ELEMENTS", 100)
+    monkeypatch.setattr(methods, "MAX_ELEMENTS", 100)
     html = "<html><body><div>" + "".join(f"<p>{SENTENCE}w{i}.</p>" for i in range(200)) + "</div>end</body></html>"
     result = run(html, fallback=fallback)
     assert result.truncated
@@ -377,14 +377,14 @@ def test_a_page_of_many_elements_is_cut(fallback: str, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("fallback", ["trafilatura", "html"])
 def test_a_page_that_takes_too_much_memory_keeps_its_first_part(fallback: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    parse = trees.parse
+    parse = methods.parse
 
     def limited(text: str) -> HtmlElement:
         if len(text) > FIRST_PART:
             raise MemoryError
         return parse(text)
 
-    monkeypatch.setattr(trees, "parse", limited)
+    monkeypatch.setattr(methods, "parse", limited)
     result = run(PAGE + " " * FIRST_PART, fallback=fallback)
 
     assert result.source == f"fallback:{fallback}"
@@ -400,7 +400,7 @@ def test_where_the_first_part_is_too_much_as_well_the_page_is_empty(monkeypatch:
         tried.append(len(text))
         raise MemoryError
 
-    monkeypatch.setattr(trees, "parse", limited)
+    monkeypatch.setattr(methods, "parse", limited)
     result = run(PAGE + " " * FIRST_PART)
 
     assert tried == [len(PAGE) + FIRST_PART, FIRST_PART]

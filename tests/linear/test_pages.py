@@ -17,8 +17,7 @@ from lxml import etree
 
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.choose import duplicates, headline
-from scrapy_dripper.choose.class_names import Names
-from scrapy_dripper.choose.given import Given
+from scrapy_dripper.choose.given import Given, Names
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.fallback import shell, trafilatura_output

@@ -29,10 +29,8 @@ ALLOWED = {
         "workshop/training/fit.py",
         "pickle",
     ): "examples to its own processes, through a folder that nobody else can write to",
-    ("cli/fetch.py", "urllib.request"): "URLs that the user names on the command line",
+    ("cli/fetch.py", "urllib.request"): "URLs that the user names on the command line, within a deadline",
     ("cli/fetch.py", "socket"): "addresses of redirects, checked before a connection is made",
-    ("deadline.py", "urllib.request"): "the connections of the two commands above and below, within a deadline",
-    ("deadline.py", "socket"): "the connections of the two commands above and below, within a deadline",
     ("workshop/endpoint.py", "urllib.request"): "the endpoint that the user names on the command line",
     ("workshop/export/checkpoint.py", "huggingface_hub"): "a model that the user names on the command line",
     ("__init__.py", "importlib"): "the module of a public name, out of a constant table",
@@ -148,7 +146,7 @@ def test_only_our_own_strings_are_formats() -> None:
         if on and name in ("format", "safe_substitute", "substitute")
         and not on.startswith(("'", '"')) and on not in constants(source)
         and ast.unparse(call) != "self.format(record)"  # of a handler of logs
-        and (source, on) != ("inspection/render.py", "Template(_part('page.html'))")  # a file of the package
+        and (source, on) != ("inspection/look.py", "Template(_part('page.html'))")  # a file of the package
     ]  # fmt: skip
 
     assert wrong == []

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.files import check_runtime
+from scrapy_dripper.engines.runtime import check_runtime
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
 from scrapy_dripper.engines.tagger.features import Features, schema_hash
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES, context, page_features, quality_features

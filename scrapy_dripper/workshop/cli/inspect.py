@@ -139,8 +139,7 @@ def _looking(config: Config, stack: ExitStack) -> Look:
     """Load the model. The stack releases it."""
     from scrapy_dripper.extractor import Extractor  # Slow to import, and not needed for --help.
     from scrapy_dripper.fallback_names import check_fallback
-    from scrapy_dripper.inspection.look import look
-    from scrapy_dripper.inspection.snapshot import page_file
+    from scrapy_dripper.inspection.look import look, page_file
 
     check_fallback(config)
     # Trafilatura reports on documents that this command reports on itself.

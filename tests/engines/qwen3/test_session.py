@@ -15,11 +15,11 @@ import onnxruntime
 import pytest
 
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.files import GPU_EXTRA
 from scrapy_dripper.engines.qwen3 import decoder, session
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.session import open_session, tokens_that_fit
+from scrapy_dripper.engines.runtime import GPU_EXTRA
 from tests.engines.qwen3.fakes import FakeTagger
 
 ROOT = Path(__file__).parents[3]
@@ -70,12 +70,12 @@ def test_the_sentences_of_the_guide(prepared: Prepared, monkeypatch: pytest.Monk
 
     note("the right wheel", session.check_provider)
     note("a newer onnxruntime", session._check_version, replace(prepared, runtime="1.28"), "1.25.1")
-    monkeypatch.setattr("scrapy_dripper.engines.files._installed", lambda _: True)
+    monkeypatch.setattr("scrapy_dripper.engines.runtime._installed", lambda _: True)
     note("one of the two wheels too many", open_session, prepared, "auto")
     with monkeypatch.context() as patch:
         patch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA])
         patch.setattr(onnxruntime, "preload_dlls", lambda: None, raising=False)
-        patch.setattr("scrapy_dripper.engines.files._installed", lambda _: False)
+        patch.setattr("scrapy_dripper.engines.runtime._installed", lambda _: False)
         on_cpu = SimpleNamespace(get_providers=lambda: ["CPUExecutionProvider"])
         patch.setattr(onnxruntime, "InferenceSession", lambda *_, **__: on_cpu)
         note("a driver, a newer one, or a CUDA library", open_session, replace(prepared, device="cuda"), "auto")
