@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
-from functools import partial
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_dripper import checks
@@ -372,6 +372,25 @@ class Config:
             return ConfigError(f"{key} must be {error}")
         except Exception as error:
             return ConfigError(f"{key} cannot be {short(value)} ({type(error).__name__})")
+
+
+def _naming_wrong_options(init: Callable[..., None]) -> Callable[..., None]:
+    """Return the ``__init__`` of :class:`Config` with an error for an unknown option that suggests the right one."""
+    names = [option.name for option in fields(Config)]
+
+    @wraps(init)
+    def checked(self: Config, *values: Any, **options: Any) -> None:
+        for name in options:
+            if name not in names:
+                raise TypeError(
+                    f"Config has no option {name!r}{did_you_mean(name, names) or ': see its documentation'}"
+                )
+        init(self, *values, **options)
+
+    return checked
+
+
+setattr(Config, "__init__", _naming_wrong_options(Config.__init__))  # noqa: B010 (mypy knows the one of the dataclass)
 
 
 def _checked(option: Field[Any], value: Any, name: str, now: Any, *, outside: bool = False) -> Any:

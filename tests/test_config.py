@@ -220,3 +220,10 @@ def test_no_option_that_may_be_none_is_missing_above() -> None:
             return False
 
     assert [option.name for option in fields(Config) if accepts_none(option)] == [option.name for option in OPTIONAL]
+
+
+def test_an_option_that_does_not_exist() -> None:
+    with pytest.raises(TypeError, match=r"^Config has no option 'fallbak'; did you mean fallback\?$"):
+        Config(fallbak="empty")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^Config has no option 'colour': see its documentation$"):
+        Config(colour="red")  # type: ignore[call-arg]

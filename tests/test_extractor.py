@@ -282,6 +282,13 @@ def in_pieces(html: str, url: str) -> str:
     raise RuntimeError("in pieces")
 
 
+@pytest.mark.parametrize(("head", "title"), [("", "The ferry"), ("<title>Ferries</title>", "Ferries")])
+def test_a_page_without_a_title_has_that_of_its_heading(head: str, title: str) -> None:
+    [page] = Extractor(engine=FakeEngine()).extract([f"{head}<body><h1>The\n ferry</h1><p>It leaves at nine."])
+
+    assert page.title == title
+
+
 LONG_BAD = "<title>T</title><p>bad page</p><article>" + "<p>A paragraph of words that anybody takes for text.</p>" * 9
 
 
