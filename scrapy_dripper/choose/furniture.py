@@ -77,21 +77,23 @@ def without_controls(given: Given, main: Bools) -> Bools:
     tree, blocks = page.tree, page.blocks
     labels: Bools = main.copy()
     places: set[str] | None = None
-    for i in np.flatnonzero(main).tolist():
+    may_be = main & (given.chars <= LONGEST_TAGS) & (flags & (Flag.CODE | Flag.HEADING) == 0)
+    is_button = flags & Flag.BUTTON != 0
+    for i in np.flatnonzero(may_be).tolist():
         text = blocks.text[i]
-        if len(text) > LONGEST_TAGS or flags[i] & (Flag.CODE | Flag.HEADING):
-            continue
         tagged = _tags(text)
         if tagged:
             rest = len(text) - tagged.end()
             labels[i] = not rest or blocks.link_chars[i] < LINKED_SHARE * rest
-        elif len(text) <= LONGEST_CONTROL and _shares(text):
+        elif len(text) > LONGEST_CONTROL:
+            continue
+        elif _shares(text):
             labels[i] = False
-        elif len(text) <= LONGEST_CONTROL and flags[i] & Flag.BUTTON and _acts(text):
+        elif is_button[i] and _acts(text):
             labels[i] = tree.nodes[blocks.context[i]].get("aria-expanded") is not None
-        elif len(text) <= LONGEST_CONTROL and _control(text):
+        elif _control(text):
             places = Names(tree.names).matching(_place) if places is None else places
-            clicked = flags[i] & Flag.BUTTON or blocks.link_chars[i] >= LINKED_SHARE * len(text)
+            clicked = is_button[i] or blocks.link_chars[i] >= LINKED_SHARE * len(text)
             node = int(blocks.context[i])
             near = {tree.names[node], tree.names[max(int(tree.parent[node]), 0)]}
             labels[i] = not clicked and places.isdisjoint(near)
