@@ -114,15 +114,20 @@ def with_hero_links(given: Given, main: Bools) -> Bools:
     tree, blocks = page.tree, page.blocks
     named = Names(tree.names).matching(_hero)
     labels: Bools = main.copy()
+    done = 0
     for node in (i for i, name in enumerate(tree.names) if name in named):
+        if node < done:  # in another hero
+            continue
         a, b = int(tree.block_start[node]), int(tree.block_end[node])
         if not 1 < b - a <= MOST_HERO_BLOCKS or not (main[a:b] & (tree.tag[blocks.context[a:b]] == _H1)).any():
             continue
         linked = blocks.link_chars[a:b] >= LINKED_SHARE * given.chars[a:b]
         seen = given.flags[a:b] & (UNSEEN | ELSEWHERE) == 0
         more = linked & seen & (given.probabilities[a:b] >= HERO_PROBABILITY)
-        if blocks.links[a:b][more].sum() >= LEAST_HERO_LINKS and _stay_on_site(page, node, a + np.flatnonzero(more)):
-            labels[a:b] |= more
+        if blocks.links[a:b][more].sum() >= LEAST_HERO_LINKS:
+            done = int(tree.end[node])
+            if _stay_on_site(page, node, a + np.flatnonzero(more)):
+                labels[a:b] |= more
     return labels
 
 

@@ -38,8 +38,8 @@ _TYPES = frozenset({"comment", "usercomments"})
 def with_comments(given: Given, main: Bools) -> Bools:
     """Return the labels with comments added (``keep``) or removed (``drop``). ``auto`` leaves them unchanged.
 
-    Comments are not removed if they are the main content: on
-    forums, and if they are most of the main text. They are not added to a page without other main content.
+    Comments are not removed if they are the main content: on forums, and if they are most of the main text. They are
+    not added to a page without other main content.
     """
     if given.comments == "auto" or not main.any() or (given.comments == "drop" and given.page_type == FORUM):
         return main

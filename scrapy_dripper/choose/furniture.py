@@ -138,10 +138,11 @@ def without_signatures(given: Given, main: Bools) -> Bools:
     if len(signed) < LEAST_SIGNATURES and given.page_type != _FORUM:
         return main
     labels: Bools = main.copy()
-    code = given.flags & Flag.CODE != 0
+    # Sums over the blocks before each one, because elements with such names can be nested.
+    words = np.cumsum([0, *(len(text.split()) for text in given.page.blocks.text)])
+    code = np.cumsum([0, *(given.flags & Flag.CODE != 0)])
     for node in signed:
         a, b = int(tree.block_start[node]), int(tree.block_end[node])
-        words = sum(len(text.split()) for text in given.page.blocks.text[a:b])
-        if words <= LONGEST_SIGNATURE and not code[a:b].any():
+        if words[b] - words[a] <= LONGEST_SIGNATURE and code[b] == code[a]:
             labels[a:b] = False
     return labels
