@@ -7,6 +7,7 @@ import logging
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
@@ -19,7 +20,7 @@ from scrapy_dripper.choose import Choice, Given, choose
 from scrapy_dripper.choose.comments import posts_of
 from scrapy_dripper.choose.given import Bools
 from scrapy_dripper.choose.short_pages import shows_prose
-from scrapy_dripper.choose.steps import TEMPLATE, overruled, stages
+from scrapy_dripper.choose.steps import MOST_TAKEN, TEMPLATE, overruled, stages
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import FALLBACKS, Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, teaching
@@ -28,7 +29,7 @@ from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked
 from scrapy_dripper.fallback import NOT_A_PAGE, fall_back, fill_shell, metadata
 from scrapy_dripper.fallback_names import NOTHING_MEANT, check_fallback
 from scrapy_dripper.metadata import detected_language
-from scrapy_dripper.metadata.facts import missing
+from scrapy_dripper.metadata.facts import missing, tokens
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.output.items import Items
 from scrapy_dripper.page import Page, PageError, read
@@ -296,11 +297,12 @@ class Extractor:
         if job.page is None:
             return made
         lost = () if made.text is None else missing(job.page.facts, job.page.blocks.text, made.text)
-        if lost and made.fallback_reason is None and job.config.empty == "auto" and not _is_settled(made):
+        asks = job.config.empty == "auto" and job.config.fallback != "html"  # a whole page has all facts and all menus
+        if lost and made.fallback_reason is None and asks and not _is_settled(made):
             error = f"the model's answer lacks declared facts: {', '.join(lost)}"
             found = self._fall_back(job.document, job.config, FallbackReason.MISSING_FACTS, error)
             still = missing(job.page.facts, job.page.blocks.text, found.text or "")
-            if set(still) < set(lost):
+            if set(still) < set(lost) and _share_kept(made.text or "", found.text or "") >= 1 - MOST_TAKEN:
                 made, lost = found, still
         return made.with_details(blocks=len(job.page.blocks), missing=list(lost))
 
@@ -438,6 +440,12 @@ def _heading(page: Page, main: Bools) -> str | None:
 def _is_settled(made: Extraction) -> bool:
     """Return True if an answer is not doubted: rules of the user select something, or a template has answered."""
     return made.source == TEMPLATE or bool(made.details.get("rules"))
+
+
+def _share_kept(text: str, other: str) -> float:
+    """Return which share of the words of a text are in another one."""
+    words = Counter(tokens(text))
+    return (words & Counter(tokens(other))).total() / max(1, words.total())
 
 
 def _exceeded(page: Page, answer: Labels, cut: bool, config: Config) -> Over | None:

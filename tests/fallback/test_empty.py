@@ -88,6 +88,19 @@ def test_declared_facts_that_the_model_has_lost(empty: str, source: str) -> None
     assert page.details["missing"] == (["ingredient"] if lost else [])
 
 
+def test_a_fallback_with_the_facts_alone_leaves_the_answer() -> None:
+    engine = FakeEngine(main=lambda text: "leeks" not in text)
+    fallback = f"{__name__}.ingredients_alone"
+    with Extractor(Config(fallback=fallback, processes=0), engine=engine) as extractor:
+        [page] = extractor.extract([Document(RECIPE, "https://example.org/a")])
+
+    assert (page.source, page.details["missing"]) == ("fake", ["ingredient"])
+
+
+def ingredients_alone(html: str, url: str) -> str:
+    return f"<ul>{''.join(f'<li>{one}.</li>' for one in INGREDIENTS)}</ul>"
+
+
 def test_a_fallback_without_the_facts_either_leaves_the_answer() -> None:
     engine = FakeEngine(main=lambda text: "leeks" not in text)
     with Extractor(Config(fallback="title_paragraphs", processes=0), engine=engine) as extractor:
