@@ -152,7 +152,7 @@ CONTROLS: Group = (
     *("print(?: (?:this|the))?(?: (?:page|article|recipe|post|story))?", "printer[- ]friendly(?: (?:page|version))?"),
     *("save", "copy(?: link)?", "e-?mail", "reply", "quote", "report", "edit", "like", "follow", "download pdf"),
     *("(?:jump|skip|go) to (?:the )?(?:recipe|video|content|main content|comments)", "back to top", "top of page"),
-    r"(?:text|font) ?size(?:\W{1,3}a){0,9}",
+    *(r"(?:text|font) ?size(?:\W{1,3}a){0,9}", "[1-4½]x"),
     *("(?:seite |artikel )?(?:aus)?drucken", "druckversion", "(?:zum|springe zum) (?:rezept|inhalt)", "antworten"),
     *("zitieren", "melden", "nach oben", r"schriftgröße(?:\W{1,3}a){0,9}", "merken", "kopieren"),
     *("imprimer", "aller (?:à la recette|au contenu)", "répondre", "citer", "signaler", "enregistrer", "copier"),

@@ -25,6 +25,7 @@ def around(markup: str) -> str:
     "markup",
     [
         "<button>Print</button>",
+        "<button>2x</button>",
         "<p><a href=/print>Print this page</a></p>",
         "<div class=tools><span>Text size A- A A+</span></div>",
         "<p><a href='#r'>Jump to Recipe</a></p>",
