@@ -109,13 +109,13 @@ class Passes:
 class Decoder:
     """Labels the blocks of prompts. It needs neither pages nor the tagger, so it can run in a separate process."""
 
-    def __init__(self, prepared: Prepared, device: str = "auto") -> None:
+    def __init__(self, prepared: Prepared) -> None:
         """Open a prepared model. Raise :exc:`ModelError` if it does not run as configured."""
         self.prepared = prepared
         tokenizer = prepared.tokenizer()
         self.grammar = Grammar(tokenizer, prepared.answer)
         self.prompt = Prompt(tokenizer, prepared.prompt)
-        session = open_session(prepared, device)
+        session = open_session(prepared, "auto")
         self.limit = min(prepared.context, tokens_that_fit(prepared))
         """Maximum number of tokens of a prompt together with its answer."""
         around = len(self.prompt.encode([""])[0])
