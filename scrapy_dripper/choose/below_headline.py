@@ -11,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given, Names
+from scrapy_dripper.choose.given import ELSEWHERE, LINKED_SHARE, UNSEEN, Bools, Given, Names
 from scrapy_dripper.metadata.facts import FactIndex, tokens
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import TAGS
@@ -34,8 +34,6 @@ LEAST_HERO_LINKS = 2
 """Minimum number of links of a hero."""
 MOST_HERO_BLOCKS = 12
 """Maximum number of blocks of a hero. A larger element is the page."""
-LINKED_SHARE = 0.8
-"""A block with a larger share of characters in links is a link."""
 
 # Currency signs, and codes of ISO 4217 and of shops that stand beside a number.
 _has_currency = re.compile(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from scrapy_dripper.choose.given import LONGEST_NAME, Bools, Given
+from scrapy_dripper.choose.given import LINKED_SHARE, LONGEST_NAME, Bools, Given
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.posts import DISCUSSIONS, ThreadPost, thread_posts
 from scrapy_dripper.page.vocabulary import COMMENT_PLACES, COMMENT_SYSTEMS, NO_COMMENTS, either
@@ -18,8 +18,6 @@ CONTENT_SHARE = 0.5
 """If comments are a larger share of the main text than this, they are the main content on any type of page."""
 COMMENT_PROBABILITY = 0.01
 """Minimum probability of a comment that is kept. Nearly all text that people write exceeds it."""
-LINKED_SHARE = 0.8
-"""A block with a larger share of characters in links than this is a link: to reply, to share, to the next page."""
 
 _NO_COMMENT = Flag.FORM | Flag.BUTTON | Flag.DIALOG | Flag.HIDDEN | Flag.NOSCRIPT
 

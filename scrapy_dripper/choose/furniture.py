@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from scrapy_dripper.choose.given import Bools, Given, Names
+from scrapy_dripper.choose.given import LINKED_SHARE, Bools, Given, Names
 from scrapy_dripper.choose.headings import heading_ranks
 from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.tags import tag_mask
@@ -39,8 +39,6 @@ LONGEST_CONTROL = 60
 """Maximum length of the label of a control, in characters."""
 LONGEST_TAGS = 300
 """Maximum length of a line of tags, in characters."""
-LINKED_SHARE = 0.8
-"""A block with a larger share of characters in links is a link."""
 LOWEST_RANK = 6
 """Rank of the lowest headings."""
 LEAST_SIGNATURES = 2

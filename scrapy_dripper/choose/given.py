@@ -23,6 +23,8 @@ UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
 """The flags of blocks that a reader does not see."""
 ELSEWHERE = Flag.NAV | Flag.FOOTER | Flag.FORM | Flag.DIALOG
 """The flags of blocks that are around the content of a page."""
+LINKED_SHARE = 0.8
+"""A block with a larger share of characters in links is a link: to reply, to share, to the next page."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
