@@ -103,7 +103,7 @@ def test_one_signal_while_workers_are_stuck(start: Start, site: Site, kind: str,
 @pytest.mark.parametrize(("kind", "engine"), [("CrawlerProcess", "hung"), ("reactorless", "real")])
 def test_p04_two_signals_while_the_engine_hangs(start: Start, site: Site, kind: str, engine: str) -> None:
     """The process ends though the engine never answers; the items so far came out once."""
-    for number in range(20, 60):
+    for number in range(4, 60):  # which leaves most of the first 12 waiting
         site.routes[f"/page/{number}"] = ("text/html", page(number, "<p>STICK </p>").encode())
     settings = {"DRIPPER_TIMEOUT": 3_600, **(WORKERS if engine == "real" else {})}
     process = start(kind, settings, urls=site.pages(2_000), engine=engine)
