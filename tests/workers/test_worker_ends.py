@@ -175,7 +175,10 @@ for closed in ([0], [1], [2], [0, 1, 2]):
     assert run_script(code).splitlines() == ["fine []"] * 4
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="subprocess of Python 3.10 leaves pipes open in this case")
+@pytest.mark.skipif(
+    not hasattr(subprocess.Popen, "_on_error_fd_closer"),
+    reason="subprocess of Python before 3.11.4 leaves pipes open in this case",
+)
 def test_a_system_without_descriptors() -> None:
     """Wherever they run out, no worker starts, the error says so, and nothing is left."""
     code = """
