@@ -19,6 +19,7 @@ from scrapy_dripper.output.items import (
     Footnote,
     Footnotes,
     Image,
+    Item,
     Items,
     List,
     ListItem,
@@ -34,6 +35,7 @@ from scrapy_dripper.output.items import (
 )
 from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, OpenList, Reader, skip, stanzas
 from scrapy_dripper.output.tables import table
+from scrapy_dripper.output.text import line_text
 from scrapy_dripper.page.recognise import (
     FIGURE_CLASSES,
     alert_of,
@@ -90,6 +92,14 @@ _of_docs = re.compile(r"(?:^|\s)lst-kix_(\w{1,64})-(\d)(?=\s|$)").search
 """Matches the class of a list in a published Google Docs document, with its name and level."""
 MOST_JOINED = 500
 """Maximum number of entries of a list that gets another level, because its entries are copied each time."""
+LONGEST_AMOUNT, LONGEST_ENTRY = 20, 80
+"""Maximum length of an amount that stands beside the rest of its entry, and of that rest, in characters."""
+_amount = re.compile(rf"[\d¼-¾⅐-⅞](?:[^,;:!?]|,\d){{0,{LONGEST_AMOUNT - 1}}}").fullmatch
+_ENDS = (".", "!", "?", ":", "。")
+_bullets = frozenset("•·▪▢□‣◦*–-")
+_STEP = "step|schritt|étape|paso|passo|krok|stap|steg|trin|vaihe|adım|lépés|pas|βήμα|шаг|крок|步骤|步驟|단계|ステップ"
+_own_number = re.compile(rf"(?:(?:{_STEP})\s?)?0?(\d{{1,4}})[.):]?", re.I).fullmatch
+"""Matches ``3.`` and ``Step 3``."""
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
 
 
@@ -409,6 +419,9 @@ def _add_list(reader: Reader, ended: OpenList, level: int | None = None) -> None
         reader.items.extend(footnotes([(label, without_label(items, label)) for label, items in named]))
     elif entries:
         if ended.kind == "unordered":
+            if len(entries) == 1 and len(entries[0].items) == 1 and type(entries[0].items[0]) is List:
+                reader.items.append(entries[0].items[0])
+                return
             entries = [kept for entry in entries for kept in _without_empty_level(entry)]
         numbers = ended.numbers
         if ended.numeral is not None:
@@ -474,10 +487,33 @@ def _end_entry(reader: Reader, around: OpenList, label: str | None = None, numbe
         if number is not None:
             around.numbers[len(around.entries)] = number
         terms = tuple(filter(None, around.terms)) or tuple(around.terms[:1])
-        around.entries.append(ListItem(tuple(reader.items), terms, around.checked))
+        mark = ""
+        if around.kind == "ordered":
+            mark = str(around.start + len(around.entries) if number is None else number)
+        around.entries.append(ListItem(_on_one_line(reader.items, mark), terms, around.checked))
         reader.items.clear()
         around.terms.clear()
     around.checked = None
+
+
+def _on_one_line(items: list[Item], number: str) -> Items:
+    """Return the items of an entry with its amount beside its name, and without a paragraph that repeats its mark.
+
+    Pages that show an entry in columns write each as a block: ``<li><div>2 dl</div><div>flour</div></li>``.
+    """
+    first, *rest = items
+    if type(first) is not Paragraph or not rest:
+        return tuple(items)
+    said = line_text(first.runs)
+    own = _own_number(said)
+    if said in _bullets or (own and own[1] == number):
+        return tuple(rest)
+    second = rest[0]
+    if len(rest) == 1 and type(second) is Paragraph and len(said) <= LONGEST_ENTRY:
+        beside = line_text(second.runs)
+        if _amount(beside) or (_amount(said) and len(beside) <= LONGEST_ENTRY and not beside.endswith(_ENDS)):
+            return (Paragraph((*first.runs, Text(" "), *second.runs)),)
+    return tuple(items)
 
 
 def _item(reader: Reader, element: etree._Element) -> Leave:
