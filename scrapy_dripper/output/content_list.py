@@ -11,7 +11,7 @@ from lxml import etree
 
 from scrapy_dripper.output import block_tags, inline_tags
 from scrapy_dripper.output.delimiters import notation
-from scrapy_dripper.output.items import Footnote, Footnotes, Item, Items, Post, Rule, Title, with_marks
+from scrapy_dripper.output.items import Footnote, Footnotes, Image, Item, Items, Post, Rule, Title, with_marks
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
 from scrapy_dripper.page.nodes import in_sentence
 from scrapy_dripper.page.tags import UNSEEN
@@ -33,7 +33,7 @@ def content_list(
     sources = (text for script in root.iter("script") for text in (script.get("src"), script.text) if text)
     enter, other = (_ENTER, _other) if not posts else ({}, _in_thread(posts))
     reader = Reader(root, base_url, notation(chain(scripts, sources)), enter, other, growth)
-    items = _gathered(reader.read(root))
+    items = _without_copies(_gathered(reader.read(root)))
     if reader.inline_notes:
         items = (*items, Footnotes(tuple(reader.inline_notes)))
     return with_marks(items) if posts else items
@@ -95,6 +95,21 @@ def _gathered(items: Sequence[Item]) -> Items:
             inside.append(item)
         elif item is not None:
             made.append(item)
+    return tuple(made)
+
+
+def _without_copies(items: Items) -> Items:
+    """Return the items with each picture of a gallery once. A carousel holds its pictures again, to go round."""
+    made: list[Item] = []
+    gallery: set[Image] = set()
+    for item in items:
+        if type(item) is not Image:
+            gallery.clear()
+        elif item in gallery:
+            continue
+        else:
+            gallery.add(item)
+        made.append(item)
     return tuple(made)
 
 
