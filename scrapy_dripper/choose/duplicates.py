@@ -1,7 +1,7 @@
 """Remove duplicates: content that is in the source of a page twice, although a reader sees it once.
 
 Text that is repeated on purpose is kept, such as a refrain, a closing clause, steps, code, or quotes in a forum. A text
-is only a duplicate if one copy is hidden, or if one is for other screens.
+is only a duplicate if one copy is hidden, or if one is for other screens, by attributes or by class.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ import numpy as np
 from scrapy_dripper.choose.given import UNSEEN, Bools, Given, Names, found_in
 from scrapy_dripper.page.page import Flag, Tree
 from scrapy_dripper.page.tags import TAGS
-from scrapy_dripper.page.vocabulary import CLONES, FOR_SCREENS, SCREENS, SHOWING, UNFOLDING, either
+from scrapy_dripper.page.vocabulary import CLONES, FOR_SCREENS, PUT_AWAY, SCREENS, SHOWING, UNFOLDING, either
 
 Pair = tuple[int, int]
 """The number of a duplicate and the number of the block that represents both."""
 
 SHORTEST_HIDDEN = 10
 """Minimum length of a hidden text that can be a duplicate, in characters."""
+SHORTEST_PUT_AWAY = 60
+"""The same of all text in an element whose class says only that it is hidden. Shorter ones are options to choose."""
 SHARED_TEXT = 0.6
 """Minimum share of the text of a screen-specific element that also occurs elsewhere."""
 MOST_NESTED = 8
@@ -44,6 +46,7 @@ _for_screens = re.compile(
     rf"[\s_-](?:{_show}[-_:]+(?:[a-z]+[-_:]+)?{_size}|{_size}[-_:]+(?:[a-z]+[-_:]+)?{_show}|{either(FOR_SCREENS)})"
     r"(?=[\s_-]|$)"
 )
+_put_away = re.compile(rf"\s(?:{either(PUT_AWAY)})(?=\s|$)")
 
 
 def without_duplicates(given: Given, main: Bools) -> Bools:
@@ -132,7 +135,8 @@ def _within(tree: Tree, nodes: Sequence[int], n: int) -> list[bool]:
 def _other_screens(given: Given, p: list[float], names: Names) -> Iterator[Pair]:
     """Yield the blocks of screen-specific elements, according to their class, whose text also occurs elsewhere."""
     tree, texts = given.page.tree, given.page.blocks.text
-    named = _classed(tree, names, _for_screens)
+    for_screens, put_away = set(_classed(tree, names, _for_screens)), _classed(tree, names, _put_away)
+    named = sorted(for_screens.union(put_away))
     if not named:
         return
     heads = [flag & _HEADING != 0 for flag in given.flags.tolist()]
@@ -153,7 +157,8 @@ def _other_screens(given: Given, p: list[float], names: Names) -> Iterator[Pair]
             there = places[texts[k], heads[k]]
             if not (a <= there[0] and there[-1] < b):
                 pairs.append((there[0] if there[0] < a else there[-1], k))
-        if sum(len(texts[k]) for _, k in pairs) > max(SHORTEST_HIDDEN, SHARED_TEXT * sum(map(len, texts[a:b]))):
+        least = SHORTEST_HIDDEN if node in for_screens else SHORTEST_PUT_AWAY
+        if sum(len(texts[k]) for _, k in pairs) > max(least, SHARED_TEXT * sum(map(len, texts[a:b]))):
             done = b
             yield from _copies(p, pairs)
 

@@ -114,6 +114,9 @@ FOR_SCREENS: Group = (
 )
 """Whole names of elements that are only for some screens, without a size or with one apart."""
 
+PUT_AWAY: Group = ("hidden", "hide", "invisible")
+"""Whole classes of elements that a style sheet hides, until a script shows them or for good."""
+
 # ---------------------------------------------------------------------- headings of lists of links
 SOURCES: Group = (
     *("references?", "(?:useful |external )?links", "(?:further |other )?(?:resources|sources)", "further reading"),
