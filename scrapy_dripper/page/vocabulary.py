@@ -109,7 +109,7 @@ SHOWING: Group = ("hide", "hidden", "show", "shown", "visible", "only", "none")
 """What stands beside the name of a screen size if an element is only for some screens, as in ``d-md-none``."""
 
 FOR_SCREENS: Group = (
-    *("mobile", "desktop", "d-none", r"hidden-\w+"),
+    *("(?:mobile|desktop)(?:copy|text|content|only|title|version|view)?", "d-none", r"hidden-\w+"),
     r"hidden\s(?:\S{1,40}\s){0,9}(?:sm|md|lg|xl):(?:block|flex|grid|inline)",  # Tailwind CSS
 )
 """Whole names of elements that are only for some screens, without a size or with one apart."""

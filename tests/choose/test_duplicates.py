@@ -48,6 +48,7 @@ def kept(body: str, p: list[float] | None = None) -> list[str]:
         f"<h2 class='d-none d-md-block'>{LINE}</h2><h2 class=d-md-none>{LINE}</h2>",
         f"<div class='hidden md:block'>{LINE}</div><div class=md:hidden>{LINE}</div>",
         f"<div class=hidden><p>{LINE}</p></div><h2>Title</h2><p>{LINE}</p>",
+        f"<div class=plan__mobileCopy>{LINE}</div><div class=plan__desktopCopy>{LINE}</div>",
         f"<div class=mobile-title>{LINE}</div><img src=a.png><div class=desktop-title>{LINE}</div>",
     ],
 )
