@@ -3,7 +3,7 @@
 All classes are frozen, compare by value and round-trip through plain JSON
 (:mod:`scrapy_dripper.output.content_json`).
 
-A new type of item needs a case in each place that tells items by their types: :func:`inside` below;
+A new type of item needs a case in each place that tells items by their types:
 :func:`~scrapy_dripper.output.text.plain_text`; the writers in :mod:`~scrapy_dripper.output.markdown`;
 :func:`~scrapy_dripper.output.chunks.cut`; ``_HtmlWriter.item`` in :mod:`~scrapy_dripper.output.tables`;
 :func:`~scrapy_dripper.output.tables.as_line` and ``_is_layout`` beside it;
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
 
 Runs: TypeAlias = "tuple[Run, ...]"
@@ -298,25 +299,17 @@ Item: TypeAlias = (
 )
 
 
-def inside(item: Item) -> list[Item]:
+def inside(item: Item | Run) -> list[Item]:
     """Return the items in an item, in order. A caption, and each term of a definition list, is a paragraph."""
-    held: list[Item] = []
-    match item:
-        case Table():
-            held += [one for row in item.rows for cell in row for one in cell.items]
-        case List():
-            for entry in item.items:
-                held += [*map(Paragraph, filter(None, entry.terms)), *entry.items]
-        case Quote():
-            held += item.items
-        case Footnotes():
-            held += [one for note in item.notes for one in note.items]
-        case Title() | Paragraph() | CodeBlock() | Formula() | Image() | Video() | Audio() | Rule() | Post():
-            pass
-        case _:
-            assert_never(item)
     caption: Runs = getattr(item, "caption", ())
-    return [Paragraph(caption), *held] if caption else held
+    found: list[Item] = [Paragraph(caption)] if caption else []
+    for held in (*getattr(item, "items", ()), *getattr(item, "notes", ()), *chain(*getattr(item, "rows", ()))):
+        if isinstance(held, (ListItem, Cell, Footnote)):
+            found += [Paragraph(term) for term in getattr(held, "terms", ()) if term]
+            found += held.items
+        else:
+            found.append(held)
+    return found
 
 
 def assert_never(item: NoReturn) -> NoReturn:
