@@ -136,8 +136,6 @@ def block_with_class(reader: Reader, element: etree._Element) -> Leave:
                 return skip
             if is_figure(element):
                 return figure(reader, element)
-        if reader.captions and reader.skip_caption(element):
-            return skip
         if not plain and has_callout_class(name):
             return _callout(reader, element)
     return block(reader, element)
@@ -173,8 +171,6 @@ def _details(reader: Reader, element: etree._Element) -> Leave:
 
 def _paragraph(reader: Reader, element: etree._Element) -> Leave:
     reader.split_title()
-    if reader.captions and reader.skip_caption(element):
-        return skip
     return block_with_class(reader, element)
 
 
@@ -291,10 +287,6 @@ def _picture(reader: Reader, element: etree._Element) -> Leave:
     return inline_tags.image_tag(reader, element) if caption_of(element) is None else figure(reader, element)
 
 
-def _caption(reader: Reader, element: etree._Element) -> Leave:
-    return skip if reader.skip_caption(element) else block(reader, element)
-
-
 def _note(reader: Reader, label: str) -> Leave:
     reader.push(reader.frame._replace(notes=reader.frame.notes + 1))
     leave = reader.hold(lambda items: footnotes([(label, without_label(items, label))]))
@@ -313,9 +305,7 @@ def footnotes(notes: list[tuple[str, Items]]) -> tuple[Footnotes, ...]:
     return (Footnotes(kept),) if kept else ()
 
 
-def _summary(reader: Reader, element: etree._Element) -> Leave:
-    if reader.skip_caption(element):
-        return skip
+def _summary(reader: Reader, _element: etree._Element) -> Leave:
     reader.flush()
     opened = not reader.frame.flat and reader.line.open(Strong)
 
@@ -509,8 +499,6 @@ def _term(reader: Reader, element: etree._Element) -> Leave:
 
 
 def _definition(reader: Reader, element: etree._Element) -> Leave:
-    if reader.skip_caption(element):
-        return skip
     around = reader.frame.open_list
     if reader.frame.flat or around is None or around.kind != "definition":
         return block(reader, element)
@@ -566,7 +554,6 @@ ENTER: dict[Any, Enter] = {
     "blockquote": _quote,
     "figure": _figure_tag,
     "picture": _picture,
-    "figcaption": _caption,
     "details": _details,
     "summary": _summary,
     "code": _code,

@@ -238,7 +238,7 @@ class Reader:
         self.inline_notes: list[Footnote] = []
         """Footnotes that were written in place of their marks."""
         self.captions: dict[etree._Element, int] = {}
-        """Captions that were read with their figures, and the index of the figure's item after each."""
+        """Captions that were read with their figures, to be skipped, and the index of the figure's item after each."""
         self.loose = False
         """True after an element that style sheets set apart from its neighbours."""
         self.frame = Frame(self.new_line(), [])
@@ -289,15 +289,18 @@ class Reader:
     def walk(self, root: etree._Element) -> None:
         """Add the content of an element."""
         line_text = self.line.text
-        enter_of, other = self._enter.get, self._other
         open_elements: list[tuple[Any, Any, Leave]] = []
         if root.text:
             line_text(root.text)
         children = iter(root)
         while True:
-            for child in children:
-                tag = child.tag
-                leave = enter_of(tag, other)(self, child)
+            child = next(children, None)
+            if child is None:
+                if not open_elements:
+                    return
+                children, child, leave = open_elements.pop()
+            else:
+                leave = self._enter_one(child)
                 if leave is not skip:
                     text = child.text
                     if text:
@@ -306,23 +309,20 @@ class Reader:
                     if len(child):
                         open_elements.append((children, child, leave))
                         children = iter(child)
-                        break
-                    if leave is not None:
-                        leave()
-                text = child.tail
-                if text:
-                    line_text(text)
-                self.loose = not text and tag in LOOSE
-            else:
-                if not open_elements:
-                    return
-                children, child, leave = open_elements.pop()
-                if leave is not None:
-                    leave()
-                text = child.tail
-                if text:
-                    line_text(text)
-                self.loose = not text and child.tag in LOOSE
+                        continue
+            if leave is not None:
+                leave()
+            text = child.tail
+            if text:
+                line_text(text)
+            self.loose = not text and child.tag in LOOSE
+
+    def _enter_one(self, element: etree._Element) -> Leave:
+        if self.captions and element in self.captions:
+            self.flush()
+            self.captions[element] = len(self.items)
+            return skip
+        return self._enter.get(element.tag, self._other)(self, element)
 
     # ------------------------------------------------------------------ lines and items
     def touch(self) -> None:
@@ -380,15 +380,6 @@ class Reader:
         """End the open heading if it has text, before a block that it cannot contain."""
         if self.frame.title and self.line.begun and not self.frame.ruby:
             self.end_title()
-
-    def skip_caption(self, element: etree._Element) -> bool:
-        """Skip a caption that was already read with its figure, and end the line before it. Return False if it is not
-        one."""
-        if element not in self.captions:
-            return False
-        self.flush()
-        self.captions[element] = len(self.items)
-        return True
 
     @property
     def fits(self) -> bool:

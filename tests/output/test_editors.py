@@ -172,6 +172,10 @@ def test_a_panel_with_its_own_title_gets_no_other() -> None:
         ),
         ("<div class=warning><p>Hot.</p></div>", "> [!WARNING]\n> Hot."),
         ("<aside class=note>Old.</aside>", "> [!NOTE]\n> Old."),
+        (
+            "<div class='admonition note'><h5 class=admonition-title>Rust</h5>Old.</div>",
+            "> [!NOTE]\n> **Rust**\n>\n> Old.",
+        ),
         ("<p class=note>Old.</p>", "Old."),
         ("<ol><li>Wait.<div class=tip>Read.</div></ol>", "1. Wait.\n\n   > [!TIP]\n   > Read."),
     ],
