@@ -312,6 +312,24 @@ def inside(item: Item | Run) -> list[Item]:
     return found
 
 
+def as_lines(item: Image | Video | Audio) -> tuple[Paragraph, ...]:
+    """Return a picture or a player as a line of text, in which a player is a link, and its caption as another line.
+
+    A player without a title has its caption as the text of the link, or the name of its file.
+    """
+    line: Run
+    caption = item.caption
+    if isinstance(item, Image):
+        image = replace(item, caption=(), href="")
+        line = Link(item.href, (image,)) if item.href else image
+    else:
+        name = item.src.partition("?")[0].rpartition("/")[2]
+        said = (Text(item.title),) if item.title else item.caption or (Text(name if "." in name else item.src),)
+        line = Link(item.src, said)
+        caption = item.caption if item.title else ()
+    return tuple(map(Paragraph, filter(None, ((line,), caption))))
+
+
 def assert_never(item: NoReturn) -> NoReturn:
     """Raise AssertionError. mypy rejects a call that an item can reach (``typing.assert_never``, from Python 3.11)."""
     raise AssertionError(f"expected a type of item that is handled here (got {type(item).__name__})")

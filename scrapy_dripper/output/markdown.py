@@ -20,7 +20,6 @@ from scrapy_dripper.output.items import (
     Item,
     Items,
     LineBreak,
-    Link,
     List,
     ListItem,
     Paragraph,
@@ -33,6 +32,7 @@ from scrapy_dripper.output.items import (
     Text,
     Title,
     Video,
+    as_lines,
     only,
 )
 from scrapy_dripper.output.markdown_inline import InlineWriter, Links, is_live, tex
@@ -97,9 +97,7 @@ class _MarkdownWriter:
             Formula: lambda item: f"$$\n{tex(_blank_lines(chr(10), item.latex.strip()))}\n$$",
             Table: self._table,
             List: self._list,
-            Image: self._image,
-            Video: self._player,
-            Audio: self._player,
+            **dict.fromkeys((Image, Video, Audio), self._media),
             Quote: self._quote,
             Rule: lambda _: "___" if self.in_list else "---",
             Post: self._post,
@@ -151,19 +149,10 @@ class _MarkdownWriter:
         language = _not_in_language("", code.language or "")
         return f"{fence}{language}\n{text}\n{fence}"
 
-    def _image(self, image: Image) -> str:
-        written = self.inline.image(image)
-        return f"{written}\n\n{self.inline.paragraph(image.caption)}" if image.caption else written
-
-    def _player(self, item: Video | Audio) -> str:
-        caption = self.inline.paragraph(item.caption)
-        if self.inline.links == "drop":
-            named = self.inline.paragraph((Text(item.title),)) if item.title else ""
-            return "\n\n".join(filter(None, [named, caption]))
-        name = item.src.partition("?")[0].rpartition("/")[2]
-        title = (Text(item.title),) if item.title else item.caption or (Text(name if "." in name else item.src),)
-        written = self.inline.paragraph((Link(item.src, title),))
-        return f"{written}\n\n{caption}" if item.title and caption else written
+    def _media(self, item: Image | Video | Audio) -> str:
+        if self.inline.links == "drop" and not isinstance(item, Image) and not (item.title or item.caption):
+            return ""  # an address is no text
+        return "\n\n".join(self.inline.paragraph(line.runs) for line in as_lines(item))
 
     def _quote(self, quote: Quote) -> str:
         if self.prefix >= MAX_PREFIX:

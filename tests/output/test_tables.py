@@ -316,7 +316,7 @@ def test_a_table_within_a_cell_is_text_in_a_line() -> None:
             "<figure><img src=http://x.test/a.png><figcaption>An apple</figcaption></figure>",
             "![](http://x.test/a.png) An apple",
         ),
-        ("<video src=http://x.test/a.mp4></video>", "<http://x.test/a.mp4>"),
+        ("<video src=http://x.test/a.mp4></video>", "[a.mp4](http://x.test/a.mp4)"),
         ("<audio src=http://x.test/a.mp3 title=Song></audio>", "[Song](http://x.test/a.mp3)"),
     ],
 )
