@@ -6,11 +6,13 @@ spans, ``<sub>``) are written as HTML, without attributes other than those of sp
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any, Literal
 
+from scrapy_dripper.characters import without_controls
 from scrapy_dripper.output.items import (
     Audio,
     CodeBlock,
@@ -353,30 +355,13 @@ def _one_line(runs: Runs) -> Runs:
 LONGEST_VALUE = 1_000
 """Maximum length of a value of the front matter, in characters."""
 
-# Characters that need escaping in double quotes (YAML 1.2, 5.1 and 5.7).
-_special = re.compile('["\\\\]|[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]').sub
-
 
 def front_matter(values: Iterable[tuple[str, str | None]]) -> str:
     """Return names and values between two lines of three dashes, or an empty string if there are no values.
 
-    Each value is written as a double-quoted string on one line, with white space collapsed. YAML 1.1 and 1.2 parsers
-    read it as this string, whatever it contains.
+    Each value is written as a double-quoted string on one line, with white space collapsed and without control
+    characters. A JSON string is one in YAML, too (YAML 1.2, 5.7).
     """
-    known = ((name, " ".join((value or "").split())[:LONGEST_VALUE].rstrip()) for name, value in values)
-    lines = [f"{name}: {quoted(value)}" for name, value in known if value]
+    known = ((name, " ".join(without_controls(value or "").split())[:LONGEST_VALUE].rstrip()) for name, value in values)
+    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in known if value]
     return "\n".join(["---", *lines, "---"]) if lines else ""
-
-
-def quoted(text: str) -> str:
-    """Return a string as a double-quoted YAML scalar."""
-    return '"' + _special(_escaped, text) + '"'
-
-
-def _escaped(match: re.Match[str]) -> str:
-    char = match[0]
-    if char in '"\\':
-        return "\\" + char
-    if "\ud800" <= char <= "\udfff":
-        return "\ufffd"  # a lone surrogate
-    return f"\\u{ord(char):04x}"
