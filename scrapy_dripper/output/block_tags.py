@@ -400,13 +400,11 @@ def _add_list(reader: Reader, ended: OpenList, level: int | None = None) -> None
     elif entries:
         if ended.kind == "unordered":
             entries = [kept for entry in entries for kept in _without_empty_level(entry)]
-        numbers = ended.numbers
         if ended.numeral is not None:
-            marks = (numeral(number, ended.numeral) for _, number in sorted(numbers.items()))
-            lettered = tuple(_marked(entry, f"{mark}. ") for entry, mark in zip(entries, marks, strict=True))
-            made = List("unordered", lettered)
+            made = List("unordered", tuple(_marked(entry, ended.numeral) for entry in entries))
         else:
-            made = List(ended.kind, _numbered(entries, numbers), numbers.get(0, ended.start))
+            first = entries[0].number
+            made = List(ended.kind, _numbered(entries), ended.start if first is None else first)
         before = reader.items[-1] if reader.items and level is not None else None
         if level is not None and type(before) is List and 0 < len(before.items) < MOST_JOINED:
             made = _joined(before, made, level)
@@ -427,23 +425,26 @@ def _joined(around: List, inner: List, level: int) -> List:
     return replace(around, items=(*entries, replace(last, items=tuple(items))))
 
 
-def _numbered(entries: list[ListItem], numbers: dict[int, int]) -> tuple[ListItem, ...]:
+def _numbered(entries: list[ListItem]) -> tuple[ListItem, ...]:
     """Return the entries of a list, with explicit numbers only where they break the sequence."""
     made: list[ListItem] = []
     before = None
-    for i, entry in enumerate(entries):
-        number = numbers.get(i, None if before is None else before + 1)
-        made.append(entry if before is None or number == before + 1 else replace(entry, number=number))
-        before = number
+    for entry in entries:
+        following = None if before is None else before + 1
+        before = following if entry.number is None else entry.number
+        made.append(entry if following is not None and before != following else replace(entry, number=None))
     return tuple(made)
 
 
-def _marked(entry: ListItem, mark: str) -> ListItem:
-    """Return an entry whose text begins with its mark, because lists in Markdown only have numbers."""
+def _marked(entry: ListItem, kind: str) -> ListItem:
+    """Return an entry whose text begins with its letter or numeral, because lists in Markdown only have numbers."""
+    if entry.number is None:
+        return entry
+    mark = f"{numeral(entry.number, kind)}."
     first, *rest = entry.items
     if type(first) is Paragraph:
-        return replace(entry, items=(Paragraph((Text(mark), *first.runs)), *rest))
-    return replace(entry, items=(Paragraph((Text(mark.rstrip()),)), first, *rest))
+        return replace(entry, items=(Paragraph((Text(f"{mark} "), *first.runs)), *rest), number=None)
+    return replace(entry, items=(Paragraph((Text(mark),)), first, *rest), number=None)
 
 
 def _without_empty_level(entry: ListItem) -> tuple[ListItem, ...]:
@@ -461,10 +462,8 @@ def _end_entry(reader: Reader, around: OpenList, label: str | None = None, numbe
     if reader.items:
         if label is not None:
             around.labels[len(around.entries)] = label
-        if number is not None:
-            around.numbers[len(around.entries)] = number
         terms = tuple(filter(None, around.terms)) or tuple(around.terms[:1])
-        around.entries.append(ListItem(tuple(reader.items), terms, around.checked))
+        around.entries.append(ListItem(tuple(reader.items), terms, around.checked, number))
         reader.items.clear()
         around.terms.clear()
     around.checked = None

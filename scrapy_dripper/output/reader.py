@@ -173,8 +173,6 @@ class OpenList:
     """The terms since the last definition."""
     labels: dict[int, str] = field(default_factory=dict)
     """The labels of those entries that are footnotes."""
-    numbers: dict[int, int] = field(default_factory=dict)
-    """The explicit numbers of entries."""
     checked: bool | None = None
     """Whether the task of the open entry is done; None if it is not a task."""
 

@@ -66,6 +66,7 @@ def test_a_title_of_a_word_processor_is_a_heading() -> None:
         ("<ol style='list-style-type: upper-roman'><li>x<li value=9>y</ol>", "- I. x\n- IX. y"),
         ("<ol style='list-style: lower-alpha inside'><li>x</ol>", "- a. x"),
         ("<ol type=1><li>x<li>y</ol>", "1. x\n2. y"),
+        ("<ol type=a>intro<li>x</ol>", "- intro\n- a. x"),  # what is no entry has no letter
     ],
 )
 def test_letters_and_roman_numerals(html: str, expected: str) -> None:
