@@ -163,12 +163,6 @@ def test_twins(markup: str) -> None:
     assert first(markup) == TWIN
 
 
-def test_code_without_pre() -> None:
-    """A <code> element with several lines is a block."""
-    assert first("<code>a<br>b</code>") == CodeBlock("a\nb")
-    assert first("<code><pre>a</pre></code>") == CodeBlock("a")
-
-
 def test_code_of_lines() -> None:
     """A paragraph that consists of lines of inline code is a block."""
     lines = (Code("a"), LineBreak(), Text(" "), Code("b"), LineBreak(), LineBreak(), Code("c"))

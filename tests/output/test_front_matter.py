@@ -88,14 +88,3 @@ def test_what_a_fallback_finds_is_cut_too() -> None:
 
     none = fall_back(document, Config(fallback="none", chunks_field="c", links_field="l"), FallbackReason.TIMEOUT)
     assert (none.chunks, none.links) == (None, None)
-
-
-def own(html: str, url: str) -> str:
-    """A fallback that finds one paragraph."""
-    return "<h1>Mine</h1><p>Found.</p>"
-
-
-def test_so_is_what_a_callable_finds() -> None:
-    found = fall_back(Document("<p>x</p>", "u"), Config(fallback=own, chunks_field="c"), FallbackReason.NO_BLOCKS)
-    assert found.chunks is not None
-    assert [chunk["markdown"] for chunk in found.chunks] == ["# Mine\n\nFound."]
