@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lxml import etree
@@ -72,34 +72,29 @@ def tabs_of(root: etree._Element) -> Tabs:
     children of the element behind the list of tabs, or the elements behind it.
     """
     bars: dict[etree._Element, list[etree._Element]] = {}
-    tabs: list[etree._Element] = []
-    panels: list[etree._Element] = []
+    by_id: dict[str, etree._Element] = {}
+    by_tab: dict[str, etree._Element] = {}
     for element in root.iter(etree.Element):
-        role = element.get("role", "")
+        role = element.get("role")
         name = element.get("class") or ""
-        if role == "tablist" or ("tab" in name and _is_bar(f" {name[:LONGEST_CLASS]}")):
-            if len(bars) < MOST_TABS:
-                own = [tab for tab in element.iter() if tab.get("role") == "tab"] if role else []
-                bars[element] = own or [child for child in element if isinstance(child.tag, str)]
-        elif role == "tab":
-            tabs.append(element)
-        elif role == "tabpanel":
-            panels.append(element)
-    tabs = list(dict.fromkeys(chain(tabs, *bars.values())))[:MOST_TABS]
-    by_panel = {target: tab for tab in tabs if (target := _target(tab))}
-    by_id = {own_id: tab for tab in tabs if (own_id := tab.get("id"))}
-    if by_panel:
-        known = set(panels[:MOST_TABS])
-        panels = [one for one in root.iter(etree.Element) if one in known or one.get("id") in by_panel]
+        is_bar = role == "tablist" or ("tab" in name and _is_bar(f" {name[:LONGEST_CLASS]}"))
+        if is_bar and len(bars) < MOST_TABS:
+            own = [tab for tab in element.iter() if tab.get("role") == "tab"] if role else []
+            bars[element] = (own or [child for child in element if isinstance(child.tag, str)])[:MOST_TABS]
+        if element.tag in _PANELS:
+            by_id.setdefault(element.get("id") or "", element)
+            by_tab.setdefault(element.get("aria-labelledby") or "", element)
+    by_id.pop("", None)
+    by_tab.pop("", None)
     titled: dict[etree._Element, etree._Element] = {}
-    for panel in panels[:MOST_TABS]:
-        tab = by_panel.get(panel.get("id") or "")
-        tab = by_id.get(panel.get("aria-labelledby") or "") if tab is None else tab
-        if tab is not None and panel.tag in _PANELS:
-            titled[panel] = tab
     for bar, own in bars.items():
-        if not any(_target(tab) for tab in own) and titled.keys().isdisjoint(own):
-            titled |= zip(_panels_behind(bar, len(own)), own, strict=False)
+        targets = [_target(tab) for tab in own]
+        found = {
+            panel: tab
+            for target, tab in zip(targets, own, strict=True)
+            if (panel := by_id.get(target, by_tab.get(tab.get("id") or ""))) is not None
+        }
+        titled |= found if found or any(targets) else zip(_panels_behind(bar, len(own)), own, strict=False)
     texts = {panel: text for panel, tab in titled.items() if (text := _title_of(tab))}
     used = {titled[panel] for panel in texts}
     lists = {bar for bar, own in bars.items() if own and used.issuperset(own)}
