@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, groupby, takewhile
+from operator import is_
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote, urldefrag
@@ -280,16 +281,9 @@ class Chunk:
     """Characters at the beginning of ``markdown`` that repeat the end of the previous chunk."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _SectionHeading:
-    level: int
-    text: str
-    anchor: str
-
-
 @dataclass(slots=True)
 class _Section:
-    path: tuple[_SectionHeading, ...]
+    path: tuple[Title, ...]
     items: list[Item]
     post: Post
 
@@ -324,7 +318,7 @@ def _sections(items: Items) -> list[_Section]:
     """
     post = Post()
     sections = [_Section((), [], post)]
-    path: tuple[_SectionHeading, ...] = ()
+    path: tuple[Title, ...] = ()
     around = path
     for item in items:
         if type(item) is Post:
@@ -332,10 +326,7 @@ def _sections(items: Items) -> list[_Section]:
             post, path = item, around
             sections.append(_Section(path, [item], post))
         elif type(item) is Title:
-            text = " ".join(line_text(item.runs).split())
-            text = text if len(text) <= MOST_HEADING else text[: MOST_HEADING - 1] + "…"
-            above = tuple(heading for heading in path if heading.level < item.level)
-            path = (*above, _SectionHeading(item.level, text, item.anchor))
+            path = (*(heading for heading in path if heading.level < item.level), item)
             if post.number == 1 and item.level == 1 and sections[-1].items == [post] and not around:
                 around = path
             sections.append(_Section(path, [item], post))
@@ -344,6 +335,11 @@ def _sections(items: Items) -> list[_Section]:
         else:
             sections[-1].items.append(item)
     return [section for section in sections if section.items]
+
+
+def _short(heading: Title) -> str:
+    text = " ".join(line_text(heading.runs).split())
+    return text if len(text) <= MOST_HEADING else text[: MOST_HEADING - 1] + "…"
 
 
 class _Packer:
@@ -358,7 +354,7 @@ class _Packer:
         self._length = 0
         self._repeated: Items = ()
         self._post = Post()
-        self._paths: list[tuple[_SectionHeading, ...]] = []
+        self._paths: list[tuple[Title, ...]] = []
         """The paths of the sections in the open chunk."""
         self._has_tail = True
         """False if the open chunk ends with a part of an item that was cut, unless that is a paragraph."""
@@ -391,7 +387,7 @@ class _Packer:
             path = self._path()
             anchor = next((heading.anchor for heading in reversed(self._begin()) if heading.anchor), "")
             url = f"{self._url}#{quote(anchor, safe=_FRAGMENT)}" if anchor and self._url else self._url
-            headings = tuple(heading.text for heading in path)
+            headings = tuple(_short(heading) for heading in path)
             repeated = len(self._write(self._repeated)) if self._repeated else 0
             self.chunks.append(
                 Chunk(
@@ -401,11 +397,11 @@ class _Packer:
         self._items, self._length, self._paths, self._repeated = [], 0, [], ()
 
     # ------------------------------------------------------------------ paths
-    def _begin(self) -> tuple[_SectionHeading, ...]:
+    def _begin(self) -> tuple[Title, ...]:
         """Return the path of the first section with a heading in the chunk."""
         return next(filter(None, self._paths), ())
 
-    def _path(self) -> tuple[_SectionHeading, ...]:
+    def _path(self) -> tuple[Title, ...]:
         """Return the headings that all sections of the chunk share."""
         paths = [path for path in self._paths if path]
         shared = takewhile(lambda same: all(one is same[0] for one in same), zip(*paths, strict=False))
@@ -421,7 +417,7 @@ class _Packer:
             return True
         if type(self._items[0]) is Title or not self._paths[0]:
             return bool(section.path) and section.path[-1].level >= begin[-1].level
-        return section.path[: len(begin)] == begin
+        return len(section.path) >= len(begin) and all(map(is_, section.path, begin))
 
     # ------------------------------------------------------------------ sizes
     def _length_of(self, items: Items) -> int:
