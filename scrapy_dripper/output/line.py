@@ -25,6 +25,7 @@ from scrapy_dripper.output.items import (
     Sup,
     Text,
 )
+from scrapy_dripper.output.text import line_text
 
 MAX_TITLE, MAX_URL = 500, 2_000
 """Maximum length of a link's title to keep, and of the URL to compare it with."""
@@ -312,11 +313,7 @@ def _spaced(text: str) -> str:
 
 
 def _plain(run: str | Run) -> str:
-    """Return the words of a run."""
-    if type(run) is str:
-        return run
-    inner = getattr(run, "runs", None)
-    return getattr(run, "text", "") if inner is None else "".join(map(_plain, inner))
+    return run if isinstance(run, str) else line_text((run,))
 
 
 def _has_word(run: str | Run) -> bool:

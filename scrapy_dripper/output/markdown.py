@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import takewhile
+from itertools import groupby, takewhile
+from operator import itemgetter
 from typing import Any, Literal
 
 from scrapy_dripper.characters import without_controls
@@ -310,31 +311,25 @@ def _without_loose_definitions(items: Sequence[Item]) -> Iterator[Item]:
         if type(item) is not List or item.kind != "definition":
             yield item
         elif any(entry.items for entry in item.items):
-            yield from _definition_parts(item)
-        else:
-            terms = tuple(ListItem((Paragraph(term),)) for entry in item.items for term in entry.terms if term)
-            if terms:
-                yield List("unordered", terms)
+            for defined, entries in groupby(zip(_defined(item), item.items, strict=True), itemgetter(0)):
+                some = [entry for _, entry in entries]
+                if defined:
+                    yield List("definition", tuple(some))
+                for entry in () if defined else some:
+                    yield from map(Paragraph, filter(None, entry.terms))
+                    yield from _without_loose_definitions(entry.items)
+        elif terms := [term for entry in item.items for term in entry.terms if term]:
+            yield List("unordered", tuple(ListItem((Paragraph(term),)) for term in terms))
 
 
-def _definition_parts(item: List) -> Iterator[Item]:
-    entries: list[ListItem] = []
-    defined = False  # True if a definition can follow a term
+def _defined(item: List) -> Iterator[bool]:
+    """Yield for each entry of a definition list whether it is the definition of a term."""
+    defined = False
     for entry in item.items:
-        terms = tuple(filter(None, entry.terms))
         if entry.terms:
-            defined = bool(terms)
+            defined = any(entry.terms)
         defined = defined and (not entry.items or type(entry.items[0]) is Paragraph)
-        if defined:
-            entries.append(entry)
-            continue
-        if entries:
-            yield List("definition", tuple(entries))
-            entries = []
-        yield from map(Paragraph, terms)
-        yield from _without_loose_definitions(entry.items)
-    if entries:
-        yield List("definition", tuple(entries))
+        yield defined
 
 
 def _is_tight(entry: ListItem) -> bool:
