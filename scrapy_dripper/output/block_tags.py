@@ -12,7 +12,7 @@ from lxml import etree
 
 from scrapy_dripper.output import inline_tags
 from scrapy_dripper.output.code_blocks import code_block
-from scrapy_dripper.output.images import PLAYERS, player
+from scrapy_dripper.output.images import PLAYER_TAGS, player
 from scrapy_dripper.output.inline_tags import add_formula, without_label
 from scrapy_dripper.output.items import (
     Audio,
@@ -547,7 +547,7 @@ ENTER: dict[Any, Enter] = {
     **dict.fromkeys(("div", "section", "article", "aside", "center"), block_with_class),
     **dict.fromkeys(("pre", "listing", "xmp", "plaintext"), _preformatted),
     **dict.fromkeys(_LEVELS, _heading),
-    **dict.fromkeys(PLAYERS, _player),
+    **dict.fromkeys(PLAYER_TAGS, _player),
     "p": _paragraph,
     "hr": _rule,
     "blockquote": _quote,
