@@ -47,8 +47,11 @@ _number_token = re.compile(
     r"(?:^|\s)(?:m[iohfb]?|il|number|hljs-number|constant|numeric|nu0)(?:\s|$)", re.IGNORECASE
 ).search
 _indent = re.compile(r"^[ \t\xa0]+", re.MULTILINE).sub
+_AFTER_NUMBER = "\0"
+"""Set behind a number in an element of its own at the beginning of a line, which only style parts from the line."""
 _digits = re.compile(r"[\s\d.:|]*").fullmatch
-_numbered = re.compile(r"[ \t]*(\d{1,5})(?:[:|](?=\s|$)|(?=[ \t]|$))").match
+_digits_only = re.compile(r"[0-9]{1,5}").fullmatch
+_numbered = re.compile(r"[ \t]*(\d{1,5})(?:[:|](?=\s|$)|(?=[ \t]|$)|\0)").match
 _basic = re.compile(r"(?:PRINT|GOTO|GOSUB|LET|REM|INPUT|NEXT|RETURN|DATA|READ|DIM|END|CLS|FOR|IF|POKE|STOP)\b").match
 _code_mark = re.compile(r"[(){}\[\];=<>]|:$|^(?:(?:import|from|package|use|end|else|return)\b|#|//|--)").search
 
@@ -117,7 +120,7 @@ def code_text(root: _Element) -> str:
     lines = [line if line.strip(_BLANKS) else "" for line in text.rstrip().split("\n")]
     first = next((i for i, line in enumerate(lines) if line), len(lines))
     text = "\n".join(lines[first:])
-    return without_numbers(text if preformatted else dedent(text))
+    return without_numbers(text if preformatted else dedent(text)).replace(_AFTER_NUMBER, "").strip("\n")
 
 
 def _is_preformatted(root: _Element) -> bool:
@@ -133,32 +136,6 @@ def _is_at_line_end(br: _Element) -> bool:
     parent = br.getparent()
     text = before.tail if before is not None else parent.text if parent is not None else None
     return bool(text) and (text or "").rstrip(" \t")[-1:] == "\n"
-
-
-def _leading_numbers(root: _Element) -> frozenset[_Element]:
-    """Return the line numbers that are the first element of each line, without a class that says so.
-
-    All lines must have one, the numbers must count the lines, and the text after them must look like code.
-    """
-    numbers: list[_Element] = []
-    for span in root.iter("span"):
-        text = span.text or ""
-        if len(span) or span.getprevious() is not None or not (text.isdecimal() and text.isascii() and len(text) < 6):
-            continue
-        line = span.getparent()
-        if line is None or line is root or (line.text or "").strip():
-            continue
-        if numbers and int(text) != int(numbers[-1].text or "") + 1:
-            return frozenset()
-        numbers.append(span)
-    lines = [number.getparent() for number in numbers]
-    frame = lines[0].getparent() if lines and lines[0] is not None else None
-    if len(lines) < 2 or frame is None or _number_token(numbers[0].get("class") or ""):
-        return frozenset()
-    if len({number.get("class") for number in numbers}) > 1 or [line for line in frame if line.tag != "br"] != lines:
-        return frozenset()
-    rests = [inner_text(line)[len(number.text or "") :] for line, number in zip(lines, numbers, strict=True)]  # type: ignore[arg-type]
-    return frozenset(numbers) if _is_code(rests) else frozenset()
 
 
 class _Lines:
@@ -177,14 +154,13 @@ class _Lines:
         # A <br> beside a line break in the text was added by an editor.
         self._double = len(breaks) > preformatted and all(map(_is_at_line_end, breaks)) and "\n" in text
         self._seen = False  # something in the line, in the text that an editor broke
-        self._led = _leading_numbers(root)
         self._spans = not breaks and "\n" not in text.strip("\n")
 
     def text(self) -> str:
         walk = etree.iterwalk(self._root, events=("start", "end", "comment", "pi"))
         for event, node in walk:
             if event == "start":
-                if node is not self._root and (is_tool(node) or is_numbers(node) or node in self._led):
+                if node is not self._root and (is_tool(node) or is_numbers(node)):
                     walk.skip_subtree()
                     self._lines.append((_SKIPPED, False))  # lxml still reports its end
                     continue
@@ -212,7 +188,8 @@ class _Lines:
             self._write(node.get("alt") or "")
         text = node.text
         if text and not (text.isspace() and (node.tag in _FRAMES or (len(node) and self._is_line(node[0])))):
-            self._write(text)
+            is_number = not self._open and node.tag == "span" and not len(node) and _digits_only(text)
+            self._write(text + _AFTER_NUMBER if is_number and not _number_token(node.get("class") or "") else text)
 
     def _leave(self, node: _Element) -> None:
         if not self._is_line(node):
@@ -266,7 +243,7 @@ def without_numbers(code: str) -> str:
     The numbers must increase by one, and the text after them must look like code, because tables can have them, too.
     """
     lines = code.split("\n")
-    if len(lines) < 3 or not lines[0].lstrip()[:1].isdigit():
+    if len(lines) < 3 - (_AFTER_NUMBER in code) or not lines[0].lstrip()[:1].isdigit():
         return code
     ends: list[int] = []
     rests: list[str] = []
