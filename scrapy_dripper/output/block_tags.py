@@ -165,10 +165,6 @@ def _callout(reader: Reader, element: etree._Element) -> Leave:
     return reader.hold(lambda items: (Quote(items, alert, title),) if items else (Paragraph(title),) if title else ())
 
 
-def _details(reader: Reader, element: etree._Element) -> Leave:
-    return _callout(reader, element) if element.get("class") else block(reader, element)
-
-
 def _paragraph(reader: Reader, element: etree._Element) -> Leave:
     reader.split_title()
     return block_with_class(reader, element)
@@ -553,7 +549,7 @@ ENTER: dict[Any, Enter] = {
     "blockquote": _quote,
     "figure": _figure_tag,
     "picture": _picture,
-    "details": _details,
+    "details": _callout,
     "summary": _summary,
     "code": _code,
     "table": _table,
