@@ -6,9 +6,9 @@ All classes are frozen, compare by value and round-trip through plain JSON
 A new type of item needs a case in each place that tells items by their types:
 :func:`~scrapy_dripper.output.text.plain_text`; the writers in :mod:`~scrapy_dripper.output.markdown`;
 :func:`~scrapy_dripper.output.chunks.cut`; ``_HtmlWriter.item`` in :mod:`~scrapy_dripper.output.tables`;
-:func:`~scrapy_dripper.output.tables.as_line` and ``_is_layout`` beside it;
-``_HELD`` below; and :data:`~scrapy_dripper.checks.CONTENT_TYPES`. mypy and ``tests/output/test_items.py`` find most of
-those that are forgotten.
+:func:`~scrapy_dripper.output.tables.as_line` and ``_is_layout`` beside it; and
+:data:`~scrapy_dripper.checks.CONTENT_TYPES`. mypy and ``tests/output/test_items.py`` find most of those that are
+forgotten.
 """
 
 from __future__ import annotations
@@ -338,8 +338,8 @@ def assert_never(item: NoReturn) -> NoReturn:
 def only(items: Items, types: Collection[str]) -> Items:
     """Return the items of some types. The content of lists, quotes, footnotes and tables is not filtered.
 
-    If ``image`` is not among the types, images in lists, quotes, footnotes and text are removed as well. Marks of posts
-    stay, so that what is kept can be told apart by its author.
+    If ``image`` is not among the types, images in these and in text are removed as well. Marks of posts stay, so that
+    what is kept can be told apart by its author.
     """
     kept = with_marks([item for item in items if item.type in types or type(item) is Post])
     return kept if "image" in types else _without_images(kept)
@@ -358,22 +358,20 @@ def with_marks(items: Sequence[Item]) -> Items:
     return tuple(kept)
 
 
-_HELD: dict[type, str] = {
-    **dict.fromkeys((Paragraph, Link, Emphasis, Strong, Deleted, Sub, Sup, Ruby), "runs"),
-    **dict.fromkeys((Quote, List, ListItem, Footnote), "items"),
-    Footnotes: "notes",
-}
-"""Where the types hold what images are removed from."""
+_HELD = ("runs", "items", "notes", "rows")
 
 
 def _without_images(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Remove the images in parts of a content list, and the parts that hold nothing else."""
+    """Remove the images in parts of a content list, and the parts that hold nothing else, except cells of a table."""
     kept: list[Any] = []
     for part in parts:
-        name = _HELD.get(type(part))
-        left = _without_images(getattr(part, name)) if name else ()
-        if name and (left or any(getattr(part, "terms", ()))):
-            kept.append(replace(part, **{name: left}))
-        elif not name and type(part) is not Image:
+        name = next((name for name in _HELD if hasattr(part, name)), None)
+        if type(part) is tuple:  # a row
+            kept.append(_without_images(part))
+        elif name:
+            left = _without_images(getattr(part, name))
+            if left or type(part) is Cell or any(getattr(part, "terms", ())):
+                kept.append(replace(part, **{name: left}))
+        elif type(part) is not Image:
             kept.append(part)
     return tuple(kept)

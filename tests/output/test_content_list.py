@@ -405,12 +405,14 @@ def test_only_some_types() -> None:
     assert only(found, [item.type for item in found] + ["image"]) == found
 
 
-def test_only_some_types_within_links_and_notes() -> None:
+def test_only_some_types_within_links_notes_and_tables() -> None:
     """A link without its image keeps its text. An image alone leaves nothing."""
     html = "<p>a <a href=/l><img src=i.png> b</a></p><p><a href=/l><img src=i.png></a></p>"
     html += "<p>m<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1>n <img src=i.png></ol>"
-    kept = only(items(html), ("paragraph", "footnotes"))
-    assert [item.type for item in kept] == ["paragraph", "paragraph", "footnotes"]
+    html += "<table><tr><th>o<th><img src=i.png><tr><td>p<td><img src=i.png> q</table>"
+    kept = only(items(html), ("paragraph", "footnotes", "table"))
+    assert [item.type for item in kept] == ["paragraph", "paragraph", "footnotes", "table"]
+    assert "Image(" not in repr(kept)
     assert kept[0] == Paragraph((Text("a "), Link("https://example.org/l", (Text(" b"),))))
     assert kept[2] == Footnotes((Footnote("1", (paragraph("n "),)),))
 
