@@ -25,6 +25,7 @@ _HELD: dict[str, tuple[int, Mapping[str | None, Any]]] = {
     "notes": (1, {None: Footnote}),
 }
 """For the fields that hold objects: how many lists are around each, and its class by its ``type``."""
+_PARTS = (Cell, ListItem, Footnote)
 _ENTRIES = (1, {None: ListItem})
 """The same for the items of a list."""
 
@@ -35,7 +36,7 @@ def _fields_of(kind: Any) -> list[tuple[str, Any]]:
     return [(field.name, None if field.default is MISSING else field.default) for field in made]
 
 
-_FIELDS = {kind: _fields_of(kind) for kind in (*get_args(Item), *get_args(Run), Cell, ListItem, Footnote)}
+_FIELDS = {kind: _fields_of(kind) for kind in (*get_args(Item), *get_args(Run), *_PARTS)}
 
 
 class ContentError(ValueError):
@@ -70,21 +71,29 @@ def _clean(value: Any) -> Any:
 
 def length(items: Sequence[Item]) -> int:
     """Return the characters of items as JSON without white space."""
-    return len(json.dumps(to_json(items), ensure_ascii=False, separators=(",", ":")))
+    return len(_encoder(items))
 
 
 def _encode(value: Any) -> Any:
-    if isinstance(value, tuple):
+    if type(value) is tuple:
         return [_encode(one) for one in value]
+    return {name: _encode(one) if type(one) is tuple else one for name, one in _fields(value).items()}
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """Return the fields of an object that have another value than their default, and its type."""
     kind = type(value)
-    encoded: dict[str, Any] = {"type": kind.type} if hasattr(kind, "type") else {}
+    found: dict[str, Any] = {} if kind in _PARTS else {"type": kind.type}
     for name, default in _FIELDS[kind]:
         one = getattr(value, name)
         if one != default:
-            encoded[name] = _encode(one) if type(one) is tuple else one
+            found[name] = one
     if kind is Table and not value.simple:
-        encoded["html"] = table_html(value)
-    return encoded
+        found["html"] = table_html(value)
+    return found
+
+
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False, default=_fields).encode
 
 
 def _decode(value: Any, lists: int, kinds: Mapping[str | None, Any]) -> Any:

@@ -72,28 +72,28 @@ def tabs_of(root: etree._Element) -> Tabs:
     children of the element behind the list of tabs, or the elements behind it.
     """
     bars: dict[etree._Element, list[etree._Element]] = {}
-    by_id: dict[str, etree._Element] = {}
-    by_tab: dict[str, etree._Element] = {}
     for element in root.iter(etree.Element):
-        role = element.get("role")
         name = element.get("class") or ""
-        is_bar = role == "tablist" or ("tab" in name and _is_bar(f" {name[:LONGEST_CLASS]}"))
-        if is_bar and len(bars) < MOST_TABS:
+        role = element.get("role")
+        if role == "tablist" or ("tab" in name and _is_bar(f" {name[:LONGEST_CLASS]}")):
             own = [tab for tab in element.iter() if tab.get("role") == "tab"] if role else []
             bars[element] = (own or [child for child in element if isinstance(child.tag, str)])[:MOST_TABS]
-        if element.tag in _PANELS:
-            by_id.setdefault(element.get("id") or "", element)
-            by_tab.setdefault(element.get("aria-labelledby") or "", element)
+            if len(bars) == MOST_TABS:
+                break
+    if not bars:
+        return Tabs()
+    by_id: dict[str, etree._Element] = {}
+    by_tab: dict[str, etree._Element] = {}
+    for panel in root.iter(*_PANELS):
+        by_id.setdefault(panel.get("id") or "", panel)
+        by_tab.setdefault(panel.get("aria-labelledby") or "", panel)
     by_id.pop("", None)
     by_tab.pop("", None)
     titled: dict[etree._Element, etree._Element] = {}
     for bar, own in bars.items():
         targets = [_target(tab) for tab in own]
-        found = {
-            panel: tab
-            for target, tab in zip(targets, own, strict=True)
-            if (panel := by_id.get(target, by_tab.get(tab.get("id") or ""))) is not None
-        }
+        panels = [by_id.get(target, by_tab.get(tab.get("id") or "")) for target, tab in zip(targets, own, strict=True)]
+        found = {panel: tab for panel, tab in zip(panels, own, strict=True) if panel is not None}
         titled |= found if found or any(targets) else zip(_panels_behind(bar, len(own)), own, strict=False)
     texts = {panel: text for panel, tab in titled.items() if (text := _title_of(tab))}
     used = {titled[panel] for panel in texts}
@@ -282,6 +282,7 @@ class Reader:
     def walk(self, root: etree._Element) -> None:
         """Add the content of an element."""
         line_text = self.line.text
+        enter_of, other, captions = self._enter.get, self._other, self.captions
         open_elements: list[tuple[Any, Any, Leave]] = []
         if root.text:
             line_text(root.text)
@@ -293,7 +294,7 @@ class Reader:
                     return
                 children, child, leave = open_elements.pop()
             else:
-                leave = self._enter_one(child)
+                leave = self._skip_caption(child) if child in captions else enter_of(child.tag, other)(self, child)
                 if leave is not skip:
                     text = child.text
                     if text:
@@ -310,12 +311,11 @@ class Reader:
                 line_text(text)
             self.loose = not text and child.tag in LOOSE
 
-    def _enter_one(self, element: etree._Element) -> Leave:
-        if self.captions and element in self.captions:
-            self.flush()
-            self.captions[element] = len(self.items)
-            return skip
-        return self._enter.get(element.tag, self._other)(self, element)
+    def _skip_caption(self, caption: etree._Element) -> Leave:
+        """Skip a caption that was read with its figure, and end the line before it."""
+        self.flush()
+        self.captions[caption] = len(self.items)
+        return skip
 
     # ------------------------------------------------------------------ lines and items
     def touch(self) -> None:
