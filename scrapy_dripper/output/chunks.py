@@ -384,10 +384,11 @@ class _Packer:
             items.pop()
         written = self._write(tuple(items))
         if written:
-            path = self._path()
+            paths = zip(*filter(None, self._paths), strict=False)
+            shared = takewhile(lambda same: all(one is same[0] for one in same), paths)
             anchor = next((heading.anchor for heading in reversed(self._begin()) if heading.anchor), "")
             url = f"{self._url}#{quote(anchor, safe=_FRAGMENT)}" if anchor and self._url else self._url
-            headings = tuple(_short(heading) for heading in path)
+            headings = tuple(_short(same[0]) for same in shared)
             repeated = len(self._write(self._repeated)) if self._repeated else 0
             self.chunks.append(
                 Chunk(
@@ -400,12 +401,6 @@ class _Packer:
     def _begin(self) -> tuple[Title, ...]:
         """Return the path of the first section with a heading in the chunk."""
         return next(filter(None, self._paths), ())
-
-    def _path(self) -> tuple[Title, ...]:
-        """Return the headings that all sections of the chunk share."""
-        paths = [path for path in self._paths if path]
-        shared = takewhile(lambda same: all(one is same[0] for one in same), zip(*paths, strict=False))
-        return tuple(same[0] for same in shared)
 
     def _goes_on(self, section: _Section) -> bool:
         """Return True if a section may share the open chunk: if it is below the chunk's first section, or next to it.

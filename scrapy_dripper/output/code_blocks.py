@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice, takewhile
 from textwrap import dedent
 from typing import TYPE_CHECKING, Final
 
@@ -60,7 +60,9 @@ def is_numbers(element: _Element) -> bool:
     """Return True for an element that only holds line numbers, one or all of them."""
     if not (has_number := _is_named(element)):
         following = element.getnext()
-        if following is None or not (element.tag == "td" or _leads_line(element, following)):
+        # In a span, it is right before the <div> of its line.
+        leads_line = element.tag == "span" and not element.tail and element.getprevious() is None
+        if following is None or not (element.tag == "td" or (leads_line and following.tag == "div")):
             return False
     elif is_deep(element):
         return False
@@ -86,11 +88,6 @@ def _is_named(element: _Element) -> bool:
     )
 
 
-def _leads_line(element: _Element, following: _Element) -> bool:
-    """Return True for a number right before the ``<div>`` of its line."""
-    return element.tag == "span" and following.tag == "div" and not element.tail and element.getprevious() is None
-
-
 def is_tool(element: _Element) -> bool:
     """Return True for buttons and labels that a generator adds to code."""
     if element.tag in _UNSEEN:
@@ -106,7 +103,7 @@ def is_line(element: _Element) -> bool:
 
 def code_text(root: _Element) -> str:
     """Return the code in an element, without line numbers and without blank lines at both ends. Takes linear time."""
-    preformatted = _is_preformatted(root)
+    preformatted = next(root.iter(*_PRE), None) is not None or next(root.iterancestors(*_PRE), None) is not None
     text = _Lines(root, preformatted).text()
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -121,11 +118,6 @@ def code_text(root: _Element) -> str:
     first = next((i for i, line in enumerate(lines) if line), len(lines))
     text = "\n".join(lines[first:])
     return without_numbers(text if preformatted else dedent(text)).replace(_AFTER_NUMBER, "").strip("\n")
-
-
-def _is_preformatted(root: _Element) -> bool:
-    """Return True for code whose white space is preserved."""
-    return next(root.iter(*_PRE), None) is not None or next(root.iterancestors(*_PRE), None) is not None
 
 
 def _is_at_line_end(br: _Element) -> bool:
@@ -469,6 +461,8 @@ def _sole_code(wrapper: _Element) -> _Element | None:
 # ---------------------------------------------------------------------- languages
 MAX_ANCESTORS = 8
 """Number of ancestors that may name the language. A table with line numbers has seven."""
+_LARGE = frozenset({"body", "html", "article", "main"})
+"""Elements that hold more than the code."""
 
 ALIASES = {
     "js": "javascript", "node": "javascript", "ecmascript": "javascript", "ts": "typescript", "py": "python",
@@ -538,17 +532,12 @@ def language_of(element: _Element) -> tuple[str | None, str | None]:
 
     The function checks the element, a ``<code>`` in it, and its ancestors.
     """
-    for node in (element, *_inner(element)):
-        named = _of_node(node, near=True)
-        if named is not None:
-            return named if named[0] else (None, None)
-    for _, node in zip(range(MAX_ANCESTORS), element.iterancestors(), strict=False):
-        if node.tag in ("body", "html", "article", "main"):
-            break
-        named = _of_node(node, near=False)
-        if named is not None:
-            return named if named[0] else (None, None)
-    return None, None
+    # A <span> may hold the line numbers, so it comes last.
+    inside = (element, *islice(element.iter("pre", "code"), 4), *islice(element.iter("span"), 1))
+    around = takewhile(lambda node: node.tag not in _LARGE, islice(element.iterancestors(), MAX_ANCESTORS))
+    names = chain((_of_node(node, near=True) for node in inside), (_of_node(node, near=False) for node in around))
+    named = next(filter(None, names), None)
+    return named if named and named[0] else (None, None)
 
 
 def is_named(element: _Element) -> bool:
@@ -561,11 +550,6 @@ def normalised(name: str) -> str:
     """Return the name of a language in lower case, or an empty string for a name that means "no language"."""
     name = name.strip().lower()
     return "" if name in _NO_LANGUAGE else ALIASES.get(name, name)
-
-
-def _inner(element: _Element) -> list[_Element]:
-    """Return the elements inside code that can name its language. Those after line numbers come last."""
-    return [*islice(element.iter("pre", "code"), 4), *islice(element.iter("span"), 1)]
 
 
 def _of_node(node: _Element, near: bool) -> tuple[str, str] | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, fields
 from typing import Any, cast, get_args
 
 from scrapy_dripper.characters import without_controls
@@ -30,13 +30,11 @@ _ENTRIES = (1, {None: ListItem})
 """The same for the items of a list."""
 
 
-def _fields_of(kind: Any) -> list[tuple[str, Any]]:
-    """Return the fields of a class with their defaults; None for those that must be given, which are never None."""
-    made: tuple[Field[Any], ...] = fields(kind)
-    return [(field.name, None if field.default is MISSING else field.default) for field in made]
-
-
-_FIELDS = {kind: _fields_of(kind) for kind in (*get_args(Item), *get_args(Run), *_PARTS)}
+_FIELDS: dict[Any, list[tuple[str, Any]]] = {
+    kind: [(field.name, None if field.default is MISSING else field.default) for field in fields(kind)]
+    for kind in (*get_args(Item), *get_args(Run), *_PARTS)
+}
+"""The fields of classes with their defaults; None for those that must be given, which are never None."""
 
 
 class ContentError(ValueError):

@@ -29,7 +29,6 @@ from scrapy_dripper.output.items import (
     Post,
     Quote,
     Rule,
-    Runs,
     Strong,
     Table,
     Text,
@@ -200,7 +199,9 @@ class _MarkdownWriter:
     # ------------------------------------------------------------------ lists
     def _list(self, item: List, again: bool = False) -> str:
         if self.prefix >= MAX_PREFIX:
-            return "\n\n".join(filter(None, map(self._unmarked, item.items)))
+            terms = (tuple(map(Paragraph, filter(None, entry.terms))) for entry in item.items)
+            unmarked = (self.blocks((*term, *entry.items)) for term, entry in zip(terms, item.items, strict=True))
+            return "\n\n".join(filter(None, unmarked))
         if item.kind == "definition":
             return self._definitions(item)
         self.in_list += 1
@@ -230,10 +231,6 @@ class _MarkdownWriter:
             pieces.append(("\n" if joined else "\n\n") + " " * width + one)
         return "".join(pieces)
 
-    def _unmarked(self, entry: ListItem) -> str:
-        terms = [self.inline.paragraph(term) for term in entry.terms]
-        return "\n\n".join(filter(None, [*terms, self.blocks(entry.items)]))
-
     def _definitions(self, item: List) -> str:
         """Return a definition list in the syntax of PHP Markdown Extra. Each definition has a term and begins with
         text.
@@ -245,7 +242,8 @@ class _MarkdownWriter:
         indent = "" if saved[0] else "  "
         pieces: list[str] = []
         for entry in item.items:
-            terms = "\n".join(self.inline.paragraph(_one_line(term)) for term in entry.terms)
+            lines = (tuple(Text(" ") if type(run) is LineBreak else run for run in term) for term in entry.terms)
+            terms = "\n".join(map(self.inline.paragraph, lines))
             if terms:
                 pieces.append(("\n\n" if pieces else "") + terms)
             if entry.items:
@@ -340,10 +338,6 @@ def _is_tight(entry: ListItem) -> bool:
         and type(first) in (Paragraph, Title, Image, Formula, List)
         and all(type(item) is List and item.kind != "definition" for item in entry.items[1:])
     )
-
-
-def _one_line(runs: Runs) -> Runs:
-    return tuple(Text(" ") if type(run) is LineBreak else run for run in runs)
 
 
 # ---------------------------------------------------------------------- front matter

@@ -118,21 +118,14 @@ def _panels_behind(bar: etree._Element, count: int) -> list[etree._Element]:
         return []
     inside = list(behind) if len(behind) == count else []
     for panels in (inside, [behind, *islice(behind.itersiblings(), count - 1)]):
-        shapes = {_shape(panel) for panel in panels[:count]}
-        if len(panels) >= count and len(shapes) == 1 and panels[0].tag in _PANELS and _is_panel(panels[0], behind):
+        if len(panels) < count or panels[0].tag not in _PANELS:
+            continue
+        # The class of the open panel may have a further part.
+        shapes = {(panel.tag, *(panel.get("class") or "").split()[:1]) for panel in panels[:count]}
+        names = f"{panels[0].get('class') or ''} {behind.get('class') or ''}"[:LONGEST_CLASS]
+        if len(shapes) == 1 and (panels[0].get("role") == "tabpanel" or _is_of_tabs(names)):
             return panels[:count]
     return []
-
-
-def _shape(element: etree._Element) -> tuple[str, str]:
-    """Return what panels of the same tabs have in common. The class of the open one may have a further part."""
-    return str(element.tag), next(iter((element.get("class") or "").split()), "")
-
-
-def _is_panel(element: etree._Element, around: etree._Element) -> bool:
-    """Return True if an element says that it is a panel of tabs, or the one around it does."""
-    names = f"{element.get('class') or ''} {around.get('class') or ''}"[:LONGEST_CLASS]
-    return element.get("role") == "tabpanel" or _is_of_tabs(names) is not None
 
 
 def _title_of(tab: etree._Element) -> str:

@@ -165,7 +165,8 @@ def _place(rows: Sequence[_Row], read: Read) -> list[Placed]:
             free_from += [0] * (column + colspan - len(free_from))
             for c in range(column, column + colspan):
                 free_from[c] = max(free_from[c], r + rowspan)
-            placed.append(Placed(read(cell), _is_header(cell), r, column, rowspan, colspan))
+            header = cell.tag == "th" or cell.get("role") in _HEADER_ROLES or cell.get("scope") is not None
+            placed.append(Placed(read(cell), header, r, column, rowspan, colspan))
             column += colspan
     return placed
 
@@ -173,10 +174,6 @@ def _place(rows: Sequence[_Row], read: Read) -> list[Placed]:
 def _span(cell: etree._Element, name: str) -> int:
     number = _whole_number(cell.get(name, "1"))
     return int(number[1]) if number else 1
-
-
-def _is_header(cell: etree._Element) -> bool:
-    return cell.tag == "th" or cell.get("role") in _HEADER_ROLES or cell.get("scope") is not None
 
 
 def _compact(placed: Sequence[Placed], rows: Sequence[_Row]) -> tuple[list[list[Placed]], list[str]]:
