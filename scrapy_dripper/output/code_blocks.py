@@ -412,7 +412,8 @@ def _is_box_of_lines(element: _Element) -> bool:
     """Return True for code without a ``<pre>``, with one element per line, judging by the classes of box or lines."""
     if len(element) < 2 or (element.text and not element.text.isspace()):
         return False
-    named = is_named(element)
+    language = _of_node(element, near=False)
+    named = language is not None and language[0] in _KNOWN
     lines = 0
     for child in element:
         if not isinstance(child.tag, str) or is_tool(child) or is_numbers(child):
@@ -516,6 +517,8 @@ _named = re.compile(
     r"|highlight|src|sh)[-:_]([A-Za-z][\w+#.-]{0,29}|c\+\+)",
     re.IGNORECASE,
 ).fullmatch
+_CONTROLS = frozenset("switcher selector menu wrapper inline toggle picker".split())
+"""What follows ``language-`` in the classes of other elements."""
 _parameters = re.compile(r"[={,].*").sub  # as in ```python=1 and ```js{2,3}
 _SURE_PREFIXES = frozenset(
     {"language", "lang", "highlight-source", "highlight-text", "mw-highlight-lang", "enlighter-l"}
@@ -538,12 +541,6 @@ def language_of(element: _Element) -> tuple[str | None, str | None]:
     names = chain((_of_node(node, near=True) for node in inside), (_of_node(node, near=False) for node in around))
     named = next(filter(None, names), None)
     return named if named and named[0] else (None, None)
-
-
-def is_named(element: _Element) -> bool:
-    """Return True if an element itself names a well-known language."""
-    named = _of_node(element, near=False)
-    return named is not None and named[0] in _KNOWN
 
 
 def normalised(name: str) -> str:
@@ -576,30 +573,21 @@ def _of_node(node: _Element, near: bool) -> tuple[str, str] | None:
 @lru_cache(1_024)
 def _of_class(name: str, near: bool) -> str | None:
     tokens = name.split()
-    is_code = near or not _MARKS.isdisjoint(token.lower() for token in tokens)
+    marked = not _MARKS.isdisjoint(name.lower().split())
     for token in tokens:
         match = _named(_parameters("", token))
-        if match is None:
+        prefix, value = (match[1].lower(), match[2].lower()) if match else ("", "")
+        if not match or value in _NATURAL or value in _CONTROLS:
             continue
-        prefix, value = match[1].lower(), match[2].lower()
-        if value in _NATURAL or value in ("switcher", "selector", "menu", "wrapper", "inline", "toggle", "picker"):
-            continue
-        if prefix == "highlight" and (value in _NO_LANGUAGE or "notranslate" in tokens):
+        is_sure = prefix in _SURE_PREFIXES and (near or prefix != "lang")
+        is_known = value in _KNOWN and (near or marked or prefix in _SURE_PREFIXES or prefix == "source")
+        # Sphinx, also in a theme without "notranslate"
+        by_sphinx = value in _NO_LANGUAGE or value in _HIGHLIGHTED or "notranslate" in tokens
+        if is_sure or is_known or (prefix == "highlight" and by_sphinx):
             return normalised(value)
-        if prefix in _SURE_PREFIXES and (near or prefix != "lang" or value in _KNOWN):
-            return normalised(value)
-        if value in _KNOWN and (prefix in _SURE_PREFIXES or is_code or prefix == "source"):
-            return normalised(value)
-        if prefix == "highlight" and value in _HIGHLIGHTED:  # Sphinx, in a theme without "notranslate"
-            return normalised(value)
-    for token in tokens:
-        lower = token.lower()
-        if (
-            lower in _KNOWN
-            and is_code
-            and (lower not in _SHARED or not _MARKS.isdisjoint(word.lower() for word in tokens))
-        ):
-            return normalised(lower)
-        if lower in ("nohighlight", "no-highlight", "plaintext"):
+    for token in map(str.lower, tokens):
+        if token in _KNOWN and (marked or (near and token not in _SHARED)):
+            return normalised(token)
+        if token in ("nohighlight", "no-highlight", "plaintext"):
             return ""
     return None
