@@ -99,7 +99,10 @@ def block(reader: Reader, element: etree._Element) -> Leave:
     if element in reader.tabs.lists:
         return skip
     _open_panel(reader, element)
-    return _note(reader, reader.footnotes.notes[element]) if _is_note(reader, element) else reader.flush
+    if not _is_note(reader, element):
+        return reader.flush
+    label = reader.footnotes.notes[element]
+    return reader.hold(lambda items: footnotes([(label, without_label(items, label))]), notes=1)
 
 
 def _open_panel(reader: Reader, element: etree._Element) -> None:
@@ -281,18 +284,6 @@ def _figure_tag(reader: Reader, element: etree._Element) -> Leave:
 
 def _picture(reader: Reader, element: etree._Element) -> Leave:
     return inline_tags.image_tag(reader, element) if caption_of(element) is None else figure(reader, element)
-
-
-def _note(reader: Reader, label: str) -> Leave:
-    reader.push(reader.frame._replace(notes=reader.frame.notes + 1))
-    leave = reader.hold(lambda items: footnotes([(label, without_label(items, label))]))
-
-    def leave_note() -> None:
-        assert leave is not None
-        leave()
-        reader.pop()
-
-    return leave_note
 
 
 def footnotes(notes: list[tuple[str, Items]]) -> tuple[Footnotes, ...]:

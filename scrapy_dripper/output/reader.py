@@ -372,10 +372,14 @@ class Reader:
         """True if a container of items can begin here."""
         return not self.frame.flat and self.frame.nesting < MAX_NESTING
 
-    def hold(self, make: Callable[[Items], Sequence[Item]]) -> Leave:
-        """Collect the items of an element, and replace them by those from ``make`` at its end."""
+    def hold(self, make: Callable[[Items], Sequence[Item]], notes: int = 0) -> Leave:
+        """Collect the items of an element, and replace them by those from ``make`` at its end.
+
+        ``notes`` is 1 for a footnote.
+        """
         self.flush()
-        self.push(self.frame._replace(items=[], open_list=None, nesting=self.frame.nesting + 1))
+        frame = self.frame
+        self.push(frame._replace(items=[], open_list=None, nesting=frame.nesting + 1, notes=frame.notes + notes))
 
         def leave() -> None:
             self.flush()
