@@ -537,27 +537,21 @@ repeated."""
 
 def linear(table: Table) -> Table:
     """Return a table as a simple one. Only the first of several header rows stays a header row."""
-    above: dict[int, tuple[Cell, int]] = {}  # column to the cell spanning from above, and its remaining rows
-    rows: list[tuple[Cell, ...]] = []
+    grid: dict[tuple[int, int], Cell] = {}
     left = FREE_REPEATED + REPEATED_FACTOR * len(repr(table.rows))
-    for row in table.rows:
-        cells: list[Cell] = []
-        for cell in (*row, None):
-            while len(cells) in above:
-                spanning, more = above.pop(len(cells))
-                if more > 1:
-                    above[len(cells)] = spanning, more - 1
-                cells.append(spanning)
-            if cell is None:
-                break
+    for r, row in enumerate(table.rows):
+        column = 0
+        for cell in row:
+            while (r, column) in grid:
+                column += 1
             line = Cell((Paragraph(as_line(cell.items, Text(" "))),) if cell.items else (), header=cell.header)
             repeated = cell.rowspan * cell.colspan
-            if repeated > 1:
-                left -= repeated * len(repr(line))
-            columns, more = (cell.colspan, cell.rowspan - 1) if left >= 0 else (1, 0)
-            for _ in range(columns):
-                if more:
-                    above[len(cells)] = line, more
-                cells.append(line)
-        rows.append(tuple(cells))
-    return replace(table, rows=tuple(rows), header_rows=min(table.header_rows, 1), simple=True)
+            left -= repeated * len(repr(line)) if repeated > 1 else 0
+            rowspan, colspan = (cell.rowspan, cell.colspan) if left >= 0 else (1, 1)
+            grid |= {(r + i, column + j): line for i in range(rowspan) for j in range(colspan)}
+            column += colspan
+    rows: list[list[Cell]] = [[] for _ in table.rows]
+    for r, column in sorted(grid):
+        if r < len(rows):
+            rows[r].append(grid[r, column])
+    return replace(table, rows=tuple(map(tuple, rows)), header_rows=min(table.header_rows, 1), simple=True)
