@@ -45,13 +45,9 @@ DEPTH, SEEDS = 200, 3
 NOT_HERE = {
     "metadata/tree.py:_text": "the links in a heading, of at most 60 elements each, whose text is read whole",
     "output/items.py:_without_images": 'the option DRIPPER_MARKDOWN["types"], which copies each item once',
-    "output/chunks.py:_cut_runs": "a long line: three levels, which are sentences, words and characters",
     "output/chunks.py:_fragments": "the runs of a long line, each once",
     "output/chunks.py:_merged": "the same",
     "output/chunks.py:_trimmed": "the two ends of a line, each level once",
-    "output/line.py:_plain": "emphasis in emphasis, which is merged, so that it has a few levels",
-    "output/urls.py:_alts": "the images in a link, each once",
-    "output/content_json.py:_part": "follows the types of the content list, and is cached",
     "page/parse.py:_tree": "parses again at most once",
     "output/reader.py:Reader.add": "for the parts of a line, which hold no display formula",
     "output/markdown_inline.py:InlineWriter._first": "ruby and dropped links: each level once",

@@ -150,7 +150,7 @@ def _write(
         main_html = to_html(tree)
     _check("Main-HTML", len(main_html), most)
     content = content_list(tree, base_url, scripts, most // 2, posts)
-    _check("content list", length(content, most), most)
+    _check("content list", length(content), most)
     form = config.markdown
     if form.types is not None:
         content = only(content, form.types)

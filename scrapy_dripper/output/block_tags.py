@@ -12,7 +12,7 @@ from lxml import etree
 
 from scrapy_dripper.output import inline_tags
 from scrapy_dripper.output.code_blocks import code_block
-from scrapy_dripper.output.images import PLAYERS, player
+from scrapy_dripper.output.images import PLAYER_TAGS, player
 from scrapy_dripper.output.inline_tags import add_formula, without_label
 from scrapy_dripper.output.items import (
     Audio,
@@ -109,7 +109,10 @@ def block(reader: Reader, element: etree._Element) -> Leave:
     if element in reader.tabs.lists:
         return skip
     _open_panel(reader, element)
-    return _note(reader, reader.footnotes.notes[element]) if _is_note(reader, element) else reader.flush
+    if not _is_note(reader, element):
+        return reader.flush
+    label = reader.footnotes.notes[element]
+    return reader.hold(lambda items: footnotes([(label, without_label(items, label))]), notes=1)
 
 
 def _open_panel(reader: Reader, element: etree._Element) -> None:
@@ -146,8 +149,6 @@ def block_with_class(reader: Reader, element: etree._Element) -> Leave:
                 return skip
             if is_figure(element):
                 return figure(reader, element)
-        if reader.captions and reader.skip_caption(element):
-            return skip
         if not plain and has_callout_class(name):
             return _callout(reader, element)
     return block(reader, element)
@@ -177,14 +178,8 @@ def _callout(reader: Reader, element: etree._Element) -> Leave:
     return reader.hold(lambda items: (Quote(items, alert, title),) if items else (Paragraph(title),) if title else ())
 
 
-def _details(reader: Reader, element: etree._Element) -> Leave:
-    return _callout(reader, element) if element.get("class") else block(reader, element)
-
-
 def _paragraph(reader: Reader, element: etree._Element) -> Leave:
     reader.split_title()
-    if reader.captions and reader.skip_caption(element):
-        return skip
     return block_with_class(reader, element)
 
 
@@ -301,31 +296,13 @@ def _picture(reader: Reader, element: etree._Element) -> Leave:
     return inline_tags.image_tag(reader, element) if caption_of(element) is None else figure(reader, element)
 
 
-def _caption(reader: Reader, element: etree._Element) -> Leave:
-    return skip if reader.skip_caption(element) else block(reader, element)
-
-
-def _note(reader: Reader, label: str) -> Leave:
-    reader.push(reader.frame._replace(notes=reader.frame.notes + 1))
-    leave = reader.hold(lambda items: footnotes([(label, without_label(items, label))]))
-
-    def leave_note() -> None:
-        assert leave is not None
-        leave()
-        reader.pop()
-
-    return leave_note
-
-
 def footnotes(notes: list[tuple[str, Items]]) -> tuple[Footnotes, ...]:
     """Return an item with the notes that are not empty, if there are any."""
     kept = tuple(Footnote(label, items) for label, items in notes if items)
     return (Footnotes(kept),) if kept else ()
 
 
-def _summary(reader: Reader, element: etree._Element) -> Leave:
-    if reader.skip_caption(element):
-        return skip
+def _summary(reader: Reader, _element: etree._Element) -> Leave:
     reader.flush()
     opened = not reader.frame.flat and reader.line.open(Strong)
 
@@ -423,13 +400,11 @@ def _add_list(reader: Reader, ended: OpenList, level: int | None = None) -> None
                 reader.items.append(entries[0].items[0])
                 return
             entries = [kept for entry in entries for kept in _without_empty_level(entry)]
-        numbers = ended.numbers
         if ended.numeral is not None:
-            marks = (numeral(number, ended.numeral) for _, number in sorted(numbers.items()))
-            lettered = tuple(_marked(entry, f"{mark}. ") for entry, mark in zip(entries, marks, strict=True))
-            made = List("unordered", lettered)
+            made = List("unordered", tuple(_marked(entry, ended.numeral) for entry in entries))
         else:
-            made = List(ended.kind, _numbered(entries, numbers), numbers.get(0, ended.start))
+            first = entries[0].number
+            made = List(ended.kind, _numbered(entries), ended.start if first is None else first)
         before = reader.items[-1] if reader.items and level is not None else None
         if level is not None and type(before) is List and 0 < len(before.items) < MOST_JOINED:
             made = _joined(before, made, level)
@@ -450,23 +425,26 @@ def _joined(around: List, inner: List, level: int) -> List:
     return replace(around, items=(*entries, replace(last, items=tuple(items))))
 
 
-def _numbered(entries: list[ListItem], numbers: dict[int, int]) -> tuple[ListItem, ...]:
+def _numbered(entries: list[ListItem]) -> tuple[ListItem, ...]:
     """Return the entries of a list, with explicit numbers only where they break the sequence."""
     made: list[ListItem] = []
     before = None
-    for i, entry in enumerate(entries):
-        number = numbers.get(i, None if before is None else before + 1)
-        made.append(entry if before is None or number == before + 1 else replace(entry, number=number))
-        before = number
+    for entry in entries:
+        following = None if before is None else before + 1
+        before = following if entry.number is None else entry.number
+        made.append(entry if following is not None and before != following else replace(entry, number=None))
     return tuple(made)
 
 
-def _marked(entry: ListItem, mark: str) -> ListItem:
-    """Return an entry whose text begins with its mark, because lists in Markdown only have numbers."""
+def _marked(entry: ListItem, kind: str) -> ListItem:
+    """Return an entry whose text begins with its letter or numeral, because lists in Markdown only have numbers."""
+    if entry.number is None:
+        return entry
+    mark = f"{numeral(entry.number, kind)}."
     first, *rest = entry.items
     if type(first) is Paragraph:
-        return replace(entry, items=(Paragraph((Text(mark), *first.runs)), *rest))
-    return replace(entry, items=(Paragraph((Text(mark.rstrip()),)), first, *rest))
+        return replace(entry, items=(Paragraph((Text(f"{mark} "), *first.runs)), *rest), number=None)
+    return replace(entry, items=(Paragraph((Text(mark),)), first, *rest), number=None)
 
 
 def _without_empty_level(entry: ListItem) -> tuple[ListItem, ...]:
@@ -484,13 +462,11 @@ def _end_entry(reader: Reader, around: OpenList, label: str | None = None, numbe
     if reader.items:
         if label is not None:
             around.labels[len(around.entries)] = label
-        if number is not None:
-            around.numbers[len(around.entries)] = number
         terms = tuple(filter(None, around.terms)) or tuple(around.terms[:1])
         mark = ""
         if around.kind == "ordered":
             mark = str(around.start + len(around.entries) if number is None else number)
-        around.entries.append(ListItem(_on_one_line(reader.items, mark), terms, around.checked))
+        around.entries.append(ListItem(_on_one_line(reader.items, mark), terms, around.checked, number))
         reader.items.clear()
         around.terms.clear()
     around.checked = None
@@ -545,8 +521,6 @@ def _term(reader: Reader, element: etree._Element) -> Leave:
 
 
 def _definition(reader: Reader, element: etree._Element) -> Leave:
-    if reader.skip_caption(element):
-        return skip
     around = reader.frame.open_list
     if reader.frame.flat or around is None or around.kind != "definition":
         return block(reader, element)
@@ -596,14 +570,13 @@ ENTER: dict[Any, Enter] = {
     **dict.fromkeys(("div", "section", "article", "aside", "center"), block_with_class),
     **dict.fromkeys(("pre", "listing", "xmp", "plaintext"), _preformatted),
     **dict.fromkeys(_LEVELS, _heading),
-    **dict.fromkeys(PLAYERS, _player),
+    **dict.fromkeys(PLAYER_TAGS, _player),
     "p": _paragraph,
     "hr": _rule,
     "blockquote": _quote,
     "figure": _figure_tag,
     "picture": _picture,
-    "figcaption": _caption,
-    "details": _details,
+    "details": _callout,
     "summary": _summary,
     "code": _code,
     "table": _table,

@@ -9,17 +9,20 @@ its numbers.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, groupby, takewhile
+from operator import is_
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 from urllib.parse import quote, urldefrag
 
 from scrapy_dripper.config import ConfigError
 from scrapy_dripper.output.items import (
     Audio,
+    Cell,
     Code,
     CodeBlock,
     Deleted,
@@ -50,7 +53,6 @@ from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.reader import trimmed
 from scrapy_dripper.output.text import line_text
 
-T = TypeVar("T")
 Fits: TypeAlias = "Callable[[Items], bool]"
 
 _WRAPPERS = (Link, Emphasis, Strong, Deleted)
@@ -61,7 +63,6 @@ _sentences = re.compile(
 _words = re.compile(r"(?<=\S)(?=\s)").split
 # For scripts without spaces, such as Thai. Combining characters stay with their base character.
 _characters = re.compile(r"(?s).{1,8}[\u0300-\u036f\u093a-\u094f\u0e31-\u0e4e\u200d\ufe0f]*").findall
-_LEVELS: tuple[Callable[[str], list[str]], ...] = (_sentences, _words, _characters)
 
 
 def cut(item: Item, fits: Fits) -> list[Items]:
@@ -73,107 +74,131 @@ def cut(item: Item, fits: Fits) -> list[Items]:
     """
     if fits((item,)):
         return [(item,)]
+    units, make = _units_of(item, fits)
+    if len(units) < 2:
+        return [(item,)]
+    parts: list[Items] = []
+    for group in _groups(units, lambda some: fits(make(some))):
+        made = make(group)
+        parts += cut(made[0], fits) if len(group) == len(made) == 1 else [made] if made else []
+    return parts
+
+
+_Units: TypeAlias = "tuple[Sequence[Any], Callable[[Sequence[Any]], Items]]"
+"""The smallest parts of an item, and a function that makes items of some adjacent ones."""
+
+
+def _units_of(item: Item, fits: Fits) -> _Units:
     match item:
         case Paragraph():
-            return [(Paragraph(runs),) for runs in _cut_runs(item.runs, fits, 0)]
+            levels = (_units_of_line(item.runs, split) for split in (_sentences, _words, _characters))
+            units = next((units for units in levels if len(units) > 1), [])
+            return units, lambda some: tuple(map(Paragraph, filter(None, (_joined(some),))))
         case CodeBlock():
-            return _packed(item.text.split("\n"), lambda some, _: replace(item, text="\n".join(some)), fits)
+            lines = [[line] for line in item.text.split("\n")]
+            return lines, lambda some: (replace(item, text="\n".join(chain.from_iterable(some))),)
         case Table():
-            return _cut_table(item, fits)
+            return _units_of_table(item, fits)
+        case List(items=(entry,)):
+            return _units_within(entry.items, lambda some: replace(item, items=(replace(entry, items=some),)), fits)
         case List():
-            return _cut_list(item, fits)
-        case Quote():
-            parts = _cut_items(item.items, lambda some: replace(item, items=some), fits)
-            first, *others = parts or [()]
-            return [(replace(item, items=first),), *((replace(item, items=part, caption=()),) for part in others)]
+            return _units_of_list(item)
+        case Footnotes(notes=(note,)):
+            return _units_within(note.items, lambda some: Footnotes((replace(note, items=some),)), fits)
         case Footnotes():
-            return _packed(item.notes, lambda some, _: Footnotes(tuple(some)), fits)
+            return item.notes, lambda some: (Footnotes(tuple(some)),)
+        case Quote():
+            later = replace(item, caption=())
+            return _units_within(
+                item.items, lambda some: replace(item, items=some), fits, lambda some: (replace(later, items=some),)
+            )
         case Title() | Formula() | Image() | Video() | Audio() | Rule() | Post():
-            return [(item,)]
+            return (), tuple
         case _:
             return assert_never(item)
 
 
-def last_sentences(paragraph: Paragraph, fits: Fits) -> Items:
-    """Return as many whole sentences from the end of a paragraph as fit, or nothing if not even one does."""
-    pieces = _units(paragraph.runs, 0)
-    none, some = len(pieces), 0  # binary search for the first sentence that fits
-    while some < none:
-        middle = (some + none) // 2
-        if fits((Paragraph(_joined(pieces[middle:])),)):
-            none = middle
+def _units_within(
+    held: Items, first: Callable[[Items], Item], fits: Fits, later: Callable[[Items], Items] = tuple
+) -> _Units:
+    """Return the items that an item holds, or the parts of the only one.
+
+    ``first`` puts the first ones back, and ``later`` the others: without it, they are the content of a list entry or a
+    footnote whose mark is in the part before.
+    """
+    units, make = _units_of(held[0], fits) if len(held) == 1 else (held, tuple)
+
+    def put_back(some: Sequence[Any]) -> Items:
+        return (first(make(some)),) if some[0] is units[0] else later(make(some))
+
+    return units, put_back
+
+
+def _units_of_list(item: List) -> _Units:
+    numbers = [item.start]
+    for entry in item.items[1:]:
+        numbers.append(numbers[-1] + 1 if entry.number is None else entry.number)
+
+    def make(some: Sequence[tuple[ListItem, int]]) -> Items:
+        entries = (replace(some[0][0], number=None), *(entry for entry, _ in some[1:]))
+        return (replace(item, items=entries, start=some[0][1] if item.kind == "ordered" else item.start),)
+
+    return list(zip(item.items, numbers, strict=True)), make
+
+
+def _units_of_table(table: Table, fits: Fits) -> _Units:
+    head = table.rows[: table.header_rows]
+    # A header that takes most of the space is not repeated; its rows are treated like the others.
+    repeated = head if head and fits((replace(table, rows=head + head, caption=()),)) else ()
+    units: list[list[tuple[Cell, ...]]] = []
+    spanned = 0  # number of rows that a cell above spans
+    for row in table.rows[len(repeated) :]:
+        if spanned > 0:
+            units[-1].append(row)
         else:
-            some = middle + 1
-    runs = _joined(pieces[none:])
-    return (Paragraph(runs),) if runs else ()
+            units.append([row])
+        spanned = max(spanned - 1, max((cell.rowspan for cell in row), default=1) - 1)
+
+    def make(some: Sequence[list[tuple[Cell, ...]]]) -> Items:
+        rows = (*repeated, *chain.from_iterable(some))
+        first = some[0] is units[0]
+        has_head = bool(repeated) or (first and len(rows) > len(head))
+        caption = table.caption if first else ()
+        return (replace(table, rows=rows, header_rows=len(head) if has_head else 0, caption=caption),)
+
+    return units, make
 
 
-def _groups(units: Sequence[T], fit: Callable[[Sequence[T]], bool]) -> list[Sequence[T]]:
-    """Group units, with as many in each group as fit. Units that do not fit are in a group of their own.
+def _groups(units: Sequence[Any], fit: Callable[[Sequence[Any]], bool]) -> Iterator[Sequence[Any]]:
+    """Yield groups of units, with as many in each as fit, and at least one.
 
     ``fit`` is called with at most twice as many units as the group gets, so n units take n log n steps in total.
     """
-    groups: list[Sequence[T]] = []
     start = 0
     while start < len(units):
-        step = 1
-        while start + step < len(units) and fit(units[start : start + 2 * step]):
-            step *= 2
-        most = min(start + 2 * step, len(units))
-        end = start + step
-        while most - end > 1:
-            middle = (end + most) // 2
-            if fit(units[start:middle]):
-                end = middle
-            else:
-                most = middle
-        groups.append(units[start:end])
-        start = end
-    return groups
-
-
-def _packed(units: Sequence[T], make: Callable[[Sequence[T], bool], Item], fits: Fits) -> list[Items]:
-    """Return the items made from groups of units. The second argument of ``make`` is True for the first group.
-
-    A list entry or a footnote that does not fit is cut. Its first part keeps the mark; the others are its content.
-    """
-    parts: list[Items] = []
-    for group in _groups(units, lambda some: fits((make(some, True),))):
-        made = make(group, not parts)
-        name = {List: "items", Footnotes: "notes"}.get(type(made), "")
-        if not name or len(group) > 1 or fits((made,)):
-            parts.append((made,))
-            continue
-        (entry,) = getattr(made, name)
-
-        def wrap(some: Items, made: Any = made, name: str = name, entry: Any = entry) -> Item:
-            wrapped: Item = replace(made, **{name: (replace(entry, items=some),)})
-            return wrapped
-
-        first, *others = _cut_items(entry.items, wrap, fits) or [()]
-        parts += [(wrap(first),), *others]
-    return parts
+        size = 1
+        while start + size < len(units) and fit(units[start : start + 2 * size]):
+            size *= 2
+        more = range(size + 1, min(2 * size, len(units) - start))
+        size += bisect_left(more, True, key=lambda n, start=start: not fit(units[start : start + n]))  # type: ignore[misc]
+        yield units[start : start + size]
+        start += size
 
 
 # ---------------------------------------------------------------------- lines of text
-def _cut_runs(runs: Runs, fits: Fits, level: int) -> Iterator[Runs]:
-    def fit(units: Sequence[list[Run]]) -> bool:
-        return fits((Paragraph(_joined(units)),))
-
-    for group in _groups(_units(runs, level), fit):
-        joined = _joined(group)
-        if len(group) == 1 and level + 1 < len(_LEVELS) and not fit(group):
-            yield from _cut_runs(joined, fits, level + 1)
-        elif joined:
-            yield joined
+def last_sentences(paragraph: Paragraph, fits: Fits) -> Items:
+    """Return as many whole sentences from the end of a paragraph as fit, or nothing if not even one does."""
+    units = _units_of_line(paragraph.runs, _sentences)
+    first = bisect_left(range(len(units)), True, key=lambda n: fits((Paragraph(_joined(units[n:])),)))
+    runs = _joined(units[first:])
+    return (Paragraph(runs),) if runs else ()
 
 
-def _units(runs: Runs, level: int) -> list[list[Run]]:
+def _units_of_line(runs: Runs, split: Callable[[str], list[str]]) -> list[list[Run]]:
     """Split runs into sentences, words or characters. Each part keeps its formats and links."""
     units: list[list[Run]] = []
-    anywhere = level + 1 == len(_LEVELS)
-    for run, begins in _fragments(runs, _LEVELS[level]):
-        if begins or anywhere or not units:
+    for run, begins in _fragments(runs, split):
+        if begins or split is _characters or not units:
             units.append([run])
         else:
             units[-1].append(run)
@@ -183,10 +208,8 @@ def _units(runs: Runs, level: int) -> list[list[Run]]:
 def _fragments(runs: Runs, split: Callable[[str], list[str]]) -> Iterator[tuple[Run, bool]]:
     """Yield the parts of runs, and whether the text was split before each part."""
     for run in runs:
-        if type(run) is Text:
-            yield from ((Text(text), number > 0) for number, text in enumerate(split(run.text)))
-        elif type(run) is Code and split is _words:  # inline code may be a log with thousands of characters
-            yield from ((Code(text), number > 0) for number, text in enumerate(split(run.text)))
+        if type(run) is Text or (type(run) is Code and split is _words):  # inline code may be a log of many words
+            yield from ((replace(run, text=text), number > 0) for number, text in enumerate(split(run.text)))
         elif isinstance(run, _WRAPPERS):
             yield from ((replace(run, runs=(inner,)), begins) for inner, begins in _fragments(run.runs, split))
         else:
@@ -227,58 +250,7 @@ def _trimmed(runs: Runs) -> Runs:
     return runs
 
 
-# ---------------------------------------------------------------------- containers
-def _cut_items(items: Items, wrap: Callable[[Items], Item], fits: Fits) -> list[Items]:
-    """Return groups of items that fit once they are wrapped. Cut items that do not fit."""
-
-    def inside(some: Sequence[Item]) -> bool:
-        return fits((wrap(tuple(some)),))
-
-    parts: list[Items] = []
-    for group in _groups(items, inside):
-        parts += cut(group[0], inside) if len(group) == 1 else [tuple(group)]
-    return parts
-
-
-def _cut_list(item: List, fits: Fits) -> list[Items]:
-    numbers: list[int] = []
-    for entry in item.items:
-        numbers.append(entry.number if entry.number is not None else numbers[-1] + 1 if numbers else item.start)
-
-    def make(some: Sequence[tuple[ListItem, int]], _first: bool) -> List:
-        entries = (replace(some[0][0], number=None), *(entry for entry, _ in some[1:]))
-        return replace(item, items=entries, start=some[0][1] if item.kind == "ordered" else item.start)
-
-    return _packed(list(zip(item.items, numbers, strict=True)), make, fits)
-
-
-def _cut_table(table: Table, fits: Fits) -> list[Items]:
-    head, body = table.rows[: table.header_rows], table.rows[table.header_rows :]
-    # A header that takes most of the space is not repeated; its rows are treated like the others.
-    repeated = bool(head) and fits((_with_rows(table, head + head, len(head), False),))
-    rows = body if repeated else table.rows
-    units: list[list[tuple[Any, ...]]] = []
-    spanned = 0  # number of rows that a cell above spans
-    for row in rows:
-        if spanned > 0:
-            units[-1].append(row)
-        else:
-            units.append([row])
-        spanned = max(spanned - 1, max((cell.rowspan for cell in row), default=1) - 1)
-
-    def make(some: Sequence[list[tuple[Any, ...]]], first: bool) -> Table:
-        inside = tuple(chain.from_iterable(some))
-        if repeated:
-            return _with_rows(table, (*head, *inside), len(head), first)
-        return _with_rows(table, inside, table.header_rows if first and len(inside) > len(head) else 0, first)
-
-    return _packed(units, make, fits) if units else [(table,)]
-
-
-def _with_rows(table: Table, rows: tuple[Any, ...], header_rows: int, first: bool) -> Table:
-    return replace(table, rows=rows, header_rows=header_rows, caption=table.caption if first else ())
-
-
+# ---------------------------------------------------------------------- chunks
 Measure: TypeAlias = "Callable[[str], int]"
 """Returns the length of a text: ``len``, or a token counter from :func:`counter`."""
 
@@ -309,16 +281,9 @@ class Chunk:
     """Characters at the beginning of ``markdown`` that repeat the end of the previous chunk."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _SectionHeading:
-    level: int
-    text: str
-    anchor: str
-
-
 @dataclass(slots=True)
 class _Section:
-    path: tuple[_SectionHeading, ...]
+    path: tuple[Title, ...]
     items: list[Item]
     post: Post
 
@@ -353,7 +318,7 @@ def _sections(items: Items) -> list[_Section]:
     """
     post = Post()
     sections = [_Section((), [], post)]
-    path: tuple[_SectionHeading, ...] = ()
+    path: tuple[Title, ...] = ()
     around = path
     for item in items:
         if type(item) is Post:
@@ -361,10 +326,7 @@ def _sections(items: Items) -> list[_Section]:
             post, path = item, around
             sections.append(_Section(path, [item], post))
         elif type(item) is Title:
-            text = " ".join(line_text(item.runs).split())
-            text = text if len(text) <= MOST_HEADING else text[: MOST_HEADING - 1] + "…"
-            above = tuple(heading for heading in path if heading.level < item.level)
-            path = (*above, _SectionHeading(item.level, text, item.anchor))
+            path = (*(heading for heading in path if heading.level < item.level), item)
             if post.number == 1 and item.level == 1 and sections[-1].items == [post] and not around:
                 around = path
             sections.append(_Section(path, [item], post))
@@ -373,6 +335,11 @@ def _sections(items: Items) -> list[_Section]:
         else:
             sections[-1].items.append(item)
     return [section for section in sections if section.items]
+
+
+def _short(heading: Title) -> str:
+    text = " ".join(line_text(heading.runs).split())
+    return text if len(text) <= MOST_HEADING else text[: MOST_HEADING - 1] + "…"
 
 
 class _Packer:
@@ -387,7 +354,7 @@ class _Packer:
         self._length = 0
         self._repeated: Items = ()
         self._post = Post()
-        self._paths: list[tuple[_SectionHeading, ...]] = []
+        self._paths: list[tuple[Title, ...]] = []
         """The paths of the sections in the open chunk."""
         self._has_tail = True
         """False if the open chunk ends with a part of an item that was cut, unless that is a paragraph."""
@@ -417,10 +384,11 @@ class _Packer:
             items.pop()
         written = self._write(tuple(items))
         if written:
-            path = self._path()
+            paths = zip(*filter(None, self._paths), strict=False)
+            shared = takewhile(lambda same: all(one is same[0] for one in same), paths)
             anchor = next((heading.anchor for heading in reversed(self._begin()) if heading.anchor), "")
             url = f"{self._url}#{quote(anchor, safe=_FRAGMENT)}" if anchor and self._url else self._url
-            headings = tuple(heading.text for heading in path)
+            headings = tuple(_short(same[0]) for same in shared)
             repeated = len(self._write(self._repeated)) if self._repeated else 0
             self.chunks.append(
                 Chunk(
@@ -430,15 +398,9 @@ class _Packer:
         self._items, self._length, self._paths, self._repeated = [], 0, [], ()
 
     # ------------------------------------------------------------------ paths
-    def _begin(self) -> tuple[_SectionHeading, ...]:
+    def _begin(self) -> tuple[Title, ...]:
         """Return the path of the first section with a heading in the chunk."""
         return next(filter(None, self._paths), ())
-
-    def _path(self) -> tuple[_SectionHeading, ...]:
-        """Return the headings that all sections of the chunk share."""
-        paths = [path for path in self._paths if path]
-        shared = takewhile(lambda same: all(one is same[0] for one in same), zip(*paths, strict=False))
-        return tuple(same[0] for same in shared)
 
     def _goes_on(self, section: _Section) -> bool:
         """Return True if a section may share the open chunk: if it is below the chunk's first section, or next to it.
@@ -450,7 +412,7 @@ class _Packer:
             return True
         if type(self._items[0]) is Title or not self._paths[0]:
             return bool(section.path) and section.path[-1].level >= begin[-1].level
-        return section.path[: len(begin)] == begin
+        return len(section.path) >= len(begin) and all(map(is_, section.path, begin))
 
     # ------------------------------------------------------------------ sizes
     def _length_of(self, items: Items) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice, takewhile
 from textwrap import dedent
 from typing import TYPE_CHECKING, Final
 
@@ -47,8 +47,11 @@ _number_token = re.compile(
     r"(?:^|\s)(?:m[iohfb]?|il|number|hljs-number|constant|numeric|nu0)(?:\s|$)", re.IGNORECASE
 ).search
 _indent = re.compile(r"^[ \t\xa0]+", re.MULTILINE).sub
+_AFTER_NUMBER = "\0"
+"""Set behind a number in an element of its own at the beginning of a line, which only style parts from the line."""
 _digits = re.compile(r"[\s\d.:|]*").fullmatch
-_numbered = re.compile(r"[ \t]*(\d{1,5})(?:[:|](?=\s|$)|(?=[ \t]|$))").match
+_digits_only = re.compile(r"[0-9]{1,5}").fullmatch
+_numbered = re.compile(r"[ \t]*(\d{1,5})(?:[:|](?=\s|$)|(?=[ \t]|$)|\0)").match
 _basic = re.compile(r"(?:PRINT|GOTO|GOSUB|LET|REM|INPUT|NEXT|RETURN|DATA|READ|DIM|END|CLS|FOR|IF|POKE|STOP)\b").match
 _code_mark = re.compile(r"[(){}\[\];=<>]|:$|^(?:(?:import|from|package|use|end|else|return)\b|#|//|--)").search
 
@@ -57,7 +60,9 @@ def is_numbers(element: _Element) -> bool:
     """Return True for an element that only holds line numbers, one or all of them."""
     if not (has_number := _is_named(element)):
         following = element.getnext()
-        if following is None or not (element.tag == "td" or _leads_line(element, following)):
+        # In a span, it is right before the <div> of its line.
+        leads_line = element.tag == "span" and not element.tail and element.getprevious() is None
+        if following is None or not (element.tag == "td" or (leads_line and following.tag == "div")):
             return False
     elif is_deep(element):
         return False
@@ -83,11 +88,6 @@ def _is_named(element: _Element) -> bool:
     )
 
 
-def _leads_line(element: _Element, following: _Element) -> bool:
-    """Return True for a number right before the ``<div>`` of its line."""
-    return element.tag == "span" and following.tag == "div" and not element.tail and element.getprevious() is None
-
-
 def is_tool(element: _Element) -> bool:
     """Return True for buttons and labels that a generator adds to code."""
     if element.tag in _UNSEEN:
@@ -103,7 +103,7 @@ def is_line(element: _Element) -> bool:
 
 def code_text(root: _Element) -> str:
     """Return the code in an element, without line numbers and without blank lines at both ends. Takes linear time."""
-    preformatted = _is_preformatted(root)
+    preformatted = next(root.iter(*_PRE), None) is not None or next(root.iterancestors(*_PRE), None) is not None
     text = _Lines(root, preformatted).text()
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -117,12 +117,7 @@ def code_text(root: _Element) -> str:
     lines = [line if line.strip(_BLANKS) else "" for line in text.rstrip().split("\n")]
     first = next((i for i, line in enumerate(lines) if line), len(lines))
     text = "\n".join(lines[first:])
-    return without_numbers(text if preformatted else dedent(text))
-
-
-def _is_preformatted(root: _Element) -> bool:
-    """Return True for code whose white space is preserved."""
-    return next(root.iter(*_PRE), None) is not None or next(root.iterancestors(*_PRE), None) is not None
+    return without_numbers(text if preformatted else dedent(text)).replace(_AFTER_NUMBER, "").strip("\n")
 
 
 def _is_at_line_end(br: _Element) -> bool:
@@ -133,32 +128,6 @@ def _is_at_line_end(br: _Element) -> bool:
     parent = br.getparent()
     text = before.tail if before is not None else parent.text if parent is not None else None
     return bool(text) and (text or "").rstrip(" \t")[-1:] == "\n"
-
-
-def _leading_numbers(root: _Element) -> frozenset[_Element]:
-    """Return the line numbers that are the first element of each line, without a class that says so.
-
-    All lines must have one, the numbers must count the lines, and the text after them must look like code.
-    """
-    numbers: list[_Element] = []
-    for span in root.iter("span"):
-        text = span.text or ""
-        if len(span) or span.getprevious() is not None or not (text.isdecimal() and text.isascii() and len(text) < 6):
-            continue
-        line = span.getparent()
-        if line is None or line is root or (line.text or "").strip():
-            continue
-        if numbers and int(text) != int(numbers[-1].text or "") + 1:
-            return frozenset()
-        numbers.append(span)
-    lines = [number.getparent() for number in numbers]
-    frame = lines[0].getparent() if lines and lines[0] is not None else None
-    if len(lines) < 2 or frame is None or _number_token(numbers[0].get("class") or ""):
-        return frozenset()
-    if len({number.get("class") for number in numbers}) > 1 or [line for line in frame if line.tag != "br"] != lines:
-        return frozenset()
-    rests = [inner_text(line)[len(number.text or "") :] for line, number in zip(lines, numbers, strict=True)]  # type: ignore[arg-type]
-    return frozenset(numbers) if _is_code(rests) else frozenset()
 
 
 class _Lines:
@@ -177,14 +146,13 @@ class _Lines:
         # A <br> beside a line break in the text was added by an editor.
         self._double = len(breaks) > preformatted and all(map(_is_at_line_end, breaks)) and "\n" in text
         self._seen = False  # something in the line, in the text that an editor broke
-        self._led = _leading_numbers(root)
         self._spans = not breaks and "\n" not in text.strip("\n")
 
     def text(self) -> str:
         walk = etree.iterwalk(self._root, events=("start", "end", "comment", "pi"))
         for event, node in walk:
             if event == "start":
-                if node is not self._root and (is_tool(node) or is_numbers(node) or node in self._led):
+                if node is not self._root and (is_tool(node) or is_numbers(node)):
                     walk.skip_subtree()
                     self._lines.append((_SKIPPED, False))  # lxml still reports its end
                     continue
@@ -212,7 +180,8 @@ class _Lines:
             self._write(node.get("alt") or "")
         text = node.text
         if text and not (text.isspace() and (node.tag in _FRAMES or (len(node) and self._is_line(node[0])))):
-            self._write(text)
+            is_number = not self._open and node.tag == "span" and not len(node) and _digits_only(text)
+            self._write(text + _AFTER_NUMBER if is_number and not _number_token(node.get("class") or "") else text)
 
     def _leave(self, node: _Element) -> None:
         if not self._is_line(node):
@@ -266,7 +235,7 @@ def without_numbers(code: str) -> str:
     The numbers must increase by one, and the text after them must look like code, because tables can have them, too.
     """
     lines = code.split("\n")
-    if len(lines) < 3 or not lines[0].lstrip()[:1].isdigit():
+    if len(lines) < 3 - (_AFTER_NUMBER in code) or not lines[0].lstrip()[:1].isdigit():
         return code
     ends: list[int] = []
     rests: list[str] = []
@@ -443,7 +412,8 @@ def _is_box_of_lines(element: _Element) -> bool:
     """Return True for code without a ``<pre>``, with one element per line, judging by the classes of box or lines."""
     if len(element) < 2 or (element.text and not element.text.isspace()):
         return False
-    named = is_named(element)
+    language = _of_node(element, near=False)
+    named = language is not None and language[0] in _KNOWN
     lines = 0
     for child in element:
         if not isinstance(child.tag, str) or is_tool(child) or is_numbers(child):
@@ -492,6 +462,8 @@ def _sole_code(wrapper: _Element) -> _Element | None:
 # ---------------------------------------------------------------------- languages
 MAX_ANCESTORS = 8
 """Number of ancestors that may name the language. A table with line numbers has seven."""
+_LARGE = frozenset({"body", "html", "article", "main"})
+"""Elements that hold more than the code."""
 
 ALIASES = {
     "js": "javascript", "node": "javascript", "ecmascript": "javascript", "ts": "typescript", "py": "python",
@@ -545,6 +517,8 @@ _named = re.compile(
     r"|highlight|src|sh)[-:_]([A-Za-z][\w+#.-]{0,29}|c\+\+)",
     re.IGNORECASE,
 ).fullmatch
+_CONTROLS = frozenset("switcher selector menu wrapper inline toggle picker".split())
+"""What follows ``language-`` in the classes of other elements."""
 _parameters = re.compile(r"[={,].*").sub  # as in ```python=1 and ```js{2,3}
 _SURE_PREFIXES = frozenset(
     {"language", "lang", "highlight-source", "highlight-text", "mw-highlight-lang", "enlighter-l"}
@@ -561,34 +535,18 @@ def language_of(element: _Element) -> tuple[str | None, str | None]:
 
     The function checks the element, a ``<code>`` in it, and its ancestors.
     """
-    for node in (element, *_inner(element)):
-        named = _of_node(node, near=True)
-        if named is not None:
-            return named if named[0] else (None, None)
-    for _, node in zip(range(MAX_ANCESTORS), element.iterancestors(), strict=False):
-        if node.tag in ("body", "html", "article", "main"):
-            break
-        named = _of_node(node, near=False)
-        if named is not None:
-            return named if named[0] else (None, None)
-    return None, None
-
-
-def is_named(element: _Element) -> bool:
-    """Return True if an element itself names a well-known language."""
-    named = _of_node(element, near=False)
-    return named is not None and named[0] in _KNOWN
+    # A <span> may hold the line numbers, so it comes last.
+    inside = (element, *islice(element.iter("pre", "code"), 4), *islice(element.iter("span"), 1))
+    around = takewhile(lambda node: node.tag not in _LARGE, islice(element.iterancestors(), MAX_ANCESTORS))
+    names = chain((_of_node(node, near=True) for node in inside), (_of_node(node, near=False) for node in around))
+    named = next(filter(None, names), None)
+    return named if named and named[0] else (None, None)
 
 
 def normalised(name: str) -> str:
     """Return the name of a language in lower case, or an empty string for a name that means "no language"."""
     name = name.strip().lower()
     return "" if name in _NO_LANGUAGE else ALIASES.get(name, name)
-
-
-def _inner(element: _Element) -> list[_Element]:
-    """Return the elements inside code that can name its language. Those after line numbers come last."""
-    return [*islice(element.iter("pre", "code"), 4), *islice(element.iter("span"), 1)]
 
 
 def _of_node(node: _Element, near: bool) -> tuple[str, str] | None:
@@ -615,30 +573,21 @@ def _of_node(node: _Element, near: bool) -> tuple[str, str] | None:
 @lru_cache(1_024)
 def _of_class(name: str, near: bool) -> str | None:
     tokens = name.split()
-    is_code = near or not _MARKS.isdisjoint(token.lower() for token in tokens)
+    marked = not _MARKS.isdisjoint(name.lower().split())
     for token in tokens:
         match = _named(_parameters("", token))
-        if match is None:
+        prefix, value = (match[1].lower(), match[2].lower()) if match else ("", "")
+        if not match or value in _NATURAL or value in _CONTROLS:
             continue
-        prefix, value = match[1].lower(), match[2].lower()
-        if value in _NATURAL or value in ("switcher", "selector", "menu", "wrapper", "inline", "toggle", "picker"):
-            continue
-        if prefix == "highlight" and (value in _NO_LANGUAGE or "notranslate" in tokens):
+        is_sure = prefix in _SURE_PREFIXES and (near or prefix != "lang")
+        is_known = value in _KNOWN and (near or marked or prefix in _SURE_PREFIXES or prefix == "source")
+        # Sphinx, also in a theme without "notranslate"
+        by_sphinx = value in _NO_LANGUAGE or value in _HIGHLIGHTED or "notranslate" in tokens
+        if is_sure or is_known or (prefix == "highlight" and by_sphinx):
             return normalised(value)
-        if prefix in _SURE_PREFIXES and (near or prefix != "lang" or value in _KNOWN):
-            return normalised(value)
-        if value in _KNOWN and (prefix in _SURE_PREFIXES or is_code or prefix == "source"):
-            return normalised(value)
-        if prefix == "highlight" and value in _HIGHLIGHTED:  # Sphinx, in a theme without "notranslate"
-            return normalised(value)
-    for token in tokens:
-        lower = token.lower()
-        if (
-            lower in _KNOWN
-            and is_code
-            and (lower not in _SHARED or not _MARKS.isdisjoint(word.lower() for word in tokens))
-        ):
-            return normalised(lower)
-        if lower in ("nohighlight", "no-highlight", "plaintext"):
+    for token in map(str.lower, tokens):
+        if token in _KNOWN and (marked or (near and token not in _SHARED)):
+            return normalised(token)
+        if token in ("nohighlight", "no-highlight", "plaintext"):
             return ""
     return None

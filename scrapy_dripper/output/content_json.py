@@ -5,20 +5,36 @@ An item or run is an object with a ``type``. Fields with their default value are
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
-from dataclasses import MISSING, Field, fields
-from json.encoder import encode_basestring
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
 from typing import Any, cast, get_args
 
 from scrapy_dripper.characters import without_controls
-from scrapy_dripper.output.items import Cell, Footnote, Footnotes, Item, Items, List, ListItem, Run, Table
+from scrapy_dripper.output.items import Cell, Footnote, Item, Items, List, ListItem, Run, Table
 from scrapy_dripper.output.tables import table_html
 
-_PARTS = (Cell, ListItem, Footnote)
 _ITEMS = {one.type: one for one in get_args(Item)}
 _RUNS = {one.type: one for one in get_args(Run)}
-_Fields = tuple[tuple[str, Any, Callable[[Any], Any]], ...]
+_HELD: dict[str, tuple[int, Mapping[str | None, Any]]] = {
+    "items": (1, _ITEMS),
+    "runs": (1, _RUNS),
+    "caption": (1, _RUNS),
+    "terms": (2, _RUNS),
+    "rows": (2, {None: Cell}),
+    "notes": (1, {None: Footnote}),
+}
+"""For the fields that hold objects: how many lists are around each, and its class by its ``type``."""
+_PARTS = (Cell, ListItem, Footnote)
+_ENTRIES = (1, {None: ListItem})
+"""The same for the items of a list."""
+
+
+_FIELDS: dict[Any, list[tuple[str, Any]]] = {
+    kind: [(field.name, None if field.default is MISSING else field.default) for field in fields(kind)]
+    for kind in (*get_args(Item), *get_args(Run), *_PARTS)
+}
+"""The fields of classes with their defaults; None for those that must be given, which are never None."""
 
 
 class ContentError(ValueError):
@@ -33,7 +49,7 @@ def to_json(items: Sequence[Item]) -> list[dict[str, Any]]:
 def from_json(values: Sequence[Any]) -> Items:
     """Return the items for values written by :func:`to_json`. Raise :exc:`ContentError` for anything else."""
     try:
-        return cast("Items", _items(values))
+        return cast("Items", _decode(values, *_HELD["items"]))
     except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
         raise ContentError(f"not a content list ({type(error).__name__}: {error})") from None
 
@@ -51,104 +67,46 @@ def _clean(value: Any) -> Any:
     return [_clean(one) for one in value] if isinstance(value, list) else value
 
 
-def length(value: Any, most: int = sys.maxsize) -> int:
-    """Return the characters of items, or of a part of them, as JSON without white space, or a few more.
-
-    A value that occurs several times counts each time. Above ``most``, the rest is not counted, so that the work is
-    limited as well.
-    """
-    chars = 0
-    held, tables = [value], []
-    while held and chars <= most:
-        one = held.pop()
-        kind = type(one)
-        if kind is str:
-            chars += len(encode_basestring(one))
-        elif kind is tuple:
-            chars += len(one) + 2
-            held += one
-        elif kind in _FIELDS:
-            chars += 2 if kind in _PARTS else len(kind.type) + 11
-            for name, default, _ in _FIELDS[kind]:
-                inner = getattr(one, name)
-                if inner != default:
-                    chars += len(name) + 4
-                    held.append(inner)
-            if kind is Table and not one.simple:
-                tables.append(one)
-        else:
-            chars += len(str(one))
-    while tables and chars <= most:  # at last, because their HTML is a few times as long as their cells
-        chars += len(encode_basestring(table_html(tables.pop()))) + len(',"html":')
-    return chars
+def length(items: Sequence[Item]) -> int:
+    """Return the characters of items as JSON without white space."""
+    return len(_encoder(items))
 
 
 def _encode(value: Any) -> Any:
+    if type(value) is tuple:
+        return [_encode(one) for one in value]
+    return {name: _encode(one) if type(one) is tuple else one for name, one in _fields(value).items()}
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """Return the fields of an object that have another value than their default, and its type."""
     kind = type(value)
-    known = _FIELDS.get(kind)
-    if known is None:
-        return [_encode(one) for one in value] if kind is tuple else value
-    encoded: dict[str, Any] = {} if kind in _PARTS else {"type": kind.type}
-    for name, default, _ in known:
+    found: dict[str, Any] = {} if kind in _PARTS else {"type": kind.type}
+    for name, default in _FIELDS[kind]:
         one = getattr(value, name)
         if one != default:
-            encoded[name] = one if type(one) is str else _encode(one)
+            found[name] = one
     if kind is Table and not value.simple:
-        encoded["html"] = table_html(value)
-    return encoded
+        found["html"] = table_html(value)
+    return found
 
 
-def _decode(kind: Any, value: Any) -> Any:
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False, default=_fields).encode
+
+
+def _decode(value: Any, lists: int, kinds: Mapping[str | None, Any]) -> Any:
+    if lists:
+        if not isinstance(value, (list, tuple)):
+            raise TypeError(f"expected a list (got {type(value).__name__})")
+        return tuple(_decode(one, lists - 1, kinds) for one in value)
     values = dict(value)
-    if kind not in _PARTS:
-        del values["type"]
+    kind = kinds[None if None in kinds else values.pop("type")]
     if kind is Table:
         values.pop("html", None)
-    return kind(**{name: decode(values.pop(name)) for name, _, decode in _FIELDS[kind] if name in values}, **values)
-
-
-def _tuple_of(decode: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def decode_all(values: Any) -> Any:
-        if not isinstance(values, (list, tuple)):
-            raise TypeError(f"expected a list (got {type(values).__name__})")
-        return tuple(decode(value) for value in values)
-
-    return decode_all
-
-
-_items = _tuple_of(lambda value: _decode(_ITEMS[value["type"]], value))
-_runs = _tuple_of(lambda value: _decode(_RUNS[value["type"]], value))
-
-
-def _part(kind: type) -> Callable[[Any], Any]:
-    return lambda value: _decode(kind, value)
-
-
-_DECODERS: dict[str, Callable[[Any], Any]] = {
-    "items": _items,
-    "runs": _runs,
-    "caption": _runs,
-    "terms": _tuple_of(_runs),
-    "rows": _tuple_of(_tuple_of(_part(Cell))),
-    "notes": _tuple_of(_part(Footnote)),
-}
-
-
-def _default(field: Field[Any]) -> Any:
-    return None if field.default is MISSING else field.default
-
-
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, (str, int)):
-        return value
-    raise TypeError(f"expected a string, a number or a boolean (got {type(value).__name__})")
-
-
-def _fields_of(kind: Any) -> _Fields:
-    decoders = _DECODERS | {"items": _tuple_of(_part(ListItem))} if kind is List else _DECODERS
-    return tuple((field.name, _default(field), decoders.get(field.name, _plain)) for field in fields(kind))
-
-
-_FIELDS: dict[Any, _Fields] = {
-    kind: _fields_of(kind) for kind in {*_ITEMS.values(), *_RUNS.values(), *_PARTS, Table, Footnotes}
-}
+    for name, one in values.items():
+        held = _ENTRIES if kind is List and name == "items" else _HELD.get(name)
+        if held:
+            values[name] = _decode(one, *held)
+        elif not (one is None or isinstance(one, (str, int))):
+            raise TypeError(f"expected a string, a number or a boolean (got {type(one).__name__})")
+    return kind(**values)

@@ -11,7 +11,7 @@ from lxml import etree
 
 from scrapy_dripper.output import block_tags, inline_tags
 from scrapy_dripper.output.delimiters import notation
-from scrapy_dripper.output.items import Footnote, Footnotes, Image, Item, Items, Post, Rule, Title, with_marks
+from scrapy_dripper.output.items import Footnotes, Image, Item, Items, Post, Rule, Title, with_marks
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
 from scrapy_dripper.page.nodes import in_sentence
 from scrapy_dripper.page.tags import UNSEEN
@@ -77,25 +77,22 @@ def _gathered(items: Sequence[Item]) -> Items:
 
     Such a heading was read as an empty footnote.
     """
-    if not any(type(item) is Footnotes and not item.notes[0].items for item in items):
-        return tuple(items)
-    made: list[Item] = []
-    note: Footnote | None = None
-    inside: list[Item] = []
-    for item in (*items, None):
-        begins = type(item) is Footnotes and len(item.notes) == 1 and not item.notes[0].items
-        if note is not None and (item is None or begins or type(item) in (Rule, Title, Footnotes)):
-            if inside:
-                made.append(Footnotes((Footnote(note.label, tuple(inside)),)))
-            note, inside = None, []
-        if begins:
-            assert type(item) is Footnotes
-            note = item.notes[0]
-        elif note is not None and item is not None:
+    made: list[Sequence[Item]] = []
+    labels: dict[int, str] = {}
+    inside: list[Item] | None = None
+    for item in items:
+        if type(item) is Footnotes and not item.notes[0].items:
+            labels[len(made)] = item.notes[0].label
+            inside = []
+            made.append(inside)
+        elif inside is None or type(item) in (Rule, Title, Footnotes):
+            inside = None
+            made.append((item,))
+        else:
             inside.append(item)
-        elif item is not None:
-            made.append(item)
-    return tuple(made)
+    for i, label in labels.items():
+        made[i] = block_tags.footnotes([(label, tuple(made[i]))])
+    return tuple(chain.from_iterable(made))
 
 
 def _without_copies(items: Items) -> Items:

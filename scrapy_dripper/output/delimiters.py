@@ -35,11 +35,13 @@ class Notation:
 
 
 NOTATION = Notation()
-_DISPLAY = frozenset({"\\[", "$$", "[tex]", "[latex]"})
-_CLOSING = {
+CLOSING = {
     "\\(": "\\)", "\\[": "\\]", "$$": "$$", "$": "$",
     "[tex]": "[/tex]", "[itex]": "[/itex]", "[latex]": "[/latex]", "[math]": "[/math]",
 }  # fmt: skip
+"""Delimiters of formulas."""
+DISPLAY = frozenset({"\\[", "$$", "[tex]", "[latex]"})
+"""Delimiters of formulas that stand by themselves."""
 _OPAQUE = "\ufffc"  # replaces a run that cannot be part of a formula
 
 _environments = (
@@ -193,7 +195,7 @@ def _next_marks(marks: list[tuple[int, int, str]]) -> list[int]:
     closes = [0] * len(marks)
     for i in range(len(marks) - 1, -1, -1):
         mark = marks[i][2]
-        j = following.get(_CLOSING.get(mark, ""), 0)
+        j = following.get(CLOSING.get(mark, ""), 0)
         opened[j] += 1
         closes[i] = j if opened[j] <= MAX_OPEN else 0
         following[mark] = i
@@ -240,7 +242,7 @@ def _formula(text: str, marks: list[tuple[int, int, str]], i: int, j: int, notat
         return None
     if inner != tex and _prose(inner) and not _tex(inner):  # a regular expression or a shell option
         return None
-    return Formula(inner, "delimiters", mark in _DISPLAY)
+    return Formula(inner, "delimiters", mark in DISPLAY)
 
 
 def _between_dollars(text: str, begin: int, end: int, notation: Notation) -> Formula | None:

@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, unquote
 
 from lxml import etree
 
-from scrapy_dripper.output.delimiters import looks_like_formula
+from scrapy_dripper.output.delimiters import CLOSING, DISPLAY, looks_like_formula
 from scrapy_dripper.output.items import Formula
 from scrapy_dripper.output.mathml import latex
 from scrapy_dripper.output.text import inner_text
@@ -414,10 +414,6 @@ _comment = re.compile(r"(?<!\\)%[^\n]*(?:\n[ \t]*|\Z)").sub
 _cdata = re.compile(r"(?:%\s*|(?<!\s)\s+)?<!\[CDATA\[\s*|(?:(?<!\s)\s+)?(?:%\s*)?\]\]>").sub
 _blank_lines = re.compile(r"(?:(?<![ \t\r])[ \t\r]+)?\n\s*").sub
 _in_style = re.compile(r"\{\s*\\(?:displaystyle|textstyle)\b(.*)\}", re.DOTALL).fullmatch
-_DELIMITED = (
-    ("\\(", "\\)", False), ("\\[", "\\]", True), ("$$", "$$", True), ("$", "$", False), ("[tex]", "[/tex]", True),
-    ("[itex]", "[/itex]", False),
-)  # fmt: skip
 
 
 def clean(source: str, wikipedia: bool = False) -> str:
@@ -448,12 +444,12 @@ def _without_open_end(tex: str) -> str:
 
 def undelimited(tex: str) -> tuple[str, bool | None]:
     """Return LaTeX without its delimiters, and whether they are those of a display formula; None without delimiters."""
-    for opening, closing, display in _DELIMITED:
+    for opening, closing in CLOSING.items():
         if tex.startswith(opening) and tex.endswith(closing) and len(tex) >= len(opening) + len(closing):
             inner = tex[len(opening) : -len(closing)]
             plain = inner.replace("\\$", "") if opening[0] == "$" else inner
             if opening not in plain and closing not in plain:
-                return _without_open_end(inner), display
+                return _without_open_end(inner), opening in DISPLAY
     return tex, None
 
 

@@ -16,7 +16,7 @@ from lxml import etree
 
 from scrapy_dripper.output.items import Audio, Image, Video
 from scrapy_dripper.output.line import unbroken
-from scrapy_dripper.page.tags import LONGEST_CLASS
+from scrapy_dripper.page.tags import LONGEST_CLASS, PLAYERS
 
 Resolve = Callable[[str], str]
 """Resolves a URL relative to the page. Must not raise."""
@@ -45,7 +45,7 @@ AUDIO_HOSTS = frozenset(
 )
 """Sites whose frames are audio players. Frames of other sites hold advertisements, maps and forms."""
 
-PLAYERS = frozenset({"video", "audio", "iframe", "lite-youtube", "amp-youtube", "youtube-video"})
+PLAYER_TAGS = PLAYERS | {"video", "audio", "iframe"}
 """Tags that :func:`player` handles."""
 
 LONGEST_NAME = 200
@@ -241,13 +241,13 @@ def emoji(element: etree._Element) -> str:
 
 
 def player(element: etree._Element, resolve: Resolve) -> Video | Audio | None:
-    """Return the video or audio of an element of :data:`PLAYERS`, or None if it is something else.
+    """Return the video or audio of an element of :data:`PLAYER_TAGS`, or None if it is something else.
 
     Frames are only players if their site is in :data:`VIDEO_HOSTS` or :data:`AUDIO_HOSTS`.
     """
     tag = element.tag
     title = " ".join((element.get("title") or element.get("aria-label") or "").split())
-    if tag in ("lite-youtube", "amp-youtube", "youtube-video"):
+    if tag in PLAYERS:
         number = element.get("videoid") or element.get("data-videoid")
         title = title or " ".join(element.get("playlabel", "").split())
         return Video(f"https://www.youtube.com/watch?v={number}", title=title) if number else None

@@ -81,8 +81,6 @@ def _span(reader: Reader, element: etree._Element) -> Leave:
             return skip
         if "ltx_note" in name and _note_of_latexml(reader, element):
             return skip
-        if reader.skip_caption(element):
-            return skip
     return None
 
 

@@ -3,18 +3,19 @@
 All classes are frozen, compare by value and round-trip through plain JSON
 (:mod:`scrapy_dripper.output.content_json`).
 
-A new type of item needs a case in each place that tells items by their types: :func:`inside` below;
+A new type of item needs a case in each place that tells items by their types:
 :func:`~scrapy_dripper.output.text.plain_text`; the writers in :mod:`~scrapy_dripper.output.markdown`;
 :func:`~scrapy_dripper.output.chunks.cut`; ``_HtmlWriter.item`` in :mod:`~scrapy_dripper.output.tables`;
-:func:`~scrapy_dripper.output.tables.as_line` and ``_is_layout`` beside it;
-``_HELD`` below; and :data:`~scrapy_dripper.checks.CONTENT_TYPES`. mypy and ``tests/output/test_items.py`` find most of
-those that are forgotten.
+:func:`~scrapy_dripper.output.tables.as_line` and ``_is_layout`` beside it; and
+:data:`~scrapy_dripper.checks.CONTENT_TYPES`. mypy and ``tests/output/test_items.py`` find most of those that are
+forgotten.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
 
 Runs: TypeAlias = "tuple[Run, ...]"
@@ -298,25 +299,35 @@ Item: TypeAlias = (
 )
 
 
-def inside(item: Item) -> list[Item]:
+def inside(item: Item | Run) -> list[Item]:
     """Return the items in an item, in order. A caption, and each term of a definition list, is a paragraph."""
-    held: list[Item] = []
-    match item:
-        case Table():
-            held += [one for row in item.rows for cell in row for one in cell.items]
-        case List():
-            for entry in item.items:
-                held += [*map(Paragraph, filter(None, entry.terms)), *entry.items]
-        case Quote():
-            held += item.items
-        case Footnotes():
-            held += [one for note in item.notes for one in note.items]
-        case Title() | Paragraph() | CodeBlock() | Formula() | Image() | Video() | Audio() | Rule() | Post():
-            pass
-        case _:
-            assert_never(item)
     caption: Runs = getattr(item, "caption", ())
-    return [Paragraph(caption), *held] if caption else held
+    found: list[Item] = [Paragraph(caption)] if caption else []
+    for held in (*getattr(item, "items", ()), *getattr(item, "notes", ()), *chain(*getattr(item, "rows", ()))):
+        if isinstance(held, (ListItem, Cell, Footnote)):
+            found += [Paragraph(term) for term in getattr(held, "terms", ()) if term]
+            found += held.items
+        else:
+            found.append(held)
+    return found
+
+
+def as_lines(item: Image | Video | Audio) -> tuple[Paragraph, ...]:
+    """Return a picture or a player as a line of text, in which a player is a link, and its caption as another line.
+
+    A player without a title has its caption as the text of the link, or the name of its file.
+    """
+    line: Run
+    caption = item.caption
+    if isinstance(item, Image):
+        image = replace(item, caption=(), href="")
+        line = Link(item.href, (image,)) if item.href else image
+    else:
+        name = item.src.partition("?")[0].rpartition("/")[2]
+        said = (Text(item.title),) if item.title else item.caption or (Text(name if "." in name else item.src),)
+        line = Link(item.src, said)
+        caption = item.caption if item.title else ()
+    return tuple(map(Paragraph, filter(None, ((line,), caption))))
 
 
 def assert_never(item: NoReturn) -> NoReturn:
@@ -327,8 +338,8 @@ def assert_never(item: NoReturn) -> NoReturn:
 def only(items: Items, types: Collection[str]) -> Items:
     """Return the items of some types. The content of lists, quotes, footnotes and tables is not filtered.
 
-    If ``image`` is not among the types, images in lists, quotes, footnotes and text are removed as well. Marks of posts
-    stay, so that what is kept can be told apart by its author.
+    If ``image`` is not among the types, images in these and in text are removed as well. Marks of posts stay, so that
+    what is kept can be told apart by its author.
     """
     kept = with_marks([item for item in items if item.type in types or type(item) is Post])
     return kept if "image" in types else _without_images(kept)
@@ -347,22 +358,20 @@ def with_marks(items: Sequence[Item]) -> Items:
     return tuple(kept)
 
 
-_HELD: dict[type, str] = {
-    **dict.fromkeys((Paragraph, Link, Emphasis, Strong, Deleted, Sub, Sup, Ruby), "runs"),
-    **dict.fromkeys((Quote, List, ListItem, Footnote), "items"),
-    Footnotes: "notes",
-}
-"""Where the types hold what images are removed from."""
+_HELD = ("runs", "items", "notes", "rows")
 
 
 def _without_images(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Remove the images in parts of a content list, and the parts that hold nothing else."""
+    """Remove the images in parts of a content list, and the parts that hold nothing else, except cells of a table."""
     kept: list[Any] = []
     for part in parts:
-        name = _HELD.get(type(part))
-        left = _without_images(getattr(part, name)) if name else ()
-        if name and (left or any(getattr(part, "terms", ()))):
-            kept.append(replace(part, **{name: left}))
-        elif not name and type(part) is not Image:
+        name = next((name for name in _HELD if hasattr(part, name)), None)
+        if type(part) is tuple:  # a row
+            kept.append(_without_images(part))
+        elif name:
+            left = _without_images(getattr(part, name))
+            if left or type(part) is Cell or any(getattr(part, "terms", ())):
+                kept.append(replace(part, **{name: left}))
+        elif type(part) is not Image:
             kept.append(part)
     return tuple(kept)

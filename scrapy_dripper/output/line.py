@@ -25,6 +25,7 @@ from scrapy_dripper.output.items import (
     Sup,
     Text,
 )
+from scrapy_dripper.output.text import line_text
 
 MAX_TITLE, MAX_URL = 500, 2_000
 """Maximum length of a link's title to keep, and of the URL to compare it with."""
@@ -130,16 +131,17 @@ class Line:
         self._runs.append(joined)
 
     def _code_text(self, text: str) -> None:
-        before, joined, after = _edges(text)
+        collapsed = _collapsible(" ", text)
+        joined = collapsed.strip(" ")
         if not joined or joined.isspace():
             self.separate(Separator.SPACE if text else Separator.NOTHING)
             return
-        if before:
+        if collapsed[0] == " ":
             self.separate(Separator.SPACE)
         if self.pending and self.begun:
             self._fill(joined)
         self.begun = self._code_begun = True
-        self.pending = Separator.SPACE if after else Separator.NOTHING
+        self.pending = Separator.SPACE if collapsed[-1] == " " else Separator.NOTHING
         self._last = joined
         self._runs.append(_Code(joined))
 
@@ -241,7 +243,7 @@ class Line:
                 again = arguments
                 if runs:
                     inner = merged(runs, self._notation)
-                    if form is Link and any(map(_has_word, inner)):
+                    if form is Link and _word(line_text(inner)):
                         again = ("", "")  # only the first block with text in a link becomes the link
                     outer.extend(_formatted(form, arguments, inner))
                 still.append((form, again, []))
@@ -274,12 +276,6 @@ def _formatted(form: Format, arguments: tuple[str, ...], runs: Runs) -> Iterable
     return (form(runs),)  # type: ignore[arg-type, call-arg]
 
 
-def _edges(text: str) -> tuple[bool, str, bool]:
-    """Return inline code with white space collapsed, and whether there was white space before and after it."""
-    joined = _collapsible(" ", text)
-    return joined[:1] == " ", joined.strip(" "), joined[-1:] == " "
-
-
 def unbroken(text: str) -> str:
     """Remove the characters that mark optional line breaks, because they would prevent a search from finding words."""
     return _breaks("", text) if not text.isascii() and _breakable(text) else text
@@ -293,7 +289,7 @@ def tells_of_window(text: str) -> bool:
 def _is_news(title: str, href: str, runs: Runs) -> bool:
     """Return True if the title of a link adds information to its text and URL. A very long title does not count."""
     said = "" if len(title) > MAX_TITLE else _beside_url(title, href[:MAX_URL])
-    return bool(said) and said not in _spaced("".join(map(_plain, runs)))
+    return bool(said) and said not in _spaced(line_text(runs))
 
 
 @lru_cache(256)  # a link around blocks is checked once for each block
@@ -309,18 +305,6 @@ def _beside_url(title: str, href: str) -> str:
 def _spaced(text: str) -> str:
     """Return the words of a text in lower case, each between spaces."""
     return f" {' '.join(_words(text.lower()))} "
-
-
-def _plain(run: str | Run) -> str:
-    """Return the words of a run."""
-    if type(run) is str:
-        return run
-    inner = getattr(run, "runs", None)
-    return getattr(run, "text", "") if inner is None else "".join(map(_plain, inner))
-
-
-def _has_word(run: str | Run) -> bool:
-    return _word(_plain(run)) is not None
 
 
 def merged(buffer: _Buffer, notation: Notation) -> Runs:

@@ -172,16 +172,13 @@ def _dropped(tree: Tree, silent: list[int]) -> Iterator[int]:
 
     Inside a formula, browsers parse the content of a script as markup (HTML standard, 13.2.6.5).
     """
-    end, formula = tree.end.tolist(), TAGS["math"]
-    formulas = iter(np.flatnonzero(tree.tag == formula).tolist())
-    start = next(formulas, None)
-    stop = 0  # the end of the formulas that begin before the node
+    in_formula = np.zeros(len(tree.tag), dtype=np.bool_)
+    for i in np.flatnonzero(tree.tag == TAGS["math"]).tolist():
+        if not in_formula[i]:
+            in_formula[i : tree.end[i]] = True
     for i in silent:
-        while start is not None and start < i:
-            stop = max(stop, end[start])
-            start = next(formulas, None)
         tag = tree.nodes[i].tag
-        if (tag == "script" and i < stop) or (tag == "iframe" and player(tree.nodes[i], str) is None):
+        if (tag == "script" and in_formula[i]) or (tag == "iframe" and player(tree.nodes[i], str) is None):
             yield i
 
 

@@ -6,11 +6,14 @@ spans, ``<sub>``) are written as HTML, without attributes other than those of sp
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import takewhile
+from itertools import groupby, takewhile
+from operator import itemgetter
 from typing import Any, Literal
 
+from scrapy_dripper.characters import without_controls
 from scrapy_dripper.output.items import (
     Audio,
     CodeBlock,
@@ -20,19 +23,18 @@ from scrapy_dripper.output.items import (
     Item,
     Items,
     LineBreak,
-    Link,
     List,
     ListItem,
     Paragraph,
     Post,
     Quote,
     Rule,
-    Runs,
     Strong,
     Table,
     Text,
     Title,
     Video,
+    as_lines,
     only,
 )
 from scrapy_dripper.output.markdown_inline import InlineWriter, Links, is_live, tex
@@ -97,9 +99,7 @@ class _MarkdownWriter:
             Formula: lambda item: f"$$\n{tex(_blank_lines(chr(10), item.latex.strip()))}\n$$",
             Table: self._table,
             List: self._list,
-            Image: self._image,
-            Video: self._player,
-            Audio: self._player,
+            **dict.fromkeys((Image, Video, Audio), self._media),
             Quote: self._quote,
             Rule: lambda _: "___" if self.in_list else "---",
             Post: self._post,
@@ -151,19 +151,10 @@ class _MarkdownWriter:
         language = _not_in_language("", code.language or "")
         return f"{fence}{language}\n{text}\n{fence}"
 
-    def _image(self, image: Image) -> str:
-        written = self.inline.image(image)
-        return f"{written}\n\n{self.inline.paragraph(image.caption)}" if image.caption else written
-
-    def _player(self, item: Video | Audio) -> str:
-        caption = self.inline.paragraph(item.caption)
-        if self.inline.links == "drop":
-            named = self.inline.paragraph((Text(item.title),)) if item.title else ""
-            return "\n\n".join(filter(None, [named, caption]))
-        name = item.src.partition("?")[0].rpartition("/")[2]
-        title = (Text(item.title),) if item.title else item.caption or (Text(name if "." in name else item.src),)
-        written = self.inline.paragraph((Link(item.src, title),))
-        return f"{written}\n\n{caption}" if item.title and caption else written
+    def _media(self, item: Image | Video | Audio) -> str:
+        if self.inline.links == "drop" and not isinstance(item, Image) and not (item.title or item.caption):
+            return ""  # an address is no text
+        return "\n\n".join(self.inline.paragraph(line.runs) for line in as_lines(item))
 
     def _quote(self, quote: Quote) -> str:
         if self.prefix >= MAX_PREFIX:
@@ -208,7 +199,9 @@ class _MarkdownWriter:
     # ------------------------------------------------------------------ lists
     def _list(self, item: List, again: bool = False) -> str:
         if self.prefix >= MAX_PREFIX:
-            return "\n\n".join(filter(None, map(self._unmarked, item.items)))
+            terms = (tuple(map(Paragraph, filter(None, entry.terms))) for entry in item.items)
+            unmarked = (self.blocks((*term, *entry.items)) for term, entry in zip(terms, item.items, strict=True))
+            return "\n\n".join(filter(None, unmarked))
         if item.kind == "definition":
             return self._definitions(item)
         self.in_list += 1
@@ -238,10 +231,6 @@ class _MarkdownWriter:
             pieces.append(("\n" if joined else "\n\n") + " " * width + one)
         return "".join(pieces)
 
-    def _unmarked(self, entry: ListItem) -> str:
-        terms = [self.inline.paragraph(term) for term in entry.terms]
-        return "\n\n".join(filter(None, [*terms, self.blocks(entry.items)]))
-
     def _definitions(self, item: List) -> str:
         """Return a definition list in the syntax of PHP Markdown Extra. Each definition has a term and begins with
         text.
@@ -253,7 +242,8 @@ class _MarkdownWriter:
         indent = "" if saved[0] else "  "
         pieces: list[str] = []
         for entry in item.items:
-            terms = "\n".join(self.inline.paragraph(_one_line(term)) for term in entry.terms)
+            lines = (tuple(Text(" ") if type(run) is LineBreak else run for run in term) for term in entry.terms)
+            terms = "\n".join(map(self.inline.paragraph, lines))
             if terms:
                 pieces.append(("\n\n" if pieces else "") + terms)
             if entry.items:
@@ -319,31 +309,25 @@ def _without_loose_definitions(items: Sequence[Item]) -> Iterator[Item]:
         if type(item) is not List or item.kind != "definition":
             yield item
         elif any(entry.items for entry in item.items):
-            yield from _definition_parts(item)
-        else:
-            terms = tuple(ListItem((Paragraph(term),)) for entry in item.items for term in entry.terms if term)
-            if terms:
-                yield List("unordered", terms)
+            for defined, entries in groupby(zip(_defined(item), item.items, strict=True), itemgetter(0)):
+                some = [entry for _, entry in entries]
+                if defined:
+                    yield List("definition", tuple(some))
+                for entry in () if defined else some:
+                    yield from map(Paragraph, filter(None, entry.terms))
+                    yield from _without_loose_definitions(entry.items)
+        elif terms := [term for entry in item.items for term in entry.terms if term]:
+            yield List("unordered", tuple(ListItem((Paragraph(term),)) for term in terms))
 
 
-def _definition_parts(item: List) -> Iterator[Item]:
-    entries: list[ListItem] = []
-    defined = False  # True if a definition can follow a term
+def _defined(item: List) -> Iterator[bool]:
+    """Yield for each entry of a definition list whether it is the definition of a term."""
+    defined = False
     for entry in item.items:
-        terms = tuple(filter(None, entry.terms))
         if entry.terms:
-            defined = bool(terms)
+            defined = any(entry.terms)
         defined = defined and (not entry.items or type(entry.items[0]) is Paragraph)
-        if defined:
-            entries.append(entry)
-            continue
-        if entries:
-            yield List("definition", tuple(entries))
-            entries = []
-        yield from map(Paragraph, terms)
-        yield from _without_loose_definitions(entry.items)
-    if entries:
-        yield List("definition", tuple(entries))
+        yield defined
 
 
 def _is_tight(entry: ListItem) -> bool:
@@ -356,38 +340,17 @@ def _is_tight(entry: ListItem) -> bool:
     )
 
 
-def _one_line(runs: Runs) -> Runs:
-    return tuple(Text(" ") if type(run) is LineBreak else run for run in runs)
-
-
 # ---------------------------------------------------------------------- front matter
 LONGEST_VALUE = 1_000
 """Maximum length of a value of the front matter, in characters."""
-
-# Characters that need escaping in double quotes (YAML 1.2, 5.1 and 5.7).
-_special = re.compile('["\\\\]|[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]').sub
 
 
 def front_matter(values: Iterable[tuple[str, str | None]]) -> str:
     """Return names and values between two lines of three dashes, or an empty string if there are no values.
 
-    Each value is written as a double-quoted string on one line, with white space collapsed. YAML 1.1 and 1.2 parsers
-    read it as this string, whatever it contains.
+    Each value is written as a double-quoted string on one line, with white space collapsed and without control
+    characters. A JSON string is one in YAML, too (YAML 1.2, 5.7).
     """
-    known = ((name, " ".join((value or "").split())[:LONGEST_VALUE].rstrip()) for name, value in values)
-    lines = [f"{name}: {quoted(value)}" for name, value in known if value]
+    known = ((name, " ".join(without_controls(value or "").split())[:LONGEST_VALUE].rstrip()) for name, value in values)
+    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in known if value]
     return "\n".join(["---", *lines, "---"]) if lines else ""
-
-
-def quoted(text: str) -> str:
-    """Return a string as a double-quoted YAML scalar."""
-    return '"' + _special(_escaped, text) + '"'
-
-
-def _escaped(match: re.Match[str]) -> str:
-    char = match[0]
-    if char in '"\\':
-        return "\\" + char
-    if "\ud800" <= char <= "\udfff":
-        return "\ufffd"  # a lone surrogate
-    return f"\\u{ord(char):04x}"

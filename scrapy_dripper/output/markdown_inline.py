@@ -98,7 +98,7 @@ class InlineWriter:
             Ruby: lambda run, before, _after: f"{self.runs(run.runs, before, '(')}({self._escaped(run.reading)})",
             LineBreak: lambda _run, _before, _after: self.break_,
             FootnoteMark: lambda run, _before, _after: f"[^{run.label}]",
-            Image: lambda run, _before, _after: self.image(run),
+            Image: self._image,
         }
 
     def paragraph(self, runs: Runs) -> str:
@@ -213,21 +213,15 @@ class InlineWriter:
         saved, self._escape_brackets = self._escape_brackets, True
         text = self.runs(run.runs, "[", "]")
         self._escape_brackets = saved
-        return f"[{text}]{self.target(run.href, run.title)}"
-
-    def target(self, href: str, title: str) -> str:
-        """Return the target of a link, which follows its text: its URL, or its number."""
+        target = destination(run.href, run.title)
         if self.links == "keep":
-            return f"({destination(href, title)})"
-        return f"[{self.citations.setdefault(destination(href, title), len(self.citations) + 1)}]"
+            return f"[{text}]({target})"
+        return f"[{text}][{self.citations.setdefault(target, len(self.citations) + 1)}]"
 
-    def image(self, image: Image) -> str:
-        """Return an image with the link around it, without its caption."""
+    def _image(self, image: Image, _before: str, _after: str) -> str:
         saved, self._escape_brackets = self._escape_brackets, True
         written = f"![{self._escaped(image.alt)}]({destination(image.src, image.title)})"
         self._escape_brackets = saved
-        if image.href and self.links != "drop":
-            return f"[{written}]{self.target(image.href, '')}"
         return written
 
     def _format(self, runs: Runs, mark: str, tag: str, before: str, after: str) -> str:

@@ -422,7 +422,8 @@ class _FormulaWriter:
         """Convert an ``<mtext>``. A single symbol becomes a symbol of the formula."""
         words = inner_text(element)
         symbol = words.strip()
-        if (symbol in SYMBOLS and not symbol.isalnum() and symbol not in _TEXT) or any(map(_is_lettered, symbol)):
+        is_symbol = symbol in SYMBOLS and not symbol.isalnum() and symbol not in _TEXT
+        if is_symbol or any(_letter(char)[0] for char in symbol):
             return _characters(symbol)
         return _text(words)
 
@@ -548,10 +549,6 @@ class _FormulaWriter:
             aligned = (element.get("columnalign") or "").split()[:2] == ["right", "left"]
             name = "aligned" if aligned else "gathered" if columns < 2 else "matrix"
         return f"\\begin{{{name}}} {content} \\end{{{name}}}"
-
-
-def _is_lettered(char: str) -> bool:
-    return bool(_letter(char)[0])
 
 
 _Writer: TypeAlias = Callable[[_FormulaWriter, "_Element"], str]

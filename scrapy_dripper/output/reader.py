@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lxml import etree
@@ -72,34 +72,29 @@ def tabs_of(root: etree._Element) -> Tabs:
     children of the element behind the list of tabs, or the elements behind it.
     """
     bars: dict[etree._Element, list[etree._Element]] = {}
-    tabs: list[etree._Element] = []
-    panels: list[etree._Element] = []
     for element in root.iter(etree.Element):
-        role = element.get("role", "")
         name = element.get("class") or ""
+        role = element.get("role")
         if role == "tablist" or ("tab" in name and _is_bar(f" {name[:LONGEST_CLASS]}")):
-            if len(bars) < MOST_TABS:
-                own = [tab for tab in element.iter() if tab.get("role") == "tab"] if role else []
-                bars[element] = own or [child for child in element if isinstance(child.tag, str)]
-        elif role == "tab":
-            tabs.append(element)
-        elif role == "tabpanel":
-            panels.append(element)
-    tabs = list(dict.fromkeys(chain(tabs, *bars.values())))[:MOST_TABS]
-    by_panel = {target: tab for tab in tabs if (target := _target(tab))}
-    by_id = {own_id: tab for tab in tabs if (own_id := tab.get("id"))}
-    if by_panel:
-        known = set(panels[:MOST_TABS])
-        panels = [one for one in root.iter(etree.Element) if one in known or one.get("id") in by_panel]
+            own = [tab for tab in element.iter() if tab.get("role") == "tab"] if role else []
+            bars[element] = (own or [child for child in element if isinstance(child.tag, str)])[:MOST_TABS]
+            if len(bars) == MOST_TABS:
+                break
+    if not bars:
+        return Tabs()
+    by_id: dict[str, etree._Element] = {}
+    by_tab: dict[str, etree._Element] = {}
+    for panel in root.iter(*_PANELS):
+        by_id.setdefault(panel.get("id") or "", panel)
+        by_tab.setdefault(panel.get("aria-labelledby") or "", panel)
+    by_id.pop("", None)
+    by_tab.pop("", None)
     titled: dict[etree._Element, etree._Element] = {}
-    for panel in panels[:MOST_TABS]:
-        tab = by_panel.get(panel.get("id") or "")
-        tab = by_id.get(panel.get("aria-labelledby") or "") if tab is None else tab
-        if tab is not None and panel.tag in _PANELS:
-            titled[panel] = tab
     for bar, own in bars.items():
-        if not any(_target(tab) for tab in own) and titled.keys().isdisjoint(own):
-            titled |= zip(_panels_behind(bar, len(own)), own, strict=False)
+        targets = [_target(tab) for tab in own]
+        panels = [by_id.get(target, by_tab.get(tab.get("id") or "")) for target, tab in zip(targets, own, strict=True)]
+        found = {panel: tab for panel, tab in zip(panels, own, strict=True) if panel is not None}
+        titled |= found if found or any(targets) else zip(_panels_behind(bar, len(own)), own, strict=False)
     texts = {panel: text for panel, tab in titled.items() if (text := _title_of(tab))}
     used = {titled[panel] for panel in texts}
     lists = {bar for bar, own in bars.items() if own and used.issuperset(own)}
@@ -123,21 +118,14 @@ def _panels_behind(bar: etree._Element, count: int) -> list[etree._Element]:
         return []
     inside = list(behind) if len(behind) == count else []
     for panels in (inside, [behind, *islice(behind.itersiblings(), count - 1)]):
-        shapes = {_shape(panel) for panel in panels[:count]}
-        if len(panels) >= count and len(shapes) == 1 and panels[0].tag in _PANELS and _is_panel(panels[0], behind):
+        if len(panels) < count or panels[0].tag not in _PANELS:
+            continue
+        # The class of the open panel may have a further part.
+        shapes = {(panel.tag, *(panel.get("class") or "").split()[:1]) for panel in panels[:count]}
+        names = f"{panels[0].get('class') or ''} {behind.get('class') or ''}"[:LONGEST_CLASS]
+        if len(shapes) == 1 and (panels[0].get("role") == "tabpanel" or _is_of_tabs(names)):
             return panels[:count]
     return []
-
-
-def _shape(element: etree._Element) -> tuple[str, str]:
-    """Return what panels of the same tabs have in common. The class of the open one may have a further part."""
-    return str(element.tag), next(iter((element.get("class") or "").split()), "")
-
-
-def _is_panel(element: etree._Element, around: etree._Element) -> bool:
-    """Return True if an element says that it is a panel of tabs, or the one around it does."""
-    names = f"{element.get('class') or ''} {around.get('class') or ''}"[:LONGEST_CLASS]
-    return element.get("role") == "tabpanel" or _is_of_tabs(names) is not None
 
 
 def _title_of(tab: etree._Element) -> str:
@@ -173,8 +161,6 @@ class OpenList:
     """The terms since the last definition."""
     labels: dict[int, str] = field(default_factory=dict)
     """The labels of those entries that are footnotes."""
-    numbers: dict[int, int] = field(default_factory=dict)
-    """The explicit numbers of entries."""
     checked: bool | None = None
     """Whether the task of the open entry is done; None if it is not a task."""
 
@@ -238,7 +224,7 @@ class Reader:
         self.inline_notes: list[Footnote] = []
         """Footnotes that were written in place of their marks."""
         self.captions: dict[etree._Element, int] = {}
-        """Captions that were read with their figures, and the index of the figure's item after each."""
+        """Captions that were read with their figures, to be skipped, and the index of the figure's item after each."""
         self.loose = False
         """True after an element that style sheets set apart from its neighbours."""
         self.frame = Frame(self.new_line(), [])
@@ -289,15 +275,19 @@ class Reader:
     def walk(self, root: etree._Element) -> None:
         """Add the content of an element."""
         line_text = self.line.text
-        enter_of, other = self._enter.get, self._other
+        enter_of, other, captions = self._enter.get, self._other, self.captions
         open_elements: list[tuple[Any, Any, Leave]] = []
         if root.text:
             line_text(root.text)
         children = iter(root)
         while True:
-            for child in children:
-                tag = child.tag
-                leave = enter_of(tag, other)(self, child)
+            child = next(children, None)
+            if child is None:
+                if not open_elements:
+                    return
+                children, child, leave = open_elements.pop()
+            else:
+                leave = self._skip_caption(child) if child in captions else enter_of(child.tag, other)(self, child)
                 if leave is not skip:
                     text = child.text
                     if text:
@@ -306,23 +296,19 @@ class Reader:
                     if len(child):
                         open_elements.append((children, child, leave))
                         children = iter(child)
-                        break
-                    if leave is not None:
-                        leave()
-                text = child.tail
-                if text:
-                    line_text(text)
-                self.loose = not text and tag in LOOSE
-            else:
-                if not open_elements:
-                    return
-                children, child, leave = open_elements.pop()
-                if leave is not None:
-                    leave()
-                text = child.tail
-                if text:
-                    line_text(text)
-                self.loose = not text and child.tag in LOOSE
+                        continue
+            if leave is not None:
+                leave()
+            text = child.tail
+            if text:
+                line_text(text)
+            self.loose = not text and child.tag in LOOSE
+
+    def _skip_caption(self, caption: etree._Element) -> Leave:
+        """Skip a caption that was read with its figure, and end the line before it."""
+        self.flush()
+        self.captions[caption] = len(self.items)
+        return skip
 
     # ------------------------------------------------------------------ lines and items
     def touch(self) -> None:
@@ -381,24 +367,19 @@ class Reader:
         if self.frame.title and self.line.begun and not self.frame.ruby:
             self.end_title()
 
-    def skip_caption(self, element: etree._Element) -> bool:
-        """Skip a caption that was already read with its figure, and end the line before it. Return False if it is not
-        one."""
-        if element not in self.captions:
-            return False
-        self.flush()
-        self.captions[element] = len(self.items)
-        return True
-
     @property
     def fits(self) -> bool:
         """True if a container of items can begin here."""
         return not self.frame.flat and self.frame.nesting < MAX_NESTING
 
-    def hold(self, make: Callable[[Items], Sequence[Item]]) -> Leave:
-        """Collect the items of an element, and replace them by those from ``make`` at its end."""
+    def hold(self, make: Callable[[Items], Sequence[Item]], notes: int = 0) -> Leave:
+        """Collect the items of an element, and replace them by those from ``make`` at its end.
+
+        ``notes`` is 1 for a footnote.
+        """
         self.flush()
-        self.push(self.frame._replace(items=[], open_list=None, nesting=self.frame.nesting + 1))
+        frame = self.frame
+        self.push(frame._replace(items=[], open_list=None, nesting=frame.nesting + 1, notes=frame.notes + notes))
 
         def leave() -> None:
             self.flush()

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from lxml import etree
 
@@ -31,6 +31,7 @@ from scrapy_dripper.output.items import (
     LineBreak,
     Link,
     List,
+    ListItem,
     Paragraph,
     Post,
     Quote,
@@ -45,6 +46,7 @@ from scrapy_dripper.output.items import (
     Text,
     Title,
     Video,
+    as_lines,
     inside,
 )
 from scrapy_dripper.output.text import plain_text
@@ -163,7 +165,8 @@ def _place(rows: Sequence[_Row], read: Read) -> list[Placed]:
             free_from += [0] * (column + colspan - len(free_from))
             for c in range(column, column + colspan):
                 free_from[c] = max(free_from[c], r + rowspan)
-            placed.append(Placed(read(cell), _is_header(cell), r, column, rowspan, colspan))
+            header = cell.tag == "th" or cell.get("role") in _HEADER_ROLES or cell.get("scope") is not None
+            placed.append(Placed(read(cell), header, r, column, rowspan, colspan))
             column += colspan
     return placed
 
@@ -171,10 +174,6 @@ def _place(rows: Sequence[_Row], read: Read) -> list[Placed]:
 def _span(cell: etree._Element, name: str) -> int:
     number = _whole_number(cell.get(name, "1"))
     return int(number[1]) if number else 1
-
-
-def _is_header(cell: etree._Element) -> bool:
-    return cell.tag == "th" or cell.get("role") in _HEADER_ROLES or cell.get("scope") is not None
 
 
 def _compact(placed: Sequence[Placed], rows: Sequence[_Row]) -> tuple[list[list[Placed]], list[str]]:
@@ -291,7 +290,7 @@ def _is_layout(element: etree._Element, grid: Sequence[Sequence[Placed]], header
         return True
     cells = [cell for row in grid for cell in row if cell.items]
     marked = bool(header_rows or caption or role in ("table", "grid") or any(cell.header for cell in cells))
-    if len(cells) < 2 or _nesting(cells) >= MAX_NESTING:
+    if len(cells) < 2 or _nesting(item for cell in cells for item in cell.items) >= MAX_NESTING:
         return True
     columns = {cell.column for cell in cells}
     if len(grid) == 1 or len(columns) == 1:
@@ -307,17 +306,9 @@ def _is_layout(element: etree._Element, grid: Sequence[Sequence[Placed]], header
     )
 
 
-def _nesting(cells: Iterable[Placed]) -> int:
-    """Return the maximum nesting of data tables in the cells."""
-    deepest = 0
-    open_items = [(item, 1) for cell in cells for item in cell.items]
-    while open_items:
-        item, depth = open_items.pop()
-        if isinstance(item, Table):
-            deepest = max(deepest, depth)
-            depth += 1
-        open_items += [(inner, depth) for inner in inside(item)]
-    return deepest
+def _nesting(items: Iterable[Item]) -> int:
+    """Return the maximum nesting of data tables in items."""
+    return max((isinstance(item, Table) + _nesting(inside(item)) for item in items), default=0)
 
 
 def _exceeds(items: Items, limit: int) -> bool:
@@ -389,18 +380,12 @@ def as_line(items: Sequence[Item], between: Run = _BREAK) -> Runs:
         line: Runs = ()
         if isinstance(item, (Paragraph, Title)):
             line = item.runs
-        elif isinstance(item, Image):
-            image = replace(item, caption=(), href="")
-            line = (Link(item.href, (image,)) if item.href else image,)
-            line += (between, *item.caption) if item.caption else ()
         elif isinstance(item, Formula):
             line = (replace(item, display=False),)
         elif isinstance(item, CodeBlock):
             line = (Code(item.text),)
-        elif isinstance(item, (Video, Audio)):
-            line = (Link(item.src, item.caption or (Text(item.title or item.src),)),)
         else:
-            open_items += reversed(inside(item))
+            open_items += reversed(as_lines(item) if isinstance(item, (Image, Video, Audio)) else inside(item))
         if line:
             runs += (between, *line) if runs else line
     return tuple(runs)
@@ -454,13 +439,12 @@ class _HtmlWriter:
 
     def content(self, items: Items) -> str:
         """Return the content of a cell or a list entry. A single paragraph gets no tags."""
-        if len(items) == 1 and isinstance(items[0], Paragraph):
-            return self.runs(items[0].runs)
-        if len(items) == 1 and isinstance(items[0], (Image, Formula)) and not getattr(items[0], "caption", ()):
-            return self.run(items[0])
-        if len(items) == 2 and isinstance(items[0], Paragraph) and isinstance(items[1], List):
-            return f"{self.runs(items[0].runs)}{self.item(items[1])}"
-        return "".join(map(self.item, items))
+        media = (Image, Video, Audio)
+        items = tuple(chain(*(as_lines(item) if isinstance(item, media) else (item,) for item in items)))
+        first = items[0] if items else None
+        if isinstance(first, Paragraph) and (len(items) == 1 or (len(items) == 2 and isinstance(items[1], List))):
+            return f"{self.runs(first.runs)}{''.join(map(self.item, items[1:]))}"
+        return self.run(first) if len(items) == 1 and isinstance(first, Formula) else "".join(map(self.item, items))
 
     def item(self, item: Item) -> str:
         match item:
@@ -478,18 +462,15 @@ class _HtmlWriter:
                 return self.table(item, line_break="")
             case List():
                 return self.list(item)
-            case Image():
-                return self.figure(self.run(item), item.caption)
-            case Video() | Audio():
-                return self.figure(self.link(item.src, _text(item.title or item.src)), item.caption)
+            case Image() | Video() | Audio():
+                return "".join(map(self.item, as_lines(item)))
             case Quote():
-                title = f"<p><strong>{self.runs(item.caption)}</strong></p>" if item.caption else ""
-                return f"<blockquote>{title}{''.join(map(self.item, item.items))}</blockquote>"
+                title = (Paragraph((Strong(item.caption),)),) if item.caption else ()
+                return f"<blockquote>{''.join(map(self.item, (*title, *item.items)))}</blockquote>"
             case Rule() | Post():
                 return "<hr>"
             case Footnotes():
-                notes = (f"<li>{self.content(note.items)}</li>" for note in item.notes)
-                return f"<ol>{''.join(notes)}</ol>"
+                return self.list(List("ordered", tuple(ListItem(note.items) for note in item.notes)))
 
     def list(self, item: List) -> str:
         entries = []
@@ -505,9 +486,6 @@ class _HtmlWriter:
         start = f' start="{item.start}"' if item.start != 1 else ""
         return f"<{tag}{start}>{''.join(entries)}</{tag}>"
 
-    def figure(self, content: str, caption: Runs) -> str:
-        return f"<p>{content}</p>" + (f"<p>{self.runs(caption)}</p>" if caption else "")
-
     def runs(self, runs: Runs) -> str:
         return "".join(map(self.run, runs))
 
@@ -519,7 +497,9 @@ class _HtmlWriter:
                 tag = _TAGS[type(run)]
                 return f"<{tag}>{self.runs(run.runs)}</{tag}>"
             case Link():
-                return self.link(run.href, self.runs(run.runs), run.title)
+                title = f' title="{_value(run.title)}"' if run.title else ""
+                content = self.runs(run.runs)
+                return f'<a href="{_value(run.href)}"{title}>{content}</a>' if self.links else content
             case Code():
                 return f"<code>{_text(run.text)}</code>"
             case Formula():
@@ -527,20 +507,13 @@ class _HtmlWriter:
                 return f"{marks}{_before_blank_line('&#10;', _inert(escape(run.latex, quote=False)))}{marks}"
             case Image():
                 title = f' title="{_value(run.title)}"' if run.title else ""
-                image = f'<img src="{_value(run.src)}" alt="{_value(run.alt)}"{title}>'
-                return self.link(run.href, image) if run.href else image
+                return f'<img src="{_value(run.src)}" alt="{_value(run.alt)}"{title}>'
             case LineBreak():
                 return "<br>"
             case Ruby():
                 return f"<ruby>{self.runs(run.runs)}<rt>{_text(run.reading)}</rt></ruby>"
             case FootnoteMark():
                 return f"[^{_text(run.label)}]"
-
-    def link(self, href: str, content: str, title: str = "") -> str:
-        if not self.links:
-            return content
-        attribute = f' title="{_value(title)}"' if title else ""
-        return f'<a href="{_value(href)}"{attribute}>{content}</a>'
 
 
 def _text(text: str) -> str:
@@ -564,27 +537,21 @@ repeated."""
 
 def linear(table: Table) -> Table:
     """Return a table as a simple one. Only the first of several header rows stays a header row."""
-    above: dict[int, tuple[Cell, int]] = {}  # column to the cell spanning from above, and its remaining rows
-    rows: list[tuple[Cell, ...]] = []
+    grid: dict[tuple[int, int], Cell] = {}
     left = FREE_REPEATED + REPEATED_FACTOR * len(repr(table.rows))
-    for row in table.rows:
-        cells: list[Cell] = []
-        for cell in (*row, None):
-            while len(cells) in above:
-                spanning, more = above.pop(len(cells))
-                if more > 1:
-                    above[len(cells)] = spanning, more - 1
-                cells.append(spanning)
-            if cell is None:
-                break
+    for r, row in enumerate(table.rows):
+        column = 0
+        for cell in row:
+            while (r, column) in grid:
+                column += 1
             line = Cell((Paragraph(as_line(cell.items, Text(" "))),) if cell.items else (), header=cell.header)
             repeated = cell.rowspan * cell.colspan
-            if repeated > 1:
-                left -= repeated * len(repr(line))
-            columns, more = (cell.colspan, cell.rowspan - 1) if left >= 0 else (1, 0)
-            for _ in range(columns):
-                if more:
-                    above[len(cells)] = line, more
-                cells.append(line)
-        rows.append(tuple(cells))
-    return replace(table, rows=tuple(rows), header_rows=min(table.header_rows, 1), simple=True)
+            left -= repeated * len(repr(line)) if repeated > 1 else 0
+            rowspan, colspan = (cell.rowspan, cell.colspan) if left >= 0 else (1, 1)
+            grid |= {(r + i, column + j): line for i in range(rowspan) for j in range(colspan)}
+            column += colspan
+    rows: list[list[Cell]] = [[] for _ in table.rows]
+    for r, column in sorted(grid):
+        if r < len(rows):
+            rows[r].append(grid[r, column])
+    return replace(table, rows=tuple(map(tuple, rows)), header_rows=min(table.header_rows, 1), simple=True)

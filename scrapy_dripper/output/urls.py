@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote, urljoin, urlsplit
 
@@ -111,38 +111,16 @@ def outlinks(items: Items) -> tuple[Outlink, ...]:
     Links within the page (``#...``) are included. An image is only included if there is a link around it. The URLs of
     images and players themselves are not links.
     """
-    return tuple(dict.fromkeys(link for link in _of_items(items) if link.url))
+    return tuple(dict.fromkeys(link for item in items for link in _links(item) if link.url))
 
 
-def _of_items(items: Iterable[Item]) -> Iterator[Outlink]:
-    for item in items:
-        if type(item) is Image:
-            yield from _of_image(item)
-        else:
-            yield from _of_runs(getattr(item, "runs", ()))
-            yield from _of_items(inside(item))
-
-
-def _of_runs(runs: Runs) -> Iterator[Outlink]:
-    for run in runs:
-        if type(run) is Link:
-            text = " ".join(line_text(run.runs).split()) or " ".join(_alts(run.runs))
-            yield Outlink(run.href, text)
-        elif type(run) is Image:
-            yield from _of_image(run)
-        else:
-            yield from _of_runs(getattr(run, "runs", ()))
-
-
-def _of_image(image: Image) -> Iterator[Outlink]:
-    if image.href:
-        yield Outlink(image.href, image.alt)
-    yield from _of_runs(image.caption)
-
-
-def _alts(runs: Runs) -> Iterator[str]:
-    for run in runs:
-        inner: tuple[Run, ...] = getattr(run, "runs", ())
-        if type(run) is Image and run.alt:
-            yield run.alt
-        yield from _alts(inner)
+def _links(part: Item | Run) -> Iterator[Outlink]:
+    if type(part) is Link:
+        images = (run.alt for run in part.runs if type(run) is Image)
+        yield Outlink(part.href, " ".join(line_text(part.runs).split()) or " ".join(filter(None, images)))
+        return
+    if type(part) is Image:
+        yield Outlink(part.href, part.alt)
+    runs: Runs = getattr(part, "runs", ())
+    for inner in (*runs, *inside(part)):
+        yield from _links(inner)

@@ -8,20 +8,17 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given
 
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.output import SMALLEST_PAGE, most_chars
-from scrapy_dripper.output.content_json import length, to_json
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.items import Cell, Paragraph, Table, Text
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.tables import linear, table_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.testing import FakeEngine
-from tests.output.test_markdown_properties import pages
 from tests.security.checks import Silent
 
 URL = "https://example.org/" + "path/" * 300
@@ -179,12 +176,3 @@ def test_a_long_cell_is_not_repeated_for_ever() -> None:
     rows = tuple((Cell((Paragraph((Text(text),)),), colspan=100),) for text in ("short", "long " * 5_000))
 
     assert [len(row) for row in linear(Table(rows)).rows] == [100, 1]
-
-
-@given(pages)
-def test_the_length_of_a_content_list_is_that_of_its_json(html: str) -> None:
-    """It is at least that and not much more."""
-    items = content_list(parse(html), "https://example.org/")
-    chars = len(json.dumps(to_json(items), ensure_ascii=False, separators=(",", ":")))
-
-    assert chars <= length(items) <= 1.3 * chars + 10

@@ -97,30 +97,20 @@ def test_numbers_that_are_code(code: str) -> None:
         ("<pre class='hljs go'>a</pre>", "go", "class"),
         ("<pre class='sourceCode r'>a</pre>", "r", "class"),
         ("<pre class='r'>a</pre>", None, None),
-        ("<pre class='lang:default decode:true'>a</pre>", None, None),
         ("<pre><code data-lang='toml'>a</code></pre>", "toml", "attribute"),
-        ("<pre data-enlighter-language='generic'>a</pre>", None, None),
         ("<pre lang='ruby'>a</pre>", "ruby", "attribute"),
         ("<pre lang='en'>a</pre>", None, None),
         ("<pre class='language-none'>a</pre>", None, None),
         ("<pre class='wide'>a</pre>", None, None),
-        ("<div class='highlight highlight-source-c++'><pre>a</pre></div>", "cpp", "class"),
-        (
-            "<div class='highlight-ipython3 notranslate'><div class='highlight'><pre>a</pre></div></div>",
-            "python",
-            "class",
-        ),
         (
             "<div class='highlight-python'><div class='highlight'><pre>a</pre></div></div>",
             "python",
             "class",
         ),
         ("<div class='highlight-default notranslate'><div class='highlight'><pre>a</pre></div></div>", None, None),
-        ("<div class='mw-highlight mw-highlight-lang-lua'><pre>a</pre></div>", "lua", "class"),
         ("<figure class='highlight rust'><pre>a</pre></figure>", "rust", "class"),
         ("<div class='language-en code'><pre>a</pre></div>", None, None),
         ("<div class='language-switcher code'><pre>a</pre></div>", None, None),
-        ("<div class='syntaxhighlighter  jscript'><div class=line>a</div></div>", "javascript", "class"),
     ],
 )
 def test_language(markup: str, language: str | None, by: str | None) -> None:
@@ -161,12 +151,6 @@ def test_no_code(markup: str) -> None:
 def test_twins(markup: str) -> None:
     """Separate line numbers, and copies of code that a script displays, are dropped."""
     assert first(markup) == TWIN
-
-
-def test_code_without_pre() -> None:
-    """A <code> element with several lines is a block."""
-    assert first("<code>a<br>b</code>") == CodeBlock("a\nb")
-    assert first("<code><pre>a</pre></code>") == CodeBlock("a")
 
 
 def test_code_of_lines() -> None:

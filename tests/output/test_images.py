@@ -15,7 +15,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.output import write
 from scrapy_dripper.output.images import (
     LAZY_SOURCES,
-    PLAYERS,
+    PLAYER_TAGS,
     emoji,
     image,
     largest,
@@ -253,7 +253,7 @@ def test_an_icon_speaks_for_its_cell_and_a_button_does_not(src: str, speaks: boo
 def test_player(html: str, expected: Video | Audio | None) -> None:
     """Videos and sounds with a URL, and frames of sites with players."""
     found = element(html)
-    assert found.tag in PLAYERS
+    assert found.tag in PLAYER_TAGS
     assert player(found, str) == expected
 
 

@@ -123,4 +123,4 @@ def test_inside_has_terms_and_captions() -> None:
 
 def test_a_type_that_nothing_handles_is_an_error() -> None:
     with pytest.raises(AssertionError, match="Strange"):
-        inside(type("Strange", (), {})())
+        cut(type("Strange", (), {})(), lambda _items: False)

@@ -64,12 +64,6 @@ def test_html2text_stays() -> None:
     assert "](" not in run(markdown={"writer": "html2text", "links": "drop"}).markdown.replace("![](", "")
 
 
-def test_options_of_markdown() -> None:
-    assert "(https://example.org/more)" not in run(markdown={"links": "drop"}).markdown
-    assert run(markdown={"links": "citations"}).markdown.endswith("[1]: https://example.org/more")
-    assert "| a | b | b |" in run(markdown={"tables": "linear"}).markdown
-
-
 def test_only_some_types() -> None:
     """The option applies to the content list, Markdown and text. Main-HTML is not filtered."""
     found = run(markdown={"types": "title, list"})

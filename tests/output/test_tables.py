@@ -22,7 +22,7 @@ from scrapy_dripper.output.items import (
     Text,
 )
 from scrapy_dripper.output.markdown import Tables, markdown
-from scrapy_dripper.output.tables import MAX_NESTING, MAX_SPANNED, table_html
+from scrapy_dripper.output.tables import MAX_NESTING, MAX_SPANNED
 from scrapy_dripper.output.text import plain_text
 from scrapy_dripper.page.parse import parse
 
@@ -61,13 +61,6 @@ def row(*cells: str, tag: str = "td") -> str:
 
 
 # ---------------------------------------------------------------------- the grid
-def test_plain_table() -> None:
-    """There is one header row, and short rows are padded."""
-    found = made(f"<table>{row('a', 'b', tag='th')}{row('1', '2')}{row('3')}</table>")
-    assert shown(found) == [["a#", "b#"], ["1", "2"], ["3", ""]]
-    assert (found.header_rows, found.simple) == (1, True)
-
-
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
@@ -89,12 +82,6 @@ def test_plain_table() -> None:
 def test_grid(rows: str, expected: list[list[str]]) -> None:
     """Cells are placed as in browsers."""
     assert shown(made(f"<table>{rows}</table>")) == expected
-
-
-def test_foot_is_last() -> None:
-    """``<tfoot>`` is shown last, even if it comes first in the page."""
-    html = f"<table><tfoot>{row('sum', '3')}</tfoot><tbody>{row('a', '1')}{row('b', '2')}</tbody></table>"
-    assert shown(made(html)) == [["a", "1"], ["b", "2"], ["sum", "3"]]
 
 
 def test_text_outside_of_cells() -> None:
@@ -135,12 +122,6 @@ def test_header_rows(rows: str, header_rows: int) -> None:
     found = made(f"<table>{rows}</table>")
     assert found.header_rows == header_rows
     assert all(cell.header for cell in found.rows[0]) or not header_rows
-
-
-def test_caption() -> None:
-    """The caption belongs to the table, wherever it is in the markup."""
-    found = made(f"<table>{row('a', 'b')}{row('c', 'd')}<caption>Prices</caption></table>")
-    assert found.caption == (Text("Prices"),)
 
 
 @pytest.mark.parametrize(
@@ -229,34 +210,7 @@ def test_blocks_in_a_simple_cell() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "html",
-    [
-        f"<table>{row('a', '<blockquote>b</blockquote>', tag='th')}{row('c', 'd')}</table>",
-        f"<table>{row('a', 'b', tag='th')}{row('c', '<pre>d&#10;e</pre>')}</table>",
-        f"<table>{row('<th colspan=2>a</th>')}{row('c', 'd')}</table>",
-        f"<table><thead>{row('a', 'b')}{row('c', 'd')}</thead>{row('1', '2')}</table>",
-    ],
-)
-def test_tables_that_markdown_cannot_express(html: str) -> None:
-    """Spans, blocks in cells, or two header rows."""
-    assert not made(html).simple
-
-
 # ---------------------------------------------------------------------- HTML
-
-
-def test_html_of_a_table() -> None:
-    """Head, body, caption and spans, with one line per row."""
-    found = made(
-        "<table class=x><caption>Sizes</caption><tr><th rowspan=2>a</th><th colspan=2>b</th></tr>"
-        "<tr><th>c</th><th>d</th></tr><tr><td>1</td><td>2</td><td>3</td></tr></table>"
-    )
-    assert table_html(found) == (
-        "<table>\n<caption>Sizes</caption>\n<thead>\n"
-        '<tr><th rowspan="2">a</th><th colspan="2">b</th></tr>\n<tr><th>c</th><th>d</th></tr>\n</thead>\n'
-        "<tbody>\n<tr><td>1</td><td>2</td><td>3</td></tr>\n</tbody>\n</table>"
-    )
 
 
 # ---------------------------------------------------------------------- cells
@@ -316,7 +270,7 @@ def test_a_table_within_a_cell_is_text_in_a_line() -> None:
             "<figure><img src=http://x.test/a.png><figcaption>An apple</figcaption></figure>",
             "![](http://x.test/a.png) An apple",
         ),
-        ("<video src=http://x.test/a.mp4></video>", "<http://x.test/a.mp4>"),
+        ("<video src=http://x.test/a.mp4></video>", "[a.mp4](http://x.test/a.mp4)"),
         ("<audio src=http://x.test/a.mp3 title=Song></audio>", "[Song](http://x.test/a.mp3)"),
     ],
 )
