@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from scrapy_dripper.choose.given import LINKED_SHARE, LONGEST_NAME, Bools, Given
+from scrapy_dripper.choose.given import LINKED_SHARE, Bools, Given
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.posts import DISCUSSIONS, ThreadPost, thread_posts
+from scrapy_dripper.page.tags import LONGEST_CLASS
 from scrapy_dripper.page.vocabulary import COMMENT_PLACES, COMMENT_SYSTEMS, NO_COMMENTS, either
 
 FORUM = "forum"
@@ -75,7 +76,7 @@ def in_comments(page: Page) -> Bools:
         if parent < 0 or node.tag == "body":
             continue
         if name not in known:
-            known[name] = bool(name) and _is_comments(name[:LONGEST_NAME]) is not None
+            known[name] = bool(name) and _is_comments(name[:LONGEST_CLASS]) is not None
         inside[i] = inside[parent] or known[name] or _says_so(node.get)
     return np.array(inside, dtype=np.bool_)[page.blocks.context]
 
@@ -83,5 +84,5 @@ def in_comments(page: Page) -> Bools:
 def _says_so(get: Callable[[str, str], str]) -> bool:
     if _ROLE in (get("role", ""), get("itemprop", "")):
         return True
-    types = get("itemtype", "")[:LONGEST_NAME].lower().split()
+    types = get("itemtype", "")[:LONGEST_CLASS].lower().split()
     return any(one.rpartition("/")[2] in _TYPES for one in types)

@@ -13,7 +13,7 @@ from itertools import accumulate, chain
 
 import numpy as np
 
-from scrapy_dripper.choose.given import UNSEEN, Bools, Given, Names, found_in
+from scrapy_dripper.choose.given import UNSEEN, Bools, Given, found_in
 from scrapy_dripper.page.page import Flag, Tree
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.page.vocabulary import CLONES, FOR_SCREENS, SCREENS, SHOWING, UNFOLDING, either
@@ -32,7 +32,6 @@ LATER_COPY_MARGIN = 0.1
 
 # Plain integers, because the operators of IntFlag are slow Python methods.
 _HEADING = int(Flag.HEADING)
-_UNSEEN = int(UNSEEN)
 _PLACED = int(Flag.HEADING | Flag.CODE | Flag.PREFORMATTED | Flag.TABLE | Flag.QUOTE | Flag.DEFINITION)
 _ITEM = TAGS["li"]
 _CELLS = frozenset((TAGS["td"], TAGS["th"]))
@@ -56,8 +55,7 @@ def without_duplicates(given: Given, main: Bools) -> Bools:
     if not any(keep and often[text] > 1 for keep, text in zip(kept, texts, strict=True)):
         return main
     instead: dict[int, int] = {}  # duplicate to the block that represents it
-    names = Names(given.page.tree.names)
-    for duplicate, other in chain(_other_screens(given, p, names), _hidden(given, p, names)):
+    for duplicate, other in chain(_other_screens(given, p), _hidden(given, p)):
         other = instead.get(other, other)
         if duplicate not in instead and other not in instead and duplicate != other:
             instead[duplicate] = other
@@ -66,7 +64,7 @@ def without_duplicates(given: Given, main: Bools) -> Bools:
     return np.array(kept, dtype=np.bool_)
 
 
-def _hidden(given: Given, p: list[float], names: Names) -> Iterator[Pair]:
+def _hidden(given: Given, p: list[float]) -> Iterator[Pair]:
     """Yield each hidden block whose text is visible elsewhere, with the most likely block that shows it.
 
     A block is hidden by attributes, by inline styles, in ``<noscript>``, or as a clone in a carousel. Content that a
@@ -75,8 +73,8 @@ def _hidden(given: Given, p: list[float], names: Names) -> Iterator[Pair]:
     """
     tree, blocks = given.page.tree, given.page.blocks
     flags = given.flags.tolist()
-    cloned = _within(tree, _classed(tree, names, _cloned), len(blocks))
-    unseen = [flag & _UNSEEN != 0 or clone for flag, clone in zip(flags, cloned, strict=True)]
+    cloned = _within(tree, _classed(given, _cloned), len(blocks))
+    unseen = [flag & UNSEEN != 0 or clone for flag, clone in zip(flags, cloned, strict=True)]
     if not any(unseen):
         return
     shown: dict[str, int] = {}
@@ -102,17 +100,17 @@ def _unfolding(tree: Tree, blocks: Sequence[int]) -> list[int]:
     before = np.searchsorted(blocks, tree.block_start), np.searchsorted(blocks, tree.block_end)
     for i in np.flatnonzero(before[1] > before[0]).tolist():
         name = tree.names[i]
-        if (name and tree.flags[i] & _UNSEEN and _unfolds(name[:512])) or tree.nodes[i].get("role") == "tabpanel":
+        if (name and tree.flags[i] & UNSEEN and _unfolds(name[:512])) or tree.nodes[i].get("role") == "tabpanel":
             found.append(i)
     return found
 
 
-def _classed(tree: Tree, names: Names, pattern: re.Pattern[str]) -> list[int]:
+def _classed(given: Given, pattern: re.Pattern[str]) -> list[int]:
     """Return the nodes whose class a pattern matches. Ids do not count, because they describe the content.
 
     Cells never match: they are hidden together with their column, which is not repeated.
     """
-    named = names.matching(pattern)
+    tree, named = given.page.tree, given.names.matching(pattern)
     return [
         i
         for i, name in enumerate(tree.names if named else ())
@@ -129,10 +127,10 @@ def _within(tree: Tree, nodes: Sequence[int], n: int) -> list[bool]:
     return [count > 0 for count in accumulate(change[:n])]
 
 
-def _other_screens(given: Given, p: list[float], names: Names) -> Iterator[Pair]:
+def _other_screens(given: Given, p: list[float]) -> Iterator[Pair]:
     """Yield the blocks of screen-specific elements, according to their class, whose text also occurs elsewhere."""
     tree, texts = given.page.tree, given.page.blocks.text
-    named = _classed(tree, names, _for_screens)
+    named = _classed(given, _for_screens)
     if not named:
         return
     heads = [flag & _HEADING != 0 for flag in given.flags.tolist()]

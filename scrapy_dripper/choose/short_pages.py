@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 
-from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given, Names
+from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.vocabulary import ERROR_CODE, ERROR_REASON, ERRORS, FURNITURE, WAITING, WALLS, either
 
@@ -88,7 +88,7 @@ def _boilerplate(given: Given, at_once: bool) -> Bools:
     if at_once and boilerplate.any():
         return boilerplate
     change = np.zeros(n + 1, dtype=np.int64)
-    named = Names(tree.names).matching(_boilerplate_name)
+    named = given.names.matching(_boilerplate_name)
     for i, name in enumerate(tree.names if named else ()):
         if name in named:
             change[int(tree.block_start[i])] += 1

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given, Names, found_in
+from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given, found_in
 from scrapy_dripper.page.footnotes import FootnoteMarks
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.recognise import callout_names, has_callout_class, has_code_class
@@ -177,7 +177,7 @@ class _Finder:
 
     def __init__(self, given: Given) -> None:
         tree, blocks = given.page.tree, given.page.blocks
-        self._tree, self._blocks = tree, blocks
+        self._tree, self._blocks, self._names = tree, blocks, given.names
         flags, chars = given.flags, given.chars
         code = flags & Flag.CODE != 0
         layout = flags & (Flag.HEADING | ELSEWHERE) != 0
@@ -192,8 +192,7 @@ class _Finder:
         size = tree.block_end - tree.block_start
         nodes = np.flatnonzero((size > 0) & (size <= MOST_BLOCKS))
         chosen = _is_kind[tree.tag[nodes]]
-        names = Names(tree.names, LONGEST_CLASS)
-        named, coded = names.with_case(callout_names), names.matching(_code_block)
+        named, coded = self._names.with_case(callout_names), self._names.matching(_code_block)
         if coded:
             chosen |= [tree.names[node] in coded for node in nodes.tolist()]
         if named:

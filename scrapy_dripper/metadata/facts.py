@@ -194,8 +194,10 @@ def missing(facts: Sequence[Fact], page: Iterable[str], text: str) -> tuple[str,
     if not some:
         return ()
     index = FactIndex(some)
-    shown = index.shares([token for one in page for token in tokens(one)]) >= VISIBLE
     kept = index.shares(tokens(text)) >= KEPT
+    if kept.all():
+        return ()
+    shown = index.shares(tokens("\n".join(page))) >= VISIBLE
     of_kind = ((kind, shown & (index.kinds == KINDS.index(kind))) for kind in CHECKED)
     return tuple(kind for kind, these in of_kind if these.any() and kept[these].mean() < 0.5)
 

@@ -180,14 +180,10 @@ def _best(score: Doubles, starts: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
 def _named(pages: Sequence[Page]) -> list[int]:
     found: list[int] = []
     base = 0
-    known: dict[str, bool] = {}
     for page in pages:
-        for i, names in enumerate(page.tree.names):
-            if names:
-                hit = known.get(names)
-                if hit is None:
-                    hit = known[names] = not CONTENT_NAMES.isdisjoint(names[:512].lower().split())
-                if hit:
-                    found.append(base + i)
-        base += len(page.tree.nodes)
+        names = page.tree.names
+        known = {name for name in set(names) if not CONTENT_NAMES.isdisjoint(name[:512].lower().split())}
+        if known:
+            found += [base + i for i, name in enumerate(names) if name in known]
+        base += len(names)
     return found
