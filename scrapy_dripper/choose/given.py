@@ -126,8 +126,8 @@ class Names:
     def __init__(self, names: Iterable[str]) -> None:
         """Only the beginning of each name, with at most :data:`LONGEST_CLASS` characters, is searched."""
         self._names = [name for name in set(names) if name]
-        self._searched = [name[:LONGEST_CLASS] for name in self._names]
-        self._text = "\n".join(["", *self._searched])
+        self._searched = [f"\n{name[:LONGEST_CLASS]}" for name in self._names]
+        self._text = "".join(self._searched)
         self._folded: str | None = None
         self._ends: list[int] | None = None
 
@@ -146,12 +146,13 @@ class Names:
         if hit is None:
             return set()
         if self._ends is None:
-            self._ends = list(accumulate(len(name) + 1 for name in self._searched))
+            self._ends = list(accumulate(map(len, self._searched)))
         found, ends = set(), self._ends
         while hit is not None:
             i = bisect_right(ends, hit.start())
-            begin = ends[i] - len(self._searched[i]) - 1
-            if pattern.search(text[begin : ends[i]]) is not None:  # the match may also go on into the next name
+            if (
+                pattern.search(text[ends[i] - len(self._searched[i]) : ends[i]]) is not None
+            ):  # the match may also go on into the next name
                 found.add(self._names[i])
             hit = pattern.search(text, ends[i])
         return found

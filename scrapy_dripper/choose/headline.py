@@ -55,7 +55,7 @@ _UNSEEN = int(Flag.FOOTER | Flag.DIALOG | Flag.HIDDEN)
 _ELSEWHERE = int(Flag.NAV | Flag.ASIDE)
 _LISTED = int(Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FORM)
 _H1 = TAGS["h1"]
-_LINK = TAGS["a"]
+_IN_LINK, _LINK = int(Flag.LINK), TAGS["a"]
 _site_class = re.compile(rf"(?:^|[\s_-])(?:{either(SITE_NAMES)})(?=[\s_-]|$)", re.I).search
 _separators = re.compile(r" [-–—|·•:»«/~:]{1,20} | ?[|｜»«_] ?|: ").split
 _ends_sentence = re.compile(r"[.!?…。！？][\"”»“’」』]?\Z").search
@@ -298,7 +298,7 @@ def _is_site(page: Page, block: int, fronts: dict[int, bool]) -> bool:
     node = int(page.blocks.leaf[block])
     path: list[int] = []
     while node not in fronts:
-        if node < 0 or not tree.flags[node] & Flag.LINK:
+        if node < 0 or not tree.flags[node] & _IN_LINK:
             fronts[node] = False
         elif tree.tag[node] == _LINK:
             fronts[node] = _leads_to_front(page, node)
