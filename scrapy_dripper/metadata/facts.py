@@ -70,6 +70,7 @@ CHECKED = ("ingredient", "step", "question", "answer", "body")
 """The kinds that are the subject of a page that declares them."""
 
 _tokens = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+").findall
+_spaced = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
 _cjk = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]").search
 _tags = re.compile(r"<[^<>]*>").sub
 
@@ -85,6 +86,8 @@ class Fact:
 
 def tokens(text: str) -> list[str]:
     """Return the words of a text in lower case. Each CJK character is a word."""
+    if text.isascii():  # six times as fast as the regular expression
+        return text.lower().translate(_spaced).split()
     return _tokens(text.lower())
 
 
@@ -197,7 +200,7 @@ def missing(facts: Sequence[Fact], page: Iterable[str], text: str) -> tuple[str,
     kept = index.shares(tokens(text)) >= KEPT
     if kept.all():
         return ()
-    shown = index.shares(tokens("\n".join(page))) >= VISIBLE
+    shown = index.shares([token for one in page for token in tokens(one)]) >= VISIBLE
     of_kind = ((kind, shown & (index.kinds == KINDS.index(kind))) for kind in CHECKED)
     return tuple(kind for kind, these in of_kind if these.any() and kept[these].mean() < 0.5)
 
@@ -264,7 +267,7 @@ class FactIndex:
             for row in np.flatnonzero((size > 0) & (size < GRAM)).tolist():
                 end = int(ends[row])
                 bits = self._short.get(" ".join(words[end - int(size[row]) : end]), 0)
-                for kind in range(len(KINDS)):
+                for kind in range(len(KINDS) if bits else 0):
                     if bits >> kind & 1:
                         share[row, kind] = 1
         return share
