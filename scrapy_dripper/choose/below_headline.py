@@ -109,7 +109,7 @@ def with_hero_links(given: Given, main: Bools) -> Bools:
     """
     page = given.page
     tree, blocks = page.tree, page.blocks
-    named = given.names.matching(_hero)
+    named = given.names.matching(_hero, *HEROES)
     labels: Bools = main.copy()
     done = 0
     for node in (i for i, name in enumerate(tree.names) if name in named):

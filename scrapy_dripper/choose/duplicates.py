@@ -73,7 +73,7 @@ def _hidden(given: Given, p: list[float]) -> Iterator[Pair]:
     """
     tree, blocks = given.page.tree, given.page.blocks
     flags = given.flags.tolist()
-    cloned = _within(tree, _classed(given, _cloned), len(blocks))
+    cloned = _within(tree, _classed(given, _cloned, "clone", "duplicate"), len(blocks))
     unseen = [flag & UNSEEN != 0 or clone for flag, clone in zip(flags, cloned, strict=True)]
     if not any(unseen):
         return
@@ -105,12 +105,12 @@ def _unfolding(tree: Tree, blocks: Sequence[int]) -> list[int]:
     return found
 
 
-def _classed(given: Given, pattern: re.Pattern[str]) -> list[int]:
+def _classed(given: Given, pattern: re.Pattern[str], *parts: str) -> list[int]:
     """Return the nodes whose class a pattern matches. Ids do not count, because they describe the content.
 
     Cells never match: they are hidden together with their column, which is not repeated.
     """
-    tree, named = given.page.tree, given.names.matching(pattern)
+    tree, named = given.page.tree, given.names.matching(pattern, *parts)
     return [
         i
         for i, name in enumerate(tree.names if named else ())

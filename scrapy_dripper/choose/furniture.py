@@ -129,7 +129,7 @@ def without_offers(given: Given, main: Bools) -> Bools:
 def without_signatures(given: Given, main: Bools) -> Bools:
     """Return the labels without the signatures below posts, by the names of their elements."""
     tree = given.page.tree
-    named = given.names.matching(_signature)
+    named = given.names.matching(_signature, "sig")
     if not named:
         return main
     signed = [i for i, name in enumerate(tree.names) if name in named and _is_signed[tree.tag[i]]]
