@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, islice
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from lxml import etree
 
@@ -75,7 +75,7 @@ def tabs_of(root: etree._Element) -> Tabs:
     bars: dict[etree._Element, list[etree._Element]] = {}
     tabs: list[etree._Element] = []
     panels: list[etree._Element] = []
-    for element in _may_be_of_tabs(root):
+    for element in cast("list[etree._Element]", _may_be_of_tabs(root)):
         role = element.get("role", "")
         name = element.get("class") or ""
         if role == "tablist" or ("tab" in name and _is_bar(f" {name[:LONGEST_CLASS]}")):
