@@ -213,12 +213,10 @@ class FactIndex:
     """Finds the facts of a page in its texts. Building and searching take linear time."""
 
     def __init__(self, facts: Iterable[Fact]) -> None:
-        self._ids: dict[str, int] = {}
         self._short: dict[str, int] = {}
         self.cjk = False
         """True if a fact has CJK characters, each of which is a token."""
-        number = self._ids.setdefault
-        flat: list[int] = []
+        flat: list[str] = []
         kinds: list[int] = []
         sizes: list[int] = []
         for fact in facts:
@@ -229,13 +227,14 @@ class FactIndex:
                 self._short[name] = self._short.get(name, 0) | 1 << kind
                 continue
             self.cjk |= bool(_cjk(fact.text))
-            flat.extend([number(word, len(self._ids) + 1) for word in words])
+            flat += words
             kinds.append(kind)
             sizes.append(len(words))
         self.kinds: Ints = np.array(kinds, dtype=np.int64)
         """The kind of each fact of at least :data:`GRAM` tokens, as its number in :data:`KINDS`."""
+        self._ids = {word: i for i, word in enumerate(dict.fromkeys(flat), start=1)}
         owner = np.repeat(np.arange(len(kinds)), sizes)
-        self._codes, places = _grams(np.array(flat, dtype=np.int64), owner)
+        self._codes, places = _grams(self._numbers(flat), owner)
         self._owner = owner[places]
         order = np.argsort(self._codes, kind="stable")
         self._known, starts = np.unique(self._codes[order], return_index=True)
