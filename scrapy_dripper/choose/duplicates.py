@@ -73,7 +73,7 @@ def _hidden(given: Given, p: list[float]) -> Iterator[Pair]:
     """
     tree, blocks = given.page.tree, given.page.blocks
     flags = given.flags.tolist()
-    cloned = _within(tree, _classed(given, _cloned, "clone", "duplicate"), len(blocks))
+    cloned = within(tree, _classed(given, _cloned, "clone", "duplicate"), len(blocks))
     unseen = [flag & UNSEEN != 0 or clone for flag, clone in zip(flags, cloned, strict=True)]
     if not any(unseen):
         return
@@ -87,7 +87,7 @@ def _hidden(given: Given, p: list[float]) -> Iterator[Pair]:
     placed = {i for i in own if flags[i] & _PLACED or tags[i] == _ITEM}
     left = [i for i in own if i not in placed]
     if left:
-        unfolds = _within(tree, _unfolding(tree, left), len(blocks))
+        unfolds = within(tree, _unfolding(tree, left), len(blocks))
         placed.update(i for i in left if unfolds[i])
     for i in again:
         if i not in placed:
@@ -118,7 +118,7 @@ def _classed(given: Given, pattern: re.Pattern[str], *parts: str) -> list[int]:
     ]
 
 
-def _within(tree: Tree, nodes: Sequence[int], n: int) -> list[bool]:
+def within(tree: Tree, nodes: Sequence[int], n: int) -> list[bool]:
     """Return for each of the n blocks whether it is inside one of the nodes."""
     change = [0] * (n + 1)
     for i in nodes:

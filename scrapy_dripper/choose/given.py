@@ -128,16 +128,14 @@ class Names:
         self._names = [name for name in set(names) if name]
         self._searched = [f"\n{name[:LONGEST_CLASS]}" for name in self._names]
         self._text = "".join(self._searched)
-        self._folded: str | None = None
-        self._ends: list[int] | None = None
+        self._folded = folded(self._text)
+        self._ends = list(accumulate(map(len, self._searched)))
 
     def matching(self, pattern: re.Pattern[str], *parts: str) -> set[str]:
         """Return the names of any case in which a pattern in lower case is found (:func:`found_in`).
 
         If there are ``parts``, each match has one of them. They are looked for first, which takes far less time.
         """
-        if self._folded is None:
-            self._folded = folded(self._text)
         if parts and not any(part in self._folded for part in parts):
             return set()
         return self._found(self._folded, pattern)
@@ -150,14 +148,11 @@ class Names:
         hit = pattern.search(text)
         if hit is None:
             return set()
-        if self._ends is None:
-            self._ends = list(accumulate(map(len, self._searched)))
         found, ends = set(), self._ends
         while hit is not None:
             i = bisect_right(ends, hit.start())
-            if (
-                pattern.search(text[ends[i] - len(self._searched[i]) : ends[i]]) is not None
-            ):  # the match may also go on into the next name
+            begin = ends[i] - len(self._searched[i])
+            if pattern.search(text[begin : ends[i]]) is not None:  # the match may also go on into the next name
                 found.add(self._names[i])
             hit = pattern.search(text, ends[i])
         return found

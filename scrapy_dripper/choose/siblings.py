@@ -176,6 +176,5 @@ def _panels(page: Page) -> list[tuple[int, int]]:
     if not wanted:
         return []
     # An id is the end of a name, which is read sooner than the attribute.
-    may_be = (i for i, name in enumerate(tree.names) if name.rpartition(" ")[2] in wanted)
-    number = {tree.nodes[i].get("id"): i for i in may_be}
+    number = {tree.nodes[i].get("id"): i for i, name in enumerate(tree.names) if name.rpartition(" ")[2] in wanted}
     return [(opener, number[name]) for name, opener in wanted.items() if number.get(name, -1) > opener]

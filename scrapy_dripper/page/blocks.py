@@ -320,16 +320,14 @@ class _Cutter:
     def _add(self, text: str, slot: int, where: int) -> None:
         """Add a text or tail to the run. It is directly in node ``where``."""
         self.glue = False
+        flags = self.flags[where]
         if text.isspace():
-            if self.run or self.flags[where] & _PRE:  # in code, an element may hold just the space between two words
-                self.run.append(text)
-                self.run_slots.append(slot)
-            return
-        if self.run_leaf < 0:
+            if not self.run and not flags & _PRE:  # in code, an element may hold just the space between two words
+                return
+        elif self.run_leaf < 0:
             self.run_leaf = where
         self.run.append(text)
         self.run_slots.append(slot)
-        flags = self.flags[where]
         if flags & _MARKED:
             n = len(text.strip())
             if flags & _LINK:

@@ -48,6 +48,7 @@ _QUESTION_MARKS, _CLOSING = ("?", "\uff1f", "\u061f", "\u037e"), " \t\r\n\f\xa0\
 _is_page = tag_mask("html", "body", "main", "article", "h1", "math")
 _references = (*REFERENCES, "href")
 _expanded = etree.XPath("boolean(descendant-or-self::*[@aria-expanded])")
+_OF_SOURCE = frozenset({"brush:", "hidden"})
 _details, _pre = TAGS["details"], TAGS["pre"]
 _media = frozenset(TAGS[tag] for tag in MEDIA)  # lazily loaded media are hidden at first
 
@@ -56,7 +57,9 @@ def hidden_nodes(tree: Tree) -> Bools:
     """Return for each node whether the text directly in it is hidden."""
     hidden = np.zeros(len(tree.nodes), dtype=np.bool_)
     nodes, tags = tree.nodes, tree.tag[tree.may_hide].tolist()
-    sources = {nodes[i] for i, tag in zip(tree.may_hide, tags, strict=True) if tag == _pre and _is_source(nodes[i])}
+    codes = (nodes[i] for i, tag in zip(tree.may_hide, tags, strict=True) if tag == _pre)
+    # MDN Web Docs hides code that only the live samples of the page need.
+    sources = {node for node in codes if _OF_SOURCE.issubset((node.get("class") or "")[:LONGEST_CLASS].split())}
     found = [
         i
         for i, tag in zip(tree.may_hide, tags, strict=True)
@@ -105,11 +108,6 @@ def _is_hiding_style(style: str) -> bool:
     placed = "absolute" in style or "fixed" in style or "margin" in style
     style = style.lower()
     return bool(_hiding(style) or (_no_size(style) and _cut_off(style)) or (placed and _away(style)))
-
-
-def _is_source(node: etree._Element) -> bool:
-    """Return True for code that MDN Web Docs hides, because only the live samples of the page need it."""
-    return bool({"brush:", "hidden"} <= set((node.get("class") or "")[:LONGEST_CLASS].split()))
 
 
 def _targets(tree: Tree) -> set[str]:
