@@ -28,7 +28,6 @@ from scrapy_dripper.engines import load_engine, profile_of
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked
 from scrapy_dripper.fallback import NOT_A_PAGE, fall_back, fill_shell, metadata
 from scrapy_dripper.fallback_names import NOTHING_MEANT, check_fallback
-from scrapy_dripper.metadata import detected_language
 from scrapy_dripper.metadata.facts import missing, tokens
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.output.items import Items
@@ -417,6 +416,8 @@ class Extractor:
             self._begin(job.document)
             found = metadata(job.document, job.config)
         if found.language is None:
+            from scrapy_dripper.metadata.read import detected_language  # loaded with the metadata
+
             found = replace(found, language=detected_language(made.text or ""))
         made = replace(made, metadata=found)
         return with_front_matter(made, found) if job.config.markdown.front_matter else made

@@ -26,7 +26,7 @@ import scrapy_dripper
 from scrapy_dripper import Document
 from scrapy_dripper.config import Config
 from scrapy_dripper.fallback import fill_shell
-from scrapy_dripper.metadata import read_metadata
+from scrapy_dripper.metadata.read import read_metadata
 from scrapy_dripper.output import write
 from scrapy_dripper.output.chunks import chunks
 from scrapy_dripper.output.content_json import clean, to_json

@@ -11,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.choose.given import ELSEWHERE, LINKED_SHARE, UNSEEN, Bools, Given, Names
+from scrapy_dripper.choose.given import ELSEWHERE, LINKED_SHARE, UNSEEN, Bools, Given
 from scrapy_dripper.metadata.facts import FactIndex, tokens
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import TAGS
@@ -55,14 +55,13 @@ def with_price(given: Given, main: Bools) -> Bools:
     """
     page, texts = given.page, given.page.blocks.text
     details = [fact for fact in page.facts if fact.kind == "detail"]
-    seen = given.flags & (UNSEEN | Flag.NAV | Flag.FOOTER | Flag.DIALOG) == 0
     if not details or not main.any():
         return main
-    index = FactIndex(details)
+    seen = given.flags & (UNSEEN | Flag.NAV | Flag.FOOTER | Flag.DIALOG) == 0
+    may_be = [i for i in np.flatnonzero(seen & (given.chars <= LONGEST_PRICE)).tolist() if _has_currency(texts[i])]
+    index = FactIndex(details if may_be else ())
     prices = []
-    for i in np.flatnonzero(seen & (given.chars <= LONGEST_PRICE)).tolist():
-        if not _has_currency(texts[i]):
-            continue
+    for i in may_be:
         digits = [token for token in tokens(texts[i]) if token.isdigit()]
         if digits and index.cover(digits, np.array([len(digits)])).max() == 1:
             prices.append(i)
@@ -110,7 +109,7 @@ def with_hero_links(given: Given, main: Bools) -> Bools:
     """
     page = given.page
     tree, blocks = page.tree, page.blocks
-    named = Names(tree.names).matching(_hero)
+    named = given.names.matching(_hero, *HEROES)
     labels: Bools = main.copy()
     done = 0
     for node in (i for i, name in enumerate(tree.names) if name in named):

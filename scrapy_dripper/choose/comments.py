@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_dripper.choose.given import LINKED_SHARE, LONGEST_NAME, Bools, Given
+from scrapy_dripper.choose.given import LINKED_SHARE, Bools, Given
 from scrapy_dripper.page.page import Flag, Page
-from scrapy_dripper.page.posts import DISCUSSIONS, ThreadPost, thread_posts
+from scrapy_dripper.page.tags import LONGEST_CLASS
 from scrapy_dripper.page.vocabulary import COMMENT_PLACES, COMMENT_SYSTEMS, NO_COMMENTS, either
+
+if TYPE_CHECKING:
+    from scrapy_dripper.page.posts import ThreadPost
 
 FORUM = "forum"
 """The page type on which comments are the main content."""
@@ -18,6 +22,9 @@ CONTENT_SHARE = 0.5
 """If comments are a larger share of the main text than this, they are the main content on any type of page."""
 COMMENT_PROBABILITY = 0.01
 """Minimum probability of a comment that is kept. Nearly all text that people write exceeds it."""
+
+DISCUSSIONS = frozenset({"discussionforumposting", "qapage"})
+"""schema.org types of pages whose posts are content, in lower case."""
 
 _NO_COMMENT = Flag.FORM | Flag.BUTTON | Flag.DIALOG | Flag.HIDDEN | Flag.NOSCRIPT
 
@@ -58,9 +65,12 @@ def posts_of(page: Page, main: Bools, page_type: str | None, comments: str) -> l
 
     On other pages, what has a date and an author are the cards of a list.
     """
-    if page_type == FORUM or not DISCUSSIONS.isdisjoint(page.about.types):
-        return thread_posts(page, main)
-    return thread_posts(page, main & in_comments(page)) if comments == "keep" else []
+    is_thread = page_type == FORUM or not DISCUSSIONS.isdisjoint(page.about.types)
+    if not is_thread and comments != "keep":
+        return []
+    from scrapy_dripper.page.posts import thread_posts  # reads dates and names, which most pages need not be read for
+
+    return thread_posts(page, main if is_thread else main & in_comments(page))
 
 
 def in_comments(page: Page) -> Bools:
@@ -75,7 +85,7 @@ def in_comments(page: Page) -> Bools:
         if parent < 0 or node.tag == "body":
             continue
         if name not in known:
-            known[name] = bool(name) and _is_comments(name[:LONGEST_NAME]) is not None
+            known[name] = bool(name) and _is_comments(name[:LONGEST_CLASS]) is not None
         inside[i] = inside[parent] or known[name] or _says_so(node.get)
     return np.array(inside, dtype=np.bool_)[page.blocks.context]
 
@@ -83,5 +93,5 @@ def in_comments(page: Page) -> Bools:
 def _says_so(get: Callable[[str, str], str]) -> bool:
     if _ROLE in (get("role", ""), get("itemprop", "")):
         return True
-    types = get("itemtype", "")[:LONGEST_NAME].lower().split()
+    types = get("itemtype", "")[:LONGEST_CLASS].lower().split()
     return any(one.rpartition("/")[2] in _TYPES for one in types)

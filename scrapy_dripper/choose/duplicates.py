@@ -13,7 +13,7 @@ from itertools import accumulate, chain
 
 import numpy as np
 
-from scrapy_dripper.choose.given import UNSEEN, Bools, Given, Names, found_in
+from scrapy_dripper.choose.given import UNSEEN, Bools, Given, found_in
 from scrapy_dripper.page.page import Flag, Tree
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.page.vocabulary import CLONES, FOR_SCREENS, PUT_AWAY, SCREENS, SHOWING, UNFOLDING, either
@@ -34,7 +34,6 @@ LATER_COPY_MARGIN = 0.1
 
 # Plain integers, because the operators of IntFlag are slow Python methods.
 _HEADING = int(Flag.HEADING)
-_UNSEEN = int(UNSEEN)
 _PLACED = int(Flag.HEADING | Flag.CODE | Flag.PREFORMATTED | Flag.TABLE | Flag.QUOTE | Flag.DEFINITION)
 _ITEM = TAGS["li"]
 _CELLS = frozenset((TAGS["td"], TAGS["th"]))
@@ -59,8 +58,7 @@ def without_duplicates(given: Given, main: Bools) -> Bools:
     if not any(keep and often[text] > 1 for keep, text in zip(kept, texts, strict=True)):
         return main
     instead: dict[int, int] = {}  # duplicate to the block that represents it
-    names = Names(given.page.tree.names)
-    for duplicate, other in chain(_other_screens(given, p, names), _hidden(given, p, names)):
+    for duplicate, other in chain(_other_screens(given, p), _hidden(given, p)):
         other = instead.get(other, other)
         if duplicate not in instead and other not in instead and duplicate != other:
             instead[duplicate] = other
@@ -69,7 +67,7 @@ def without_duplicates(given: Given, main: Bools) -> Bools:
     return np.array(kept, dtype=np.bool_)
 
 
-def _hidden(given: Given, p: list[float], names: Names) -> Iterator[Pair]:
+def _hidden(given: Given, p: list[float]) -> Iterator[Pair]:
     """Yield each hidden block whose text is visible elsewhere, with the most likely block that shows it.
 
     A block is hidden by attributes, by inline styles, in ``<noscript>``, or as a clone in a carousel. Content that a
@@ -78,8 +76,8 @@ def _hidden(given: Given, p: list[float], names: Names) -> Iterator[Pair]:
     """
     tree, blocks = given.page.tree, given.page.blocks
     flags = given.flags.tolist()
-    cloned = _within(tree, _classed(tree, names, _cloned), len(blocks))
-    unseen = [flag & _UNSEEN != 0 or clone for flag, clone in zip(flags, cloned, strict=True)]
+    cloned = within(tree, _classed(given, _cloned, "clone", "duplicate"), len(blocks))
+    unseen = [flag & UNSEEN != 0 or clone for flag, clone in zip(flags, cloned, strict=True)]
     if not any(unseen):
         return
     shown: dict[str, int] = {}
@@ -92,7 +90,7 @@ def _hidden(given: Given, p: list[float], names: Names) -> Iterator[Pair]:
     placed = {i for i in own if flags[i] & _PLACED or tags[i] == _ITEM}
     left = [i for i in own if i not in placed]
     if left:
-        unfolds = _within(tree, _unfolding(tree, left), len(blocks))
+        unfolds = within(tree, _unfolding(tree, left), len(blocks))
         placed.update(i for i in left if unfolds[i])
     for i in again:
         if i not in placed:
@@ -105,17 +103,17 @@ def _unfolding(tree: Tree, blocks: Sequence[int]) -> list[int]:
     before = np.searchsorted(blocks, tree.block_start), np.searchsorted(blocks, tree.block_end)
     for i in np.flatnonzero(before[1] > before[0]).tolist():
         name = tree.names[i]
-        if (name and tree.flags[i] & _UNSEEN and _unfolds(name[:512])) or tree.nodes[i].get("role") == "tabpanel":
+        if (name and tree.flags[i] & UNSEEN and _unfolds(name[:512])) or tree.nodes[i].get("role") == "tabpanel":
             found.append(i)
     return found
 
 
-def _classed(tree: Tree, names: Names, pattern: re.Pattern[str]) -> list[int]:
+def _classed(given: Given, pattern: re.Pattern[str], *parts: str) -> list[int]:
     """Return the nodes whose class a pattern matches. Ids do not count, because they describe the content.
 
     Cells never match: they are hidden together with their column, which is not repeated.
     """
-    named = names.matching(pattern)
+    tree, named = given.page.tree, given.names.matching(pattern, *parts)
     return [
         i
         for i, name in enumerate(tree.names if named else ())
@@ -123,7 +121,7 @@ def _classed(tree: Tree, names: Names, pattern: re.Pattern[str]) -> list[int]:
     ]
 
 
-def _within(tree: Tree, nodes: Sequence[int], n: int) -> list[bool]:
+def within(tree: Tree, nodes: Sequence[int], n: int) -> list[bool]:
     """Return for each of the n blocks whether it is inside one of the nodes."""
     change = [0] * (n + 1)
     for i in nodes:
@@ -132,10 +130,10 @@ def _within(tree: Tree, nodes: Sequence[int], n: int) -> list[bool]:
     return [count > 0 for count in accumulate(change[:n])]
 
 
-def _other_screens(given: Given, p: list[float], names: Names) -> Iterator[Pair]:
+def _other_screens(given: Given, p: list[float]) -> Iterator[Pair]:
     """Yield the blocks of screen-specific elements, according to their class, whose text also occurs elsewhere."""
     tree, texts = given.page.tree, given.page.blocks.text
-    for_screens, put_away = set(_classed(tree, names, _for_screens)), _classed(tree, names, _put_away)
+    for_screens, put_away = set(_classed(given, _for_screens)), _classed(given, _put_away)
     named = sorted(for_screens.union(put_away))
     if not named:
         return

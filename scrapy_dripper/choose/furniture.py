@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from scrapy_dripper.choose.given import LINKED_SHARE, Bools, Given, Names
+from scrapy_dripper.choose.given import LINKED_SHARE, Bools, Given
 from scrapy_dripper.choose.headings import heading_ranks
 from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.tags import tag_mask
@@ -90,7 +90,7 @@ def without_controls(given: Given, main: Bools) -> Bools:
         elif is_button[i] and _acts(text):
             labels[i] = tree.nodes[blocks.context[i]].get("aria-expanded") is not None
         elif _control(text):
-            places = Names(tree.names).matching(_place) if places is None else places
+            places = given.names.matching(_place) if places is None else places
             clicked = is_button[i] or blocks.link_chars[i] >= LINKED_SHARE * len(text)
             node = int(blocks.context[i])
             near = {tree.names[node], tree.names[max(int(tree.parent[node]), 0)]}
@@ -129,7 +129,7 @@ def without_offers(given: Given, main: Bools) -> Bools:
 def without_signatures(given: Given, main: Bools) -> Bools:
     """Return the labels without the signatures below posts, by the names of their elements."""
     tree = given.page.tree
-    named = Names(tree.names).matching(_signature)
+    named = given.names.matching(_signature, "sig")
     if not named:
         return main
     signed = [i for i, name in enumerate(tree.names) if name in named and _is_signed[tree.tag[i]]]

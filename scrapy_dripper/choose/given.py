@@ -15,13 +15,15 @@ import numpy.typing as npt
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.page.tags import LONGEST_CLASS
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Floats: TypeAlias = npt.NDArray[np.float32]
 
-UNSEEN = Flag.HIDDEN | Flag.NOSCRIPT
+# Plain integers, because the operators of IntFlag are slow Python methods.
+UNSEEN = int(Flag.HIDDEN | Flag.NOSCRIPT)
 """The flags of blocks that a reader does not see."""
-ELSEWHERE = Flag.NAV | Flag.FOOTER | Flag.FORM | Flag.DIALOG
+ELSEWHERE = int(Flag.NAV | Flag.FOOTER | Flag.FORM | Flag.DIALOG)
 """The flags of blocks that are around the content of a page."""
 LINKED_SHARE = 0.8
 """A block with a larger share of characters in links is a link: to reply, to share, to the next page."""
@@ -93,9 +95,10 @@ class Given:
         texts = self.page.blocks.text
         return np.fromiter(map(len, texts), dtype=np.float64, count=len(texts))
 
-
-LONGEST_NAME = 512
-"""Maximum length of a name to search, in characters."""
+    @cached_property
+    def names(self) -> Names:
+        """The class and id attributes of the page."""
+        return Names(self.page.tree.names)
 
 
 def folded(text: str) -> str:
@@ -114,24 +117,27 @@ def found_in(name: str, pattern: re.Pattern[str]) -> bool:
     A pattern that must match white space or a hyphen before a word is many times faster than one that may also match
     the beginning of the text.
     """
-    return pattern.search(f"\n{folded(name[:LONGEST_NAME])}") is not None
+    return pattern.search(f"\n{folded(name[:LONGEST_CLASS])}") is not None
 
 
 class Names:
     """The names of a page as one text, because most patterns are not in any name of most pages."""
 
-    def __init__(self, names: Iterable[str], longest: int = LONGEST_NAME) -> None:
-        """Only the beginning of each name, with at most ``longest`` characters, is searched."""
+    def __init__(self, names: Iterable[str]) -> None:
+        """Only the beginning of each name, with at most :data:`LONGEST_CLASS` characters, is searched."""
         self._names = [name for name in set(names) if name]
-        self._searched = [name[:longest] for name in self._names]
-        self._text = "\n".join(["", *self._searched])
-        self._folded: str | None = None
-        self._ends: list[int] | None = None
+        self._searched = [f"\n{name[:LONGEST_CLASS]}" for name in self._names]
+        self._text = "".join(self._searched)
+        self._folded = folded(self._text)
+        self._ends = list(accumulate(map(len, self._searched)))
 
-    def matching(self, pattern: re.Pattern[str]) -> set[str]:
-        """Return the names of any case in which a pattern in lower case is found (:func:`found_in`)."""
-        if self._folded is None:
-            self._folded = folded(self._text)
+    def matching(self, pattern: re.Pattern[str], *parts: str) -> set[str]:
+        """Return the names of any case in which a pattern in lower case is found (:func:`found_in`).
+
+        If there are ``parts``, each match has one of them. They are looked for first, which takes far less time.
+        """
+        if parts and not any(part in self._folded for part in parts):
+            return set()
         return self._found(self._folded, pattern)
 
     def with_case(self, pattern: re.Pattern[str]) -> set[str]:
@@ -142,12 +148,10 @@ class Names:
         hit = pattern.search(text)
         if hit is None:
             return set()
-        if self._ends is None:
-            self._ends = list(accumulate(len(name) + 1 for name in self._searched))
         found, ends = set(), self._ends
         while hit is not None:
             i = bisect_right(ends, hit.start())
-            begin = ends[i] - len(self._searched[i]) - 1
+            begin = ends[i] - len(self._searched[i])
             if pattern.search(text[begin : ends[i]]) is not None:  # the match may also go on into the next name
                 found.add(self._names[i])
             hit = pattern.search(text, ends[i])

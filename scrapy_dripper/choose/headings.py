@@ -52,7 +52,7 @@ def with_headings(given: Given, main: Bools) -> Bools:
     words = given.chars * seen
     total, kept = (np.concatenate([[0], np.cumsum(part)]) for part in (words, words * main))
     shown = np.flatnonzero(seen)
-    facts = FactIndex(fact for fact in given.page.facts if fact.kind in CHECKED)
+    facts = FactIndex(fact for fact in given.page.facts if fact.kind in CHECKED) if given.page.facts else None
     labels: Bools = main.copy()
     for i in headings:
         a, b = i + 1, int(ends[i])
@@ -68,7 +68,7 @@ def with_headings(given: Given, main: Bools) -> Bools:
             continue
         if first == shown[at] and p[i] >= HEADING_PROBABILITY:
             labels[i] = True
-        elif given.page.facts:
+        elif facts is not None:
             of_text = tokens(texts[first])
             labels[i] = facts.cover(of_text, np.array([len(of_text)])).max() >= MOSTLY_DECLARED
     return labels

@@ -45,7 +45,7 @@ SUBTITLE_WORDS = 3
 LONGEST_DESCRIPTION = 1_000
 """Maximum number of characters of a standfirst or description to compare."""
 
-_NO_LEAD = (
+_NO_LEAD = int(
     Flag.NAV | Flag.FOOTER | Flag.ASIDE | Flag.FORM | Flag.HIDDEN | Flag.NOSCRIPT | Flag.DIALOG
     | Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FIGURE | Flag.HEADING
 )  # fmt: skip
@@ -55,7 +55,7 @@ _UNSEEN = int(Flag.FOOTER | Flag.DIALOG | Flag.HIDDEN)
 _ELSEWHERE = int(Flag.NAV | Flag.ASIDE)
 _LISTED = int(Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FORM)
 _H1 = TAGS["h1"]
-_LINK = TAGS["a"]
+_IN_LINK, _LINK = int(Flag.LINK), TAGS["a"]
 _site_class = re.compile(rf"(?:^|[\s_-])(?:{either(SITE_NAMES)})(?=[\s_-]|$)", re.I).search
 _separators = re.compile(r" [-–—|·•:»«/~:]{1,20} | ?[|｜»«_] ?|: ").split
 _ends_sentence = re.compile(r"[.!?…。！？][\"”»“’」』]?\Z").search
@@ -95,12 +95,12 @@ def _lead(given: Given, main: Bools, names: PageNames, found: int) -> list[int]:
     name = _letters(texts[found])
     told = [text for text in map(_letters, page.about.descriptions) if text and text != name]
     subtitles = {"".join(words) for words in names.all if len(words) >= SUBTITLE_WORDS} - {name}
-    barred = _NO_LEAD & ~Flag.HEADING
+    barred = _NO_LEAD & ~_HEADING
     lead: dict[str, int] = {}  # by text, because themes repeat a standfirst for narrow screens
     for i in takewhile(lambda i: not main[i], below):
         letters = _letters(texts[i])
         if (
-            (flags[i] & barred == 0 and flags[i] & Flag.HEADING and letters in subtitles)
+            (flags[i] & barred == 0 and flags[i] & _HEADING and letters in subtitles)
             or (told and not flags[i] & barred and len(_words(texts[i])) >= PLAIN_WORDS and _is_told(letters, told))
             or (
                 given.probabilities[i] >= LEAD_PROBABILITY
@@ -197,12 +197,15 @@ def headline(page: Page, main: Bools, names: PageNames) -> int | None:
     text if there is only one. A hidden ``h1`` is only the headline if there is none of these (:func:`_drawn`). The name
     of the site and other hidden blocks are never the headline.
     """
-    top, body = _beginning(page, main)
+    numbers = np.flatnonzero(main).tolist()
+    if not numbers:
+        return None
     flags = (page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]).tolist()
+    body = _body(page, numbers)
     # Ignore flags that the text itself has, for example because of an unclosed <nav>.
-    around = flags[body] if body >= 0 else 0
-    unseen, elsewhere = _UNSEEN & ~around, _ELSEWHERE & ~around
+    unseen, elsewhere = _UNSEEN & ~flags[body], _ELSEWHERE & ~flags[body]
     tags = page.tree.tag[page.blocks.context].tolist()
+    top = _top(page, numbers, body) if _H1 in tags[body + 1 :] else body  # only an h1 may follow the body text
     fronts: dict[int, bool] = {}
     headings: list[HeadlineCandidate] = []
     plain: int | None = None
@@ -234,10 +237,10 @@ def headline(page: Page, main: Bools, names: PageNames) -> int | None:
         return next(longer, best).block
     if plain is not None:
         return plain
-    return next(iter(firsts.values())).block if len(firsts) == 1 else _drawn(page, hidden, names.sites, top)
+    return next(iter(firsts.values())).block if len(firsts) == 1 else _drawn(page, hidden, names.sites, numbers, body)
 
 
-def _drawn(page: Page, hidden: Sequence[int], sites: frozenset[str], top: int) -> int | None:
+def _drawn(page: Page, hidden: Sequence[int], sites: frozenset[str], numbers: Sequence[int], body: int) -> int | None:
     """Return the hidden ``h1`` that has exactly the words of a headline in the metadata, if no other block has them.
 
     It is there for search engines. A script draws the headline, so readers see it nevertheless.
@@ -248,26 +251,28 @@ def _drawn(page: Page, hidden: Sequence[int], sites: frozenset[str], top: int) -
     if found is None:
         return None
     name = _letters(texts[found])
-    drawn = sum(len(text) <= LONGEST_HEADLINE and _letters(text) == name for text in texts[: top + 1]) == 1
+    first = texts[: _top(page, numbers, body) + 1]
+    drawn = sum(len(text) <= LONGEST_HEADLINE and _letters(text) == name for text in first) == 1
     return found if drawn else None
 
 
-def _beginning(page: Page, main: Bools) -> tuple[int, int]:
-    """Return the last block of the first lines of the main content, and the first block of body text.
+def _body(page: Page, numbers: Sequence[int]) -> int:
+    """Return the first block of body text, given the main blocks, of which there is at least one."""
+    flags, texts = page.tree.flags[page.blocks.context], page.blocks.text
+    found = (i for i in numbers if not flags[i] & _HEADING and len(_words(texts[i])) >= BODY_WORDS)
+    return next(found, numbers[-1])
+
+
+def _top(page: Page, numbers: Sequence[int], body: int) -> int:
+    """Return the last block of the first lines of the main content, which is never before the first body text.
 
     The first lines are a share of the words and at least two blocks, because a forum page may begin with a copy of its
-    post. Both numbers are -1 if nothing is main.
+    post.
     """
-    numbers = np.flatnonzero(main).tolist()
-    if not numbers:
-        return -1, -1
     sizes = [len(_words(page.blocks.text[i])) for i in numbers]
-    flags = page.tree.flags[page.blocks.context]
-    texts = (i for i, n in zip(numbers, sizes, strict=True) if n >= BODY_WORDS and not flags[i] & Flag.HEADING)
-    body = next(texts, numbers[-1])
     least = FIRST_LINES * sum(sizes)
     first = next((i for i, n in zip(numbers, accumulate(sizes), strict=True) if n > least), numbers[-1])
-    return max(body, first, numbers[min(1, len(numbers) - 1)]), body
+    return max(body, first, numbers[min(1, len(numbers) - 1)])
 
 
 def _sites(page: Page) -> frozenset[str]:
@@ -293,7 +298,7 @@ def _is_site(page: Page, block: int, fronts: dict[int, bool]) -> bool:
     node = int(page.blocks.leaf[block])
     path: list[int] = []
     while node not in fronts:
-        if node < 0 or not tree.flags[node] & Flag.LINK:
+        if node < 0 or not tree.flags[node] & _IN_LINK:
             fronts[node] = False
         elif tree.tag[node] == _LINK:
             fronts[node] = _leads_to_front(page, node)

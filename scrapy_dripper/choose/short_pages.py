@@ -10,7 +10,8 @@ import re
 
 import numpy as np
 
-from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given, Names
+from scrapy_dripper.choose.duplicates import within
+from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.vocabulary import ERROR_CODE, ERROR_REASON, ERRORS, FURNITURE, WAITING, WALLS, either
 
@@ -81,19 +82,13 @@ def _boilerplate(given: Given, at_once: bool) -> Bools:
     only needs to show whether there is any boilerplate, so class names, which take the longest, may be skipped.
     """
     tree, blocks, flags = given.page.tree, given.page.blocks, given.flags
-    n = len(blocks)
     boilerplate: Bools = (flags & _BOILERPLATE != 0) | ((flags & _ENDS != 0) & (flags & _CONTENT == 0))
     linked = 2 * blocks.link_chars >= given.chars
     boilerplate |= linked & (blocks.links > 1 if linked.sum() == 1 else True)
     if at_once and boilerplate.any():
         return boilerplate
-    change = np.zeros(n + 1, dtype=np.int64)
-    named = Names(tree.names).matching(_boilerplate_name)
-    for i, name in enumerate(tree.names if named else ()):
-        if name in named:
-            change[int(tree.block_start[i])] += 1
-            change[int(tree.block_end[i])] -= 1
-    boilerplate |= np.cumsum(change)[:n] > 0
+    named = given.names.matching(_boilerplate_name)
+    boilerplate |= within(tree, [i for i, name in enumerate(tree.names) if name in named], len(blocks))
     return boilerplate
 
 

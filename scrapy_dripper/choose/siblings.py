@@ -57,9 +57,11 @@ def with_holes(given: Given, main: Bools) -> Bools:
     """
     labels: Bools = main.copy()
     places = np.flatnonzero(main)
-    for a, b in zip(places[:-1].tolist(), places[1:].tolist(), strict=True):
+    size = np.diff(places) - 1
+    holes = np.flatnonzero((size > 0) & (size <= LONGEST_HOLE))
+    for a, b in zip(places[holes].tolist(), places[holes + 1].tolist(), strict=True):
         between = given.probabilities[a + 1 : b]
-        if 0 < len(between) <= LONGEST_HOLE and between.mean() >= HOLE_MEAN and between.min() >= HOLE_LEAST:
+        if between.mean() >= HOLE_MEAN and between.min() >= HOLE_LEAST:
             labels[a + 1 : b] = True
     return labels
 
@@ -173,5 +175,6 @@ def _panels(page: Page) -> list[tuple[int, int]]:
             wanted.setdefault(target, i)
     if not wanted:
         return []
-    number = {node.get("id"): i for i, node in enumerate(tree.nodes) if node.get("id") in wanted}
+    # An id is the end of a name, which is read sooner than the attribute.
+    number = {tree.nodes[i].get("id"): i for i, name in enumerate(tree.names) if name.rpartition(" ")[2] in wanted}
     return [(opener, number[name]) for name, opener in wanted.items() if number.get(name, -1) > opener]

@@ -179,7 +179,7 @@ def apply(steps: Iterable[Step], given: Given, main: Bools) -> Iterator[Stage]:
             continue
         changed = step.change(given, main)
         reason = step.reason_for(given)
-        if step.free < ASKED and takes_too_much(given, main, changed, step.free):
+        if changed is not main and step.free < ASKED and takes_too_much(given, main, changed, step.free):
             yield Stage(reason, main, step.name)
         else:
             main = changed
@@ -196,9 +196,10 @@ def takes_too_much(given: Given, before: Bools, after: Bools, free: float = 0, s
     """
     texts, p = given.page.blocks.text, given.probabilities
     lost = np.flatnonzero(before & ~after).tolist()
-    if lost:
-        kept = {texts[i] for i in np.flatnonzero(after).tolist()}
-        lost = [i for i in lost if texts[i] not in kept]
+    if not lost:
+        return False
+    kept = {texts[i] for i in np.flatnonzero(after).tolist()}
+    lost = [i for i in lost if texts[i] not in kept]
     if sum(len(texts[i].split()) for i in lost) <= free:
         return False
     graded = bool(((p > 0) & (p < 1)).any())

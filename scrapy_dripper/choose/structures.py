@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given, Names, found_in
+from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given, found_in
 from scrapy_dripper.page.footnotes import FootnoteMarks
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.recognise import callout_names, has_callout_class, has_code_class
@@ -46,7 +46,9 @@ LINKED_SHARE = 0.5
 """A structure with a larger share of text in links than this is a list of links to other pages."""
 LONGEST_CELLS = 1_500
 """Maximum mean length of the cells of a data table, in characters."""
-_PROSE = Flag.HEADING | Flag.PARAGRAPH | Flag.LIST | Flag.QUOTE
+# Plain integers, because the operators of IntFlag are slow Python methods.
+_CODE, _HEADING = int(Flag.CODE), int(Flag.HEADING)
+_PROSE = int(Flag.HEADING | Flag.PARAGRAPH | Flag.LIST | Flag.QUOTE)
 _KINDS = {
     TAGS[tag]: kind
     for kind, tags in {
@@ -100,8 +102,8 @@ def with_whole_structures(given: Given, main: Bools) -> Bools:
         between, last = _place(page, main, seen, run)
         for one in run:
             voters = one.a + np.flatnonzero(seen[one.a : one.b])
-            if one.kind == "code" and (flags[voters] & Flag.CODE).any():
-                voters = voters[flags[voters] & Flag.CODE != 0]
+            if one.kind == "code" and (flags[voters] & _CODE).any():
+                voters = voters[flags[voters] & _CODE != 0]
             if not len(voters):
                 continue
             weights = given.chars[voters] / given.chars[voters].sum()
@@ -177,10 +179,10 @@ class _Finder:
 
     def __init__(self, given: Given) -> None:
         tree, blocks = given.page.tree, given.page.blocks
-        self._tree, self._blocks = tree, blocks
+        self._tree, self._blocks, self._names = tree, blocks, given.names
         flags, chars = given.flags, given.chars
-        code = flags & Flag.CODE != 0
-        layout = flags & (Flag.HEADING | ELSEWHERE) != 0
+        code = flags & _CODE != 0
+        layout = flags & (_HEADING | ELSEWHERE) != 0
         self._code, self._layout = _sums(code), _sums(layout)
         self._foreign = _sums(layout | ~(_is_written[tree.tag[blocks.context]] | code))
         self._prose = _sums(flags & _PROSE != 0)
@@ -192,8 +194,7 @@ class _Finder:
         size = tree.block_end - tree.block_start
         nodes = np.flatnonzero((size > 0) & (size <= MOST_BLOCKS))
         chosen = _is_kind[tree.tag[nodes]]
-        names = Names(tree.names, LONGEST_CLASS)
-        named, coded = names.with_case(callout_names), names.matching(_code_block)
+        named, coded = self._names.with_case(callout_names), self._names.matching(_code_block, "code")
         if coded:
             chosen |= [tree.names[node] in coded for node in nodes.tolist()]
         if named:
@@ -239,7 +240,7 @@ class _Finder:
         if not a:
             return ""
         before = self._blocks.text[a - 1]
-        start, is_heading = before[:LONGEST_CLASS], self._tree.flags[self._blocks.context[a - 1]] & Flag.HEADING
+        start, is_heading = before[:LONGEST_CLASS], self._tree.flags[self._blocks.context[a - 1]] & _HEADING
         if is_heading and _sources(start):
             return "links"
         if _teases(start):
@@ -307,8 +308,8 @@ def _blocks(page: Page, node: int) -> tuple[int, int]:
     """Return the range of blocks of a footnote. If it is a heading, this includes everything up to the next heading."""
     tree = page.tree
     a, b = int(tree.block_start[node]), int(tree.block_end[node])
-    if tree.flags[node] & Flag.HEADING and b > a:
+    if tree.flags[node] & _HEADING and b > a:
         end = int(tree.block_end[tree.parent[node]])
-        while b < end and not tree.flags[page.blocks.context[b]] & Flag.HEADING:
+        while b < end and not tree.flags[page.blocks.context[b]] & _HEADING:
             b += 1
     return a, b

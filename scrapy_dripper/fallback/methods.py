@@ -21,7 +21,7 @@ from lxml import etree
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
-from scrapy_dripper.metadata import without_signs
+from scrapy_dripper.metadata.tree import without_signs
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page
 from scrapy_dripper.page.blocks import cut

@@ -59,7 +59,7 @@ BETWEEN_RESETS = 20_000_000
 length, and a hostile page can be a single line."""
 _seen = 0
 
-_NOT_SHOWN = tuple(set(UNSEEN) - {"head", "link", "meta", "script", "title"})
+_NOT_SHOWN = tuple(UNSEEN - {"head", "link", "meta", "script", "title"})
 """Invisible elements that Trafilatura does not need. It copies a tree by writing and parsing HTML, after which the text
 of some of these, markup included, would count as text of the page."""
 

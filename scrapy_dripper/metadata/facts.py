@@ -70,6 +70,7 @@ CHECKED = ("ingredient", "step", "question", "answer", "body")
 """The kinds that are the subject of a page that declares them."""
 
 _tokens = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+").findall
+_spaced = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
 _cjk = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]").search
 _tags = re.compile(r"<[^<>]*>").sub
 
@@ -85,6 +86,8 @@ class Fact:
 
 def tokens(text: str) -> list[str]:
     """Return the words of a text in lower case. Each CJK character is a word."""
+    if text.isascii():  # six times as fast as the regular expression
+        return text.lower().translate(_spaced).split()
     return _tokens(text.lower())
 
 
@@ -194,8 +197,10 @@ def missing(facts: Sequence[Fact], page: Iterable[str], text: str) -> tuple[str,
     if not some:
         return ()
     index = FactIndex(some)
-    shown = index.shares([token for one in page for token in tokens(one)]) >= VISIBLE
     kept = index.shares(tokens(text)) >= KEPT
+    if kept.all():
+        return ()
+    shown = index.shares([token for one in page for token in tokens(one)]) >= VISIBLE
     of_kind = ((kind, shown & (index.kinds == KINDS.index(kind))) for kind in CHECKED)
     return tuple(kind for kind, these in of_kind if these.any() and kept[these].mean() < 0.5)
 
@@ -208,12 +213,10 @@ class FactIndex:
     """Finds the facts of a page in its texts. Building and searching take linear time."""
 
     def __init__(self, facts: Iterable[Fact]) -> None:
-        self._ids: dict[str, int] = {}
         self._short: dict[str, int] = {}
         self.cjk = False
         """True if a fact has CJK characters, each of which is a token."""
-        number = self._ids.setdefault
-        flat: list[int] = []
+        flat: list[str] = []
         kinds: list[int] = []
         sizes: list[int] = []
         for fact in facts:
@@ -224,13 +227,14 @@ class FactIndex:
                 self._short[name] = self._short.get(name, 0) | 1 << kind
                 continue
             self.cjk |= bool(_cjk(fact.text))
-            flat.extend([number(word, len(self._ids) + 1) for word in words])
+            flat += words
             kinds.append(kind)
             sizes.append(len(words))
         self.kinds: Ints = np.array(kinds, dtype=np.int64)
         """The kind of each fact of at least :data:`GRAM` tokens, as its number in :data:`KINDS`."""
+        self._ids = {word: i for i, word in enumerate(dict.fromkeys(flat), start=1)}
         owner = np.repeat(np.arange(len(kinds)), sizes)
-        self._codes, places = _grams(np.array(flat, dtype=np.int64), owner)
+        self._codes, places = _grams(self._numbers(flat), owner)
         self._owner = owner[places]
         order = np.argsort(self._codes, kind="stable")
         self._known, starts = np.unique(self._codes[order], return_index=True)
@@ -262,7 +266,7 @@ class FactIndex:
             for row in np.flatnonzero((size > 0) & (size < GRAM)).tolist():
                 end = int(ends[row])
                 bits = self._short.get(" ".join(words[end - int(size[row]) : end]), 0)
-                for kind in range(len(KINDS)):
+                for kind in range(len(KINDS) if bits else 0):
                     if bits >> kind & 1:
                         share[row, kind] = 1
         return share

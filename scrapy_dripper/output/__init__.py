@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,10 @@ from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.text import plain_text
 from scrapy_dripper.page.page import Page, PageError
 from scrapy_dripper.page.parse import cut_off, parse
-from scrapy_dripper.page.posts import ThreadPost
 from scrapy_dripper.page.recover import drop_controls
+
+if TYPE_CHECKING:
+    from scrapy_dripper.page.posts import ThreadPost
 
 __all__ = ["NOTHING", "Written", "most_chars", "write", "write_html"]
 

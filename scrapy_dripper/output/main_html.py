@@ -45,6 +45,8 @@ def tag_of(element: etree._Element, tag: str, known: Styles) -> str:
     style = element.get("style") or ""
     if known:
         style += ";" + ";".join(known.get(name, "") for name in (element.get("class") or "")[:512].split())
+    if not style:
+        return tag
     if tag in ("b", "strong"):
         return "span" if _regular(style) else tag
     if _bold(style):

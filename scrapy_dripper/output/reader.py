@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from lxml import etree
 
@@ -45,6 +45,7 @@ MOST_TABS = 1_000
 LONGEST_TITLE = 200
 
 _is_bar = re.compile(rf"\s(?:{either(TAB_BARS)})(?=\s|$)").search
+_may_be_of_tabs = etree.XPath("descendant-or-self::*[contains(@role, 'tab') or contains(@class, 'tab')]")
 _is_of_tabs = re.compile(r"tab(?!le)|pane", re.I).search
 _PANELS = frozenset({"div", "section", "article", "aside", "p"})
 _TITLES = frozenset("h1 h2 h3 h4 h5 h6 p div strong b summary button".split())
@@ -72,7 +73,7 @@ def tabs_of(root: etree._Element) -> Tabs:
     children of the element behind the list of tabs, or the elements behind it.
     """
     bars: dict[etree._Element, list[etree._Element]] = {}
-    for element in root.iter(etree.Element):
+    for element in cast("list[etree._Element]", _may_be_of_tabs(root)):
         name = element.get("class") or ""
         role = element.get("role")
         if role == "tablist" or ("tab" in name and _is_bar(f" {name[:LONGEST_CLASS]}")):

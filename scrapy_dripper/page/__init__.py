@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, FallbackReason, Metadata
-from scrapy_dripper.metadata import read_metadata
 from scrapy_dripper.page.blocks import MAX_NODES, cut
 from scrapy_dripper.page.charset import decoded, in_utf8
 from scrapy_dripper.page.page import Over, Page, PageError, Wishes
@@ -101,6 +100,8 @@ def read(document: Document, config: Config, profile: Profile = NATIVE, engine_l
 
 def metadata_of(root: HtmlElement, url: str) -> Metadata:
     """Return the metadata of a tree that has not been cut. Never raises: values that cannot be read are None."""
+    from scrapy_dripper.metadata.read import read_metadata  # most crawls do without its regular expressions
+
     try:
         return read_metadata(root, url)
     except Exception:  # metadata is optional, so a page must not fail because of it

@@ -212,8 +212,8 @@ class _Cutter:
         if not lists:
             return whole
         wrapper = self._wrappers() if any(tags[i] == "table" for i in lists) else whole.copy()
-        blocks = [i for i, kind in enumerate(self.kinds) if kind == _BLOCK]
-        others = [i for i in blocks if tags[i] not in _PARTS and not wrapper[i]]
+        blocks = [i for i, kind in enumerate(self.kinds) if kind == _BLOCK and tags[i] not in _PARTS]
+        others = [i for i in blocks if not wrapper[i]]
         for i in lists:
             # The element itself is the one "other" block. So these elements are not nested, and are read only once.
             if bisect_left(others, end[i]) - bisect_left(others, i) == 1:
@@ -252,12 +252,24 @@ class _Cutter:
 
     # ------------------------------------------------------------------ the pass
     def _walk(self) -> None:
-        end, kinds, tags, texts, flags = self.end, self.kinds, self.tags, self.node_texts, self.flags
-        block_start, block_texts = self.block_start, self.block_texts
+        end, kinds, tags, texts, tails, flags = self.end, self.kinds, self.tags, self.node_texts, self.tails, self.flags
+        block_start, block_end, block_texts = self.block_start, self.block_end, self.block_texts
+        last = len(self.elements)
         open_nodes: list[int] = []
-        for i in range(len(self.elements)):
+        for i in range(last + 1):
             while open_nodes and end[open_nodes[-1]] <= i:
-                self._close(open_nodes.pop())
+                node = open_nodes.pop()
+                inside = self.whole_start < node < self.whole_end
+                if kinds[node] == _BLOCK:
+                    self._close_block(node, inside)
+                block_end[node] = len(block_texts) + inside
+                tail = tails[node]
+                if tail:
+                    self._add(tail, self.tail + node, max(self.parent[node], 0))
+                elif tags[node] not in SILENT:
+                    self.glue = tags[node] in LOOSE
+            if i == last:
+                break
             kind = kinds[i]
             if kind == _BLOCK:
                 self._open_block(i)
@@ -274,12 +286,7 @@ class _Cutter:
             text = texts[i]
             if text:
                 self._add(text, i, i)
-            if end[i] == i + 1:
-                self._close(i)
-            else:
-                open_nodes.append(i)
-        while open_nodes:
-            self._close(open_nodes.pop())
+            open_nodes.append(i)
 
     def _open_block(self, i: int) -> None:
         tag = self.tags[i]
@@ -294,25 +301,16 @@ class _Cutter:
         if tag in OWNED:
             self.owner[self.itself + i] = gap_before(len(self.block_texts))
 
-    def _close(self, i: int) -> None:
-        tag = self.tags[i]
-        inside = self.whole_start < i < self.whole_end
-        if self.kinds[i] == _BLOCK:
-            if inside:
-                self.run.append(" " if tag in _SPACED else BREAK)
-            else:
-                before = len(self.block_texts)
-                if self.run or self.run_self or self.run_silent:
-                    self._flush()
-                self.open_blocks.pop()
-                if i == self.whole_start and self.whole_end and len(self.block_texts) == before:
-                    self._no_block(i)
-        self.block_end[i] = len(self.block_texts) + inside
-        tail = self.tails[i]
-        if tail:
-            self._add(tail, self.tail + i, max(self.parent[i], 0))
-        elif tag not in SILENT:
-            self.glue = tag in LOOSE
+    def _close_block(self, i: int, inside: bool) -> None:
+        if inside:
+            self.run.append(" " if self.tags[i] in _SPACED else BREAK)
+            return
+        before = len(self.block_texts)
+        if self.run or self.run_self or self.run_silent:
+            self._flush()
+        self.open_blocks.pop()
+        if i == self.whole_start and self.whole_end and len(self.block_texts) == before:
+            self._no_block(i)
 
     def _no_block(self, i: int) -> None:
         """Undo the block of a whole list or table that turned out to hold no word."""
@@ -322,15 +320,13 @@ class _Cutter:
     def _add(self, text: str, slot: int, where: int) -> None:
         """Add a text or tail to the run. It is directly in node ``where``."""
         self.glue = False
-        run, flags = self.run, self.flags[where]
+        flags = self.flags[where]
         if text.isspace():
-            if run or flags & _PRE:  # in code, an element may hold just the space between two words
-                run.append(text)
-                self.run_slots.append(slot)
-            return
-        if self.run_leaf < 0:
+            if not self.run and not flags & _PRE:  # in code, an element may hold just the space between two words
+                return
+        elif self.run_leaf < 0:
             self.run_leaf = where
-        run.append(text)
+        self.run.append(text)
         self.run_slots.append(slot)
         if flags & _MARKED:
             n = len(text.strip())

@@ -10,8 +10,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.characters import without_controls
-from scrapy_dripper.metadata import base_url, without_signs
 from scrapy_dripper.metadata.json_ld import parsed
+from scrapy_dripper.metadata.tree import base_url, without_signs
 from scrapy_dripper.page.page import About, Styles
 
 if TYPE_CHECKING:

@@ -48,27 +48,30 @@ _QUESTION_MARKS, _CLOSING = ("?", "\uff1f", "\u061f", "\u037e"), " \t\r\n\f\xa0\
 _is_page = tag_mask("html", "body", "main", "article", "h1", "math")
 _references = (*REFERENCES, "href")
 _expanded = etree.XPath("boolean(descendant-or-self::*[@aria-expanded])")
-_details = TAGS["details"]
+_OF_SOURCE = frozenset({"brush:", "hidden"})
+_details, _pre = TAGS["details"], TAGS["pre"]
 _media = frozenset(TAGS[tag] for tag in MEDIA)  # lazily loaded media are hidden at first
 
 
 def hidden_nodes(tree: Tree) -> Bools:
     """Return for each node whether the text directly in it is hidden."""
     hidden = np.zeros(len(tree.nodes), dtype=np.bool_)
-    may_hide = [(i, tree.nodes[i]) for i in tree.may_hide]
-    sources = {node for _, node in may_hide if _is_source(node)}
+    nodes, tags = tree.nodes, tree.tag[tree.may_hide].tolist()
+    codes = (nodes[i] for i, tag in zip(tree.may_hide, tags, strict=True) if tag == _pre)
+    # MDN Web Docs hides code that only the live samples of the page need.
+    sources = {node for node in codes if _OF_SOURCE.issubset((node.get("class") or "")[:LONGEST_CLASS].split())}
     found = [
         i
-        for i, node in may_hide
-        if (node in sources or _hides(node.get("style"), node.get("hidden"))) and tree.tag[i] not in _media
+        for i, tag in zip(tree.may_hide, tags, strict=True)
+        if tag not in _media and (nodes[i] in sources or _hides(nodes[i].get("style"), nodes[i].get("hidden")))
     ]
     if not found:
         return hidden
     blocks = int(tree.block_end[0]) - int(tree.block_start[0])
     spared = _is_page[tree.tag]  # the page itself, and formulas that are drawn elsewhere
     inside = np.concatenate([[0], np.cumsum(spared)])
-    targets = _targets(tree) if any(tree.nodes[i].get("id") for i in found) else set()
-    answers = _answers([tree.nodes[i] for i in found])
+    targets = _targets(tree) if any(nodes[i].get("id") for i in found) else set()
+    answers = _answers([nodes[i] for i in found])
     end = tree.end.tolist()
     done = 0
     for i in found:
@@ -76,7 +79,7 @@ def hidden_nodes(tree: Tree) -> Bools:
             continue
         held = int(tree.block_end[i]) - int(tree.block_start[i])
         is_page = held > PAGE_BLOCKS and 2 * held > blocks  # a script shows it once the page has loaded
-        node = tree.nodes[i]
+        node = nodes[i]
         if node in sources or not (is_page or node in answers or _can_unfold(tree, i, targets)):
             hidden[i : end[i]] = True
             done = end[i]
@@ -105,11 +108,6 @@ def _is_hiding_style(style: str) -> bool:
     placed = "absolute" in style or "fixed" in style or "margin" in style
     style = style.lower()
     return bool(_hiding(style) or (_no_size(style) and _cut_off(style)) or (placed and _away(style)))
-
-
-def _is_source(node: etree._Element) -> bool:
-    """Return True for code that MDN Web Docs hides, because only the live samples of the page need it."""
-    return node.tag == "pre" and bool({"brush:", "hidden"} <= set((node.get("class") or "")[:LONGEST_CLASS].split()))
 
 
 def _targets(tree: Tree) -> set[str]:

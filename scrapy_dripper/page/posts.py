@@ -22,9 +22,6 @@ from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS
 from scrapy_dripper.page.vocabulary import either
 
-DISCUSSIONS = frozenset({"discussionforumposting", "qapage"})
-"""schema.org types of pages whose posts are content, in lower case."""
-
 LONGEST_LINE = 100
 """Maximum length of a line with the date of a post, in characters."""
 LONGEST_BYLINE = 50

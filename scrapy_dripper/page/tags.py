@@ -24,10 +24,10 @@ class Kind(IntEnum):
     """Visible but not text. It belongs to the run or the gap around it."""
 
 
-UNSEEN = (
-    "script", "style", "template", "svg", "iframe", "object", "embed", "canvas", "select", "datalist",
-    "textarea", "head", "title", "link", "meta", "param", "frame", "noframes", "noembed",
-)  # fmt: skip
+UNSEEN = frozenset(
+    "script style template svg iframe object embed canvas select datalist "
+    "textarea head title link meta param frame noframes noembed".split()
+)
 """Tags whose content is never visible as text of the page."""
 
 BLOCKS = (

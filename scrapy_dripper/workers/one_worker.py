@@ -40,6 +40,8 @@ class OneWorker:
         The worker reads large pages, and pages that a user's selectors apply to. If the page needs a custom fallback,
         the extraction has the reason, and its source is ``fallback:none``.
         """
+        if self.pool is None:
+            return None
         ruled = bool(config.rules and config.rules.of(document.url))
         if self._local_engine or not (ruled or is_large(document.html, MOST_TAGS)):
             return None
@@ -50,7 +52,7 @@ class OneWorker:
         self, document: Document, config: Config, reason: FallbackReason, error: str | None
     ) -> Extraction | None:
         """Return the extraction of a fallback that is to run in the worker, or None for others."""
-        if config.fallback not in PARSING:
+        if self.pool is None or config.fallback not in PARSING:
             return None
         if reason not in SUSPECT and not is_large(document.html, MOST_TAGS_FOR_FALLBACK):
             return None
@@ -62,8 +64,7 @@ class OneWorker:
             self.pool.close()
 
     def _extracted(self, task: Task) -> Extraction | None:
-        if self.pool is None:
-            return None
+        assert self.pool is not None
         try:
             return self.pool.extract_alone(task)
         except StartError as error:

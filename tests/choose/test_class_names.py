@@ -7,7 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.choose.given import LONGEST_NAME, Names, folded, found_in
+from scrapy_dripper.choose.given import Names, folded, found_in
+from scrapy_dripper.page.tags import LONGEST_CLASS
 
 WORD = re.compile(r"[\s_-](?:menu|top\s(?:bar|line))(?=[\s_-]|$)", re.I)
 
@@ -22,7 +23,7 @@ def test_the_names_found_are_those_with_the_pattern(names: list[str]) -> None:
 
 
 def test_only_the_beginning_of_a_long_name_is_searched() -> None:
-    long, longer = "x" * (LONGEST_NAME - 5) + " menu", "x" * LONGEST_NAME + " menu"
+    long, longer = "x" * (LONGEST_CLASS - 5) + " menu", "x" * LONGEST_CLASS + " menu"
     assert Names([longer, long, ""]).matching(WORD) == {long}
 
 

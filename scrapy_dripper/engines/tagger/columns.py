@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.engines.tagger.lexicon import keywords
+from scrapy_dripper.engines.tagger.lexicon import CONTENT, keywords
 from scrapy_dripper.page.page import Page
 
 Floats = npt.NDArray[np.float32]
@@ -156,6 +156,8 @@ class BatchTable:
     """Bit set of the keyword groups of the node and its two nearest ancestors."""
     far: Ints
     """Bit set of the keyword groups of the node and all its ancestors."""
+    named: Bools
+    """True for a node whose class or id names the main content."""
     depth: Ints
     wider: Ints
     """Number of the nearest ancestor with more blocks than the node. This skips wrappers around the same blocks."""
@@ -220,6 +222,7 @@ def batch_table(pages: Sequence[Page]) -> BatchTable:
         flags=tree("flags"),
         near=near,
         far=far,
+        named=own & CONTENT != 0,
         depth=depth,
         wider=parent[top],
         path=path * len(pages) + page,

@@ -34,25 +34,6 @@ MOSTLY = 0.5
 _CONTENT = [i for i, kind in enumerate(KINDS) if kind not in ("detail", "description")]
 """The kinds whose texts are main content on most pages."""
 
-CONTENT_NAMES = frozenset(
-    # microformats and WordPress
-    "e-content h-entry hentry entry-content post-content single-content post-entry entry-body post_content "
-    # news systems
-    "article-body article__body articlebody article-content article__content article_body article_content story-body "
-    "story-content story__content article-text articletext c-article-body body-text news-content newscontent "
-    "content-body content__body td-post-content post-body post__content post__body blog-content blog-post-content "
-    # wikis and documentation
-    "mw-parser-output markdown-body rst-content md-content theme-doc-markdown documentwrapper devsite-article-body "
-    # recipes
-    "wprm-recipe-container tasty-recipes recipe-content recipe mv-create-card easyrecipe "
-    # forums
-    "postcontent post_message messagetext message-body topic-body "
-    # ids
-    "main-content maincontent main_content article post-content-body bodycontent story".split()
-)
-"""Class names and ids, in lower case, of elements that hold the main content on many sites. Add names here freely: a
-name is only a candidate, and the model decides."""
-
 NAMED, NOT_NAMED = 1.2, 0.4
 """Weights of the words outside of links in an element with such a name, and in one that is ``main`` by tag or role."""
 ROOT_SHARE = 0.6
@@ -142,11 +123,9 @@ def roots(x: Columns, t: BatchTable, c: Characters, pages: Sequence[Page], cover
             for i, node in enumerate(up[1:3]):
                 x[f"root_score_{i + 1}"] = score[node] / np.maximum(top, 1e-9)
             x["root_top"] = np.log1p(top)
-    named = np.zeros(m, dtype=np.bool_)
-    named[_named(pages)] = True
     is_main = ((t.flags & Flag.MAIN) != 0) & ((t.flags[t.parent] & Flag.MAIN) == 0)
     text = 1 + size * (1 - node_links)
-    main, has_main = _best(np.where(named, text * NAMED, np.where(is_main, text * NOT_NAMED, 0)), starts)
+    main, has_main = _best(np.where(t.named, text * NAMED, np.where(is_main, text * NOT_NAMED, 0)), starts)
     found.append(("named", main, has_main))
     for name, chosen, exists in found:
         node = np.repeat(chosen, blocks)
@@ -175,19 +154,3 @@ def _best(score: Doubles, starts: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
         best.append(a + int(np.argmax(score[a:b])))
     at = np.array(best, dtype=np.int64)
     return at, score[at] > 0
-
-
-def _named(pages: Sequence[Page]) -> list[int]:
-    found: list[int] = []
-    base = 0
-    known: dict[str, bool] = {}
-    for page in pages:
-        for i, names in enumerate(page.tree.names):
-            if names:
-                hit = known.get(names)
-                if hit is None:
-                    hit = known[names] = not CONTENT_NAMES.isdisjoint(names[:512].lower().split())
-                if hit:
-                    found.append(base + i)
-        base += len(page.tree.nodes)
-    return found

@@ -49,6 +49,28 @@ KEYWORDS: dict[str, str] = {
 }
 """Groups of keywords in class and id attributes. The order is part of the feature schema."""
 
+CONTENT_NAMES = frozenset(
+    # microformats and WordPress
+    "e-content h-entry hentry entry-content post-content single-content post-entry entry-body post_content "
+    # news systems
+    "article-body article__body articlebody article-content article__content article_body article_content story-body "
+    "story-content story__content article-text articletext c-article-body body-text news-content newscontent "
+    "content-body content__body td-post-content post-body post__content post__body blog-content blog-post-content "
+    # wikis and documentation
+    "mw-parser-output markdown-body rst-content md-content theme-doc-markdown documentwrapper devsite-article-body "
+    # recipes
+    "wprm-recipe-container tasty-recipes recipe-content recipe mv-create-card easyrecipe "
+    # forums
+    "postcontent post_message messagetext message-body topic-body "
+    # ids
+    "main-content maincontent main_content article post-content-body bodycontent story".split()
+)
+"""Class names and ids, in lower case, of elements that hold the main content on many sites. Add names here freely: a
+name is only a candidate, and the model decides."""
+
+CONTENT = 1 << len(KEYWORDS)
+"""The bit of :data:`CONTENT_NAMES`, behind those of the keywords."""
+
 SCHEMA_TYPES: dict[str, str] = {
     "article": "article newsarticle blogposting techarticle report scholarlyarticle liveblogposting",
     "product": "product productgroup offer individualproduct vehicle car book movie softwareapplication "
@@ -118,7 +140,7 @@ _all_literals = re.compile(f"(?=({_longest(_bits_of)}))").findall
 
 @lru_cache(maxsize=1 << 14)
 def keywords(names: str) -> int:
-    """Return the bit set of :data:`KEYWORDS` in a node's class and id attributes.
+    """Return the bit set of :data:`KEYWORDS`, and :data:`CONTENT`, in a node's class and id attributes.
 
     Results are cached, so callers must limit the length of ``names``.
     """
@@ -135,7 +157,7 @@ def _name_keywords(name: str) -> int:
     """Return the bit set of a single class or id. Sites combine the same names in different ways."""
     text = _normal(name)
     # Most keywords are literals. The regular expressions are only searched for groups with a keyword that begins here.
-    bits = begun = 0
+    bits, begun = CONTENT if name.lower() in CONTENT_NAMES else 0, 0
     for literal in _all_literals(text):
         whole, first = _bits_of[literal]
         bits |= whole

@@ -146,6 +146,7 @@ class TaggerModel:
         """Load a model folder. Raise ModelError if it cannot be used."""
         self.manifest = Manifest.read(folder)
         files.check(folder, self.manifest.weights_sha256, _RESTORE, MOST_BYTES)
+        check_runtime("The tagger")
         self._blocks, self._pages, self._context, self._quality = (_session(folder / name) for name in GRAPHS)
         self.learnt = Learnt.read(folder) if LEARNT in self.manifest.weights_sha256 else None
 
@@ -177,7 +178,6 @@ def _by_page(
 def _session(path: Path) -> onnxruntime.InferenceSession:
     """Return the session of a graph."""
     files.check_external_data(path, {}, _RESTORE)
-    check_runtime("The tagger")
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
