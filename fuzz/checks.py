@@ -32,7 +32,7 @@ from tests.security.checks import active, runs
 
 EXPECTED = {
     FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML, FallbackReason.OVERSIZE, FallbackReason.TRUNCATED_PARSE,
-    FallbackReason.NO_BLOCKS, FallbackReason.NO_MAIN, FallbackReason.JS_SHELL,
+    FallbackReason.NO_BLOCKS, FallbackReason.NO_MAIN, FallbackReason.JS_SHELL, FallbackReason.MISSING_FACTS,
 }  # fmt: skip
 """Reasons that a document itself can cause. All others are defects, unless the engine was made to fail."""
 
@@ -139,9 +139,8 @@ def _errors(case: Case, found: Extraction) -> None:
 
 
 def _shape(case: Case, found: Extraction, page: Page | None) -> None:
-    decided = found.fallback_reason in (None, FallbackReason.NO_MAIN)
-    if found.fallback_reason is FallbackReason.JS_SHELL:
-        decided = not found.source.startswith("fallback:")
+    reasons = (None, FallbackReason.NO_MAIN, FallbackReason.JS_SHELL)
+    decided = found.fallback_reason in reasons and not found.source.startswith("fallback:")
     blocks = found.details.get("blocks", 0)
     formulas = found.fallback_reason is None and not blocks and bool(found.markdown)
     if decided != (len(found.labels) > 0 or formulas) or (decided and len(found.labels) != blocks):
