@@ -43,7 +43,6 @@ class Cost:
 
     steps: int
     """Lines of Python that run, which is the same on every machine."""
-    seconds: float
     output: int
     """Characters of the longest form of the output."""
     lines: frozenset[tuple[CodeType, int]]
@@ -81,7 +80,7 @@ def attempt(case: cases.Case) -> Cost:
     steps, lines = _traced(case)
     if steps > STEPS * size:
         raise BrokenError("steps", f"{steps:,} steps for {size:,} characters")
-    return Cost(steps, spent, forms[form], lines)
+    return Cost(steps, forms[form], lines)
 
 
 def _traced(case: cases.Case) -> tuple[int, frozenset[tuple[CodeType, int]]]:
