@@ -16,6 +16,7 @@ from fuzz import cases
 from fuzz.checks import BrokenError
 from fuzz.mutate import mutate, soup
 from fuzz.trial import LEAST, Cost, attempt, finding_name, outcome, review, seconds
+from tests.trees import nested
 
 ROOT = Path(__file__).parents[1]
 SEEDS = (ROOT / "tests" / "structured", ROOT / "tests" / "fuzz" / "regressions")
@@ -28,8 +29,8 @@ REPEATING = 0.005
 class Search:
     """Mutates inputs, and keeps those that reach new lines or cost more for their size than any before."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, seed: int, deep: bool) -> None:
+        self.folder, self.deep = folder, deep
         self.chance = Random(seed)
         self.pool: list[bytes] = []
         self.reached: set[object] = set()
@@ -40,7 +41,8 @@ class Search:
     def run(self, until: float) -> None:
         """Try the seeds and what was kept earlier, and then inputs made from them, until a time of the clock."""
         kept = sorted((self.folder / "corpus").iterdir())
-        pages = [path.read_bytes() for root in SEEDS for path in sorted(root.rglob("*.html"))]
+        roots = () if self.deep else SEEDS
+        pages = [path.read_bytes() for root in roots for path in sorted(root.rglob("*.html"))]
         waiting = [*(path.read_bytes() for path in kept), *(bytes(cases.HEADER) + page[:MAX_LEN] for page in pages)]
         shown = start = time.monotonic()
         while time.time() < until:
@@ -61,7 +63,10 @@ class Search:
         if chance.random() < 0.3:
             for _ in range(chance.choice((1, 1, 2, 4, cases.HEADER))):
                 header[chance.randrange(cases.HEADER)] = chance.randrange(256)
-        body = soup(chance) if chance.random() < 0.2 else mutate(body, chance, other[cases.HEADER :])
+        if chance.random() < 0.2:
+            body = nested(chance).encode() if self.deep or chance.random() < 0.5 else soup(chance)
+        else:
+            body = mutate(body, chance, other[cases.HEADER :])
         choices = bytes(header) if chance.random() < REPEATING else cases.not_repeated(bytes(header))
         return choices + body[:MAX_LEN]
 
@@ -101,18 +106,18 @@ class Search:
         return is_new
 
 
-def _search(folder: Path, seed: int, until: float) -> None:
+def _search(folder: Path, seed: int, deep: bool, until: float) -> None:
     warnings.simplefilter("error", RuntimeWarning)
-    Search(folder, seed).run(until)
+    Search(folder, seed, deep).run(until)
 
 
-def fuzz(folder: Path, seed: int, minutes: float) -> list[tuple[Path, str]]:
+def fuzz(folder: Path, seed: int, deep: bool, minutes: float) -> list[tuple[Path, str]]:
     """Search in a process, and start another one after an input that ends it. Return what was found."""
     for name in ("corpus", "findings"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     until = time.time() + 60 * minutes
     for i in range(200):
-        process = multiprocessing.get_context("fork").Process(target=_search, args=(folder, seed + i, until))
+        process = multiprocessing.get_context("fork").Process(target=_search, args=(folder, seed + i, deep, until))
         process.start()
         process.join()
         if process.exitcode == 0:
@@ -129,6 +134,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0, help="how long (default: %(default)s)")
     parser.add_argument("--folder", type=Path, default=ROOT / ".cache" / "fuzz", help="keeps corpus and findings")
     parser.add_argument("--seed", type=int, default=1, help="of what is drawn by chance (default: %(default)s)")
+    parser.add_argument("--nested", action="store_true", help="begin with trees that are nested deep, not with pages")
     parser.add_argument("--try", type=Path, dest="once", metavar="FILE", help="only try a file of a finding again")
     arguments = parser.parse_args()
     if arguments.once is not None:
@@ -136,7 +142,7 @@ def main() -> int:
         found = outcome(data)
         print(cases.decode(data), found or "nothing found", sep="\n")
         return 1 if found else 0
-    reviewed = fuzz(arguments.folder.resolve(), arguments.seed, arguments.minutes)
+    reviewed = fuzz(arguments.folder.resolve(), arguments.seed, arguments.nested, arguments.minutes)
     for path, detail in reviewed:
         print(f"{path}\n    {detail}")
     print(f"{len(reviewed)} findings")

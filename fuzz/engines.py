@@ -1,4 +1,4 @@
-"""Engines for cases: random labels, the bundled model, and failures."""
+"""The engine of a case: random labels, the bundled model, or none."""
 
 from __future__ import annotations
 
@@ -8,25 +8,34 @@ import numpy as np
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines import load_engine
-from scrapy_dripper.engines.base import EngineError, Labels, Limits, OversizeError
+from scrapy_dripper.engines.base import EngineError, Labels, Limits
 from scrapy_dripper.page import Page
 
 
-class Drawn:
-    """Draws random labels: either one for each of a few runs of blocks, like real labels, or one for each block."""
+class Labeller:
+    """Labels pages as the engine of a case does, and keeps the last page.
 
-    name = "drawn"
+    Random labels only depend on ``seed`` and the number of blocks: there is either one for each of a few runs of
+    blocks, like real labels, or one for each block.
+    """
+
     limits = Limits()
 
-    def __init__(self, profile: str) -> None:
-        self.profile = profile
+    def __init__(self, name: str) -> None:
+        """``name`` is one that :class:`~fuzz.cases.Case` allows."""
+        self.name = name
+        self.profile = "v1.0" if name == "v1.0" else "native"
         self.seed = 0
         self.page: Page | None = None
-        """The last page that was labelled."""
+        self._tagger = load_engine(Config()) if name == "tagger" else None
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Return labels that only depend on ``seed`` and the number of blocks."""
+        """Return the labels of a page."""
         self.page = pages[-1]
+        if self._tagger is not None:
+            return self._tagger.label(pages)
+        if self.name == "failing":
+            return [EngineError("cannot")]
         n = len(self.page.blocks)
         if self.seed % 16 == 0:
             main = np.full(n, self.seed < 192)
@@ -38,37 +47,3 @@ class Drawn:
 
     def close(self) -> None:
         """Do nothing."""
-
-
-class Tagger(Drawn):
-    """The bundled model."""
-
-    name = "tagger"
-
-    def __init__(self, profile: str) -> None:
-        super().__init__(profile)
-        self._engine = load_engine(Config())
-
-    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Return the model's labels."""
-        self.page = pages[-1]
-        return self._engine.label(pages)
-
-
-class Failing(Drawn):
-    """Fails in a way that ``seed`` selects."""
-
-    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Return or raise something that an engine should not."""
-        n = len(pages[0].blocks)
-        answers: list[list[Labels | EngineError]] = [
-            [OversizeError("too long")],
-            [EngineError("cannot")],
-            [],
-            [Labels(np.full(n, np.nan, np.float32), np.ones(n, np.bool_))],
-            [Labels(np.ones(n + 1, np.float32), np.ones(n + 1, np.bool_))],
-            [Labels(np.ones(n, np.float32), np.ones(n, np.int64))],
-        ]
-        if self.seed % 7 == 6:
-            raise RuntimeError("the engine is broken")
-        return answers[self.seed % 7]

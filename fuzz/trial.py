@@ -28,8 +28,9 @@ TRAFILATURA, TRAFILATURA_PER_MB = 1.0, 12.0
 """Additional CPU seconds for Trafilatura as a fallback. It needs that much for many short paragraphs."""
 MEMORY, MEMORY_PER_CHAR = 64_000_000, 400
 """Bytes by which memory may grow. 400,000 characters of ``<p>x`` take a third of that."""
-OUTPUT, LEAST = 20, 1_000
-"""Characters of each form of the output per character of the document, and the minimum size of a document."""
+OUTPUT, STEPS, LEAST = 20, 50, 1_000
+"""Characters of each form of the output and lines of Python that run, per character of the document, and the minimum
+size of a document."""
 PATIENCE = 5.0
 """Seconds until a process is killed, in addition to ten times the limit of its page."""
 MINIMISING = 90.0
@@ -42,7 +43,6 @@ class Cost:
 
     steps: int
     """Lines of Python that run, which is the same on every machine."""
-    seconds: float
     output: int
     """Characters of the longest form of the output."""
     lines: frozenset[tuple[CodeType, int]]
@@ -78,7 +78,9 @@ def attempt(case: cases.Case) -> Cost:
     if forms[form] > OUTPUT * size:
         raise BrokenError("output", f"{forms[form]:,} characters of {form} for {size:,}")
     steps, lines = _traced(case)
-    return Cost(steps, spent, forms[form], lines)
+    if steps > STEPS * size:
+        raise BrokenError("steps", f"{steps:,} steps for {size:,} characters")
+    return Cost(steps, forms[form], lines)
 
 
 def _traced(case: cases.Case) -> tuple[int, frozenset[tuple[CodeType, int]]]:

@@ -42,6 +42,8 @@ RULES_OUTSIDE, CHARS_OUTSIDE = 20, 1_000
 """Maximum number of rules in a request, and of characters of all their selectors. They may come from outside."""
 LARGEST_FILE = 4_000_000
 """Maximum size of a file, in bytes."""
+MOST_PARTS = 50
+"""Maximum number of parts of a TOML key. Python's reader takes time in the square of it, and rules need two."""
 LONGEST_SELECTOR = 1_000
 """Maximum length of a selector, in characters."""
 LONGEST_URL = 10_000
@@ -51,6 +53,9 @@ WANTED = 'a dict, or a TOML or JSON file, such as {"example.com": {"drop": [".re
 _name = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*").fullmatch
 _ipv6 = re.compile(r"\[[0-9a-f:.]+\]", re.I).fullmatch
 _port = re.compile(r":\d*$").sub
+_long_key = re.compile(
+    r"(?:^|[\[{,])[ \t]*(?:(?:[\w-]+|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*')[ \t]*\.[ \t]*){" + f"{MOST_PARTS}}}", re.M
+).search
 _literals = re.compile(r"\"[^\"]*\"|'[^']*'").sub
 _ASCII = "".join(map(chr, range(128)))
 
@@ -208,6 +213,8 @@ def _toml(text: str) -> Any:
     if sys.version_info >= (3, 11):
         import tomllib
 
+        if _long_key(text):
+            raise ValueError(f"a key has more than {MOST_PARTS} parts")
         return tomllib.loads(text)
     raise RuleError("a JSON file, because TOML needs Python 3.11 or later")
 

@@ -10,13 +10,16 @@ from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, read_source
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import SUSPECT
 from scrapy_dripper.rules import SiteRule
+from scrapy_dripper.workers.one_worker import OneWorker
 
 EXAMPLES = """\
 examples:
   scrapy-dripper rules check rules.toml page.html --url https://example.com/news/1
 
-No model runs, because rules override its labels. If a rule selects no blocks of a page, its line says "nothing".
+Rules override the labels of the model. If a rule selects no blocks of a page, its line says "nothing". As in a crawl,
+a page for which a selector takes too long is given up after 30 seconds.
 
 exit codes: 0 every rule selected something on at least one of its pages, 1 a rule selected nothing on any of them, a
 page has no rules, or a page cannot be read, 2 wrong usage or a wrong rule (one sentence says which), 130 Ctrl-C
@@ -47,7 +50,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Show what each rule selects and return the exit code."""
-    config = Config(rules=arguments.rules)
+    config = Config(rules=arguments.rules, fallback="none")
     failed = False
 
     def fail(name: str, reason: str) -> None:
@@ -59,9 +62,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.url is not None and len(sources) > 1:
         raise UsageError("--url is for a single file or standard input")
     selects: dict[SiteRule, bool] = {}
+    worker = OneWorker(config)
     for source in sources:
         try:
-            lines = list(_lines(source, arguments.url, config))
+            lines = list(_lines(source, arguments.url, config, worker))
         except (OSError, ValueError) as error:
             fail(source.name, why(error))
             continue
@@ -72,19 +76,27 @@ def run(arguments: argparse.Namespace) -> int:
         for line, rule, takes in lines:
             print(on_one_line(f"  {line}"))
             selects[rule] = selects.get(rule, False) or takes
+    worker.close()
     for rule in (rule for rule, takes in selects.items() if not takes):
         fail(f"{rule.kind} {rule.pattern} {rule.selector}", "selects nothing on any of these pages")
     return 1 if failed else 0
 
 
-def _lines(source: Source, url: str | None, config: Config) -> Iterator[tuple[str, SiteRule, bool]]:
-    """Yield a line for each rule of a page, the rule, and whether it selects something. Reading errors propagate."""
+def _lines(source: Source, url: str | None, config: Config, worker: OneWorker) -> Iterator[tuple[str, SiteRule, bool]]:
+    """Yield a line for each rule of a page, the rule, and whether it selects something.
+
+    Raise ValueError for a page that cannot be read, or that stops the worker, so that it would block this process.
+    """
     from scrapy_dripper.choose.user_rules import found  # Slow to import, and not needed for --help.
     from scrapy_dripper.page import PageError, read
 
     document = read_source(source, READ_FACTOR * config.limits.bytes)
+    document = replace(document, url=url) if url else document
+    tried = worker.extract(document, config)
+    if tried is not None and tried.fallback_reason in SUSPECT:
+        raise ValueError(f"{tried.fallback_reason}: {tried.error}")
     try:
-        page = read(replace(document, url=url) if url else document, config)
+        page = read(document, config)
     except PageError as error:
         raise ValueError(f"{error.reason}: {error}") from None
     for one in found(page, config.rules):

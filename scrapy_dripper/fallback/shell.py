@@ -41,7 +41,8 @@ CHARS_READ = 1_000
 """Number of characters that are read of each such element."""
 LOADING = 3
 """Maximum number of words of an element that counts as empty, such as "Loading, please wait"."""
-MOST_VALUES, MOST_CHARACTERS = 200_000, 3_000_000
+MOST_VALUES, MOST_CHARACTERS, MOST_TIMES = 200_000, 3_000_000, 10
+"""Maximum number of values and characters to read from the data of a page, and how often each character, on average."""
 
 _MOUNT_IDS = frozenset("root app __next __nuxt __layout ___gatsby react-root app-root main-app q-app svelte".split())
 _MOUNT_TAGS = ("app-root", "app-main", "router-outlet")
@@ -76,8 +77,13 @@ class Budget:
     it is copied.
     """
 
-    values: int = MOST_VALUES
-    characters: int = MOST_CHARACTERS
+    values: int
+    characters: int
+
+    @classmethod
+    def of(cls, size: int) -> Budget:
+        """Return the budget of a page with so many characters of data, of which a value takes two or more."""
+        return cls(min(MOST_VALUES, size), min(MOST_CHARACTERS, MOST_TIMES * size))
 
     @property
     def is_spent(self) -> bool:
@@ -162,7 +168,8 @@ def _shown(element: HtmlElement) -> str:
 def _article(scripts: list[HtmlElement], page_title: str) -> _Text | None:
     """Return the article in the data of a page, or None if there is none or it is not clear which text it is."""
     texts: dict[str, _Text] = {}
-    for text in _texts(_data(scripts), Budget()):
+    size = sum(len(script.text or "") for script in scripts)
+    for text in _texts(_data(scripts), Budget.of(size)):
         texts.setdefault(text.text, text)  # the enclosing text comes first, and has the title
     for text in texts.values():
         if text.is_article:

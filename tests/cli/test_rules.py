@@ -6,11 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from scrapy_dripper.cli import main
+from scrapy_dripper.cli import rules as rules_command
+from scrapy_dripper.config import Config
 
 PAGE = """<html><body><h1>Prices</h1><p class=newsletter>Our best stories, every Friday</p>
 <p class=price>Adults <b class=sum>12</b></p><p class=price>Children \x1b[31m8</p></body></html>"""
@@ -88,6 +91,22 @@ def test_a_page_that_cannot_be_read_is_named(page: str, tmp_path: Path, capsys: 
 
     assert main(["rules", "check", rules(tmp_path, drop="p"), str(tmp_path / "empty.html")]) == 1
     assert "empty.html: empty_body" in capsys.readouterr().err
+
+
+def test_a_selector_that_takes_for_ever_is_given_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page is tried in a worker process first. The other pages are shown."""
+    monkeypatch.setattr(rules_command, "Config", partial(Config, timeout=3))
+    (tmp_path / "many.html").write_text(PAGE + "<p>x" * 5_000, encoding="utf-8")
+    (tmp_path / "page.html").write_text(PAGE, encoding="utf-8")
+    file = tmp_path / "rules.json"
+    file.write_text(json.dumps({"*": {"drop": "//p[count(//p[count(//p) > 1]) > 1]"}}), encoding="utf-8")
+
+    assert main(["rules", "check", str(file), str(tmp_path / "many.html"), str(tmp_path / "page.html")]) == 1
+    out, err = capsys.readouterr()
+    assert "many.html: timeout" in err
+    assert "3 blocks" in out
 
 
 def test_a_wrong_rule_is_one_sentence(page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -218,6 +218,16 @@ def test_a_broken_file_is_one_sentence(tmp_path: Path, name: str) -> None:
         Config(rules=tmp_path / name)
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="no TOML there")
+@pytest.mark.parametrize("text", ["{0} = 1", "[{0}]", "x = {{ y = 1, {0} = 1 }}", "[['e.org'.{0}]]"])
+def test_a_file_of_keys_in_each_other_is_refused(tmp_path: Path, text: str) -> None:
+    """Python's reader of TOML would take minutes for it."""
+    (tmp_path / "rules.toml").write_text(text.format("a" + " .'b\".'" * 100_000), encoding="utf-8")
+
+    with pytest.raises(ConfigError, match=r"is not well-formed: a key has more than 50 parts"):
+        Config(rules=tmp_path / "rules.toml")
+
+
 @pytest.mark.parametrize("name", ["rules.json", "RULES.JSON", "rules.toml"])
 def test_files_of_editors_on_windows_are_read(tmp_path: Path, name: str) -> None:
     if name.endswith("toml") and sys.version_info < (3, 11):
