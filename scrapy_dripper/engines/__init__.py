@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pkgutil
+from collections.abc import Sequence
 from importlib.util import find_spec
 
-from scrapy_dripper.config import ENGINES, Config
-from scrapy_dripper.engines.base import Engine, ModelError
-from scrapy_dripper.page import NATIVE, Profile
+from scrapy_dripper.config import ENGINES, METHODS, Config
+from scrapy_dripper.engines.base import Engine, EngineError, Labels, Limits, ModelError
+from scrapy_dripper.page import NATIVE, Page, Profile
 
 __all__ = ["load_engine", "profile_of"]
 
@@ -26,8 +27,25 @@ def load_engine(config: Config) -> Engine:
             from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 
             return Qwen3Engine.load(config)
+        case name if name in METHODS:
+            return _Method(name)
         case _:
             return _custom_engine(config)
+
+
+class _Method:
+    """Stands for a method, which extracts documents as a whole and is not asked for labels."""
+
+    profile, limits = NATIVE.name, Limits()
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        return [EngineError(f"{self.name} labels no blocks") for _ in pages]
+
+    def close(self) -> None:
+        pass
 
 
 def profile_of(engine: Engine) -> Profile:

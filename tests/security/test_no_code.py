@@ -40,6 +40,7 @@ ALLOWED = {
     ("cli/entry.py", "importlib"): "the module of a command, out of a constant table",
     ("workshop/evaluation/peers.py", "importlib"): "the packages of other extractors, out of a constant table",
     ("fallback_names.py", "pkgutil"): "DRIPPER_FALLBACK, a setting",
+    ("fallback/__init__.py", "pkgutil"): "the function of a method, out of a constant table",
     ("workshop/export/build.py", "subprocess"): "the exporter, with arguments and no shell",
     ("workshop/export/checkpoint.py", "subprocess"): "reads the prompt of a package that the user installed",
 }
