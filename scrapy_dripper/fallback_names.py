@@ -64,7 +64,9 @@ def dotted_path(fallback: str | Callable[..., Any]) -> str:
 
 @lru_cache(maxsize=32)
 def load(path: str, setting: str = "DRIPPER_FALLBACK", takes: str = "html, url") -> Callable[..., Any]:
-    """Return the function at a dotted path. Raise :exc:`ConfigError`, which names the setting, if there is none."""
+    """Return the function at a dotted path, or the class if it is an engine. Raise :exc:`ConfigError`, which names the
+    setting, if there is none.
+    """
     try:
         found = pkgutil.resolve_name(path)
     except Exception as error:  # importing a user's module can raise anything
@@ -72,7 +74,7 @@ def load(path: str, setting: str = "DRIPPER_FALLBACK", takes: str = "html, url")
             f"{setting} is {path!r}, which cannot be imported ({type(error).__name__}: {error}); name a callable as "
             "package.module.function"
         ) from error
-    if not callable(found) or isinstance(found, type):
+    if not callable(found) or (isinstance(found, type) and setting != "DRIPPER_ENGINE"):
         raise ConfigError(
             f"{setting} must name a function that takes ({takes}) (got {path!r}, a {type(found).__name__})"
         )
