@@ -29,7 +29,7 @@ REFERENCE = Path(__file__).parent / "reference"
 GROUPS = {
     "The engine and its processes": "enabled engine model batch_size batch_wait timeout processes worker_memory",
     "Which blocks are main": "favor comments title rules sites min_quality",
-    "Pages that the model cannot process": "fallback empty limits oversize retry_shells",
+    "Pages that the model cannot process": "fallback methods empty limits oversize retry_shells",
     "The output": "markdown chunks absolute_urls",
     "Items and their fields": "items html_field markdown_field text_field title_field content_field chunks_field "
     "links_field metadata_field meta_field",
@@ -37,7 +37,8 @@ GROUPS = {
 }
 """The headings of settings.md, each with the names of its options."""
 MORE = {
-    "engine": "[GPU](../guides/gpu.md), [an engine of your own](../guides/library.md#an-engine-of-your-own)",
+    "engine": "[GPU](../guides/gpu.md), [methods](fallback.md#a-method-for-all-pages), "
+    "[an engine of your own](../guides/library.md#an-engine-of-your-own)",
     "batch_size": "[batches](../guides/addon.md#batches-and-memory)",
     "timeout": "[worker processes](../guides/workers.md#when-it-does-not-answer)",
     "processes": "[worker processes](../guides/workers.md), [without workers](../guides/workers.md#without-workers)",
@@ -48,6 +49,7 @@ MORE = {
     "sites": "[what a site repeats](../guides/site-memory.md), [templates](../guides/templates.md)",
     "min_quality": "[quality](page-types.md#quality)",
     "fallback": "[fallbacks](fallback.md)",
+    "methods": "[R^4](fallback.md#r4), [SORE](fallback.md#sore)",
     "empty": "[fallbacks](fallback.md#nothing-is-main)",
     "limits": "[the largest pages](../internals/pages.md#limits)",
     "retry_shells": "[JavaScript pages](../guides/javascript.md#which-pages-need-it)",

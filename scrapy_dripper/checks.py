@@ -9,14 +9,38 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
-ENGINES = ("tagger", "qwen3")
+
+class Method(NamedTuple):
+    """A way to extract the main content of a document without a model of this package: an engine that labels no blocks,
+    a fallback, and a peer of ``scrapy-dripper evaluate``.
+    """
+
+    function: str
+    """The module and the name of its function in :mod:`scrapy_dripper.fallback`."""
+    module: str = ""
+    """The module that it imports, if an extra installs it."""
+    extra: str = ""
+
+
+METHODS = {
+    "trafilatura": Method("trafilatura_output:by_trafilatura"),
+    "html": Method("methods:whole_page"),
+    "r4": Method("methods:by_r4"),
+    "readability": Method("methods:by_readability", "readability", "fallbacks"),
+    "justext": Method("methods:by_justext", "justext", "fallbacks"),
+    "title_paragraphs": Method("methods:by_title_and_paragraphs"),
+    "sore": Method("sore:by_sore", "wordllama", "sore"),
+}
+MODELS = ("tagger", "qwen3")
+"""The engines that label blocks by a model."""
+ENGINES = (*MODELS, *METHODS)
 """The engines that settings name without a path."""
 OUT_OF_PROCESS = ("qwen3",)
 """The engines whose model runs in one process that serves all workers of a crawl."""
-FALLBACKS = ("trafilatura", "html", "r4", "readability", "justext", "title_paragraphs", "empty", "none")
-"""The built-in fallbacks."""
+FALLBACKS = (*METHODS, "empty", "none")
+"""The built-in fallbacks. The last two return nothing by design."""
 CONTENT_TYPES = (
     *("title", "paragraph", "code", "formula", "table", "list", "image", "video", "audio", "quote", "rule"),
     "footnotes",
@@ -146,12 +170,16 @@ def seconds(value: Any) -> float:
     raise ValueError("a number of seconds above 0")
 
 
-def share(value: Any) -> float:
-    """Accept a number from 0 to 1."""
-    number = _number(value)
-    if 0 <= number <= 1:
-        return number
-    raise ValueError("a number from 0 to 1")
+def number(least: float, most: float) -> Check:
+    """Return a check for a number between two others."""
+
+    def check(value: Any) -> float:
+        found = _number(value)
+        if least <= found <= most:
+            return found
+        raise ValueError(f"a number from {least:g} to {most:g}")
+
+    return check
 
 
 def _number(value: Any) -> float:

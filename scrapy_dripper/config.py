@@ -13,13 +13,23 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_dripper import checks
-from scrapy_dripper.checks import CONTENT_TYPES, ENGINES, FALLBACKS, OUT_OF_PROCESS, came, did_you_mean, short
+from scrapy_dripper.checks import CONTENT_TYPES, ENGINES, FALLBACKS, METHODS, OUT_OF_PROCESS, came, did_you_mean, short
 from scrapy_dripper.rules import WANTED, RuleError, Rules, read_rules
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-__all__ = ["CONTENT_TYPES", "ENGINES", "FALLBACKS", "OUT_OF_PROCESS", "PREFIX", "Config", "ConfigError", "ModelError"]
+__all__ = [
+    "CONTENT_TYPES",
+    "ENGINES",
+    "FALLBACKS",
+    "METHODS",
+    "OUT_OF_PROCESS",
+    "PREFIX",
+    "Config",
+    "ConfigError",
+    "ModelError",
+]
 
 PREFIX = "DRIPPER_"
 """Start of the names of settings."""
@@ -134,16 +144,40 @@ class ChunkOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class MethodOptions:
+    """The arguments of the methods ``r4`` and ``sore`` (``DRIPPER_METHODS``), by the names that their papers use."""
+
+    c: int = _crawl(3, checks.whole(1), "R^4: number of candidates, the elements that are farthest from the mean.")
+    tr: float = _crawl(1.5, checks.number(1, 1_000), "R^4: ratio of text to text outside of links in a group of links.")
+    hr: int = _crawl(7, checks.whole(0), "R^4: number of links that a group of links exceeds.")
+    form: Literal["own", "paper"] = _crawl(
+        "own",
+        checks.one_of("own", "paper"),
+        "R^4: 'paper' as in the paper, or 'own', in which a paragraph is a candidate only if nothing else is one.",
+    )
+    k: float = _crawl(0.1, checks.number(0, 1), "SORE: share of the blocks that are the core, 0 to 1.")
+    d: float = _crawl(0.8, checks.number(0, 2), "SORE: distance from the core, 0 to 2, over which a block is removed.")
+    most: float = _crawl(0.6, checks.number(0, 1), "SORE: share of the words of a page, 0 to 1, that may be removed.")
+    embedder: str | None = _crawl(
+        None,
+        checks.optional(checks.path),
+        "SORE: dotted path to a callable that takes n texts and returns n vectors; by default WordLlama, for English "
+        "(extra [sore]).",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """The options of one crawl, or of one page. Construction checks every value and raises :exc:`ConfigError`."""
 
     # The engine, and the processes in which it runs
     enabled: bool = _crawl(True, checks.boolean, "Switch the plugin off without uninstalling it.")
-    engine: str = _crawl(
+    engine: str = _page(
         "tagger",
         checks.engine,
-        "What labels the blocks: 'tagger', the small bundled model; 'qwen3', a language model on a GPU; or a dotted "
-        "path to a callable that takes the configuration and returns an engine.",
+        "What extracts the main content: 'tagger', the small bundled model; 'qwen3', a language model on a GPU; a "
+        "method without a model, one of those of DRIPPER_FALLBACK; or a dotted path to a callable that takes the "
+        "configuration and returns an engine. A request can name a method.",
     )
     model: str | None = _crawl(
         None, checks.optional(checks.path), "Folder of the model; by default the model that is bundled with the engine."
@@ -208,7 +242,7 @@ class Config:
     )
     min_quality: float | None = _page(
         None,
-        checks.optional(checks.share),
+        checks.optional(checks.number(0, 1)),
         "Expected word F1, 0 to 1, below which a page goes to the fallback. By default, no page does.",
     )
 
@@ -217,8 +251,11 @@ class Config:
         "trafilatura",
         checks.fallback,
         "What extracts a page that the model cannot process: 'trafilatura', 'html' (the whole cleaned page), 'r4' (by "
-        "ratios of elements), 'readability', 'justext', 'title_paragraphs', 'empty', 'none' (the fields stay empty) "
-        "or a dotted path to a callable.",
+        "ratios of elements), 'readability', 'justext', 'title_paragraphs', 'sore' (by the meaning of blocks), "
+        "'empty', 'none' (the fields stay empty) or a dotted path to a callable.",
+    )
+    methods: MethodOptions = _crawl(
+        MethodOptions(), MethodOptions, "Arguments of the methods 'r4' and 'sore', as engines and as fallbacks."
     )
     empty: str = _page(
         "auto",
@@ -353,15 +390,16 @@ class Config:
     def _requested(self, option: Field[Any], value: Any) -> Any:
         """Return the value to which a request sets an option, or an error. Never raises, whatever the value does.
 
-        A request may only name a fallback of :data:`FALLBACKS`, or that of the settings: its meta can come from
-        outside, and must not choose code to run.
+        A request may only name an engine of :data:`METHODS`, which loads no model, a fallback of :data:`FALLBACKS`, or
+        those of the settings: its meta can come from outside, and must not choose code to run.
         """
         key, now = f'meta["dripper"]["{option.name}"]', getattr(self, option.name)
         try:
-            if option.name == "fallback" and value is not None and value not in (*FALLBACKS, now):
+            names = {"engine": METHODS, "fallback": FALLBACKS}.get(option.name)
+            if names is not None and value is not None and value not in (*names, now):
                 return ConfigError(
-                    f"{key} must be one of {', '.join(map(repr, FALLBACKS))} "
-                    f"(got {short(value)}); a callable is named in the settings"
+                    f"{key} must be one of {', '.join(map(repr, names))} "
+                    f"(got {short(value)}); anything else is named in the settings"
                 )
             if option.name == "rules" and not checks.is_none(value) and value is not now:
                 value = read_rules(value, outside=True)

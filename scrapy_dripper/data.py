@@ -165,8 +165,9 @@ class Extraction:
     """The result of extracting one page.
 
     ``main_html``, ``markdown`` and ``text`` are None only if the source is ``fallback:none``. ``labels`` and
-    ``probabilities`` have one entry per block, in document order; they are empty if no engine answered. No string but
-    ``url`` holds control characters (:func:`~scrapy_dripper.characters.without_controls`).
+    ``probabilities`` have one entry per block, in document order; they are empty if no engine answered, or one that
+    labels no blocks. No string but ``url`` holds control characters
+    (:func:`~scrapy_dripper.characters.without_controls`).
     """
 
     url: str
@@ -175,7 +176,7 @@ class Extraction:
     markdown: str | None
     text: str | None
     source: str
-    """The name of the engine that labelled the page, ``template``, or ``fallback:NAME``."""
+    """The name of the engine, which can be a method, ``template``, or ``fallback:NAME``."""
     fallback_reason: FallbackReason | None = None
     error: str | None = None
     """A human-readable message that explains ``fallback_reason``, or why the page is truncated; None without either."""
@@ -216,6 +217,7 @@ class Extraction:
       or ``hidden``;
     * ``missing``: the kinds of facts that the page declares and shows, and of which more than half are not in the text:
       ``ingredient``, ``step``, ``question``, ``answer`` or ``body``. It is checked whatever labelled the page;
+    * ``removed``: the numbers of the blocks that ``sore`` has removed, counted from 0, by reason;
     * ``repeated``: number of main blocks that were left out because other pages of the site have them;
     * ``template``: ``answered`` if a template has labelled the page, or why the model was asked: a value of
       :class:`~scrapy_dripper.sites.Outcome`;

@@ -15,19 +15,19 @@ from itertools import islice
 
 import numpy as np
 
-from scrapy_dripper.checks import short
+from scrapy_dripper.checks import METHODS, short
 from scrapy_dripper.choose import Choice, Given, choose
 from scrapy_dripper.choose.comments import posts_of
 from scrapy_dripper.choose.given import Bools
-from scrapy_dripper.choose.short_pages import shows_prose
+from scrapy_dripper.choose.short_pages import is_menu, shows_prose
 from scrapy_dripper.choose.steps import MOST_TAKEN, TEMPLATE, overruled, stages
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import FALLBACKS, Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, teaching
 from scrapy_dripper.engines import load_engine, profile_of
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked
-from scrapy_dripper.fallback import NOT_A_PAGE, fall_back, fill_shell, metadata
-from scrapy_dripper.fallback_names import NOTHING_MEANT, check_fallback
+from scrapy_dripper.fallback import NOT_A_PAGE, by_method, fall_back, fill_shell, metadata
+from scrapy_dripper.fallback_names import check_methods
 from scrapy_dripper.metadata.facts import missing, tokens
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.output.items import Items
@@ -52,6 +52,7 @@ asked about it."""
 LANGUAGE_MODELS = frozenset({"qwen3"})
 """The names of engines that may fail to answer by finding nothing (Dripper paper, section 5.3)."""
 _FOUND_NOTHING = "the model found no main content"
+_ONLY_MENUS = "the model found only menus in the first part of a page that is too large"
 _NO_MEMORY = Over("out of memory; in a worker process, DRIPPER_WORKER_MEMORY sets the limit", "DRIPPER_WORKER_MEMORY")
 
 
@@ -61,8 +62,9 @@ class _Job:
 
     document: Document
     config: Config
-    found: Page | PageError | Extraction
-    """The page, the error that prevented it, or the extraction of a worker process."""
+    found: Page | PageError | Extraction | str
+    """The page, the error that prevented it, the extraction of a worker process, or the name of the method that is to
+    extract the document."""
     seconds: float
     """The time that it has taken so far."""
     said: Said | None = None
@@ -116,7 +118,8 @@ class Extractor:
         self._closed = False
         if isinstance(engine, str):
             self.config, engine = replace(self.config, engine=engine), None
-        check_fallback(self.config)
+        check_methods(self.config)
+        self._method = self.config.engine if engine is None and self.config.engine in METHODS else None
         measure(self.config)  # its tokenizer may be missing
         self._wishes = Wishes.of(self.config)
         self._watch = watch
@@ -196,12 +199,17 @@ class Extractor:
                 break
         return jobs
 
-    def _page(self, document: Document, config: Config) -> Page | PageError | Extraction:
-        """Return the page of a document, the error that prevented it, or the extraction made by a worker process."""
+    def _page(self, document: Document, config: Config) -> Page | PageError | Extraction | str:
+        """Return the page of a document, the error that prevented it, the extraction made by a worker process, or the
+        name of the method that is the engine of this document.
+        """
         self._begin(document)
         from_worker = self._worker.extract(self._hosts.informed(document), config)
         if from_worker is not None:
             return self._with_custom_fallback(document, config, from_worker)
+        named = document.config.engine if document.config else None
+        if method := named if named in METHODS else self._method:
+            return method
         try:
             return read(document, config, profile_of(self.engine), self.engine.limits.max_blocks)
         except PageError as error:
@@ -276,9 +284,9 @@ class Extractor:
         return made.with_details(milliseconds=1000 * (job.seconds + time.perf_counter() - start))
 
     def _extraction(self, job: _Job) -> Extraction:
-        """Return the extraction of a document: from its labels, from its data, or from the fallback."""
-        made = self._chosen(job, job.found) if isinstance(job.found, Page) else job.found
+        """Return the extraction of a document: from its labels, a method, its data, or the fallback."""
         assert not isinstance(job.found, Extraction)
+        made = job.found if isinstance(job.found, PageError) else self._made(job, job.found)
         reason = made.reason if isinstance(made, PageError) else made.fallback_reason
         if reason in (FallbackReason.NO_BLOCKS, FallbackReason.NO_MAIN):
             made = self._filled(job, made)
@@ -286,12 +294,12 @@ class Extractor:
             found = self._fall_back(job.document, job.config, made.reason, str(made))
             if made.limit is not None:
                 found = found.with_details(limit=made.limit)
-            nothing = found.is_empty and job.config.fallback not in NOTHING_MEANT
+            nothing = found.is_empty and job.config.fallback not in ("empty", "none")
             if made.reason is FallbackReason.LOW_QUALITY and nothing:  # a poor text is better than none
                 return self._extraction(replace(job, config=replace(job.config, min_quality=None)))
             made = found
-        elif made.fallback_reason is FallbackReason.NO_MAIN and self._doubts(job, made):
-            found = self._fall_back(job.document, job.config, FallbackReason.NO_MAIN, _FOUND_NOTHING)
+        elif error := self._doubt(job, made):
+            found = self._fall_back(job.document, job.config, FallbackReason.NO_MAIN, error)
             made = made if found.is_empty else found
         if job.page is None:
             return made
@@ -305,36 +313,45 @@ class Extractor:
                 made, lost = found, still
         return made.with_details(blocks=len(job.page.blocks), missing=list(lost))
 
-    def _chosen(self, job: _Job, page: Page) -> Extraction | PageError:
-        """Return the extraction of a page from its labels, or the reason why the fallback is to extract it."""
-        document, config, labels = job.document, job.config, job.labels
-        if isinstance(labels, EngineError):
-            return PageError(labels.reason, str(labels))
-        self._begin(document)
+    def _made(self, job: _Job, found: Page | str) -> Extraction | PageError:
+        """Return the extraction of a page from its labels, or that of a method, or the reason why the fallback is to
+        extract the document.
+        """
+        if isinstance(job.labels, EngineError):
+            return PageError(job.labels.reason, str(job.labels))
+        self._begin(job.document)
         try:
-            ruled = marks(page, config.rules)
-            quality, least = labels.quality, config.min_quality
-            if quality is not None and least is not None and quality < least and not ruled.whole:
-                error = f"expected word F1 of {quality:.3f}, under DRIPPER_MIN_QUALITY = {least:g}"
-                return PageError(FallbackReason.LOW_QUALITY, error, "DRIPPER_MIN_QUALITY")
-            known = self._hosts.repeated(page, document, labels.main) if config.site_memory else None
-            furniture, digest = known or (None, b"")
-            given = Given.of(page, labels.probabilities, labels.page_type, config, ruled, furniture)
-            choice = choose(given, labels.main)
-            extraction, items = self._composed(job, page, labels, choice)
-            extraction = extraction.with_details(
-                rules=ruled.blocks,
-                repeated=0 if furniture is None else int((furniture & ~choice.main).sum()),
-                overruled=list(labels.overruled + choice.overruled),
-            )
-            return teaching(with_retrieval(extraction, items, document, config), digest=digest)
+            if isinstance(found, str):
+                return by_method(found, job.document, job.config)
+            return self._chosen(job, found, job.labels)
         except PageError as error:
             return PageError(error.reason, str(error), error.limit)  # the caught one keeps the tree in memory
         except MemoryError:
             return PageError(FallbackReason.OVERSIZE, *_NO_MEMORY)
         except Exception as error:
-            logger.debug("cannot write %(url)s", {"url": document.url}, exc_info=True)
-            return PageError(FallbackReason.OUTPUT_ERROR, f"{type(error).__name__}: {error}")
+            logger.debug("cannot extract %(url)s", {"url": job.document.url}, exc_info=True)
+            reason = FallbackReason.ENGINE_ERROR if isinstance(found, str) else FallbackReason.OUTPUT_ERROR
+            return PageError(reason, f"{type(error).__name__}: {error}")
+
+    def _chosen(self, job: _Job, page: Page, labels: Labels) -> Extraction | PageError:
+        """Return the extraction of a page from its labels, or the reason why the fallback is to extract it."""
+        document, config = job.document, job.config
+        ruled = marks(page, config.rules)
+        quality, least = labels.quality, config.min_quality
+        if quality is not None and least is not None and quality < least and not ruled.whole:
+            error = f"expected word F1 of {quality:.3f}, under DRIPPER_MIN_QUALITY = {least:g}"
+            return PageError(FallbackReason.LOW_QUALITY, error, "DRIPPER_MIN_QUALITY")
+        known = self._hosts.repeated(page, document, labels.main) if config.site_memory else None
+        furniture, digest = known or (None, b"")
+        given = Given.of(page, labels.probabilities, labels.page_type, config, ruled, furniture)
+        choice = choose(given, labels.main)
+        extraction, items = self._composed(job, page, labels, choice)
+        extraction = extraction.with_details(
+            rules=ruled.blocks,
+            repeated=0 if furniture is None else int((furniture & ~choice.main).sum()),
+            overruled=list(labels.overruled + choice.overruled),
+        )
+        return teaching(with_retrieval(extraction, items, document, config), digest=digest)
 
     def _composed(self, job: _Job, page: Page, labels: Labels, choice: Choice) -> tuple[Extraction, Items]:
         """Return the extraction of a page, given what is written of it, and its content list. Errors of the writers
@@ -371,13 +388,21 @@ class Extractor:
         )
         return extraction, written.content
 
-    def _doubts(self, job: _Job, made: Extraction) -> bool:
-        """Return True if the fallback is to extract a page on which the engine found nothing (``DRIPPER_EMPTY``)."""
-        if job.config.empty != "auto" or _is_settled(made):
-            return job.config.empty == "fallback"
-        if self.engine.name in LANGUAGE_MODELS or job.page is None or not isinstance(job.labels, Labels):
-            return self.engine.name in LANGUAGE_MODELS
-        return shows_prose(Given(job.page, job.labels.probabilities))
+    def _doubt(self, job: _Job, made: Extraction) -> str | None:
+        """Return why the fallback is to extract a page on which the engine found nothing, or only menus in its first
+        part (``DRIPPER_EMPTY``); None if it is not to.
+        """
+        config, nothing = job.config, made.fallback_reason is FallbackReason.NO_MAIN
+        if config.empty != "auto" or _is_settled(made):
+            return _FOUND_NOTHING if nothing and config.empty == "fallback" else None
+        if nothing and made.source in LANGUAGE_MODELS:
+            return _FOUND_NOTHING
+        if job.page is None or not isinstance(job.labels, Labels) or not made.labels:
+            return None
+        given = Given(job.page, job.labels.probabilities)
+        if made.truncated and config.fallback != "html" and is_menu(given, np.array(made.labels, dtype=np.bool_)):
+            return _ONLY_MENUS
+        return _FOUND_NOTHING if nothing and shows_prose(given) else None
 
     def _filled(self, job: _Job, made: Extraction | PageError) -> Extraction | PageError:
         """Return the article in the data of a page that a script would fill. Return other pages as they are.

@@ -1,5 +1,5 @@
-"""What ``DRIPPER_FALLBACK`` names: built-in fallbacks, or functions by their dotted paths. No fallback is imported
-here, because the process of a crawl with workers runs none."""
+"""What ``DRIPPER_FALLBACK`` and ``DRIPPER_ENGINE`` name beside models: methods, or functions by their dotted paths. No
+method is imported here, because the process of a crawl with workers runs none."""
 
 from __future__ import annotations
 
@@ -8,47 +8,37 @@ import pkgutil
 from collections.abc import Callable
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, cast
 
+from scrapy_dripper.checks import METHODS
 from scrapy_dripper.config import FALLBACKS, Config, ConfigError
-
-if TYPE_CHECKING:
-    from scrapy_dripper.data import Extraction
 
 logger = logging.getLogger(__name__)
 
-Fallback: TypeAlias = "Callable[[str, str], str | Extraction | None]"
-"""A custom fallback, as named by ``DRIPPER_FALLBACK``. It is called with the HTML of a document and its URL.
 
-It returns the main content as HTML, from which Markdown and text are written; or a complete :class:`Extraction`; or
-None if it finds nothing.
-"""
+def is_method(name: object) -> bool:
+    """Return True for the name of a method. Anything else, such as a dotted path, need not be hashable."""
+    return isinstance(name, str) and name in METHODS
 
 
-NEEDS = {"readability": ("readability", "fallbacks"), "justext": ("justext", "fallbacks")}
-"""The module that a built-in fallback imports, and the extra that installs it, where it needs one."""
-NOTHING_MEANT = ("empty", "none")
-"""The built-in fallbacks that return nothing by design."""
-PARSING = tuple(name for name in FALLBACKS if name not in NOTHING_MEANT)
-"""The built-in fallbacks that parse the document. What a custom one does is not known."""
-
-
-def check_fallback(config: Config) -> None:
-    """Raise :exc:`ConfigError` if the configured fallback cannot run here.
+def check_methods(config: Config) -> None:
+    """Raise :exc:`ConfigError` if the configured fallback, or the method that is the engine, cannot run here.
 
     It is a dotted path that does not name a function, or needs an extra that is not installed.
     """
-    if not isinstance(config.fallback, str):
-        return
-    if config.fallback not in FALLBACKS:
+    if isinstance(config.fallback, str) and config.fallback not in FALLBACKS:
         load(config.fallback)
-        return
-    needs = NEEDS.get(config.fallback)
-    if needs is not None and find_spec(needs[0]) is None:
-        raise ConfigError(
-            f"DRIPPER_FALLBACK is {config.fallback!r}, which needs {needs[0]}: run 'pip install "
-            f"scrapy-dripper[{needs[1]}]', or choose another fallback"
-        )
+    for option, name in (("engine", config.engine), ("fallback", config.fallback)):
+        if not is_method(name):
+            continue
+        _, module, extra = METHODS[str(name)]
+        if name == "sore" and config.methods.embedder is not None:
+            load(config.methods.embedder, 'DRIPPER_METHODS["embedder"]', "texts")
+        elif module and find_spec(module) is None:
+            raise ConfigError(
+                f"DRIPPER_{option.upper()} is {name!r}, which needs {module}: run 'pip install "
+                f"scrapy-dripper[{extra}]', or choose another {option}"
+            )
 
 
 def dotted_path(fallback: str | Callable[..., Any]) -> str:
@@ -73,17 +63,19 @@ def dotted_path(fallback: str | Callable[..., Any]) -> str:
 
 
 @lru_cache(maxsize=32)
-def load(path: str) -> Fallback:
-    """Return the function at a dotted path. Raise :exc:`ConfigError` if there is none."""
+def load(path: str, setting: str = "DRIPPER_FALLBACK", takes: str = "html, url") -> Callable[..., Any]:
+    """Return the function at a dotted path, or the class if it is an engine. Raise :exc:`ConfigError`, which names the
+    setting, if there is none.
+    """
     try:
         found = pkgutil.resolve_name(path)
     except Exception as error:  # importing a user's module can raise anything
         raise ConfigError(
-            f"DRIPPER_FALLBACK is {path!r}, which cannot be imported ({type(error).__name__}: {error}); "
-            f"name a callable as package.module.function, or one of {', '.join(map(repr, FALLBACKS))}"
+            f"{setting} is {path!r}, which cannot be imported ({type(error).__name__}: {error}); name a callable as "
+            "package.module.function"
         ) from error
-    if not callable(found) or isinstance(found, type):
+    if not callable(found) or (isinstance(found, type) and setting != "DRIPPER_ENGINE"):
         raise ConfigError(
-            f"DRIPPER_FALLBACK must name a function that takes (html, url) (got {path!r}, a {type(found).__name__})"
+            f"{setting} must name a function that takes ({takes}) (got {path!r}, a {type(found).__name__})"
         )
-    return cast("Fallback", found)
+    return cast("Callable[..., Any]", found)

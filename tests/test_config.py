@@ -61,7 +61,8 @@ def test_values_as_they_come_from_settings_and_command_lines(name: str, value: A
         (
             "engine",
             "gpt",
-            "DRIPPER_ENGINE must be one of 'tagger', 'qwen3' or a dotted path to a callable (got 'gpt')",
+            "DRIPPER_ENGINE must be one of 'tagger', 'qwen3', 'trafilatura', 'html', 'r4', 'readability', 'justext', "
+            "'title_paragraphs', 'sore' or a dotted path to a callable (got 'gpt')",
         ),
         ("batch_size", 0, "DRIPPER_BATCH_SIZE must be a whole number of at least 1 (got 0)"),
         ("batch_size", 2.5, "DRIPPER_BATCH_SIZE must be a whole number of at least 1 (got 2.5)"),
@@ -82,7 +83,7 @@ def test_values_as_they_come_from_settings_and_command_lines(name: str, value: A
         (
             "engine",
             "my engine.load",
-            "DRIPPER_ENGINE must be one of 'tagger', 'qwen3' or a dotted path to a callable",
+            "DRIPPER_ENGINE must be one of 'tagger', 'qwen3', 'trafilatura'",
         ),
         ("fallback", 3, "DRIPPER_FALLBACK must be one of"),
         ("fallback", dict, "DRIPPER_FALLBACK must be one of"),
@@ -172,9 +173,10 @@ def test_a_request_changes_some_keys_of_a_dict() -> None:
         ({"model": "x"}, "takes the keys"),
         ({"timeout": 9}, "takes the keys"),
         ({"processes": 100}, "takes the keys"),
-        ({"engine": "os.system"}, "takes the keys"),
-        ({"fallback": "os.system"}, "a callable is named in the settings"),
-        ({"fallback": callable_fallback}, "a callable is named in the settings"),
+        ({"engine": "os.system"}, "anything else is named in the settings"),
+        ({"engine": "qwen3"}, "anything else is named in the settings"),
+        ({"fallback": "os.system"}, "anything else is named in the settings"),
+        ({"fallback": callable_fallback}, "anything else is named in the settings"),
         ({"limits": {"bytes": 0}}, 'meta["dripper"]["limits"]["bytes"] must be a whole number of at least 1'),
         ({"chunks": {"tokenizer": "/etc/passwd"}}, 'meta["dripper"]["chunks"] takes the keys size, overlap'),
     ],

@@ -19,7 +19,7 @@ from scrapy_dripper.data import SUSPECT, Document, Extraction, FallbackReason, n
 from scrapy_dripper.engines.base import Engine, ModelError
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fallback import fall_back, first_part
-from scrapy_dripper.fallback_names import PARSING
+from scrapy_dripper.fallback_names import is_method
 from scrapy_dripper.workers import process
 from scrapy_dripper.workers.wire import Message, Task, pack_extraction, receive, send, unpack_tasks
 
@@ -142,7 +142,7 @@ class Pages:
     def _rescue(self, number: int, task: Task, reason: FallbackReason, error: str | None = None) -> Extraction:
         """Return the fallback's extraction of a document, or of its first part if the page stopped a worker before."""
         self._step(number)
-        part = first_part(task.document) if reason in SUSPECT and task.config.fallback in PARSING else None
+        part = first_part(task.document) if reason in SUSPECT and is_method(task.config.fallback) else None
         found = fall_back(part or task.document, task.config, reason, error or task.error)
         return found if part is None else replace(found, truncated=True)
 

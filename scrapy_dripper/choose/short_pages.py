@@ -75,6 +75,11 @@ def shows_prose(given: Given) -> bool:
     return found > LONGEST_ERROR and not _without_content(given.page, prose, found)
 
 
+def is_menu(given: Given, main: Bools) -> bool:
+    """Return True if all main blocks of a page are boilerplate, such as menus, or if nothing is main."""
+    return not (main & ~_boilerplate(given, at_once=False)).any()
+
+
 def _boilerplate(given: Given, at_once: bool) -> Bools:
     """Return which blocks are boilerplate: menus, header, footer, forms, blocks of links.
 

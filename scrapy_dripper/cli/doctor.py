@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.characters import on_one_line
-from scrapy_dripper.checks import did_you_mean, short
+from scrapy_dripper.checks import METHODS, did_you_mean, short
 from scrapy_dripper.cli.console import PROGRAM
 from scrapy_dripper.config import PREFIX, Config, ConfigError, ModelError
 from scrapy_dripper.machine import cores, free_memory
@@ -200,7 +200,7 @@ def _engine(findings: _Findings, config: Config) -> None:
     from scrapy_dripper.workers import StartError, Task, WorkerError, Workers, processes
 
     findings.part("engine")
-    findings.say(f"{config.engine}, {config.model or 'its default model'}")
+    findings.say(f"{config.engine}, {'no model' if config.engine in METHODS else config.model or 'its default model'}")
     if not processes(config):
         findings.say("a crawl extracts in a thread (DRIPPER_PROCESSES = 0): a single page can block it", "note")
     try:

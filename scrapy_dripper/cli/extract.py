@@ -239,14 +239,14 @@ Batch = tuple[list[Source], list[Document]]
 def run(arguments: argparse.Namespace) -> int:
     """Extract the main content of all inputs and return the exit code."""
     # Slow to import, and not needed for --help.
-    from scrapy_dripper.fallback_names import check_fallback
+    from scrapy_dripper.fallback_names import check_methods
     from scrapy_dripper.workers import StartError
 
     failures = Failures()
     config = configured(arguments)
     asked: dict[str, Any] = {f"{name}_field": name for name in _asked(arguments)}
     config = replace(config, **asked)
-    check_fallback(config)
+    check_methods(config)
     sources = find_sources(arguments.inputs, failures)
     if arguments.url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):
         raise UsageError("--url is for a single file or standard input")

@@ -15,12 +15,12 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.rules import RuleError
 
 OPTIONS = (
-    *("engine", "model", "batch_size", "fallback", "empty", "favor", "comments"),
+    *("engine", "model", "batch_size", "fallback", "methods", "empty", "favor", "comments"),
     *("min_quality", "rules", "sites", "oversize", "limits", "title", "absolute_urls"),
     *("markdown", "chunks"),
 )
 """The options of :class:`~scrapy_dripper.config.Config` that have flags."""
-PREFIXES = {"limits": "max-", "markdown": "", "chunks": "chunk-"}
+PREFIXES = {"limits": "max-", "methods": "method-", "markdown": "", "chunks": "chunk-"}
 """The options that are dicts. Each key has a flag, with this at its beginning."""
 
 

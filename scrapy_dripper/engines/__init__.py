@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import pkgutil
+from collections.abc import Sequence
 from importlib.util import find_spec
 
-from scrapy_dripper.config import ENGINES, Config
-from scrapy_dripper.engines.base import Engine, ModelError
-from scrapy_dripper.page import NATIVE, Profile
+from scrapy_dripper.config import METHODS, Config, ConfigError
+from scrapy_dripper.engines.base import Engine, EngineError, Labels, Limits, ModelError
+from scrapy_dripper.fallback_names import load
+from scrapy_dripper.page import NATIVE, Page, Profile
 
 __all__ = ["load_engine", "profile_of"]
 
@@ -26,8 +27,25 @@ def load_engine(config: Config) -> Engine:
             from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 
             return Qwen3Engine.load(config)
+        case name if name in METHODS:
+            return _Method(name)
         case _:
             return _custom_engine(config)
+
+
+class _Method:
+    """Stands for a method, which extracts documents as a whole and is not asked for labels."""
+
+    profile, limits = NATIVE.name, Limits()
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
+        return [EngineError(f"{self.name} labels no blocks") for _ in pages]
+
+    def close(self) -> None:
+        pass
 
 
 def profile_of(engine: Engine) -> Profile:
@@ -42,18 +60,11 @@ def profile_of(engine: Engine) -> Profile:
 def _custom_engine(config: Config) -> Engine:
     """Load a custom engine: call the callable at its dotted path with the configuration."""
     try:
-        make = pkgutil.resolve_name(config.engine)
-    except Exception as error:  # importing a user's module can raise anything
-        raise ModelError(
-            f"DRIPPER_ENGINE is {config.engine!r}, which cannot be imported ({type(error).__name__}: {error}); name a "
-            f"callable as package.module.name, or one of {', '.join(map(repr, ENGINES))}"
-        ) from error
-    if not callable(make):
-        raise ModelError(f"DRIPPER_ENGINE must name a callable (got {config.engine!r}, a {type(make).__name__})")
-    try:
-        engine: Engine = make(config)
+        engine: Engine = load(config.engine, "DRIPPER_ENGINE", "config")(config)
     except ModelError:
         raise
+    except ConfigError as error:
+        raise ModelError(str(error)) from error
     except Exception as error:
         raise ModelError(f"The engine {config.engine} cannot be loaded ({type(error).__name__}: {error})") from error
     missing = [name for name in ("name", "profile", "limits", "label", "close") if not hasattr(engine, name)]

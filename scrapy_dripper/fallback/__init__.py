@@ -1,61 +1,51 @@
-"""Fallback extractors for pages that the model cannot process, and the metadata of such pages."""
+"""Methods that extract a document without a model, as engines and as fallbacks, and the metadata of such pages."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import pkgutil
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeAlias, cast
+from typing import Any
 
 from scrapy_dripper.characters import without_controls
+from scrapy_dripper.checks import METHODS
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, nothing
-from scrapy_dripper.fallback.methods import (
-    by_justext,
-    by_r4,
-    by_readability,
-    by_title_and_paragraphs,
-    first_part,
-    limited_tree,
-    whole_page,
-)
+from scrapy_dripper.fallback.methods import first_part, limited_tree, whole_page
 from scrapy_dripper.fallback.shell import fill_shell
-from scrapy_dripper.fallback_names import PARSING, Fallback, load
+from scrapy_dripper.fallback_names import is_method, load
 from scrapy_dripper.output import write_html
 from scrapy_dripper.output.content_json import clean, to_json
 from scrapy_dripper.page import PageError, metadata_of
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.retrieval import wants_content, with_retrieval
 
-__all__ = ["BUILT_IN", "NOT_A_PAGE", "fall_back", "fill_shell", "first_part", "metadata"]
+__all__ = ["NOT_A_PAGE", "by_method", "fall_back", "fill_shell", "first_part", "metadata", "method"]
 
 logger = logging.getLogger(__name__)
-
-
-BuiltIn: TypeAlias = "Callable[[str, str, Config, int], Extraction]"
-"""Called with the text and the URL of a document, the options, and the length of the document."""
-
-
-def _trafilatura(text: str, url: str, config: Config, size: int) -> Extraction:
-    # Importing it takes 0.1 s, and most crawls do not need it.
-    from scrapy_dripper.fallback.trafilatura_output import by_trafilatura
-
-    return by_trafilatura(text, url, config, size)
-
-
-BUILT_IN: dict[str, BuiltIn] = {
-    "trafilatura": _trafilatura,
-    "html": whole_page,
-    "r4": by_r4,
-    "readability": by_readability,
-    "justext": by_justext,
-    "title_paragraphs": by_title_and_paragraphs,
-}
-"""The built-in fallbacks by name: those of :data:`~scrapy_dripper.fallback_names.PARSING`."""
 NOT_A_PAGE = (FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML)
 """Reasons for which there is nothing that a fallback could extract."""
 _reported: set[str] = set()
+
+
+def method(name: str) -> Callable[[str, str, Config, int], Extraction]:
+    """Return the function of one of :data:`~scrapy_dripper.checks.METHODS`.
+
+    It is called with the text and the URL of a document, the options, and the length of the document.
+    """
+    found: Callable[[str, str, Config, int], Extraction] = pkgutil.resolve_name(f"{__name__}.{METHODS[name].function}")
+    return found
+
+
+def by_method(name: str, document: Document, config: Config) -> Extraction:
+    """Return the extraction of a document by a method that is the engine. Its errors propagate."""
+    found = with_retrieval(_run_within_memory(name, document, config), None, document, config)
+    found = replace(found, url=document.url, source=name)
+    if found.text or found.markdown:
+        return found
+    return replace(found, main_html="", fallback_reason=FallbackReason.NO_MAIN)
 
 
 def fall_back(
@@ -84,14 +74,15 @@ def _fall_back(document: Document, config: Config, reason: FallbackReason, error
     if name == "empty" or reason in NOT_A_PAGE:
         return nothing(document.url, reason, error, "empty")
     try:
-        found = _run_within_memory(document, config)
+        found = _run_within_memory(config.fallback, document, config)
     except Exception as problem:  # includes RecursionError and MemoryError: no page may stop the crawl
         _report(name, document.url, problem)
         error = "; ".join(filter(None, [error, f"fallback {name}: {type(problem).__name__}: {problem}"]))
         return nothing(document.url, reason, error, "empty")
     source = f"fallback:{name}"
     error = found.error or (error and without_controls(error))
-    return replace(found, url=document.url, source=source, fallback_reason=reason, error=error)
+    found = replace(found, url=document.url, source=source, fallback_reason=reason, error=error)
+    return found if not is_method(name) else replace(found, labels=(), probabilities=())
 
 
 def _name(fallback: str | Callable[..., Any]) -> str:
@@ -112,29 +103,30 @@ def _report(name: str, url: str, problem: Exception) -> None:
     )
 
 
-def _run_within_memory(document: Document, config: Config) -> Extraction:
-    """Run the fallback. If a built-in one runs out of memory, retry it on the first part of the document."""
-    part = first_part(document) if config.fallback in PARSING else None
+def _run_within_memory(way: str | Callable[..., Any], document: Document, config: Config) -> Extraction:
+    """Run a method or a custom fallback. If a method runs out of memory, retry it on the first part of the document."""
+    part = first_part(document) if is_method(way) else None
     if part is None:
-        return _run(document, config)
+        return _run(way, document, config)
     with contextlib.suppress(MemoryError):
-        return _run(document, config)
+        return _run(way, document, config)
     # Outside of the exception handler: the exception keeps the frames alive, and with them the tree in memory.
-    return replace(_run(part, config), truncated=True)
+    return replace(_run(way, part, config), truncated=True)
 
 
-def _run(document: Document, config: Config) -> Extraction:
+def _run(way: str | Callable[..., Any], document: Document, config: Config) -> Extraction:
     size = len(document.html)
     html = document.html[: config.limits.bytes]
     text = html if isinstance(html, str) else decode_html(html, document.charset)
-    built_in = BUILT_IN.get(config.fallback) if isinstance(config.fallback, str) else None
-    found = built_in(text, document.url, config, size) if built_in else _custom(text, document.url, config)
+    if is_method(way):
+        found = method(str(way))(text, document.url, config, size)
+    else:
+        found = _custom(load(way) if isinstance(way, str) else way, text, document.url, config)
     return replace(found, truncated=found.truncated or size > config.limits.bytes)
 
 
-def _custom(text: str, url: str, config: Config) -> Extraction:
+def _custom(call: Callable[..., Any], text: str, url: str, config: Config) -> Extraction:
     """Run a custom fallback. The HTML that it returns is not changed."""
-    call = load(config.fallback) if isinstance(config.fallback, str) else cast(Fallback, config.fallback)
     answer: object = call(text, url)
     if isinstance(answer, Extraction):
         content = None

@@ -1,4 +1,4 @@
-"""The fallbacks other than Trafilatura. Each is a function from a document to an extraction.
+"""The methods other than Trafilatura and SORE. Each is a function from a document to an extraction.
 
 Its arguments are the text and the URL of the document, the options, and the length of the original document, which
 limits the size of the output. Scripts, event handlers and invisible elements are removed.
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from lxml import etree
 
 from scrapy_dripper.characters import without_controls
-from scrapy_dripper.config import Config
+from scrapy_dripper.config import Config, MethodOptions
 from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
 from scrapy_dripper.metadata.tree import without_signs
 from scrapy_dripper.output import NOTHING, write
@@ -35,19 +35,14 @@ if TYPE_CHECKING:
 
 
 MAX_PARAGRAPHS = 4_000
-"""Number of paragraphs that jusText gets together. For each paragraph, it may search all others for a neighbour."""
-CANDIDATES = 3
-"""Number of candidates of R^4: the elements that are farthest from the mean (c in Algorithm 2 and Table 1)."""
-TEXT_RATIO, LINKS = 1.5, 7
-"""An element is a group of links if its ratio of text to text outside of links, and its number of links, exceed these
-values (tr and hr in Algorithm 5 and Table 2).
-"""
+"""Number of paragraphs that jusText gets together. For each paragraph, it may search all others for a neighbour. On a
+page with more, as four of 1,310 real pages have, Trafilatura does not ask it and readability for a second opinion."""
 POINTS = 32
 """Number of points of the quadrature in :func:`word_ratios`, which is exact up to twice as many edges."""
 
 _UNRATED = frozenset("a nav hr span em body script header h1 h2 h3 h4 h5 br iframe".split())
 _HEADINGS = frozenset(f"h{level}" for level in range(1, 7))
-_words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
+words_of = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -56,7 +51,7 @@ Bools = npt.NDArray[np.bool_]
 
 def whole_page(text: str, url: str, config: Config, size: int) -> Extraction:
     """Return an extraction in which every block is main (``html``)."""
-    return _by_blocks(limited_tree(text), lambda page: np.ones(len(page.blocks), dtype=np.bool_), url, config, size)
+    return by_blocks(limited_tree(text), lambda page: np.ones(len(page.blocks), dtype=np.bool_), url, config, size)
 
 
 def by_title_and_paragraphs(text: str, url: str, config: Config, size: int) -> Extraction:
@@ -79,7 +74,7 @@ def by_title_and_paragraphs(text: str, url: str, config: Config, size: int) -> E
             inside[i] |= parent >= 0 and inside[parent]
         return _blocks_in(page, inside)
 
-    return _by_blocks((root, truncated), choose, url, config, size)
+    return by_blocks((root, truncated), choose, url, config, size)
 
 
 def by_readability(text: str, url: str, config: Config, size: int) -> Extraction:
@@ -142,7 +137,7 @@ def _paragraph(paragraph: Any) -> str:
     return f"<{tag}>{escape(paragraph.text)}</{tag}>"
 
 
-def by_r4(text: str, url: str, config: Config, size: int, *, paper: bool = False) -> Extraction:
+def by_r4(text: str, url: str, config: Config, size: int) -> Extraction:
     """Return the main content by the method of Alarte and Silva, "Page-Level Main Content Extraction from Heterogeneous
     Webpages" (2020) (``r4``). The numbers of definitions and algorithms below are those of the paper.
 
@@ -155,8 +150,8 @@ def by_r4(text: str, url: str, config: Config, size: int, *, paper: bool = False
     depth. A group of links has at least two links. If the post-processing would remove everything, it is skipped.
 
     In one point, this differs from the paper: a paragraph is a candidate only if no other element is one. Otherwise, a
-    page with few elements would lose all paragraphs but the longest, because that one has the most words per tag. With
-    ``paper``, paragraphs are candidates as well.
+    page with few elements would lose all paragraphs but the longest, because that one has the most words per tag. In
+    the form ``paper`` of ``DRIPPER_METHODS``, paragraphs are candidates as well.
     """
 
     def choose(page: Page) -> Bools:
@@ -166,10 +161,10 @@ def by_r4(text: str, url: str, config: Config, size: int, *, paper: bool = False
         if body is not None:
             part = slice(body, int(tree.end[body]))
             parent, end = (column[part].astype(np.int64) - body for column in (tree.parent, tree.end))
-            main[part] = main_elements(Elements(tree.nodes[part], parent, end), paper=paper)
+            main[part] = main_elements(Elements(tree.nodes[part], parent, end), config.methods)
         return _blocks_in(page, main)
 
-    return _by_blocks(limited_tree(text), choose, url, config, size)
+    return by_blocks(limited_tree(text), choose, url, config, size, labels=True)
 
 
 class Elements:
@@ -209,22 +204,25 @@ class Elements:
         self.paragraph = np.array([tag == "p" for tag in tags])
         self.links = whole(is_link)
         self.images = whole(np.array([tag == "img" for tag in tags]))
-        self.own = own(lambda text: len(_words(text)))
+        self.own = own(lambda text: len(words_of(text)))
         self.unlinked = np.where(linked, 0, self.own)
         self.words = whole(self.own)
         self.characters = whole(characters)  # without white space
         self.unlinked_characters = whole(np.where(linked, 0, characters))
 
 
-def main_elements(e: Elements, *, paper: bool = False) -> Bools:
-    """Return which elements are in the main content, shape (m,); none if there are no words. Takes linear time."""
+def main_elements(e: Elements, options: MethodOptions) -> Bools:
+    """Return which elements are in the main content, shape (m,); none if there are no words. Takes linear time.
+
+    Of the options, ``c`` is that of Algorithm 2 and Table 1, ``tr`` and ``hr`` are those of Algorithm 5 and Table 2.
+    """
     main = np.zeros(len(e.parent), dtype=np.bool_)
     points = e.rated & ~e.paragraph
-    if paper or not points.any():
+    if options.form == "paper" or not points.any():
         points = e.rated
-    for i in [0] if _is_flat(e) else _selected(e, _candidates(e, points)):
+    for i in [0] if _is_flat(e) else _selected(e, _candidates(e, points, options.c)):
         main[i : e.end[i]] = True
-    rest = main & ~_groups_of_links(e)
+    rest = main & ~_groups_of_links(e, options)
     return rest if e.own[rest].any() else main
 
 
@@ -236,9 +234,9 @@ def _is_flat(e: Elements) -> bool:
     return bool(depth.max() < np.count_nonzero(e.rated & (e.depth == 1)))
 
 
-def _candidates(e: Elements, rated: Bools) -> list[int]:
-    """Return the rated elements that are farthest from the mean of all, in document order (Definitions 3.1 and 3.2,
-    Algorithms 1 to 3). Those with the same text as an enclosing candidate are left out.
+def _candidates(e: Elements, rated: Bools, count: int) -> list[int]:
+    """Return the ``count`` rated elements that are farthest from the mean of all, in document order (Definitions 3.1
+    and 3.2, Algorithms 1 to 3). Those with the same text as an enclosing candidate are left out.
     """
     which = np.flatnonzero(rated)
     if not len(which):
@@ -250,7 +248,7 @@ def _candidates(e: Elements, rated: Bools) -> list[int]:
     spread = points.std(axis=0)
     points = (points - points.mean(axis=0)) / np.where(spread > 0, spread, 1)  # so the mean is the origin
     distance = np.round((points**2).sum(axis=1), 9)  # so that equal points are equal, however they were summed up
-    found = sorted(which[np.argsort(-distance, kind="stable")[:CANDIDATES]].tolist())
+    found = sorted(which[np.argsort(-distance, kind="stable")[:count]].tolist())
     return [i for i in found if not any(j < i < e.end[j] and e.characters[i] == e.characters[j] for j in found)]
 
 
@@ -281,10 +279,10 @@ def _selected(e: Elements, candidates: list[int]) -> list[int]:
     return [i for i in candidates if int(e.parent[i]) in around]
 
 
-def _groups_of_links(e: Elements) -> Bools:
+def _groups_of_links(e: Elements, options: MethodOptions) -> Bools:
     """Return which elements are in a group of links, shape (m,) (Algorithm 5)."""
     m = len(e.parent)
-    linked = (e.characters > TEXT_RATIO * e.unlinked_characters) & (e.links > LINKS)
+    linked = (e.characters > options.tr * e.unlinked_characters) & (e.links > options.hr)
     first = np.minimum(np.arange(m) + 1, m - 1)  # the first child of an element that has one
     item = (e.children == 1) & (e.end > np.arange(m) + 1) & e.is_link[first]
     alike = item & (e.tag == e.tag[first[np.maximum(e.parent, 0)]])
@@ -297,10 +295,18 @@ def _groups_of_links(e: Elements) -> Bools:
     return np.cumsum(opened[:-1]) > 0
 
 
-def _by_blocks(
-    tree: tuple[HtmlElement, bool], choose: Callable[[Page], Bools], url: str, config: Config, size: int
+def by_blocks(
+    tree: tuple[HtmlElement, bool],
+    choose: Callable[[Page], Bools],
+    url: str,
+    config: Config,
+    size: int,
+    *,
+    labels: bool = False,
 ) -> Extraction:
-    """Return an extraction with the blocks that ``choose`` returns as a mask of shape (n,)."""
+    """Return an extraction with the blocks that ``choose`` returns as a mask of shape (n,); with ``labels``, as its
+    labels as well, with probabilities of 1 and 0.
+    """
     root, truncated = tree
     page = cut(root, url)
     main = choose(page)
@@ -313,7 +319,10 @@ def _by_blocks(
         markdown=written.markdown,
         text=written.text,
         content=plain_content(written.content, config),
-        source="fallback",  # fall_back adds the name
+        source="",  # the caller adds the name
+        labels=tuple(main.tolist()) if labels else (),
+        probabilities=tuple(main.astype(float).tolist()) if labels else (),
+        details={"blocks": len(main)},
         truncated=truncated or written.truncated,
     )
 

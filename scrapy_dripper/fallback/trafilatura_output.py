@@ -20,7 +20,7 @@ from trafilatura.xml import xmltotxt
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction
-from scrapy_dripper.fallback.methods import limited_tree, parse_all, title_of
+from scrapy_dripper.fallback.methods import MAX_PARAGRAPHS, limited_tree, parse_all, title_of
 from scrapy_dripper.output import most_chars, write_html
 from scrapy_dripper.output.tables import MAX_PADDED, MAX_PADDING
 from scrapy_dripper.output.urls import unsafe_url
@@ -39,10 +39,6 @@ if logging.getLogger("trafilatura").level == logging.NOTSET:
 MAX_NUMBERED = 1_000
 """A list with more items than this loses its numbers, because Trafilatura counts all previous items for each one."""
 
-MAX_PARAGRAPHS = 4_000
-"""On a page with more paragraphs, Trafilatura does not run readability and jusText for a second opinion. For each
-paragraph, jusText may search all others for a neighbour. Of 1,310 real pages, four have more.
-"""
 _PARAGRAPHS = tuple(
     "blockquote br caption center col colgroup dd div dl dt fieldset form h1 h2 h3 h4 h5 h6 legend li optgroup option "
     "p pre table td textarea tfoot th thead tr ul".split()

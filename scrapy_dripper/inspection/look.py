@@ -115,6 +115,10 @@ def look(document: Document, extractor: Extractor, task_of: TaskOf, name: str = 
             influences = extractor.engine.influences(page)
         if isinstance(answer, Labels) and len(extraction.labels) == len(page.blocks):
             rules = _rules(page, extractor.engine, answer, config)
+        elif len(extraction.labels) == len(page.blocks):
+            removed = extraction.details.get("removed", {})  # a method may say why
+            why = {block: f"{extraction.source}: {reason}" for reason, blocks in removed.items() for block in blocks}
+            rules = [why.get(block, "") for block in range(len(page.blocks))]
     task = task_of(page) if page is not None else extraction.error or "the page has no blocks"
     return PageView(
         name=name,

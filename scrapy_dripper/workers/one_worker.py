@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from scrapy_dripper.config import FALLBACKS, Config
 from scrapy_dripper.data import SUSPECT, Document, Extraction, FallbackReason
-from scrapy_dripper.fallback_names import PARSING
+from scrapy_dripper.fallback_names import is_method
 from scrapy_dripper.workers.pool import Pool
 from scrapy_dripper.workers.process import StartError
 from scrapy_dripper.workers.wire import Task
@@ -52,7 +52,7 @@ class OneWorker:
         self, document: Document, config: Config, reason: FallbackReason, error: str | None
     ) -> Extraction | None:
         """Return the extraction of a fallback that is to run in the worker, or None for others."""
-        if self.pool is None or config.fallback not in PARSING:
+        if self.pool is None or not is_method(config.fallback):
             return None
         if reason not in SUSPECT and not is_large(document.html, MOST_TAGS_FOR_FALLBACK):
             return None

@@ -54,7 +54,9 @@ class Pool:
         self.most = most
         """Maximum number of processes, not counting stand-ins."""
         self._config, self._role, self._relay = config, role, relay
-        self._user_code = config.fallback not in FALLBACKS or config.engine not in ENGINES
+        self._user_code = bool(
+            config.fallback not in FALLBACKS or config.engine not in ENGINES or config.methods.embedder
+        )
         self._memory = config.worker_memory << 20 if role == "pages" else None
         self._worked = False
         self._peak = 0

@@ -83,7 +83,7 @@ def pack_config(config: Config) -> Values:
     """
     values = {f.name: getattr(config, f.name) for f in fields(config) if getattr(config, f.name) != f.default}
     values.pop("rules", None)
-    values |= {name: asdict(values[name]) for name in ("limits", "markdown", "chunks") if name in values}
+    values |= {name: asdict(values[name]) for name in ("limits", "methods", "markdown", "chunks") if name in values}
     if "fallback" in values:
         values["fallback"] = dotted_path(config.fallback)
     return values
@@ -215,6 +215,8 @@ def _details(values: Mapping[str, Any]) -> Values:
     for name in ("rules", "work"):
         if details.get(name) is not None:
             details[name] = {key: int(count) for key, count in details[name].items()}
+    if details.get("removed") is not None:
+        details["removed"] = {key: [int(block) for block in blocks] for key, blocks in details["removed"].items()}
     for name in ("overruled", "missing"):
         if not all(isinstance(one, str) for one in details.get(name, [])):
             raise TypeError(f"expected a list of names as {name}")

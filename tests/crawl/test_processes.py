@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import scrapy
 
-from scrapy_dripper.config import FALLBACKS
+from scrapy_dripper.config import ENGINES, FALLBACKS
 from tests.crawl.conftest import KINDS, Start
 from tests.crawl.crawling import Site
 
@@ -38,7 +38,7 @@ def test_every_kind_of_process_works(start: Start, site: Site, kind: str) -> Non
         (
             {"DRIPPER_ENGINE": "oracle"},
             "good",
-            "DRIPPER_ENGINE must be one of 'tagger', 'qwen3' or a dotted path to a callable (got 'oracle')",
+            f"DRIPPER_ENGINE must be one of {', '.join(map(repr, ENGINES))} or a dotted path to a callable (got",
         ),
         ({"DRIPPER_MODEL": "/no/such/folder"}, "real", "ModelError: "),
         ({"DRIPPER_MODEL": "/no/such/folder", "DRIPPER_PROCESSES": 1}, "real", "ModelError: "),

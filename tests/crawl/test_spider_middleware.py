@@ -12,8 +12,8 @@ import scrapy
 from scrapy.settings import Settings
 
 from scrapy_dripper.addon import Addon
+from scrapy_dripper.checks import METHODS, Method
 from scrapy_dripper.config import ConfigError
-from scrapy_dripper.fallback_names import NEEDS
 from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
 from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Site, eventually, page, spider, truth
 
@@ -292,7 +292,7 @@ def test_a_request_cannot_have_a_fallback_whose_extra_is_missing(
     crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It counts as a mistake. The crawl's fallback and the other options still apply."""
-    monkeypatch.setitem(NEEDS, "html", ("no_such_library", "needy"))
+    monkeypatch.setitem(METHODS, "html", Method("methods:whole_page", "no_such_library", "needy"))
     result = crawl(spider(site.pages(1), meta={"dripper": {"fallback": "html", "markdown_field": None}}))
 
     (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]

@@ -82,7 +82,7 @@ def test_a_worker_process_finds_the_engine(folder: Path) -> None:
 def test_wrong_engines_are_refused_with_advice(folder: Path) -> None:
     """Creation fails for an unknown name, a path that leads nowhere, and an engine that rejects its options."""
     assert folder
-    with pytest.raises(ConfigError, match="DRIPPER_ENGINE must be one of 'tagger', 'qwen3' or a dotted path"):
+    with pytest.raises(ConfigError, match=r"DRIPPER_ENGINE must be one of 'tagger', 'qwen3', .* or a dotted path"):
         Extractor(engine="best")
     with pytest.raises(ModelError, match=r"DRIPPER_ENGINE is 'long_blocks.Missing', which cannot be imported"):
         Extractor(engine="long_blocks.Missing")

@@ -8,19 +8,20 @@ from pathlib import Path
 import pytest
 
 import scrapy_dripper.engines
-from scrapy_dripper.config import ENGINES, OUT_OF_PROCESS, Config, ConfigError
+from scrapy_dripper.checks import MODELS
+from scrapy_dripper.config import OUT_OF_PROCESS, Config, ConfigError
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import ModelError
 
 
-def test_every_engine_of_the_package_can_be_named() -> None:
+def test_every_model_of_the_package_can_be_named() -> None:
     folders = Path(scrapy_dripper.engines.__file__).parent.glob("*/engine.py")
-    assert {folder.parent.name for folder in folders} == set(ENGINES)
+    assert {folder.parent.name for folder in folders} == set(MODELS)
     with pytest.raises(ConfigError, match="DRIPPER_ENGINE must be one of"):
         Config(engine="forgotten")
 
 
-@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("name", MODELS)
 def test_a_name_leads_to_its_engine(name: str, tmp_path: Path) -> None:
     """Without a loader, a name would be taken for a user's callable."""
     with pytest.raises(ModelError, match="manifest"):
@@ -29,7 +30,7 @@ def test_a_name_leads_to_its_engine(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", OUT_OF_PROCESS)
 def test_an_engine_out_of_process_has_both_halves(name: str) -> None:
-    assert name in ENGINES
+    assert name in MODELS
     remote = import_module(f"scrapy_dripper.engines.{name}.remote")
     assert callable(remote.load_remote)
     assert callable(remote.ModelServer)

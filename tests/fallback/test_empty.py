@@ -65,6 +65,34 @@ def test_rules_of_the_user_are_not_doubted() -> None:
     assert (page.source, page.text) == ("fake", "")
 
 
+MENU = "<nav>" + "".join(f"<p><a href=/{number}>Topic {number}</a></p>" for number in range(30)) + "</nav>"
+MENU_FIRST = f"<html><title>The ferry</title><body>{MENU}<article><h1>The ferry</h1>{PROSE}{PROSE}</article>"
+
+
+@pytest.mark.parametrize("word", ["Topic 1", "no such topic"])
+@pytest.mark.parametrize(
+    ("empty", "blocks", "source"),
+    [
+        ("auto", 20, "fallback:trafilatura"),
+        ("answer", 20, "fake"),
+        ("auto", 100, "fake"),
+        ("auto", 35, "fake"),  # the first part has some of the article
+    ],
+)
+def test_a_first_part_of_which_only_menus_are_kept(word: str, empty: str, blocks: int, source: str) -> None:
+    """The content of a page over a limit is behind them, where the fallback finds it."""
+    engine = FakeEngine(main=lambda text: word in text or "ferry" in text)
+    config = Config(empty=empty, limits={"blocks": blocks}, oversize="truncate", processes=0)  # type: ignore[arg-type]
+    with Extractor(config, engine=engine) as extractor:
+        [page] = extractor.extract([Document(MENU_FIRST, "https://example.org/a")])
+
+    assert page.source == source
+    assert ("northern pier" in (page.text or "")) == (blocks > 20 or source != "fake")
+    if source != "fake":
+        assert page.fallback_reason == "no_main"
+        assert page.error == "the model found only menus in the first part of a page that is too large"
+
+
 INGREDIENTS = ["3 leeks, cut in rings", "2 large potatoes", "a litre of broth"]
 FACTS = json.dumps({"@type": "Recipe", "recipeIngredient": INGREDIENTS})
 RECIPE = (

@@ -10,12 +10,13 @@ import pytest
 from lxml.html import HtmlElement
 
 from scrapy_dripper import fallback as fallback_module
-from scrapy_dripper.config import FALLBACKS, Config, ConfigError
+from scrapy_dripper.checks import METHODS, Method
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.fallback import fall_back, methods
+from scrapy_dripper.fallback import fall_back, method, methods
 from scrapy_dripper.fallback.methods import FIRST_PART
-from scrapy_dripper.fallback_names import NEEDS, NOTHING_MEANT, PARSING, check_fallback
+from scrapy_dripper.fallback_names import check_methods
 from scrapy_dripper.page import recover
 
 SENTENCE = "The tide comes in twice a day, and every sandcastle on this beach has to reckon with that. "
@@ -304,7 +305,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_dotted_path(module: str) -> None:
     config = Config(fallback=f"{module}.shout")
-    check_fallback(config)
+    check_methods(config)
     result = fall_back(Document("<p>x</p>", URL), config, REASON)
     assert result.main_html == f"<p>{URL.upper()}</p>"
     assert result.source == "fallback:my_fallbacks.shout"
@@ -325,19 +326,21 @@ def test_wrong_dotted_path(path: str, message: str) -> None:
     """An invalid path is detected when the crawl starts. If a page still meets it, its result is empty."""
     config = Config(fallback=path)
     with pytest.raises(ConfigError, match=message):
-        check_fallback(config)
+        check_methods(config)
     assert fall_back(Document("<p>x</p>", URL), config, REASON).source == "fallback:empty"
 
 
-def test_what_settings_may_name_is_what_there_is() -> None:
-    assert set(fallback_module.BUILT_IN) == set(PARSING)
-    assert set(PARSING) | set(NOTHING_MEANT) == set(FALLBACKS)
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_has_a_function(name: str) -> None:
+    assert callable(method(name))
 
 
-def test_a_fallback_whose_extra_is_missing_is_found_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(NEEDS, "html", ("no_such_library", "needy"))
-    with pytest.raises(ConfigError, match=r"needs no_such_library: run 'pip install scrapy-dripper\[needy\]'"):
-        Extractor(Config(fallback="html"))
+@pytest.mark.parametrize("option", ["engine", "fallback"])
+def test_a_method_whose_extra_is_missing_is_found_at_the_start(option: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METHODS, "html", Method("methods:whole_page", "no_such_library", "needy"))
+    message = rf"DRIPPER_{option.upper()} is 'html', which needs no_such_library: .*scrapy-dripper\[needy\]"
+    with pytest.raises(ConfigError, match=message):
+        Extractor(Config(**{option: "html"}))  # type: ignore[arg-type]
 
 
 HARD = {

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml.html import HtmlElement
 
-from scrapy_dripper.config import Config
+from scrapy_dripper.config import Config, MethodOptions
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.fallback import fall_back
 from scrapy_dripper.fallback.methods import Elements, by_r4, main_elements, word_ratios
@@ -168,7 +168,7 @@ def test_algorithms_1_to_5(forest: list[tuple[str, str, list[tuple[str, str, lis
     parent = np.array([-1, *(number[node.getparent()] for node in nodes[1:])])
     end = np.array([i + sum(1 for _ in node.iter()) for i, node in enumerate(nodes)])
 
-    main = main_elements(Elements(nodes, parent, end), paper=True)
+    main = main_elements(Elements(nodes, parent, end), MethodOptions(form="paper"))
 
     assert {node for node, is_main in zip(nodes, main, strict=True) if is_main} == the_paper(body)
 
@@ -199,7 +199,7 @@ def test_many_elements(shape: str) -> None:
         parent, end = np.where(i % 2, i - 1, np.maximum(i - 2, -1)), np.where(i % 2, i + 1, m)
     nodes: list[Any] = [SimpleNamespace(tag=tag, text="some words", tail="") for tag in ("body", *["div"] * (m - 1))]
 
-    assert main_elements(Elements(nodes, parent, end)).any()
+    assert main_elements(Elements(nodes, parent, end), MethodOptions()).any()
 
 
 # ---------------------------------------------------------------------------- pages
@@ -223,7 +223,7 @@ def test_a_page_of_few_elements_keeps_its_paragraphs() -> None:
     page = f'<body><nav><a href="/">Home</a></nav><article>{story}</article><footer>End</footer></body>'
 
     assert (extracted(page).text or "").count("sandcastle") == 16
-    assert (by_r4(page, "", Config(), len(page), paper=True).text or "").count("sandcastle") == 4
+    assert (by_r4(page, "", Config(methods={"form": "paper"}), len(page)).text or "").count("sandcastle") == 4
 
 
 def test_a_page_in_chinese() -> None:

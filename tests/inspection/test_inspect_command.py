@@ -19,6 +19,7 @@ from scrapy_dripper.inspection import look as look_module
 from scrapy_dripper.workshop.annotation.labels import task_of
 from scrapy_dripper.workshop.annotation.pages import sheet
 from scrapy_dripper.workshop.annotation.prompt import prompt_hash
+from tests.fallback import test_sore as sore
 from tests.inspection.conftest import PAGE, Inspect, data_of
 
 
@@ -107,6 +108,14 @@ def test_a_page_that_fell_back_has_blocks_without_probabilities(inspected: Inspe
 
     assert ["reason", "low_quality"] in data["facts"]
     assert [block[0] for block in data["blocks"]] == [None] * 8
+
+
+def test_a_method_says_why_it_has_removed_a_block(inspected: Inspect) -> None:
+    options = ("--engine", "sore", "--method-embedder", "tests.fallback.test_sore.embed")
+    data = data_of(inspected(sore.PAGE, *options))
+
+    assert [data["rules"][block[4]] for block in data["blocks"]] == ["sore: legal", "", "", "", "sore: too irrelevant"]
+    assert [block[1] for block in data["blocks"]] == [0, 1, 1, 1, 0]
 
 
 def test_rules_are_seen_in_the_labels(inspected: Inspect, tmp_path: Path) -> None:

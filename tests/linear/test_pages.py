@@ -21,8 +21,7 @@ from scrapy_dripper.choose.given import Given, Names
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.fallback import shell, trafilatura_output
-from scrapy_dripper.fallback.methods import MAX_DEPTH, limited_tree
-from scrapy_dripper.fallback.trafilatura_output import MAX_PARAGRAPHS
+from scrapy_dripper.fallback.methods import MAX_DEPTH, MAX_PARAGRAPHS, limited_tree
 from scrapy_dripper.output import code_blocks, delimiters, formulas, inline_tags, line
 from scrapy_dripper.output.inline_tags import without_label
 from scrapy_dripper.output.items import Item, Paragraph, Text

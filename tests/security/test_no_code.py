@@ -35,11 +35,11 @@ ALLOWED = {
     ("workshop/export/checkpoint.py", "huggingface_hub"): "a model that the user names on the command line",
     ("__init__.py", "importlib"): "the module of a public name, out of a constant table",
     ("workers/process.py", "subprocess"): "the worker processes, with arguments and no shell",
-    ("engines/__init__.py", "pkgutil"): "DRIPPER_ENGINE, a setting",
     ("child/server.py", "importlib"): "the module of an engine, out of a constant tuple",
     ("cli/entry.py", "importlib"): "the module of a command, out of a constant table",
     ("workshop/evaluation/peers.py", "importlib"): "the packages of other extractors, out of a constant table",
-    ("fallback_names.py", "pkgutil"): "DRIPPER_FALLBACK, a setting",
+    ("fallback_names.py", "pkgutil"): "DRIPPER_ENGINE, DRIPPER_FALLBACK and an embedder, which are settings",
+    ("fallback/__init__.py", "pkgutil"): "the function of a method, out of a constant table",
     ("workshop/export/build.py", "subprocess"): "the exporter, with arguments and no shell",
     ("workshop/export/checkpoint.py", "subprocess"): "reads the prompt of a package that the user installed",
 }

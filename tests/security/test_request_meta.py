@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.checks import short
-from scrapy_dripper.config import FALLBACKS, Config, ConfigError
+from scrapy_dripper.config import FALLBACKS, METHODS, Config, ConfigError
 from scrapy_dripper.rules import Rules
 
 ALLOWED = [option.name for option in fields(Config) if option.metadata["per_request"]]
@@ -28,9 +28,10 @@ FORBIDDEN = [option.name for option in fields(Config) if not option.metadata["pe
 
 def test_what_decides_about_files_code_and_the_machine_is_no_part_of_a_request() -> None:
     """A new option is not allowed in requests until it is listed here."""
-    assert {"engine", "model", "timeout", "batch_size", "processes", "warc"} <= set(FORBIDDEN)
+    assert {"model", "timeout", "batch_size", "processes", "warc"} <= set(FORBIDDEN)
     named = [name for name in ALLOWED if not isinstance(getattr(Config(), name), (bool, int)) and "field" not in name]
     allowed = {
+        "engine",  # a method, which loads no model and runs no code of others
         "fallback",
         "favor",
         "comments",
@@ -74,6 +75,15 @@ def test_a_request_names_no_callable_and_no_file() -> None:
         for config in (Config(), Config(fallback="os.path.join"), Config(fallback=os.path.join)):
             with pytest.raises(ConfigError, match="fallback"):
                 override(config, {"fallback": value})
+
+
+def test_a_request_names_no_engine_with_a_model() -> None:
+    """Its model may need a GPU, or belong to another process. Methods need neither."""
+    for value in ("qwen3", "package.module.engine", print, ["r4"], None, 1):
+        with pytest.raises(ConfigError, match="engine"):
+            override(Config(), {"engine": value})
+    assert override(Config(engine="qwen3"), {"engine": "qwen3"}).engine == "qwen3"
+    assert [override(Config(), {"engine": name}).engine for name in METHODS] == list(METHODS)
 
 
 def test_the_fallback_of_the_settings_may_be_named() -> None:
@@ -202,5 +212,6 @@ def test_what_a_queue_on_disk_gives_back_is_checked_as_well(values: dict[str, An
         config = override(Config(), values)
     except ConfigError:
         return
-    assert (config.engine, config.model, config.chunks.tokenizer) == ("tagger", None, None)
+    assert (config.model, config.chunks.tokenizer, config.methods.embedder) == (None, None, None)
+    assert config.engine in ("tagger", *METHODS)
     assert config.fallback in FALLBACKS

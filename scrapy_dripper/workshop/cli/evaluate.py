@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scrapy_dripper.workshop.evaluation.peers import ModelOptions
     from scrapy_dripper.workshop.evaluation.webmainbench import BenchFigures
 
-OPTIONS = ("engine", "model", "fallback", "oversize", "limits")
+OPTIONS = ("engine", "model", "fallback", "methods", "oversize", "limits")
 SUFFIX = ".jsonl"
 IN_SAMPLE = (
     "IN-SAMPLE: the model was trained on {known:,} of these {n:,} pages ({name}), so our figures show how well it "
@@ -75,8 +75,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=lambda value: list(dict.fromkeys(filter(None, map(str.strip, value.split(","))))),
         default=[],
         metavar="NAMES",
-        help="other extractors to measure, separated by commas: trafilatura, trafilatura-no-comments, readability, "
-        "resiliparse, justext, boilerpy3, html2text, r4, r4-paper, title_paragraphs",
+        help="other extractors to measure, separated by commas: trafilatura, trafilatura-no-comments, resiliparse, "
+        "boilerpy3, html2text, and our methods html, r4, r4-paper, readability, justext, title_paragraphs, sore",
     )
     add("--rouge", action="store_true", help="also measure ROUGE-5; needs the extra [evaluate]")
     add("--nodes", action="store_true", help="also measure DOM nodes (Alarte and Silva), with inferred labels")
@@ -253,11 +253,14 @@ def _language_model(arguments: argparse.Namespace) -> ModelOptions | None:
 
 def _model(config: Config, sets: Sequence[PageSet]) -> tuple[str, list[str]]:
     """Return the label of the model, and caveats. It is loaded once, so that a broken one is reported first."""
+    from scrapy_dripper.config import METHODS
     from scrapy_dripper.engines import load_engine
     from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
     from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, page_hash
 
     load_engine(config).close()
+    if config.engine in METHODS:
+        return f"ours: {config.engine} {version(PROGRAM)}", []
     folder = Path(config.model) if config.model else bundled()
     pages = json.loads((folder / MANIFEST).read_bytes()).get(TRAINING_PAGES)
     # This field of the manifest has not been validated.

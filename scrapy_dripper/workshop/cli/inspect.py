@@ -25,7 +25,19 @@ if TYPE_CHECKING:
     from scrapy_dripper.page import Page
 
 OPTIONS = (
-    *("engine", "model", "fallback", "empty", "favor", "comments", "min_quality", "rules", "oversize", "limits"),
+    *(
+        "engine",
+        "model",
+        "fallback",
+        "methods",
+        "empty",
+        "favor",
+        "comments",
+        "min_quality",
+        "rules",
+        "oversize",
+        "limits",
+    ),
     *("title", "absolute_urls", "markdown"),
 )
 EXTENSION = ".inspect.html"
@@ -138,10 +150,10 @@ Look = Callable[[Source, Document], str]
 def _looking(config: Config, stack: ExitStack) -> Look:
     """Load the model. The stack releases it."""
     from scrapy_dripper.extractor import Extractor  # Slow to import, and not needed for --help.
-    from scrapy_dripper.fallback_names import check_fallback
+    from scrapy_dripper.fallback_names import check_methods
     from scrapy_dripper.inspection.look import look, page_file
 
-    check_fallback(config)
+    check_methods(config)
     # Trafilatura reports on documents that this command reports on itself.
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
     extractor = stack.enter_context(Extractor(config))

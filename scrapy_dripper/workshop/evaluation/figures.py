@@ -74,6 +74,7 @@ class Evaluation:
         if len(self.results) > 1:
             yield self._differences()
         yield from self._blocks()
+        yield from self._removed()
         yield from set_tables(self.samples, self.scores, self.resamples)
         rows = [[sample.id, *self.scores[OURS][sample.id].word] for sample in self.samples]
         columns = {"page": "", "P": ".4f", "R": ".4f", "F1": ".4f"}
@@ -142,6 +143,20 @@ class Evaluation:
             "which the system raised an exception; they count as empty."
         )
         return ReportTable("Systems", {**columns, "errors": ",d"}, rows, note)
+
+    def _removed(self) -> Iterator[ReportTable]:
+        """Yield the table of the reasons for which a method has removed blocks, if it has (SORE, table 4)."""
+        right: Counter[str] = Counter()
+        blocks: Counter[str] = Counter()
+        for one in self.results[OURS].values():
+            if one.blocks is not None and not one.blocks.inferred:
+                for reason, removed in one.removed.items():
+                    blocks[reason] += len(removed)
+                    right[reason] += sum(not one.blocks.truth[block] for block in removed)
+        if blocks:
+            rows = [[reason, count, right[reason] / count] for reason, count in blocks.most_common()]
+            note = "Right: share of the removed blocks that are not main in the truth."
+            yield ReportTable("Why blocks were removed", {"reason": "", "blocks": ",d", "right": ".1%"}, rows, note)
 
     def _papers(self) -> Iterator[ReportTable]:
         """Yield the tables of measures that were asked for."""

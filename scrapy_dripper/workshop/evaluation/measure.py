@@ -7,11 +7,11 @@ import multiprocessing
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -62,6 +62,8 @@ class Result:
     """The exception that the system raised. The text then counts as empty."""
     source: str | None = None
     """The source of our own extraction, with the fallback reason if there is one."""
+    removed: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """The blocks that the method ``sore`` has removed from our own extraction, by reason."""
     blocks: BlockResult | None = None
     """The block labels of our own extraction; None for a page without blocks."""
 
@@ -147,6 +149,7 @@ class Measurer:
         )
 
     def _ours(self, page: _TruePage) -> Result:
+        removed: Mapping[str, Sequence[int]] = {}
         if self.setup.stored is None:
             start = time.process_time()
             extraction = self._systems.ours(Document(page.html, page.sample.url))
@@ -154,12 +157,13 @@ class Measurer:
             stored = Stored(extraction.text or "", extraction.labels, extraction.probabilities)
             reason = str(extraction.fallback_reason or "")
             source = ", ".join(filter(None, [extraction.source, reason]))
+            removed = extraction.details.get("removed", {})
         else:
             stored, source, seconds = self.setup.stored.get(page.sample.id, Stored("")), "stored", None
         blocks = page.blocks_of(stored)
         labels = None if blocks is None or blocks.inferred else np.array(blocks.main)
         result = self._scored(page, stored.text, labels)
-        return replace(result, source=source, blocks=blocks, seconds=seconds)
+        return replace(result, source=source, removed=removed, blocks=blocks, seconds=seconds)
 
     def _peer(self, name: str, page: _TruePage) -> Result:
         try:

@@ -1,4 +1,5 @@
-"""Other extractors to compare with. Each takes the bytes of a page and returns text.
+"""Other extractors to compare with. Each takes the bytes of a page and returns text. Those that we have as methods are
+measured as users get them, except for Trafilatura, which is measured with its own defaults.
 
 One of them is a language model behind an OpenAI-compatible endpoint. As in Yadav's study (sections 3.4 and 4.2), it
 gets the first characters of the page's HTML, without scripts and styles, and is asked for the main text. It cannot be a
@@ -18,7 +19,8 @@ from typing import NamedTuple
 
 from lxml import etree
 
-from scrapy_dripper.config import Config
+from scrapy_dripper.config import METHODS, Config, MethodOptions
+from scrapy_dripper.fallback import method
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.endpoint import Endpoint
@@ -42,16 +44,13 @@ class Peer:
         return lambda html: self.call(module, html) or ""
 
 
-def _readability(module: ModuleType, html: bytes) -> str:
-    # readability only returns HTML, which is converted to text with one of our dependencies.
-    plain = import_module("resiliparse.extract.html2text").extract_plain_text
-    return str(plain(module.Document(_text(html)).summary(html_partial=True)))
-
-
-def _by(name: str) -> Callable[[ModuleType, bytes], str | None]:
-    """Return a function that runs a fallback."""
-    return lambda _, html: (
-        import_module("scrapy_dripper.fallback").BUILT_IN[name](_text(html), "", Config(), len(html)).text
+def _method(name: str, options: MethodOptions | None = None) -> Peer:
+    """Return one of our methods."""
+    config, module = Config(methods=options or MethodOptions()), METHODS[name].module
+    return Peer(
+        {"": "scrapy-dripper", "readability": "readability-lxml"}.get(module, module),
+        module or "scrapy_dripper.fallback",
+        lambda _, html: method(name)(_text(html), "", config, len(html)).text,
     )
 
 
@@ -67,7 +66,6 @@ def _text(html: bytes) -> str:
 
 PEERS: dict[str, Peer] = {
     "trafilatura": Peer("trafilatura", "trafilatura", lambda m, html: m.extract(html)),
-    "readability": Peer("readability-lxml", "readability", _readability),
     "resiliparse": Peer(
         "resiliparse",
         "resiliparse.extract.html2text",
@@ -77,21 +75,14 @@ PEERS: dict[str, Peer] = {
     "trafilatura-no-comments": Peer(
         "trafilatura", "trafilatura", lambda m, html: m.extract(html, include_comments=False)
     ),
-    # The stop words are those of the page's language, and not always English ones.
-    "justext": Peer("justext", "justext", _by("justext")),
     "boilerpy3": Peer(
         "boilerpy3",
         "boilerpy3.extractors",
         lambda m, html: m.DefaultExtractor(raise_on_failure=False).get_content(_text(html)),
     ),
     "html2text": Peer("html2text", "html2text", _html2text),
-    "r4": Peer("scrapy-dripper", "scrapy_dripper.fallback", _by("r4")),
-    "r4-paper": Peer(
-        "scrapy-dripper",
-        "scrapy_dripper.fallback.methods",
-        lambda m, html: m.by_r4(_text(html), "", Config(), len(html), paper=True).text,
-    ),
-    "title_paragraphs": Peer("scrapy-dripper", "scrapy_dripper.fallback", _by("title_paragraphs")),
+    "r4-paper": _method("r4", MethodOptions(form="paper")),
+    **{name: _method(name) for name in METHODS if name != "trafilatura"},
 }
 
 

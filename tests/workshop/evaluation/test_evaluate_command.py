@@ -20,6 +20,7 @@ from scrapy_dripper.page.page import Page
 from scrapy_dripper.testing import FakeEngine
 from scrapy_dripper.workshop.dataset.sets import page_hash
 from scrapy_dripper.workshop.evaluation.text_measures import load_cut
+from tests.fallback import test_sore as sore
 
 WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal paper".split()
 
@@ -95,6 +96,23 @@ def evaluate(*arguments: object) -> int:
 def figures(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
+
+
+def test_the_reasons_of_a_method_are_judged(data: Path, tmp_path: Path) -> None:
+    """Table 4 of the paper on SORE: which share of the removed blocks is not main. One of two menus is."""
+    for path in (data / "html").glob("*.html"):
+        path.write_text(sore.PAGE, encoding="utf-8")
+        truth = data / "ground-truth" / f"{path.stem}.json"
+        values = json.loads(truth.read_text())
+        values["ground_truth"]["main_content"] = f"Ferry\n{sore.TEXT}\nfootball" if path.stem == "p0" else sore.TEXT
+        truth.write_text(json.dumps(values))
+    embedder = "tests.fallback.test_sore.embed"
+    evaluate(data, "--engine", "sore", "--method-embedder", embedder, "--jobs", 1, "--json", tmp_path / "out.json")
+
+    found = figures(tmp_path / "out.json")
+    rows = {row["reason"]: (row["blocks"], row["right"]) for row in found["tables"]["Why blocks were removed"]}
+    assert rows == {"legal": (8, 1.0), "too irrelevant": (8, 7 / 8)}
+    assert found["pages"][0]["source"] == "sore"
 
 
 def test_stored_texts_beside_peers(data: Path, held_out: Path, tmp_path: Path, capsys: Any) -> None:

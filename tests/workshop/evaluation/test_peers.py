@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
-from types import ModuleType
 
 import pytest
 
@@ -37,28 +35,6 @@ def test_a_peer_returns_the_text_of_a_page(name: str) -> None:
     assert "<p>" not in text
 
 
-def test_readability_gives_html_of_which_the_text_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fake has its interface, since the tests do not install it."""
-
-    class Document:
-        def __init__(self, html: str) -> None:
-            self.html = html
-
-        def summary(self, html_partial: bool) -> str:
-            assert html_partial
-            return self.html[self.html.index("<article") : self.html.index("<footer")]
-
-    module = ModuleType("readability")
-    module.Document = Document  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "readability", module)
-
-    text = PEERS["readability"].load()(PAGE)
-
-    assert SENTENCE in " ".join(text.split())
-    assert "Copyright" not in text
-    assert "<p>" not in text
-
-
 def test_a_missing_peer_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     """A peer and its package can have different names."""
     monkeypatch.setitem(peers.PEERS, "readability", Peer("readability-lxml", "no_such_module", lambda m, html: ""))
@@ -68,7 +44,7 @@ def test_a_missing_peer_is_named_with_its_package(monkeypatch: pytest.MonkeyPatc
 
 def test_an_unknown_peer_names_the_known_ones() -> None:
     """The user can then correct a misspelt name."""
-    with pytest.raises(PeerError, match=r"trafilatura, readability, .*got 'trafilatra'"):
+    with pytest.raises(PeerError, match=r"trafilatura, resiliparse, .*readability, .*got 'trafilatra'"):
         check_peers(["trafilatra"])
 
 
