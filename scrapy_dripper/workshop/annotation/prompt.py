@@ -76,8 +76,8 @@ Answer with one JSON object and nothing else. It has the number of each block ex
 """
 """The prompt of Qwen3 models that are trained with this package, with the blocks in place of ``{{html}}``.
 
-It gives the instructions of the Dripper paper (figure 6) in words of its own, except that a title is main, as it is in
-the labels of this project.
+It asks for what the prompt of the Dripper paper (figure 6) asks for, by the rules of this project: unlike there, titles
+are main, and so are undecided blocks that a reader would miss.
 """
 
 _FRAME = "{head}\n{lines}\n\nThe page ends here. Label its {n} blocks, ids 1 to {n}: one JSON object."
