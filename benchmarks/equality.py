@@ -71,7 +71,7 @@ class Prover:
             tokenizer.add_special_tokens(["</think>"])
             tokenizer.add_tokens(["\n\n"])
         self.grammar = Grammar(tokenizer, answer)
-        self.passes = Passes(open_session(prepared, "auto"), prepared)
+        self.passes = Passes(open_session(prepared), prepared)
         self.vocabulary, self.context = prepared.vocab_size, prepared.context
         self.chance = np.random.default_rng(seed)
 

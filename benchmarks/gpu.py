@@ -203,16 +203,9 @@ def measure(arguments: argparse.Namespace) -> str:
     bench.passes.release()
     bench.decoder.close()
 
-    shape = SIZES[size]
-    peak = arguments.peak * 1e12
-
-    def floor(some: Sequence[DecodeTask]) -> float:
-        return sum(shape.flops(len(task.prompt)) for task in some) / peak
-
     rows = []
     for name, run in runs.items():
         subset = run.pages != len(tasks)
-        read = few if subset else tasks
         bare = runs["bare prefill, few" if subset else "bare prefill"]
         rows.append(
             [
@@ -223,10 +216,9 @@ def measure(arguments: argparse.Namespace) -> str:
                 f"{run.passes / run.pages:.1f}",
                 f"{1000 * run.seconds / run.passes:.2f}",
                 f"{run.seconds / bare.seconds:.2f}",
-                "-" if arguments.toy else f"{floor(read) / run.seconds:.1%}",
             ]
         )
-    head = ["way", "pages", "pages/s", "ms/page", "passes", "ms/pass", "x prefill", "of FLOP floor"]
+    head = ["way", "pages", "pages/s", "ms/page", "passes", "ms/pass", "x prefill"]
     tokens = [len(task.prompt) for task in tasks]
     about = (
         f"{size}, {bench.prepared.dtype}, {_device_name(device)}; prompts of {statistics.median(tokens):,.0f} tokens "
@@ -274,7 +266,6 @@ def main() -> None:
     parser.add_argument("--few", type=int, default=12, help="prompts for the slow ways")
     parser.add_argument("--batch", type=int, default=32, help="pages of a call of the engine")
     parser.add_argument("--wrong", type=float, default=0.1, help="share of the draft's labels that are wrong")
-    parser.add_argument("--peak", type=float, default=790.0, help="the device's TFLOP/s in half precision (H200: 790)")
     parser.add_argument("--output", type=Path, help="where the report goes; by default results/gpu.txt")
     arguments = parser.parse_args()
     packages = [name for name in PACKAGES if name != "onnxruntime" or arguments.toy]

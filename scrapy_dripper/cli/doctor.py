@@ -216,6 +216,11 @@ def _engine(findings: _Findings, config: Config) -> None:
     except Exception as error:  # a custom engine can raise anything
         findings.complain(f"{type(error).__name__}: {error}")
     else:
+        if config.engine == "qwen3" and config.model:
+            from scrapy_dripper.engines.qwen3.folder import read_manifest
+
+            if doubt := read_manifest(config.model).doubt:
+                findings.say(doubt, "note")
         if page.is_empty or page.fallback_reason is not None:
             problem = f"{page.fallback_reason or page.source}, {page.error or 'empty'}"
             findings.complain(f"a sample page was not extracted: {problem}")

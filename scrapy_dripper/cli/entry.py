@@ -23,6 +23,7 @@ COMMANDS = {
     "evaluate": "scrapy_dripper.workshop.cli.evaluate",
     "annotate": "scrapy_dripper.workshop.cli.annotate",
     "learn": "scrapy_dripper.workshop.cli.learn",
+    "train": "scrapy_dripper.workshop.training.qwen3",
     "export": "scrapy_dripper.workshop.cli.export",
     "corpus": "scrapy_dripper.workshop.cli.corpus",
     "rules": "scrapy_dripper.cli.rules",

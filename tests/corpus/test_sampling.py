@@ -18,6 +18,7 @@ import scrapy_dripper.extractor
 from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config
 from scrapy_dripper.testing import FakeEngine
+from scrapy_dripper.workshop.annotation.prompt import TEMPLATE
 from scrapy_dripper.workshop.corpus.cost import Tokens, flops, savings
 from tests.corpus.shards import record
 
@@ -271,6 +272,9 @@ def test_lengths_of_pages(pages: Path, tmp_path: Path, engine: None, capsys: Any
     without, with_, ratio = found["savings"]
     assert with_["FLOPs, mean"] < without["FLOPs, mean"]
     assert ratio["input, mean"] == pytest.approx(every["simplified HTML / raw"])
+    (prompts,) = found["contexts"]
+    assert prompts["mean"] == pytest.approx(with_["input, mean"] + with_["output, mean"] + len(TEMPLATE))
+    assert (prompts["over 8,192"], prompts["over 32,768"]) == (0, 0)
     assert "2 pages without main content are left out" in said
     assert "pre-processing" in printed
 

@@ -17,7 +17,7 @@ from lxml import etree
 
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.choose import duplicates, headline
-from scrapy_dripper.choose.given import Given, Names
+from scrapy_dripper.choose.given import Given
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.fallback import shell, trafilatura_output
@@ -121,10 +121,9 @@ def test_headings_in_a_link() -> None:
 def test_elements_for_screens() -> None:
     def lines_of(n: int) -> int:
         page = cut(parse("<div class=mobile>" * n + "".join(f"<p>w{i}" for i in range(2 * n))))
-        names = Names(page.tree.names)
         p = [0.5] * len(page.blocks)
         given = Given(page, np.array(p, dtype=np.float32))
-        return _lines(lambda: list(duplicates._other_screens(given, p, names)))
+        return _lines(lambda: list(duplicates._other_screens(given, p)))
 
     assert lines_of(440) <= 2.5 * lines_of(220)
 

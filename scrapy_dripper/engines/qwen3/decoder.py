@@ -115,7 +115,7 @@ class Decoder:
         tokenizer = prepared.tokenizer()
         self.grammar = Grammar(tokenizer, prepared.answer)
         self.prompt = Prompt(tokenizer, prepared.prompt)
-        session = open_session(prepared, "auto")
+        session = open_session(prepared)
         self.limit = min(prepared.context, tokens_that_fit(prepared))
         """Maximum number of tokens of a prompt together with its answer."""
         around = len(self.prompt.encode([""])[0])

@@ -21,6 +21,9 @@ from scrapy_dripper.engines.qwen3.profile import PROFILES
 VERSION = 1
 """Version of a folder's layout that this code reads."""
 GRAPH, TOKENIZER = "model.onnx", "tokenizer.json"
+LEAST_RIGHT = 0.75
+"""Share of the blocks of the export's pages that a trained model labels right. One that labels all blocks main has half
+right, and random labels are below this in 97 of 100 cases."""
 EXPORT = "export the model again with 'scrapy-dripper export'"
 
 _ONE_OF = {"dtype": ("float16", "bfloat16", "float32"), "device": ("cuda", "cpu"), "profile": tuple(PROFILES)}
@@ -89,6 +92,17 @@ class Prepared:
     def token_bytes(self) -> int:
         """Bytes of the keys and values of one token."""
         return 2 * self.layers * self.kv_heads * self.head_dim * (4 if self.dtype == "float32" else 2)
+
+    @property
+    def doubt(self) -> str | None:
+        """Why the model does not seem to be trained to label blocks; None if it does, or if the export did not say."""
+        match self.source.get("probes"):
+            case {"right": int(right), "blocks": int(blocks)} if right < LEAST_RIGHT * blocks:
+                return (
+                    f"the labels of {self.name} look random: {right} of {blocks} blocks of the export's pages are "
+                    "right; use weights that were trained to label blocks, with the prompt of their training"
+                )
+        return None
 
     def tokenizer(self) -> Tokenizer:
         """Return the model's tokenizer, without truncation and padding, which may have been on in training."""

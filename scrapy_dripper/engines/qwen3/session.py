@@ -1,4 +1,4 @@
-"""Open the onnxruntime session of a prepared graph on the requested device, and say how much memory there is.
+"""Open the onnxruntime session of a prepared graph on its device, and say how much memory there is.
 
 On a GPU, the driver is asked, and errors say why onnxruntime cannot use it.
 """
@@ -27,8 +27,8 @@ _NO_MEMORY = ("allocate memory", "out of memory", "bad allocation", "bad_alloc",
 Version = tuple[int, int]
 
 
-def open_session(prepared: Prepared, device: str) -> onnxruntime.InferenceSession:
-    """Return a session on a device: ``cpu``, ``cuda``, or ``auto`` for the device that the graph was exported for.
+def open_session(prepared: Prepared) -> onnxruntime.InferenceSession:
+    """Return a session on the device that the graph was exported for.
 
     Raise :exc:`ModelError` if the session would run on another device, cannot be created, or does not match the
     manifest.
@@ -36,12 +36,6 @@ def open_session(prepared: Prepared, device: str) -> onnxruntime.InferenceSessio
     check_runtime("The Qwen3 engine")
     import onnxruntime
 
-    device = prepared.device if device == "auto" else device
-    if device != prepared.device:
-        raise ModelError(
-            f"The model in {prepared.folder} was exported for {prepared.device}: export it again with "
-            f"'--device {device}'"
-        )
     _check_version(prepared, onnxruntime.__version__)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = prepared.threads
@@ -49,7 +43,7 @@ def open_session(prepared: Prepared, device: str) -> onnxruntime.InferenceSessio
     options.enable_mem_pattern = False  # a pattern would be kept for each shape, and nearly every pass has a new one
     options.log_severity_level = 4  # failures also raise exceptions, and some are expected
     providers: list[Any] = [CPU]
-    if device == "cuda":
+    if prepared.device == "cuda":
         check_provider()
         providers = [(CUDA, {"arena_extend_strategy": "kSameAsRequested"}), CPU]
     try:
@@ -58,7 +52,7 @@ def open_session(prepared: Prepared, device: str) -> onnxruntime.InferenceSessio
         if is_no_memory(error):
             raise no_room(prepared, error) from None
         raise ModelError(f"onnxruntime cannot load {prepared.graph} ({error}): {EXPORT}") from None
-    if device == "cuda" and CUDA not in session.get_providers():
+    if prepared.device == "cuda" and CUDA not in session.get_providers():
         built_for = getattr(onnxruntime, "cuda_version", "")
         raise _no_cuda(
             f"it could not be started: there is no NVIDIA driver ('nvidia-smi' shows it), one that is too old for CUDA "

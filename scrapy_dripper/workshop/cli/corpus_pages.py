@@ -29,8 +29,9 @@ from scrapy_dripper.page import PageError, read
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.annotation.pages import declared_url
+from scrapy_dripper.workshop.annotation.prompt import TEMPLATE
 from scrapy_dripper.workshop.cli import add_command
-from scrapy_dripper.workshop.corpus.cost import Tokens, lengths, savings, tokens_of
+from scrapy_dripper.workshop.corpus.cost import Tokens, contexts, lengths, savings, tokens_of
 from scrapy_dripper.workshop.dataset.metrics import aligned
 from scrapy_dripper.workshop.dataset.sets import host_of
 
@@ -339,11 +340,12 @@ def _tokens(arguments: argparse.Namespace) -> int:
     pages = list(_measured(inputs, config, length))
     if not pages:
         raise UsageError("none of the pages could be labelled")
-    tables = lengths(pages, unit), savings(pages)
+    tables = lengths(pages, unit), savings(pages), contexts(pages, length(TEMPLATE), unit)
     print(printable("\n\n".join(table.text() for table in tables)))
     if arguments.json:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        figures = {"unit": unit, "lengths": tables[0].records(), "savings": tables[1].records()}
+        names = ("lengths", "savings", "contexts")
+        figures = {"unit": unit, **{name: table.records() for name, table in zip(names, tables, strict=True)}}
         arguments.json.write_text(to_json(figures, 1) + "\n", encoding="utf-8", errors="replace")
     return 1 if inputs.failed else 0
 

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from scrapy_dripper.cli.console import UsageError, say
+from scrapy_dripper.cli.options import count
 from scrapy_dripper.workshop.cli import add_command
 
 DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
@@ -62,7 +63,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--answer", choices=ANSWERS, help="how the model answers (default: the export finds out)")
     parser.add_argument(
         "--context",
-        type=_count,
+        type=count,
         metavar="N",
         help="largest number of tokens of prompt and answer (default: at most 32768)",
     )
@@ -80,9 +81,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     try:
         if arguments.check is not None:
-            if arguments.model is not None:
-                raise UsageError("--check takes a prepared folder, and no MODEL or OUT")
-            build.check(arguments.check, say, arguments.device or "auto")
+            if arguments.model is not None or arguments.device is not None:
+                raise UsageError("--check takes a prepared folder, and no MODEL, OUT or --device")
+            build.check(arguments.check, say)
             return 0
         if arguments.out is None:
             raise UsageError("expected MODEL and OUT, or --check FOLDER; see 'scrapy-dripper export --help'")
@@ -112,9 +113,3 @@ def _number(value: str) -> int:
     if value.isdecimal():
         return int(value)
     raise argparse.ArgumentTypeError(f"expected a whole number (got {value!r})")
-
-
-def _count(value: str) -> int:
-    if number := _number(value):
-        return number
-    raise argparse.ArgumentTypeError("expected a whole number of at least 1 (got 0)")

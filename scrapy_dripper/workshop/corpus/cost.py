@@ -14,6 +14,8 @@ from scrapy_dripper.workshop.dataset.metrics import ReportTable
 FORMS = ("raw HTML", "simplified HTML", "Main-HTML", "Markdown")
 LAYERS, WIDTH = 28, 1024
 """The size of Qwen3-0.6B."""
+CONTEXTS = (8_192, 32_768)
+"""Lengths of contexts. The second one is that of the published weights."""
 TRUNCATE_CHARS = 200
 """Where texts are cut in the simplified HTML of the published weights."""
 
@@ -95,3 +97,14 @@ def savings(pages: Sequence[Tokens]) -> ReportTable:
     )
     rows = [["without", *without], ["with", *with_], ["ratio", *ratio]]
     return ReportTable(title, {"pre-processing": "", **dict.fromkeys(names, ",.4g")}, rows)
+
+
+def contexts(pages: Sequence[Tokens], instructions: int, unit: str) -> ReportTable:
+    """Return how long prompts are with their answers, and the shares of the pages that contexts are too short for."""
+    sizes = [instructions + one.simplified + one.answer for one in pages]
+    over = [sum(size > most for size in sizes) / len(sizes) for most in CONTEXTS]
+    columns = {"mean": ",.0f", "median": ",.0f", "longest": ",", **{f"over {most:,}": ".1%" for most in CONTEXTS}}
+    row = [fmean(sizes), median(sizes), max(sizes), *over]
+    return ReportTable(
+        f"Length in {unit} of a prompt ({instructions:,} without the page) and its answer", columns, [row]
+    )

@@ -106,10 +106,12 @@ def export(request: Request, say: Say) -> Prepared:
         if out.is_dir():
             out.rmdir()
         part.rename(out)
+    if prepared.doubt:
+        say(f"warning: {prepared.doubt}")
     return replace(prepared, folder=out)
 
 
-def check(folder: Path, say: Say, device: str = "auto") -> None:
+def check(folder: Path, say: Say) -> None:
     """Check a prepared folder: its files, its tokenizer, and its graph against the logits that the export stored.
 
     This requires neither PyTorch nor the checkpoint. Raise :exc:`ExportError` or
@@ -119,10 +121,12 @@ def check(folder: Path, say: Say, device: str = "auto") -> None:
 
     prepared = load_prepared(folder)
     say(f"{folder}: {prepared.name}, {prepared.dtype} for {prepared.device}; files, labels and manifest are right")
-    comparison = compare(prepared, stored_checks(prepared), device)
+    comparison = compare(prepared, stored_checks(prepared))
     say(str(comparison))
     if not comparison.passed:
         raise ExportError(f"the graph in {folder} does not answer as its checkpoint does: export it again")
+    if prepared.doubt:
+        say(f"warning: {prepared.doubt}")
 
 
 def is_there(module: str) -> bool:
@@ -180,7 +184,7 @@ def _write(
     from scrapy_dripper.workshop.export.asking import ask, ways
     from scrapy_dripper.workshop.export.head import cut_head, load_graph, oldest_runtime, save_graph
     from scrapy_dripper.workshop.export.reference import Reference
-    from scrapy_dripper.workshop.export.validate import compare
+    from scrapy_dripper.workshop.export.validate import compare, right_labels
 
     dtype, device = request.dtype or "", request.device or ""
     context = request.context or min(checkpoint.positions, LONGEST_CONTEXT)
@@ -190,9 +194,8 @@ def _write(
         raise ExportError(f"PyTorch cannot load {checkpoint.folder} ({error}): restore the checkpoint") from None
     answer, manner = recipe.answer, None
     if answer is None:
-        say("asking the model, in PyTorch, how it answers")
-        manner = ask(reference, tokenizer, ways(checkpoint.folder, recipe.prompt), context)
-        say(str(manner))
+        say("finding out, in PyTorch, how the model answers; a large one takes a minute for each line")
+        manner = ask(reference, tokenizer, ways(checkpoint.folder, recipe.prompt), context, say)
         answer, recipe = manner.answer, replace(recipe, prompt=manner.prompt)
     grammar = Grammar(tokenizer, answer)
     say("computing in PyTorch the logits that a graph must give")
@@ -215,9 +218,10 @@ def _write(
         "model": checkpoint.name,
         "files": hashes(checkpoint.folder),
         "checks": [asdict(one) for one in checks],
+        "probes": right_labels(checks),
     }
     if manner is not None:
-        source["manner"] = {"way": manner.way, "prefix": manner.prefix, "likelihood": manner.likelihood}
+        source["manner"] = {"way": manner.way, "likelihood": manner.likelihood}
     manifest: dict[str, Any] = {
         "format": QWEN3_FORMAT,
         "version": VERSION,
@@ -244,7 +248,7 @@ def _write(
     try:
         prepared = load_prepared(part)
         if request.validate:
-            comparison = compare(prepared, checks, device)
+            comparison = compare(prepared, checks)
             say(f"against PyTorch: {comparison}")
             if not comparison.passed:
                 raise ExportError("the graph does not answer as the checkpoint does: nothing was written")

@@ -1,7 +1,7 @@
 """Read a Qwen3 checkpoint, and its recipe: the prompt and the answers that it was trained with.
 
 A checkpoint that was trained with this package has a recipe file. For other checkpoints, the prompt comes from a file
-of the user, or from the installed package of the weights' publisher. This package does not contain it.
+of the user, or from the installed package of the weights' publisher (Apache-2.0). This package does not contain it.
 """
 
 from __future__ import annotations
@@ -150,14 +150,14 @@ class Recipe:
         (folder / RECIPE).write_text(text, encoding="utf-8")
 
 
-def find_recipe(folder: Path, given: Mapping[str, Any]) -> Recipe:
+def find_recipe(folder: Path, given: Mapping[str, Any], prompt: str | None = None, answer: str | None = None) -> Recipe:
     """Return the recipe of a checkpoint, from ``given``, its recipe file or the published weights, in this order.
 
     ``given`` may hold the fields of :class:`Recipe`, and ``prompt_file`` in place of ``prompt``. None counts as absent,
-    and a ``truncate_chars`` of 0 as no truncation. Raise :exc:`ExportError` if there is no prompt, or if a value is
-    invalid.
+    and a ``truncate_chars`` of 0 as no truncation. ``prompt`` and ``answer`` are for a model to be trained, in place of
+    those of the published weights. Raise :exc:`ExportError` if there is no prompt, or if a value is invalid.
     """
-    values: dict[str, Any] = {"profile": "v1.0", "answer": None}
+    values: dict[str, Any] = {"profile": "v1.0", "answer": answer}
     values |= _stored(folder)
     values |= {name: value for name, value in given.items() if value is not None}
     published = PUBLISHED_TRUNCATE_CHARS if values["profile"] == "v1.0" else None
@@ -165,7 +165,7 @@ def find_recipe(folder: Path, given: Mapping[str, Any]) -> Recipe:
     if path := values.pop("prompt_file", None):
         values["prompt"] = _read_text(Path(path))
     elif "prompt" not in values:
-        values["prompt"] = installed_prompt()
+        values["prompt"] = prompt or installed_prompt()
     recipe = Recipe(**values)
     if recipe.prompt.count(HTML) != 1:
         raise ExportError(f"the prompt must hold {HTML} once (it does {recipe.prompt.count(HTML)} times)")

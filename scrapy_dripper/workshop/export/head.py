@@ -24,9 +24,8 @@ CHOICE_LOGITS = "choice_logits"
 GRAPH = "model.onnx"
 WEIGHTS = "model.onnx.data"
 
-INLINE_BYTES = 64 << 20
-"""Larger weights go to a separate file, because the runtime can map it, and protobuf is limited to 2 GiB."""
-SMALLEST_OUTSIDE = 1024  # bytes; smaller tensors stay in the graph
+SMALLEST_OUTSIDE = 1024
+"""Bytes. Larger tensors go to a separate file, because the runtime can map it, and protobuf is limited to 2 GiB."""
 
 _PREFIX = "/choice_head/"
 _RUNTIMES = {12: "1.23", 14: "1.25", 16: "1.28"}
@@ -82,15 +81,10 @@ def cut_head(model: ModelProto, main: int, other: int) -> None:
 
 
 def save_graph(model: ModelProto, folder: Path) -> list[str]:
-    """Write a graph to a folder, and return the names of its files, the graph first."""
-    size = sum(tensor.ByteSize() for tensor in model.graph.initializer)
-    path = folder / GRAPH
-    if size <= INLINE_BYTES:
-        onnx.save_model(model, path)
-        return [GRAPH]
+    """Write a graph and its weights to a folder, and return the names of their files."""
     onnx.save_model(
         model,
-        path,
+        folder / GRAPH,
         save_as_external_data=True,
         all_tensors_to_one_file=True,
         location=WEIGHTS,

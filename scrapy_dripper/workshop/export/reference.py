@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +22,6 @@ class Reference:
         self._model = Qwen3ForCausalLM.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
         self._model.eval()
         self._cache: DynamicCache | None = None
-        ends = self._model.config.eos_token_id
-        self._ends = set(ends if isinstance(ends, list) else [ends])
 
     def checks(self, tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) -> list[LogitCheck]:
         """Return the logits of the labels on a few prompts."""
@@ -32,51 +31,42 @@ class Reference:
             for ids, rows in probes(tokenizer, template, grammar, context)
         ]
 
-    def likelihood(self, tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) -> float:
-        """Return the log-likelihood per block of whole answers with the labels that the model prefers."""
-        total, blocks = 0.0, 0
-        for ids, rows in probes(tokenizer, template, grammar, context):
-            total += self._likelihood(ids, rows, grammar)
-            blocks += len(rows)
+    @torch.no_grad()
+    def likelihoods(
+        self, tokenizer: Tokenizer, template: str, grammars: Mapping[str, Grammar], context: int
+    ) -> dict[str, float]:
+        """Return the log-likelihood per block of an answer in each format, whichever labels it has.
+
+        The prompt is read once, and then the answers: nothing is generated.
+        """
+        found, self._cache = {}, None
+        for name, grammar in grammars.items():
+            ids, rows = probes(tokenizer, template, grammar, context)[-1]
+            start = int(rows[0]) + 1 - int(grammar.answer(1).places[0])
+            if self._cache is None:
+                self._cache = DynamicCache(config=self._model.config)
+                first = self._step(torch.from_numpy(ids[:start]), last=True)
+            after = self._step(torch.from_numpy(ids[start:]))
+            likely = torch.cat([first, after]).numpy()
+            labels = likely[rows + 1 - start][:, [grammar.main, grammar.other]]
+            forced = np.setdiff1d(np.arange(len(ids) - start), rows + 1 - start)
+            total = likely[forced, ids[start:][forced]].sum() + np.logaddexp(*labels.T).sum()
+            found[name] = float(total) / len(rows)
+            self._cache.crop(start - len(ids))  # the answer is removed again
         self._cache = None
-        return total / blocks
+        return found
 
     @torch.no_grad()
     def write(self, prompt: Ids, tokens: int) -> Ids:
-        """Return the tokens that greedy decoding adds to a prompt; fewer than ``tokens`` if the text ends earlier."""
+        """Return the tokens that greedy decoding adds to a prompt."""
         self._cache = DynamicCache(config=self._model.config)
         likely = self._step(torch.from_numpy(prompt), last=True)
         found: list[int] = []
         while len(found) < tokens:
             found.append(int(likely[0].argmax()))
-            if found[-1] in self._ends:
-                break
             likely = self._step(torch.tensor(found[-1:]))
         self._cache = None
         return np.array(found, dtype=np.int64)
-
-    @torch.no_grad()
-    def _likelihood(self, ids: Ids, rows: Ids, grammar: Grammar) -> float:
-        """Return the log-likelihood of an answer, each label replaced by the one that the model prefers."""
-        answer = len(grammar.answer(len(rows)).ids)
-        start = int(rows[-1]) + 1 - (answer - 1)  # of the answer; the last label is not among the ids
-        labels = [grammar.main, grammar.other]
-        self._cache = DynamicCache(config=self._model.config)
-        likely = self._step(torch.from_numpy(ids[:start]), last=True)
-        total = 0.0
-        for row, following in zip(rows, (*rows[1:], None), strict=True):
-            # ``likely`` rates the possible next tokens: the first forced one, or the label itself.
-            forced = torch.from_numpy(ids[start : row + 1])
-            if len(forced):
-                after = self._step(forced)
-                total += float(torch.cat([likely, after[:-1]]).gather(1, forced[:, None]).sum())
-                likely = after[-1:]
-            total += float(likely[0, labels].max())
-            if following is not None:
-                label = grammar.main if likely[0, grammar.main] > likely[0, grammar.other] else grammar.other
-                likely = self._step(torch.tensor([label]))
-                start = int(row) + 2
-        return total
 
     def _step(self, ids: torch.Tensor, *, last: bool = False) -> torch.Tensor:
         """Read tokens after those in the cache. Return the log-probabilities [S, V] after each, or after the last."""

@@ -36,6 +36,10 @@ _PAGES = (
 )  # fmt: skip
 
 
+_MAIN = ("1", "0110", "000001111100")
+"""Which blocks of the pages are main content."""
+
+
 @dataclass(frozen=True, slots=True)
 class LogitCheck:
     """A prompt with an answer, and the checkpoint's logits."""
@@ -78,13 +82,13 @@ def probe_pages() -> list[list[str]]:
 
 
 def probes(tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) -> list[tuple[Ids, Ids]]:
-    """Return the ids and rows of a few prompts, each with an answer of alternating labels."""
+    """Return the ids and rows of a few prompts, the longest last, each with the right answer."""
     found = []
-    for page in probe_pages():
+    for page, main in zip(probe_pages(), _MAIN, strict=True):
         prompt = np.array(tokenizer.encode(template.replace(HTML, "".join(page))).ids, dtype=np.int64)
         answer = grammar.answer(len(page))
         ids = answer.ids.copy()
-        ids[answer.places[1::2]] = grammar.other
+        ids[answer.places] = [grammar.main if label == "1" else grammar.other for label in main]
         if len(prompt) + len(ids) <= context:
             found.append((np.concatenate([prompt, ids[:-1]]), len(prompt) + answer.places - 1))
     if not found:
@@ -92,12 +96,23 @@ def probes(tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) 
     return found
 
 
-def compare(prepared: Prepared, checks: Sequence[LogitCheck], device: str = "auto") -> Comparison:
+def right_labels(checks: Sequence[LogitCheck]) -> dict[str, int]:
+    """Return how many blocks the checkpoint labels right, given right labels before them, and the number of blocks."""
+    truth = {len(main): main for main in _MAIN}
+    right = [
+        (one[0] > one[1]) == (label == "1")
+        for check in checks
+        for one, label in zip(check.logits, truth[len(check.rows)], strict=True)
+    ]
+    return {"right": sum(right), "blocks": len(right)}
+
+
+def compare(prepared: Prepared, checks: Sequence[LogitCheck]) -> Comparison:
     """Run a graph on the prompts of checks, each in one pass, and in two passes with a cache between them.
 
     Raise :exc:`~scrapy_dripper.engines.base.ModelError` if it does not run at all.
     """
-    passes = Passes(open_session(prepared, device), prepared)
+    passes = Passes(open_session(prepared), prepared)
     ours, theirs = [np.zeros((0, 2), dtype=np.float32)], [np.zeros((0, 2), dtype=np.float32)]
     for check in checks:
         ids, rows = np.array(check.ids, dtype=np.int64), np.array(check.rows, dtype=np.int64)

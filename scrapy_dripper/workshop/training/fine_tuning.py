@@ -1,14 +1,12 @@
-"""Fine-tune all parameters of a Qwen3 model to label blocks.
+"""Fine-tune all parameters of a Qwen3 model to label blocks, with the Trainer of transformers.
 
 The loss only covers the positions at which labels are chosen, which are all that the engine reads.
 """
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,38 +14,55 @@ import numpy as np
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
-from tqdm import tqdm
-from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
+from transformers import (
+    HfArgumentParser,
+    PreTrainedTokenizerFast,
+    Qwen3ForCausalLM,
+    Trainer,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
+from transformers.trainer_utils import get_last_checkpoint
 
+from scrapy_dripper.workshop.dataset.sets import DataError
 from scrapy_dripper.workshop.export.checkpoint import Recipe
-from scrapy_dripper.workshop.training.token_sequences import Encoder, LabelledPage, TokenSequence, batches, collate
+from scrapy_dripper.workshop.training.token_sequences import TokenSequence
 
-STATE = "training.pt"
 TOKENIZER = "tokenizer.json"
 SAVE_SECONDS = 600.0
 
+SETTINGS: dict[str, Any] = {
+    "num_train_epochs": 4,
+    "gradient_accumulation_steps": 128,  # pages of a step, as each page is a batch of its own
+    "learning_rate": 1e-4,
+    "lr_scheduler_type": "cosine",
+    "warmup_steps": 0.1,
+    "bf16": True,
+    # Not in the paper. Without it, a page of 32,000 tokens would take more memory than a GPU has.
+    "activation_checkpointing": True,
+    "logging_steps": 1,
+    "report_to": "none",
+    "save_strategy": "no",  # SaveByTime saves
+    "save_total_limit": 1,
+}
+"""Values of transformers' TrainingArguments: those of the Dripper paper (A.11, table 11), as far as it gives them."""
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """The settings of a training. The defaults are those of the Dripper paper (A.11, table 11), as far as it gives
-    them."""
 
-    epochs: float = 4.0
-    batch: int = 128
-    """Number of pages in a step of the optimiser."""
-    longest: int = 32_000
-    """Maximum number of tokens of a sequence. A longer page is represented by a window at a random place."""
-    rate: float = 1e-4
-    """Peak of the learning rate, which then decreases as a cosine."""
-    warmup: float = 0.1
-    """Share of the training in which the learning rate increases."""
-    clip: float = 1.0
-    """Maximum norm of the gradient."""
-    half: bool = True
-    """True to compute in bfloat16. The weights stay in single precision."""
-    tokens: int = 32_000
-    """Maximum number of padded tokens in one pass through the model, which depends on the memory."""
-    seed: int = 0
+def arguments_of(given: Mapping[str, str], folder: Path) -> TrainingArguments:
+    """Return the arguments of a training. ``given`` are values in place of :data:`SETTINGS`, by name, as text.
+
+    Raise :exc:`DataError` for an unknown name or an invalid value.
+    """
+    parser = HfArgumentParser(TrainingArguments, exit_on_error=False, allow_abbrev=False)
+    fixed = {"per_device_train_batch_size": 1, "remove_unused_columns": False, "output_dir": str(folder)}
+    parser.set_defaults(**SETTINGS, **fixed, use_cpu=not torch.cuda.is_available())
+    try:
+        (arguments,) = parser.parse_args_into_dataclasses([f"--{name}={value}" for name, value in given.items()])
+    except (Exception, SystemExit) as error:  # argparse, and checks of transformers
+        raise DataError(f"--set: {error}; see TrainingArguments of transformers") from None
+    return arguments
 
 
 def load_model(folder: Path) -> Qwen3ForCausalLM:
@@ -63,99 +78,53 @@ def save_model(model: Qwen3ForCausalLM, tokenizer: Tokenizer, recipe: Recipe, fo
     recipe.write(folder)
 
 
-class Trainer:
-    """Trains a model. After an interruption, a new trainer in the same folder resumes from the last saved state.
-
-    It is not the Trainer of transformers, whose loss needs the full output layer, and which needs accelerate.
-    """
+class LabelTrainer(Trainer):
+    """transformers' Trainer, with the loss of labels."""
 
     def __init__(
-        self, model: Qwen3ForCausalLM, encoder: Encoder, pages: Sequence[LabelledPage], settings: Settings, folder: Path
+        self, model: Qwen3ForCausalLM, arguments: TrainingArguments, pages: Sequence[TokenSequence], labels: list[int]
     ) -> None:
-        self.model, self.encoder, self.pages, self.settings, self.folder = model, encoder, pages, settings, folder
-        self.optimizer = torch.optim.AdamW(model.parameters(), lr=settings.rate, weight_decay=0.0)
-        self.steps = max(1, math.ceil(settings.epochs * len(pages) / settings.batch))
-        self.step = 0
-        self.loss = math.nan
-        """The mean over about the last 20 steps."""
-        if (path := folder / STATE).is_file():
-            state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-            self.model.load_state_dict(state["model"])
-            self.optimizer.load_state_dict(state["optimizer"])
-            self.step, self.loss = state["step"], state["loss"]
+        """``labels`` are the token ids of main and other."""
+        super().__init__(model, arguments, data_collator=_tensors, train_dataset=pages, callbacks=[SaveByTime()])
+        self._choices = labels
 
-    def train(self) -> None:
-        """Train to the end, with a progress bar. Save from time to time, and at the end."""
-        self.model.train()
-        saved = time.monotonic()
-        bar = tqdm(total=self.steps, initial=self.step, desc="training", unit="step", smoothing=0.05)
-        while self.step < self.steps:
-            rate = self._rate(self.step / self.steps)
-            loss = self.make_step(rate)
-            self.loss = loss if math.isnan(self.loss) else 0.95 * self.loss + 0.05 * loss
-            self.step += 1
-            bar.update()
-            bar.set_postfix_str(f"loss {self.loss:.4f}, rate {rate:.1e}")
-            if time.monotonic() - saved > SAVE_SECONDS:
-                self.save()
-                saved = time.monotonic()
-        bar.close()
-        self.save()
+    def compute_loss(
+        self,
+        model: torch.nn.Module,
+        inputs: dict[str, Tensor],
+        return_outputs: bool = False,
+        num_items_in_batch: Tensor | int | None = None,
+    ) -> Any:
+        """Return the weighted cross-entropy between main and other, as a share of the blocks of a whole step."""
+        # The full head is only computed at the choices.
+        found = model(input_ids=inputs["input_ids"], logits_to_keep=inputs["rows"], use_cache=False)
+        logits = found.logits[0][:, self._choices].float()
+        losses = torch.nn.functional.cross_entropy(logits, inputs["labels"], reduction="none") * inputs["weights"]
+        loss = losses.sum() / (len(losses) if num_items_in_batch is None else num_items_in_batch)
+        return (loss, found) if return_outputs else loss
 
-    def save(self) -> None:
-        """Write the state that is needed to resume."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        part = self.folder / (STATE + ".part")
-        states = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
-        torch.save({**states, "step": self.step, "loss": self.loss}, part)
-        part.replace(self.folder / STATE)
-
-    def make_step(self, rate: float) -> float:
-        """Make one step and return the loss before it."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        sequences = list(self._sequences())
-        weight = float(sum(one.weights.sum() for one in sequences)) or 1.0
-        total = 0.0
-        for batch in batches(sequences, self.settings.tokens):
-            with torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.settings.half):
-                logits = self._choices(batch)
-            loss = _loss(logits, batch) / weight
-            total += float(loss.detach())
-            torch.autograd.backward(loss)
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        return total
-
-    def _rate(self, done: float) -> float:
-        warmup = self.settings.warmup
-        if done < warmup:
-            return self.settings.rate * (done + 1e-3) / warmup
-        return self.settings.rate * 0.5 * (1 + math.cos(math.pi * (done - warmup) / (1 - warmup)))
-
-    def _choices(self, batch: list[TokenSequence]) -> Tensor:
-        """Return the logits [N, 2] of main and other at the choices of a batch. The full head is never computed."""
-        ids, rows = (torch.from_numpy(column).to(self.model.device) for column in collate(batch))
-        hidden = self.model.model(input_ids=ids, use_cache=False).last_hidden_state.flatten(0, 1)
-        grammar = self.encoder.grammar
-        return hidden[rows] @ self.model.lm_head.weight[[grammar.main, grammar.other]].T
-
-    def _sequences(self) -> Iterator[TokenSequence]:
-        """Yield the sequences of the next step, which only depend on the seed and the step."""
-        settings, n = self.settings, len(self.pages)
-        rng = np.random.default_rng([settings.seed, self.step])
-        size = min(settings.batch, n)
-        for read in range(self.step * size, (self.step + 1) * size):
-            epoch, at = divmod(read, n)
-            order = np.random.default_rng([settings.seed, 1 << 32, epoch]).permutation(n)
-            sequence = self.encoder.sample(self.pages[int(order[at])], settings.longest, rng)
-            if sequence is not None:
-                yield sequence
+    def resume(self) -> int:
+        """Train to the end, from the last saved state if there is one. Return the number of steps."""
+        folder = Path(self.args.output_dir)
+        last = get_last_checkpoint(str(folder)) if folder.is_dir() else None
+        return int(self.train(resume_from_checkpoint=last).global_step)
 
 
-def _loss(logits: Tensor, batch: Sequence[TokenSequence]) -> Tensor:
-    """Return the sum over the blocks of a batch of weight times cross-entropy between main and other."""
-    other = torch.from_numpy(np.concatenate([~one.main for one in batch]).astype(np.int64)).to(logits.device)
-    weights = torch.from_numpy(np.concatenate([one.weights for one in batch])).to(logits.device)
-    return (torch.nn.functional.cross_entropy(logits.float(), other, reduction="none") * weights).sum()
+class SaveByTime(TrainerCallback):
+    """Saves every :data:`SAVE_SECONDS`, because a step can take seconds or minutes."""
+
+    def __init__(self) -> None:
+        self._saved = time.monotonic()
+
+    def on_step_end(self, _args: TrainingArguments, _state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        """Ask for a checkpoint."""
+        if time.monotonic() - self._saved > SAVE_SECONDS:
+            control.should_save, self._saved = True, time.monotonic()
+
+
+def _tensors(batch: Sequence[TokenSequence]) -> dict[str, Tensor]:
+    """Return the inputs of one page: ids [1, S], and rows, labels (0 is main) and weights [N]."""
+    (page,) = batch
+    columns = {"input_ids": page.ids[None], "rows": page.rows, "weights": page.weights}
+    columns["labels"] = (~page.main).astype(np.int64)
+    return {name: torch.from_numpy(column) for name, column in columns.items()}

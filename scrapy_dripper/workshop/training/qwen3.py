@@ -1,126 +1,138 @@
-"""Fine-tune a Qwen3 model to label blocks: ``python -m scrapy_dripper.workshop.training.qwen3 --help``."""
+"""``scrapy-dripper train DATA... --base DIR --out DIR``: fine-tune a Qwen3 model to label blocks."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
-from collections.abc import Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict
 from pathlib import Path
 
-from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.qwen3.grammar import FORMATS
-from scrapy_dripper.engines.qwen3.profile import PROFILES
+from scrapy_dripper.cli.console import UsageError, say
+from scrapy_dripper.workshop.cli import add_command
+from scrapy_dripper.workshop.cli.export import ANSWERS, PROFILES
 from scrapy_dripper.workshop.dataset.sets import DataError, data_hash, load_pages
 from scrapy_dripper.workshop.export import ExportError
-from scrapy_dripper.workshop.export.checkpoint import Recipe, find_recipe
 
 COMMAND = "command.json"
 WORK = "training"
 """Folder below the checkpoint for the files to resume a training."""
+LONGEST = 32_000
+"""Maximum number of tokens of a page, of the Dripper paper (A.11, table 11)."""
+
+EXAMPLES = """\
+The settings are those of the Dripper paper. --set takes those of transformers' TrainingArguments. Repeat a stopped
+command to resume. 'make train' trains the tagger.
+
+examples:
+  scrapy-dripper train my-pages --base Qwen3-0.6B --out my-model
+  scrapy-dripper train my-pages --base Qwen3-0.6B --out my-model --set optim=adafactor max_steps=10 bf16=False
+  scrapy-dripper export my-model prepared/
+
+exit codes: 0 the checkpoint was written, 2 wrong usage, or a failure (one sentence says why), 130 Ctrl-C
+"""
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the command-line parser."""
-    top = argparse.ArgumentParser(
-        prog="python -m scrapy_dripper.workshop.training.qwen3",
-        description="Fine-tune a Qwen3 model to label the blocks of pages, by default with the settings of the Dripper "
-        "paper. Repeat a stopped command to resume.",
-    )
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    top = add_command(commands, "train", run, "train a Qwen3 model to label the blocks of pages", EXAMPLES)
     top.add_argument("data", type=Path, nargs="+", help="folder with html/ID.html and ground-truth/ID.json")
     top.add_argument("--base", type=Path, required=True, metavar="DIR", help="checkpoint to fine-tune")
     top.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="the checkpoint, for 'scrapy-dripper export'"
     )
     top.add_argument("--jobs", type=int, default=1, help="processes that cut pages (default: %(default)s)")
-    top.add_argument("--threads", type=int, help="threads of the training on a CPU")
-    top.add_argument("--device", choices=("cpu", "cuda"), help="default: cuda if there is a GPU")
+    top.add_argument(
+        "--set", dest="settings", type=_setting, nargs="+", action="extend", default=[], metavar="NAME=VALUE",
+        help="settings of the training in place of the paper's",
+    )  # fmt: skip
+    top.add_argument(
+        "--longest", type=int, default=LONGEST, metavar="N",
+        help="longer pages, in tokens, are left out (default: %(default)s)",
+    )  # fmt: skip
     reads = top.add_argument_group("input and answers of the model; by default those of its training")
-    reads.add_argument("--prompt", dest="prompt_file", type=Path, metavar="FILE", help="template with {html} in it")
+    reads.add_argument(
+        "--prompt", dest="prompt_file", type=Path, metavar="FILE",
+        help="template with {html} in it (default: one that comes with the package)",
+    )  # fmt: skip
     reads.add_argument("--profile", choices=PROFILES)
     reads.add_argument("--truncate-chars", type=int, metavar="N", help="characters of a text; 0 for all of it")
-    reads.add_argument("--answer", choices=FORMATS)
-    how = top.add_argument_group("settings of the training; by default those of the paper")
-    for name in ("batch", "longest", "tokens", "seed"):
-        how.add_argument(f"--{name}", type=int, metavar="N")
-    for name in ("epochs", "rate", "warmup"):
-        how.add_argument(f"--{name}", type=float, metavar="X")
-    how.add_argument("--full-precision", dest="half", action="store_false", default=None, help="no bfloat16")
-    return top
+    reads.add_argument("--answer", choices=ANSWERS)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code."""
-    arguments = parser().parse_args(argv)
+def run(arguments: argparse.Namespace) -> int:
+    """Train, and return the exit code. Raise UsageError if that fails."""
     try:
+        import accelerate  # noqa: F401
         import torch  # noqa: F401
         import transformers  # noqa: F401
     except ImportError as error:
-        print(f"Training needs {error.name}: run 'pip install scrapy-dripper[export]'", file=sys.stderr)
-        return 2
+        raise UsageError(f"training needs {error.name}: run 'pip install scrapy-dripper[export]'") from None
     try:
         train(arguments)
-    except (DataError, ExportError, ModelError) as error:
-        print(error, file=sys.stderr)
-        return 2
+    except (DataError, ExportError) as error:
+        raise UsageError(str(error)) from None
     except KeyboardInterrupt:
-        print("stopped; repeat the command to resume", file=sys.stderr)
+        say("stopped; repeat the command to resume")
         return 130
     return 0
 
 
 def train(arguments: argparse.Namespace) -> None:
     """Build the data, train, and write the checkpoint."""
-    import torch
     from tokenizers import Tokenizer
 
-    from scrapy_dripper.workshop.training.fine_tuning import TOKENIZER, Settings, Trainer, load_model, save_model
+    from scrapy_dripper.workshop.annotation.prompt import TEMPLATE
+    from scrapy_dripper.workshop.export.checkpoint import find_recipe
+    from scrapy_dripper.workshop.training.fine_tuning import (
+        TOKENIZER,
+        LabelTrainer,
+        arguments_of,
+        load_model,
+        save_model,
+    )
     from scrapy_dripper.workshop.training.token_sequences import Encoder, labelled_pages
 
-    if arguments.threads:
-        torch.set_num_threads(arguments.threads)
-    device = arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ExportError("--device cuda was asked for, but PyTorch finds no GPU")
-    given = {one.name: getattr(arguments, one.name, None) for one in fields(Settings)}
-    settings = replace(Settings(), **{name: value for name, value in given.items() if value is not None})
-    reads = {name: getattr(arguments, name) for name in ("profile", "truncate_chars", "answer", "prompt_file")}
-    recipe = find_recipe(arguments.base, {"answer": "json"} | {k: v for k, v in reads.items() if v is not None})
+    given = {name: getattr(arguments, name) for name in ("profile", "truncate_chars", "answer", "prompt_file")}
+    recipe = find_recipe(arguments.base, given, prompt=TEMPLATE, answer="json")
     work: Path = arguments.out / WORK
-    _same_command(work / COMMAND, arguments, recipe)
-
+    settings = arguments_of(dict(arguments.settings), work)
+    _same_training(work / COMMAND, {
+        "--base": str(arguments.base), "--set": sorted(arguments.settings), "--longest": arguments.longest,
+        "the prompt, profile or answers": asdict(recipe),
+        "the data": {str(folder): data_hash(folder) for folder in arguments.data},
+    })  # fmt: skip
     samples = [sample for folder in arguments.data for sample in load_pages(folder)]
     pages = labelled_pages(samples, recipe.profile, recipe.truncate_chars, arguments.jobs)
     tokenizer = Tokenizer.from_file(str(arguments.base / TOKENIZER))
-    model = load_model(arguments.base)
-    parameters = sum(p.numel() for p in model.parameters())
-    blocks = sum(len(page.blocks) for page in pages)
-    print(f"{len(pages)} pages to learn from, {blocks:,} blocks; {parameters:,} parameters")
     encoder = Encoder(tokenizer, recipe.prompt, recipe.answer or "json")
-    trainer = Trainer(model.to(device), encoder, pages, settings, work)
-    if trainer.step:
-        print(f"resuming from step {trainer.step}")
-    trainer.train()
+    sequences = [one for page in pages if (one := encoder.encode(page, arguments.longest)) is not None]
+    if not sequences:
+        raise DataError(f"all pages have more than {arguments.longest:,} tokens")
+    model = load_model(arguments.base)
+    say(
+        f"{len(sequences)} pages to learn from ({len(pages) - len(sequences)} are too long), "
+        f"{sum(len(one.main) for one in sequences):,} blocks; {model.num_parameters():,} parameters"
+    )
+    trainer = LabelTrainer(model, settings, sequences, [encoder.grammar.main, encoder.grammar.other])
+    steps = trainer.resume()
     save_model(model, tokenizer, recipe, arguments.out)
-    print(f"wrote {arguments.out}, loss {trainer.loss:.4f}")
+    say(f"wrote {arguments.out}, after {steps} steps")
 
 
-def _same_command(path: Path, arguments: argparse.Namespace, recipe: Recipe) -> None:
-    """Write the options of the training to a file. Raise :exc:`DataError` if the folder has another training."""
-    free = ("out", "jobs", "threads", "device")
-    command = {name: str(value) for name, value in vars(arguments).items() if name not in free}
-    hashes = {str(folder): data_hash(folder) for folder in arguments.data}
-    values = json.loads(json.dumps({"command": command, "recipe": asdict(recipe), "data_sha256": hashes}))
+def _same_training(path: Path, values: dict[str, object]) -> None:
+    """Write what determines a training to a file. Raise :exc:`DataError` if the folder has another training."""
+    values = json.loads(json.dumps(values))
     if path.is_file():
         before = json.loads(path.read_text(encoding="utf-8"))
-        if before != values:
-            what = [name for name in command if before["command"].get(name) != command[name]] or ["the data"]
+        if what := [name for name, value in values.items() if before.get(name) != value]:
             raise DataError(f"{path.parent} is of another training ({', '.join(what)}): name another --out")
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE (got {text!r})")
+    return name, value

@@ -45,7 +45,7 @@ def rounded(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Pre
 
 def logits(prepared: Prepared, ids: np.ndarray, *cuts: int) -> Floats:
     """Return the logits at all positions of a text that is read in pieces."""
-    passes = Passes(open_session(prepared, "auto"), prepared)
+    passes = Passes(open_session(prepared), prepared)
     passes.begin(len(ids))
     ends = [*cuts, len(ids)]
     found = []

@@ -55,7 +55,7 @@ def test_padding_changes_no_label(prepared: Prepared, monkeypatch: pytest.Monkey
 def test_padding_stays_within_the_context(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rotations only exist for positions in the context. A graph on a GPU would read beyond them."""
     monkeypatch.setitem(CHUNK, "cpu", 256)
-    passes = Passes(open_session(prepared, "auto"), replace(prepared, context=300))
+    passes = Passes(open_session(prepared), replace(prepared, context=300))
     shapes = noted(monkeypatch)
     passes.begin(300)
     passes.forward(TokenChunk(0, np.arange(3, 270), np.array([266])))
@@ -67,7 +67,7 @@ def test_padding_stays_within_the_context(prepared: Prepared, monkeypatch: pytes
 def test_one_token_at_a_time_is_what_the_whole_text_gives(prepared: Prepared) -> None:
     """The reference is compared with runs of the graph without our cache, masks and buffers."""
     prover = Prover(prepared.folder, "json", seed=2)
-    session = open_session(prepared, "auto")
+    session = open_session(prepared)
     task = prover._task(6)
     expected = naive(prover.begun(task), task)
 
@@ -88,11 +88,11 @@ def test_one_token_at_a_time_is_what_the_whole_text_gives(prepared: Prepared) ->
 
 def test_buffers_grow_to_powers_of_two_and_keep_nothing_of_earlier_pages(prepared: Prepared) -> None:
     """Pages of all sizes have the same logits as on their own."""
-    passes = Passes(open_session(prepared, "auto"), prepared)
+    passes = Passes(open_session(prepared), prepared)
     capacities = []
     for length in (100, 30, 129, 900, 60):
         ids, last = np.arange(3, 3 + length) % 500, np.array([length - 1])
-        alone = Passes(open_session(prepared, "auto"), prepared)
+        alone = Passes(open_session(prepared), prepared)
         for one in (passes, alone):
             one.begin(length)
         capacities.append(passes._capacity)

@@ -37,7 +37,7 @@ def test_cuda_that_this_onnxruntime_does_not_know(for_cuda: Prepared, monkeypatc
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
 
     with pytest.raises(ModelError, match=ADVICE):
-        open_session(for_cuda, "auto")
+        open_session(for_cuda)
 
 
 def test_cuda_without_its_libraries(for_cuda: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,7 +51,7 @@ def test_cuda_without_its_libraries(for_cuda: Prepared, monkeypatch: pytest.Monk
     )
 
     with pytest.raises(ModelError, match=ADVICE):
-        open_session(for_cuda, "cuda")
+        open_session(for_cuda)
     assert loaded == [1]
 
 
@@ -71,14 +71,14 @@ def test_the_sentences_of_the_guide(prepared: Prepared, monkeypatch: pytest.Monk
     note("the right wheel", session.check_provider)
     note("a newer onnxruntime", session._check_version, replace(prepared, runtime="1.28"), "1.25.1")
     monkeypatch.setattr("scrapy_dripper.engines.runtime._installed", lambda _: True)
-    note("one of the two wheels too many", open_session, prepared, "auto")
+    note("one of the two wheels too many", open_session, prepared)
     with monkeypatch.context() as patch:
         patch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA])
         patch.setattr(onnxruntime, "preload_dlls", lambda: None, raising=False)
         patch.setattr("scrapy_dripper.engines.runtime._installed", lambda _: False)
         on_cpu = SimpleNamespace(get_providers=lambda: ["CPUExecutionProvider"])
         patch.setattr(onnxruntime, "InferenceSession", lambda *_, **__: on_cpu)
-        note("a driver, a newer one, or a CUDA library", open_session, replace(prepared, device="cuda"), "auto")
+        note("a driver, a newer one, or a CUDA library", open_session, replace(prepared, device="cuda"))
     said["memory for the model"] = str(session.no_room(replace(prepared, device="cuda"), MemoryError("...")))
     monkeypatch.undo()
     monkeypatch.setattr(decoder, "tokens_that_fit", lambda _: 310)
@@ -103,7 +103,7 @@ def test_an_onnxruntime_that_is_too_old(
     monkeypatch.setattr(onnxruntime, "__version__", installed)
 
     with pytest.raises(ModelError, match=rf"needs onnxruntime 1\.28 or later \(got {installed}\).*{advice}"):
-        open_session(replace(prepared, device=device, runtime="1.28"), "auto")
+        open_session(replace(prepared, device=device, runtime="1.28"))
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib")
@@ -134,12 +134,6 @@ def test_the_extra_that_errors_name_is_one_that_pip_has_something_for(
     )
 
 
-@pytest.mark.parametrize(("made_for", "asked"), [("cpu", "cuda"), ("cuda", "cpu")])
-def test_another_device_than_the_folders(prepared: Prepared, made_for: str, asked: str) -> None:
-    with pytest.raises(ModelError, match=f"was exported for {made_for}.*--device {asked}"):
-        open_session(replace(prepared, device=made_for), asked)
-
-
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_a_model_that_does_not_fit(prepared: Prepared, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The message says how much memory is free and what to do, since another export would not help."""
@@ -154,7 +148,7 @@ def test_a_model_that_does_not_fit(prepared: Prepared, device: str, monkeypatch:
     monkeypatch.setattr(session, "free_cuda_memory", lambda: 3 << 29)
 
     with pytest.raises(ModelError, match=r"not fit into the memory .* 1\.5 GiB are free now: stop other"):
-        open_session(replace(prepared, device=device), "auto")
+        open_session(replace(prepared, device=device))
 
 
 def test_a_graph_that_cannot_be_loaded(prepared: Prepared, tmp_path: Path) -> None:
@@ -162,14 +156,14 @@ def test_a_graph_that_cannot_be_loaded(prepared: Prepared, tmp_path: Path) -> No
     (folder / "model.onnx").write_bytes(b"no graph")
 
     with pytest.raises(ModelError, match="onnxruntime cannot load"):
-        open_session(replace(prepared, folder=folder), "auto")
+        open_session(replace(prepared, folder=folder))
 
 
 @pytest.mark.parametrize("wrong", [{"layers": 3}, {"layers": 1}, {"kv_heads": 1}, {"dtype": "float16"}])
 def test_a_manifest_that_is_not_the_graphs(prepared: Prepared, wrong: dict[str, Any]) -> None:
     """The manifest sets the size of the memory that the graph writes to, so both are compared first."""
     with pytest.raises(ModelError, match=r"model\.onnx is not what .*manifest\.json says"):
-        open_session(replace(prepared, **wrong), "auto")
+        open_session(replace(prepared, **wrong))
 
 
 def test_room_follows_free_memory(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:

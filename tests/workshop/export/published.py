@@ -30,8 +30,8 @@ _CHAT = """\
 {%- endif %}"""
 
 
-def write_published(folder: Path) -> None:
-    """Write a checkpoint that answers the probes of an export in JSON. It was not trained for other pages."""
+def write_published(folder: Path, template: str = TEMPLATE, answer: str = "json") -> None:
+    """Write a checkpoint that answers the probes of an export in a format. It was not trained for other pages."""
     from transformers import PreTrainedTokenizerFast
 
     write_checkpoint(folder, replace(SIZES["tiny"], vocabulary=640), seed=0)
@@ -39,7 +39,7 @@ def write_published(folder: Path) -> None:
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
     tokenizer.add_tokens(list(_ADDED))
     tokenizer.save_pretrained(folder)
-    _teach(folder)
+    _teach(folder, template, answer)
     _rewrite(folder / "tokenizer_config.json", chat_template=_CHAT, tokenizer_class="Qwen2Tokenizer")
     # As transformers 4 wrote it.
     stored = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -65,16 +65,18 @@ def _rewrite(path: Path, **values: object) -> None:
     path.write_text(json.dumps({**stored, **values}, indent=2), encoding="utf-8")
 
 
-def _teach(folder: Path) -> None:
-    """Train the weights to answer the probes without any markup, and store them in bfloat16."""
+def _teach(folder: Path, template: str, answer: str) -> None:
+    """Train the weights to answer the probes, and store them in bfloat16."""
     import torch
     from tokenizers import Tokenizer
     from transformers import Qwen3ForCausalLM
 
     torch.set_num_threads(1)  # products are so small that threads would mostly wait for each other
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    grammar = Grammar(tokenizer, "json")
-    texts = [(torch.from_numpy(ids), int(rows[0]) - 3) for ids, rows in probes(tokenizer, TEMPLATE, grammar, 4096)]
+    grammar = Grammar(tokenizer, answer)
+    before = int(grammar.answer(1).places[0])
+    found = probes(tokenizer, template, grammar, 4096)
+    texts = [(torch.from_numpy(ids), int(rows[0]) - before) for ids, rows in found]
     model = Qwen3ForCausalLM.from_pretrained(folder, dtype=torch.float32)
     optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
     for _ in range(400):

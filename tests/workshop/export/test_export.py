@@ -111,8 +111,31 @@ def test_a_model_that_does_not_answer(checkpoint: Path, tmp_path: Path, capsys: 
     assert not (tmp_path / "out").exists()
 
 
+def test_random_labels_get_a_warning(
+    prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``--answer`` says the format, and not that the model was trained: the check and the doctor warn."""
+    manifest = json.loads((prepared / "manifest.json").read_text())
+    assert manifest["source"]["probes"]["blocks"] == 17
+    shutil.copytree(prepared, tmp_path / "random")
+    (tmp_path / "settings_of_qwen3.py").write_text(
+        'DRIPPER_ENGINE, DRIPPER_MODEL, DRIPPER_PROCESSES = "qwen3", "random", 0\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "settings_of_qwen3")
+    for right, warned in ((9, True), (17, False)):
+        manifest["source"]["probes"]["right"] = right
+        (tmp_path / "random" / "manifest.json").write_text(json.dumps(manifest))
+        assert main(["export", "--check", "random"]) == 0
+        main(["doctor"])
+        said = capsys.readouterr()
+        for text in (said.err, said.out):
+            assert ("look random: 9 of 17 blocks" in text) == warned
+
+
 def test_the_score_of_a_format_is_that_of_whole_answers(checkpoint: Path) -> None:
-    """It is equal to the score of reading each answer from its beginning, label by label."""
+    """It is equal to the score of reading each prompt and answer at once."""
     import torch
     from tokenizers import Tokenizer
 
@@ -120,17 +143,35 @@ def test_the_score_of_a_format_is_that_of_whole_answers(checkpoint: Path) -> Non
     from scrapy_dripper.workshop.export.reference import Reference
 
     reference, tokenizer = Reference(checkpoint), Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
-    for grammar in fitting(tokenizer).values():
-        total = blocks = 0.0
-        for ids, rows in validate.probes(tokenizer, PROMPT, grammar, 4096):
-            start = int(rows[0]) + 1 - int(grammar.answer(1).places[0])
-            labels = [grammar.main, grammar.other]
-            for row in rows[:-1]:
-                ids[row + 1] = labels[int(reference._logits(ids, np.array([row]))[0][labels].argmax())]
-            likely = torch.from_numpy(reference._logits(ids, np.arange(start - 1, len(ids)))).log_softmax(1).numpy()
-            total += likely[np.arange(len(ids) - start), ids[start:]].sum() + likely[-1, labels].max()
-            blocks += len(rows)
-        assert reference.likelihood(tokenizer, PROMPT, grammar, 4096) == pytest.approx(total / blocks, rel=1e-4)
+    grammars = fitting(tokenizer)
+    found = reference.likelihoods(tokenizer, PROMPT, grammars, 4096)
+    for name, grammar in grammars.items():
+        ids, rows = validate.probes(tokenizer, PROMPT, grammar, 4096)[-1]
+        start = int(rows[0]) + 1 - int(grammar.answer(1).places[0])
+        likely = torch.from_numpy(reference._logits(ids, np.arange(len(ids)))).softmax(1).numpy()
+        total = sum(
+            np.log(likely[at, [grammar.main, grammar.other]].sum() if at in rows else likely[at, ids[at + 1]])
+            for at in range(start - 1, len(ids))
+        )
+        assert found[name] == pytest.approx(total / len(rows), rel=1e-4)
+
+
+@pytest.mark.parametrize(("way", "answer"), [("chat", "mineru_v1"), ("chat, empty thought", "json_colon")])
+def test_the_way_that_a_model_was_trained_in(tmp_path: Path, way: str, answer: str) -> None:
+    """It is found by what the model finds likely, and so is the format."""
+    from tokenizers import Tokenizer
+
+    from scrapy_dripper.workshop.export.asking import ask, ways
+    from scrapy_dripper.workshop.export.reference import Reference
+    from tests.workshop.export.published import TEMPLATE, write_published
+
+    write_published(tmp_path)
+    known = ways(tmp_path, TEMPLATE)
+    shutil.rmtree(tmp_path)
+    write_published(tmp_path, known[way], answer)
+    tokenizer = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    found = ask(Reference(tmp_path), tokenizer, known, 4096, print)
+    assert (found.way, found.answer) == (way, answer)
 
 
 @pytest.mark.usefixtures("prepared")

@@ -20,7 +20,8 @@ from scrapy_dripper.workshop.export import build
     [
         (["export"], "expected MODEL and OUT, or --check FOLDER"),
         (["export", "model"], "expected MODEL and OUT, or --check FOLDER"),
-        (["export", "model", "out", "--check", "folder"], "--check takes a prepared folder, and no MODEL or OUT"),
+        (["export", "model", "out", "--check", "folder"], "--check takes a prepared folder, and no MODEL, OUT or"),
+        (["export", "--check", "folder", "--device", "cpu"], "--check takes a prepared folder, and no MODEL, OUT or"),
         (["export", "--check", "missing"], "manifest.json is missing"),
     ],
 )

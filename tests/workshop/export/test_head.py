@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from scrapy_dripper.workshop.export import head
 from scrapy_dripper.workshop.export.head import GraphError, cut_head, load_graph, oldest_runtime, save_graph
 
 VOCABULARY, HIDDEN, HEADS, WIDTH = 90, 24, 2, 16
@@ -141,9 +140,8 @@ def test_nothing_of_the_head_is_left(tied: str) -> None:
     onnx.checker.check_model(model)
 
 
-def test_large_weights_go_to_a_file_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_go_to_a_file_of_their_own(tmp_path: Path) -> None:
     """The graph that is loaded from both files gives the same output as the one in memory."""
-    monkeypatch.setattr(head, "INLINE_BYTES", 1000)
     model = full_graph()
     cut_head(model, 3, 4)
     ids, rows = np.arange(10).reshape(2, 5), np.array([9, 0])
