@@ -134,6 +134,11 @@ CODES = ("<pre><code>npm i kit</code></pre>", "<pre><code>yarn add kit</code></p
             "</button></div>",
             "<div id=a class=highlight>{}</div><div id=b class=highlight>{}</div>",
         ),
+        (
+            "<div class=tabs><div role=tablist><button role=tab aria-controls=a>npm</button><button role=tab "
+            "aria-controls=b>yarn</button></div>",
+            "<div role=tabpanel id=a>{}</div><div role=tabpanel id=b>{}</div></div>",
+        ),
     ],
 )
 def test_tabs_title_their_panels_by_reference_or_by_place(tabs: str, panels: str) -> None:
