@@ -126,6 +126,7 @@ def test_the_date_is_not_that_of_an_edit_an_account_or_a_quotation() -> None:
         ("@ann", "ann"),
         ("Ann Offline", "Ann"),
         ("安倍", "安倍"),
+        (f"{' ' * 100}\n{' ' * 100}Ann Bell\n", "Ann Bell"),
         ("Profile", ""),
         ("A", ""),
         ("42", ""),
