@@ -19,7 +19,7 @@ FALLBACKS = ("trafilatura", "html", "r4", "readability", "justext", "title_parag
 """The built-in fallbacks."""
 CONTENT_TYPES = (
     *("title", "paragraph", "code", "formula", "table", "list", "image", "video", "audio", "quote", "rule"),
-    "footnotes",
+    *("card", "footnotes"),
 )
 """The types of items of a content list (:mod:`scrapy_dripper.output.items`)."""
 

@@ -33,6 +33,7 @@ from scrapy_dripper.metadata.facts import missing, tokens
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.output.items import Items
 from scrapy_dripper.page import Page, PageError, read
+from scrapy_dripper.page.cards import list_cards
 from scrapy_dripper.page.page import Over, Wishes
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.retrieval import measure, with_front_matter, with_retrieval
@@ -345,7 +346,10 @@ class Extractor:
         # "Nothing is main" is a valid answer, and a better one than a fallback's (docs/reference/fallback.md).
         nothing = not main.any() and len(page.blocks) > 0
         posts = posts_of(page, main, labels.page_type, job.config.comments)
-        written = NOTHING if nothing else write(page, main, job.config, len(job.document.html), choice.hidden, posts)
+        wanted = job.config.content_field is not None and not posts
+        cards = list_cards(page, main, choice.hidden, labels.page_type) if wanted else []
+        size = len(job.document.html)
+        written = NOTHING if nothing else write(page, main, job.config, size, choice.hidden, posts, cards)
         if not len(page.blocks) and not (written.text or written.markdown):
             raise PageError(FallbackReason.NO_BLOCKS, "no visible text, and formulas that cannot be read")
         over = _exceeded(page, labels, written.truncated, job.config)

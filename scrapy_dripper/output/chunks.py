@@ -20,6 +20,7 @@ from urllib.parse import quote, urldefrag
 from scrapy_dripper.config import ConfigError
 from scrapy_dripper.output.items import (
     Audio,
+    Card,
     Code,
     CodeBlock,
     Deleted,
@@ -88,7 +89,7 @@ def cut(item: Item, fits: Fits) -> list[Items]:
             return [(replace(item, items=first),), *((replace(item, items=part, caption=()),) for part in others)]
         case Footnotes():
             return _packed(item.notes, lambda some, _: Footnotes(tuple(some)), fits)
-        case Title() | Formula() | Image() | Video() | Audio() | Rule() | Post():
+        case Title() | Formula() | Image() | Video() | Audio() | Rule() | Post() | Card():
             return [(item,)]
         case _:
             return assert_never(item)

@@ -73,23 +73,7 @@ def tabs_of(root: etree._Element) -> Tabs:
     A tab refers to its panel, or the panel to its tab. Where neither does, the panels are in the order of the tabs: the
     children of the element behind the list of tabs, or the elements behind it.
     """
-    bars: dict[etree._Element, list[etree._Element]] = {}
-    tabs: list[etree._Element] = []
-    panels: list[etree._Element] = []
-    for element in root.iter(etree.Element):
-        role = element.get("role", "")
-        name = element.get("class") or ""
-        if role in ("tablist", "tabpanel"):  # an element around these is no list of tabs, whatever its class
-            for around in islice(element.iterancestors(), TAB_LEVELS):
-                bars.pop(around, None)
-        if role == "tablist" or ("tab" in name and _is_bar(f" {name[:LONGEST_CLASS]}")):
-            if len(bars) < MOST_TABS:
-                own = [tab for tab in element.iter() if tab.get("role") == "tab"] if role else []
-                bars[element] = own or [child for child in element if isinstance(child.tag, str)]
-        elif role == "tab":
-            tabs.append(element)
-        elif role == "tabpanel":
-            panels.append(element)
+    bars, tabs, panels = _declared(root)
     tabs = list(dict.fromkeys(chain(tabs, *bars.values())))[:MOST_TABS]
     by_panel = {target: tab for tab in tabs if (target := _target(tab))}
     by_id = {own_id: tab for tab in tabs if (own_id := tab.get("id"))}
@@ -110,6 +94,30 @@ def tabs_of(root: etree._Element) -> Tabs:
     lists = {bar for bar, own in bars.items() if own and used.issuperset(own)}
     titles = {panel: text for panel, text in texts.items() if not _has_title(panel, text)}
     return Tabs(titles, lists, {(Text(title),) for title in titles.values()})
+
+
+def _declared(
+    root: etree._Element,
+) -> tuple[dict[etree._Element, list[etree._Element]], list[etree._Element], list[etree._Element]]:
+    """Return the lists of tabs with their tabs, the other tabs, and the panels, by their roles and classes."""
+    bars: dict[etree._Element, list[etree._Element]] = {}
+    tabs: list[etree._Element] = []
+    panels: list[etree._Element] = []
+    for element in root.iter(etree.Element):
+        role = element.get("role", "")
+        name = element.get("class") or ""
+        if role in ("tablist", "tabpanel"):  # an element around these is no list of tabs, whatever its class
+            for around in islice(element.iterancestors(), TAB_LEVELS):
+                bars.pop(around, None)
+        if role == "tablist" or ("tab" in name and _is_bar(f" {name[:LONGEST_CLASS]}")):
+            if len(bars) < MOST_TABS:
+                own = [tab for tab in element.iter() if tab.get("role") == "tab"] if role else []
+                bars[element] = own or [child for child in element if isinstance(child.tag, str)]
+        elif role == "tab":
+            tabs.append(element)
+        elif role == "tabpanel":
+            panels.append(element)
+    return bars, tabs, panels
 
 
 def _target(tab: etree._Element) -> str:

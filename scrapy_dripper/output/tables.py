@@ -17,6 +17,7 @@ from lxml import etree
 
 from scrapy_dripper.output.items import (
     Audio,
+    Card,
     Cell,
     Code,
     CodeBlock,
@@ -485,8 +486,8 @@ class _HtmlWriter:
             case Quote():
                 title = f"<p><strong>{self.runs(item.caption)}</strong></p>" if item.caption else ""
                 return f"<blockquote>{title}{''.join(map(self.item, item.items))}</blockquote>"
-            case Rule() | Post():
-                return "<hr>"
+            case Rule() | Post() | Card():
+                return "" if type(item) is Card else "<hr>"
             case Footnotes():
                 notes = (f"<li>{self.content(note.items)}</li>" for note in item.notes)
                 return f"<ol>{''.join(notes)}</ol>"
