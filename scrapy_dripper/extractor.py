@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import re
 import threading
 import time
 from collections import Counter
@@ -15,7 +16,7 @@ from itertools import islice
 
 import numpy as np
 
-from scrapy_dripper.checks import short
+from scrapy_dripper.checks import LONGEST_VALUE, short
 from scrapy_dripper.choose import Choice, Given, choose
 from scrapy_dripper.choose.comments import posts_of
 from scrapy_dripper.choose.given import Bools
@@ -488,6 +489,8 @@ def _without_collector() -> Iterator[None]:
         gc.enable()
 
 
+_place = re.compile(r"\s*(?:(https?://)[^\s<>]+|[^\s<>]+\.(?:x?html?|mht(?:ml)?))\s*", re.I).fullmatch
+"""Matches what cannot be the text of a page: a URL, or the name of a file with HTML."""
 _lock = threading.RLock()
 _extractor: Extractor | None = None
 
@@ -497,12 +500,24 @@ def extract(html: str | bytes, url: str = "") -> Extraction:
     helps with the rest.
 
     The first call loads the model. All threads share it, and take turns. A forked process loads its own at its first
-    call. No page makes this function raise; anything but text or bytes is a TypeError. For other options, or for many
-    pages at once, which is faster, use :class:`~scrapy_dripper.extractor.Extractor`.
+    call. No page makes this function raise. Anything but text or bytes is a TypeError, and the name of a file or a URL
+    is a ValueError. For other options, or for many pages at once, which is faster, use
+    :class:`~scrapy_dripper.extractor.Extractor`.
     """
     global _extractor
     if not isinstance(html, (str, bytes)):
-        raise TypeError(f"extract takes the HTML of one page, as text or bytes (got {type(html).__name__})")
+        raise TypeError(
+            "extract takes the HTML of one page, as text or bytes: extract(path.read_bytes()) for a file, and "
+            f"extract(response.body, url=response.url) for a response (got {type(html).__name__})"
+        )
+    start = html[: LONGEST_VALUE + 1]
+    place = _place(start if isinstance(start, str) else start.decode("latin-1"))
+    if place and len(start) <= LONGEST_VALUE:
+        call = "response.body, url=response.url" if place[1] else "open(path, 'rb').read()"
+        raise ValueError(
+            f"extract takes the HTML of a page, and {short(start.strip())} is a {'URL' if place[1] else 'file name'}: "
+            f"read the page first, as in extract({call}), or run the command `scrapy-dripper extract`"
+        )
     with _lock:
         if _extractor is None:
             _extractor = Extractor(Config(metadata_field="metadata", content_field="content"))
