@@ -177,6 +177,8 @@ def test_a_panel_with_its_own_title_gets_no_other() -> None:
         ),
         ("<div class=warning><p>Hot.</p></div>", "> [!WARNING]\n> Hot."),
         ("<aside class=note>Old.</aside>", "> [!NOTE]\n> Old."),
+        ("<div class=note><strong>Note</strong><p>Old.</div>", "> [!NOTE]\n> Old."),
+        ("<div class=note><h4>Note:</h4><p>Old.</div>", "> [!NOTE]\n> Old."),
         ("<p class=note>Old.</p>", "Old."),
         ("<ol><li>Wait.<div class=tip>Read.</div></ol>", "1. Wait.\n\n   > [!TIP]\n   > Read."),
     ],
