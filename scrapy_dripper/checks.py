@@ -43,7 +43,7 @@ FALLBACKS = (*METHODS, "empty", "none")
 """The built-in fallbacks. The last two return nothing by design."""
 CONTENT_TYPES = (
     *("title", "paragraph", "code", "formula", "table", "list", "image", "video", "audio", "quote", "rule"),
-    "footnotes",
+    *("card", "footnotes"),
 )
 """The types of items of a content list (:mod:`scrapy_dripper.output.items`)."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import re
 import threading
 import time
 from collections import Counter
@@ -15,7 +16,7 @@ from itertools import islice
 
 import numpy as np
 
-from scrapy_dripper.checks import METHODS, short
+from scrapy_dripper.checks import LONGEST_VALUE, METHODS, short
 from scrapy_dripper.choose import Choice, Given, choose
 from scrapy_dripper.choose.comments import posts_of
 from scrapy_dripper.choose.given import Bools
@@ -32,6 +33,7 @@ from scrapy_dripper.metadata.facts import missing, tokens
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.output.items import Items
 from scrapy_dripper.page import Page, PageError, read
+from scrapy_dripper.page.cards import list_cards
 from scrapy_dripper.page.page import Over, Wishes
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.retrieval import measure, with_front_matter, with_retrieval
@@ -361,7 +363,10 @@ class Extractor:
         # "Nothing is main" is a valid answer, and a better one than a fallback's (docs/reference/fallback.md).
         nothing = not main.any() and len(page.blocks) > 0
         posts = posts_of(page, main, labels.page_type, job.config.comments)
-        written = NOTHING if nothing else write(page, main, job.config, len(job.document.html), choice.hidden, posts)
+        wanted = job.config.content_field is not None and not posts
+        cards = list_cards(page, main, choice.hidden, labels.page_type) if wanted else []
+        size = len(job.document.html)
+        written = NOTHING if nothing else write(page, main, job.config, size, choice.hidden, posts, cards)
         if not len(page.blocks) and not (written.text or written.markdown):
             raise PageError(FallbackReason.NO_BLOCKS, "no visible text, and formulas that cannot be read")
         over = _exceeded(page, labels, written.truncated, job.config)
@@ -510,6 +515,8 @@ def _without_collector() -> Iterator[None]:
         gc.enable()
 
 
+_place = re.compile(r"\s*(?:(https?://)[^\s<>]+|[^\s<>]+\.(?:x?html?|mht(?:ml)?))\s*", re.I).fullmatch
+"""Matches what cannot be the text of a page: a URL, or the name of a file with HTML."""
 _lock = threading.RLock()
 _extractor: Extractor | None = None
 
@@ -519,12 +526,24 @@ def extract(html: str | bytes, url: str = "") -> Extraction:
     helps with the rest.
 
     The first call loads the model. All threads share it, and take turns. A forked process loads its own at its first
-    call. No page makes this function raise; anything but text or bytes is a TypeError. For other options, or for many
-    pages at once, which is faster, use :class:`~scrapy_dripper.extractor.Extractor`.
+    call. No page makes this function raise. Anything but text or bytes is a TypeError, and the name of a file or a URL
+    is a ValueError. For other options, or for many pages at once, which is faster, use
+    :class:`~scrapy_dripper.extractor.Extractor`.
     """
     global _extractor
     if not isinstance(html, (str, bytes)):
-        raise TypeError(f"extract takes the HTML of one page, as text or bytes (got {type(html).__name__})")
+        raise TypeError(
+            "extract takes the HTML of one page, as text or bytes: extract(path.read_bytes()) for a file, and "
+            f"extract(response.body, url=response.url) for a response (got {type(html).__name__})"
+        )
+    start = html[: LONGEST_VALUE + 1]
+    place = _place(start if isinstance(start, str) else start.decode("latin-1"))
+    if place and len(start) <= LONGEST_VALUE:
+        call = "response.body, url=response.url" if place[1] else "open(path, 'rb').read()"
+        raise ValueError(
+            f"extract takes the HTML of a page, and {short(start.strip())} is a {'URL' if place[1] else 'file name'}: "
+            f"read the page first, as in extract({call}), or run the command `scrapy-dripper extract`"
+        )
     with _lock:
         if _extractor is None:
             _extractor = Extractor(Config(metadata_field="metadata", content_field="content"))

@@ -51,6 +51,25 @@ def test_what_is_no_page_is_refused(given: Any) -> None:
         scrapy_dripper.extract(given)
 
 
+@pytest.mark.parametrize(
+    ("given", "advice"),
+    [
+        ("page.html", "'page.html' is a file name: .*extract.open"),
+        ("C:\\pages\\a.HTM\n", "file name"),
+        (b"pages/a.mhtml", "file name"),
+        ("https://e.org/a", "URL: .*extract.response.body, url=response.url"),
+    ],
+)
+def test_where_a_page_is_is_refused(given: str | bytes, advice: str) -> None:
+    with pytest.raises(ValueError, match=advice):
+        scrapy_dripper.extract(given)
+
+
+@pytest.mark.parametrize("text", ["e.org", "Tea", "/tea", "See page.html", "<p>page.html", "https://e.org/ is down"])
+def test_a_short_text_is_a_page(text: str) -> None:
+    assert scrapy_dripper.extract(text).text == text.removeprefix("<p>")
+
+
 def test_threads_share_it() -> None:
     """Each gets the answer for its own page."""
     expected = [markdown(number) for number in range(24)]

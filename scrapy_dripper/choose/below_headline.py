@@ -15,7 +15,7 @@ from scrapy_dripper.choose.given import ELSEWHERE, LINKED_SHARE, UNSEEN, Bools, 
 from scrapy_dripper.metadata.facts import FactIndex, tokens
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import TAGS
-from scrapy_dripper.page.vocabulary import HEROES, TIME_LABELS, TIME_UNITS, either
+from scrapy_dripper.page.vocabulary import CURRENCIES, HEROES, TIME_LABELS, TIME_UNITS, either
 
 LONGEST_PRICE = 30
 """Maximum length of a price, in characters."""
@@ -35,12 +35,7 @@ LEAST_HERO_LINKS = 2
 MOST_HERO_BLOCKS = 12
 """Maximum number of blocks of a hero. A larger element is the page."""
 
-# Currency signs, and codes of ISO 4217 and of shops that stand beside a number.
-_has_currency = re.compile(
-    r"[$€£¥₹₽₩₺฿₪₫₴₦]|\b(?:usd|eur|gbp|aud|cad|chf|cny|jpy|inr|brl|mxn|sek|nok|dkk|pln|czk|huf|ron|try|zar|aed|kr|zł|kč|ft"
-    r"|lei|rub|руб|грн|円|元)\b",
-    re.I,
-).search
+_has_currency = re.compile(CURRENCIES, re.I).search
 _H1, _LINK = TAGS["h1"], TAGS["a"]
 _duration = rf"\d[\d.,½¼¾⅓⅔ –-]{{0,6}}\s?(?:{either(TIME_UNITS)})"
 _time = re.compile(rf"{_duration}(?:\W{{1,5}}{_duration}){{0,2}}", re.I).fullmatch

@@ -6,6 +6,8 @@ of a long one, or be unsure of one card of a list.
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 
 from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given
@@ -168,13 +170,34 @@ def _panels(page: Page) -> list[tuple[int, int]]:
     wanted: dict[str, int] = {}
     for i in tree.refers[:MOST_REFERENCES]:
         node = tree.nodes[i]
-        if node.get("aria-expanded") is None and node.get("role") not in ("tab", "button") and node.tag != "button":
+        toggles = node.get("aria-expanded") or node.get("data-toggle") or node.get("data-bs-toggle")
+        if not toggles and node.get("role") not in ("tab", "button") and node.tag != "button":
             continue
         target = next(filter(None, map(node.get, _REFERENCES)), "").lstrip("#")
         if target and len(target) <= LONGEST_TITLE:
             wanted.setdefault(target, i)
-    if not wanted:
-        return []
     # An id is the end of a name, which is read sooner than the attribute.
-    number = {tree.nodes[i].get("id"): i for i, name in enumerate(tree.names) if name.rpartition(" ")[2] in wanted}
-    return [(opener, number[name]) for name, opener in wanted.items() if number.get(name, -1) > opener]
+    names = enumerate(tree.names if wanted else ())
+    number = {tree.nodes[i].get("id"): i for i, name in names if name.rpartition(" ")[2] in wanted}
+    opened = [(opener, number[name]) for name, opener in wanted.items() if number.get(name, -1) > opener]
+    return opened + _in_place(page)
+
+
+def _in_place(page: Page) -> list[tuple[int, int]]:
+    """Return the tabs that refer to no panel, and their panels, in the same order behind each list of tabs."""
+    found: list[tuple[int, int]] = []
+    waiting: deque[int] = deque()
+    panels = 0
+    for i, node in enumerate(page.tree.nodes):
+        role = node.get("role")
+        if role == "tab":
+            if panels:
+                waiting.clear()
+            panels = 0
+            if node.get("aria-controls") is None:
+                waiting.append(i)
+        elif role == "tabpanel":
+            panels += 1
+            if waiting:
+                found.append((waiting.popleft(), i))
+    return found[:MOST_REFERENCES]

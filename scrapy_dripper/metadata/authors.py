@@ -20,6 +20,8 @@ LONGEST_LINE = 120
 """Maximum length of a line beside the headline that names authors, in characters."""
 MOST_NAMES = 500
 """Maximum number of authors of a page."""
+LONGEST_WORD = 4
+"""Maximum length of a name of one word, in a script without capital letters, in characters."""
 NEAR = 8
 """Number of ancestors of a name that are checked for being a comment."""
 
@@ -38,10 +40,10 @@ _NOBODY = frozenset(
 }  # fmt: skip
 """Words that pages have in place of an author's name."""
 
-# The words of bylines in English, German, French, Spanish, Portuguese, Italian, Dutch, Scandinavian languages, Polish
-# and Russian. First those right before a name, then the verbs before these.
-_BY = "by von par por di door av af przez".split()
-_NAMED = "author autor auteur autore автор text story words".split()
+# The words of bylines in English, German, French, Spanish, Portuguese, Italian, Dutch, Scandinavian languages, Polish,
+# Russian, Arabic, Chinese and Japanese. First those right before a name, then the verbs before these.
+_BY = "by von par por di door av af przez بقلم".split()
+_NAMED = "author autor auteur autore автор 作者 记者 記者 著者 text story words".split()
 _VERBS = (
     "written posted published reviewed authored edited created contributed reported submitted "
     "geschrieben veröffentlicht verfasst erstellt écrit publié rédigé escrito publicado postado "
@@ -70,19 +72,19 @@ _PARTICLES = frozenset(
 )
 
 _by = re.compile(
-    rf"(?<!\S)(?:(?:{'|'.join(_BY)})(?:\s{{0,3}}:\s{{0,3}}|\s{{1,3}}|$)|(?:{'|'.join(_NAMED)})(?:\(s\)|s|en)?\s{{0,3}}:\s{{0,3}})",
+    rf"(?<!\S)(?:(?:{'|'.join(_BY)})(?:\s{{0,3}}:\s{{0,3}}|\s{{1,3}}|$)|(?:{'|'.join(_NAMED)})(?:\(s\)|s|en)?\s{{0,3}}[:：]\s{{0,3}})",
     re.I,
 ).finditer
 _lead_in = re.compile(rf"(?:{'|'.join(_VERBS)})\b|.{{0,30}}\b(?:{'|'.join(_WORKS)})$|(?:about )?the$", re.I).match
 _tail = re.compile(
     r"\s{1,3}(?:[|·•»–—-]\s{1,3}|on\s{1,3}(?=\w{3,9}\s{1,3}\d|\d|\w{3,6}day\b)|(?:published|updated|posted|last)\b"
-    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|[^\W\d]{2,20}:(?=\s|$)"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|[^\W\d]{2,20}(?::(?=\s|$)|：)"
     rf"|(?:{'|'.join(_ACCOUNT)})\b(?=$|:|\s{{0,3}}\d|\s(?:since|in|on|am|le|el|em|sedan|siden|sinds|\w{{3,9}}\s\d))"
     rf"|\d[\d.,]{{0,9}}\s(?:{'|'.join(_ACCOUNT)})\b)",
     re.I,
 ).search
 _date = re.compile(
-    r"(?:,?\s{1,3}(?:(?:on|am|le|el|em|il|op|den|dnia)\s{1,3})?|^)"
+    r"(?:[,،]?\s{1,3}(?:(?:on|am|le|el|em|il|op|den|dnia)\s{1,3})?|^)"
     rf"(?:(?:{'|'.join(sorted(MONTHS))})\b\.?\s{{0,3}}\d|\d{{1,2}}(?:st|nd|rd|th)?[./ ]|\d{{4}})",
     re.I,
 ).search
@@ -137,7 +139,7 @@ def byline(text: str) -> str:
         end = cut(text)
         if end is not None:
             text = text[: end.start()]
-    return text.strip(" ,:;|-–—·•→»")
+    return text.strip(" ,،:：;|-–—·•→»")
 
 
 def _behind_by(text: str) -> str:
@@ -198,7 +200,7 @@ def _lines(around: Iterable[HtmlElement]) -> tuple[str, ...]:
         for said, line in ((node.text, node), (node.tail, node.getparent())):
             if not said or len(said) > 4 * LONGEST_LINE or node.tag in UNSEEN or line is None:
                 continue
-            if _LEADS.isdisjoint(word.strip(":") for word in said.casefold().split()):
+            if _LEADS.isdisjoint(re.split("[:：]", word)[0] for word in said.casefold().split()):
                 continue
             text = text_of(line, 2 * LONGEST_LINE)
             if " " not in text and line.getparent() is not None:
@@ -218,8 +220,13 @@ def _lines(around: Iterable[HtmlElement]) -> tuple[str, ...]:
 
 
 def _is_full_name(name: str) -> bool:
-    """Return True for two to five words that look like a name: "Ann van Bell", and not "a click of the mouse"."""
+    """Return True for two to five words that look like a name: "Ann van Bell", and not "a click of the mouse".
+
+    In scripts without capital letters, any words do, and a short one does alone.
+    """
     words = name.split()
+    if name[0].isalpha() and name[0].lower() == name[0].upper():
+        return len(words) <= 5 and (len(words) > 1 or len(name) <= LONGEST_WORD)
     return (
         2 <= len(words) <= 5
         and all(word[0].isupper() or word in _PARTICLES for word in words)

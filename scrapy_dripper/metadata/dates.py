@@ -47,6 +47,7 @@ ledna února března dubna května června července srpna září října listo
 января февраля марта апреля мая июня июля августа сентября октября ноября декабря
 січня лютого березня квітня травня червня липня серпня вересня жовтня листопада грудня
 ocak şubat mart nisan mayıs haziran temmuz ağustos eylül ekim kasım aralık
+يناير فبراير مارس أبريل مايو يونيو يوليو أغسطس سبتمبر أكتوبر نوفمبر ديسمبر
 januari februari maret april mei juni juli agustus september oktober november desember
 """
 _SHORT = """

@@ -19,6 +19,8 @@ MOST_PLACES = 30
 MOST_PROPERTIES = 500
 LONGEST_CONTENT = 10_000
 """Maximum number of characters of a value."""
+WITH_SPACES = 20
+"""How many times as long a text may be with the white space that indents it."""
 START = 60
 """Maximum number of descendants whose text is read."""
 
@@ -218,6 +220,7 @@ def _text(element: HtmlElement, most: int, *, apart: bool, signs: bool = True) -
             text = ""
         else:
             text = node.text or ""
+        text = " ".join(text[: WITH_SPACES * most].split()) if apart else text
         pieces += ["" if node.tag in _INLINE and not apart else " ", text[:most]]
         length += len(text)
         if length > most:

@@ -14,10 +14,12 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.output.content_json import length
 from scrapy_dripper.output.content_list import content_list
-from scrapy_dripper.output.items import Items, Post, only
+from scrapy_dripper.output.items import Card, Items, Post, only
 from scrapy_dripper.output.main_html import main_tree, make_absolute, to_html
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.text import plain_text
+from scrapy_dripper.output.urls import resolver
+from scrapy_dripper.page.cards import ListCard
 from scrapy_dripper.page.page import Page, PageError
 from scrapy_dripper.page.parse import cut_off, parse
 from scrapy_dripper.page.recover import drop_controls
@@ -48,6 +50,10 @@ def most_chars(size: int, factor: int) -> int:
     return factor * max(size, SMALLEST_PAGE)
 
 
+def _most(size: int | None, config: Config) -> int:
+    return sys.maxsize if size is None else most_chars(size, config.limits.output)
+
+
 class Written(NamedTuple):
     """The main content of a page in all its forms."""
 
@@ -70,8 +76,10 @@ def write(
     size: int | None = None,
     hidden: npt.NDArray[np.bool_] | None = None,
     posts: Sequence[ThreadPost] = (),
+    cards: Sequence[ListCard] = (),
 ) -> Written:
-    """Return the main content of a page whose blocks are labelled, without hidden nodes, with marks before posts.
+    """Return the main content of a page whose blocks are labelled, without hidden nodes, with marks before posts, and
+    cards at the end of the content list, unless it would be too long with them.
 
     ``size`` is the size of the document in characters or bytes. Each form of the output is limited to a
     multiple of that size; without ``size``, there is no limit. If a form is too long, raise
@@ -82,7 +90,14 @@ def write(
     tree = main_tree(page, main, hidden, made if posts else None)
     kept = (post for post in posts if post.node in made)
     marks = {made[post.node]: Post(i, post.author, post.date) for i, post in enumerate(kept, start=1)}
-    return _fitting(tree, None, page.base_url, config, size, config.oversize == "truncate", page.scripts, marks)
+    written = _fitting(tree, None, page.base_url, config, size, config.oversize == "truncate", page.scripts, marks)
+    types = config.markdown.types
+    if not cards or written.truncated or not (types is None or Card.type in types):
+        return written
+    most = _most(size, config)
+    resolve = resolver(page.base_url, most // 2)
+    content = (*written.content, *(Card(**card._asdict() | {"href": resolve(card.href)}) for card in cards))
+    return written if length(content) > most else written._replace(content=content)
 
 
 def write_html(main_html: str, base_url: str, config: Config, size: int | None = None) -> Written:
@@ -109,7 +124,7 @@ def _fitting(
     posts: Mapping[etree._Element, Post] | None = None,
 ) -> Written:
     """Return all forms of a tree. If one is too long and ``cut`` is set, halve the tree until all of them fit."""
-    most = sys.maxsize if size is None else most_chars(size, config.limits.output)
+    most = _most(size, config)
     if config.absolute_urls:
         make_absolute(tree, base_url, most)
         main_html = None

@@ -44,6 +44,7 @@ from scrapy_dripper.page.recognise import (
     has_code_class,
     has_math_class,
     is_figure,
+    says,
     title_of,
 )
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, Kind
@@ -175,7 +176,15 @@ def _callout(reader: Reader, element: etree._Element) -> Leave:
     if heading is not None and heading not in reader.captions:
         title = reader.read_line(heading)
         reader.captions[heading] = -1
-    return reader.hold(lambda items: (Quote(items, alert, title),) if items else (Paragraph(title),) if title else ())
+
+    def wrapped(items: Items) -> Items:
+        first = items[0] if len(items) > 1 else None
+        # The sign of an alert says its name already.
+        named = isinstance(first, (Title, Paragraph)) and says(line_text(first.runs), alert)
+        kept = items[1:] if named else items
+        return (Quote(kept, alert, title),) if kept else (Paragraph(title),) if title else ()
+
+    return reader.hold(wrapped)
 
 
 def _paragraph(reader: Reader, element: etree._Element) -> Leave:

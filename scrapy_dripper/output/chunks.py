@@ -22,6 +22,7 @@ from urllib.parse import quote, urldefrag
 from scrapy_dripper.config import ConfigError
 from scrapy_dripper.output.items import (
     Audio,
+    Card,
     Cell,
     Code,
     CodeBlock,
@@ -112,7 +113,7 @@ def _units_of(item: Item, fits: Fits) -> _Units:
             return _units_within(
                 item.items, lambda some: replace(item, items=some), fits, lambda some: (replace(later, items=some),)
             )
-        case Title() | Formula() | Image() | Video() | Audio() | Rule() | Post():
+        case Title() | Formula() | Image() | Video() | Audio() | Rule() | Post() | Card():
             return (), tuple
         case _:
             return assert_never(item)

@@ -276,6 +276,28 @@ class Post:
 
 
 @dataclass(frozen=True, slots=True)
+class Card:
+    """A card of a list, such as a teaser or a product. Cards are at the end of the content list.
+
+    What they hold is before them as well, in items of other types, so that no text is written twice: Markdown, text and
+    chunks have no cards.
+    """
+
+    type: ClassVar = "card"
+    title: str
+    href: str
+    """Its link. Absolute if the page's URL is known."""
+    text: str = ""
+    """Its main text, without the title and the lines of its price, author and date."""
+    price: str = ""
+    """The line with its price; empty if there is none."""
+    author: str = ""
+    """The name of its author; empty if it is not known."""
+    date: str = ""
+    """Its date in ISO 8601; empty if it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Footnote:
     """A footnote, without the links back to its marks."""
 
@@ -295,7 +317,20 @@ Run: TypeAlias = (
     Text | Code | Formula | Link | Emphasis | Strong | Deleted | Sub | Sup | Ruby | LineBreak | FootnoteMark | Image
 )
 Item: TypeAlias = (
-    Title | Paragraph | CodeBlock | Formula | Table | List | Image | Video | Audio | Quote | Rule | Post | Footnotes
+    Title
+    | Paragraph
+    | CodeBlock
+    | Formula
+    | Table
+    | List
+    | Image
+    | Video
+    | Audio
+    | Quote
+    | Rule
+    | Post
+    | Card
+    | Footnotes
 )
 
 

@@ -124,6 +124,9 @@ _CAPTIONS = 2
 _LONGEST_CAPTION = 600
 _FIRST_BLOCKS, _BYLINES, _SMALLEST = 3, 3, 120
 """Most main blocks above a lead picture, most blocks between it and these, and its least width and height in pixels."""
+_CONTROLS, _LINKED_SHARE = 5, 0.8
+"""Most links and buttons that may be between them as well, above a picture that is in no link, list or table."""
+_PART_OF_OTHER = Flag.LINK | Flag.LIST | Flag.TABLE
 _parts = re.compile(r"[/.?&=]+").sub
 
 
@@ -210,9 +213,12 @@ def _at_edges(page: Page, main: npt.NDArray[np.bool_], left: list[int]) -> Itera
     n = len(main)
     holders: dict[int, int] = {}  # element without blocks to the smallest element with blocks around it, or -1
     for i in left:
+        if not (tree.tag[i] in _media or tree.nodes[i].tag in _players):
+            continue
         gap = block_behind(owner[i])
-        beside, leads = bool(main[max(gap - 1, 0) : gap + 1].any()), _leads(page, main, total, gap)
-        if not ((beside or leads) and (tree.tag[i] in _media or tree.nodes[i].tag in _players)):
+        controls = 0 if tree.flags[i] & _PART_OF_OTHER else _CONTROLS
+        beside, leads = bool(main[max(gap - 1, 0) : gap + 1].any()), _leads(page, main, total, gap, controls)
+        if not (beside or leads):
             continue
         way = []
         at = i
@@ -239,15 +245,23 @@ def _at_edges(page: Page, main: npt.NDArray[np.bool_], left: list[int]) -> Itera
                 yield i
 
 
-def _leads(page: Page, main: npt.NDArray[np.bool_], total: list[int], gap: int) -> bool:
+def _leads(page: Page, main: npt.NDArray[np.bool_], total: list[int], gap: int, controls: int) -> bool:
     """Return True for a gap near the beginning of the main content, with main blocks a few short blocks away."""
     if not 0 < total[min(gap, len(main))] <= _FIRST_BLOCKS:
         return False
-    first = next((k for k in range(gap - 1, max(-1, gap - 2 - _BYLINES), -1) if main[k]), -1)
+    first = next((k for k in range(gap - 1, max(-1, gap - 2 - _BYLINES - controls), -1) if main[k]), -1)
     last = next((k for k in range(gap, min(len(main), gap + 1 + _CAPTIONS)) if main[k]), -1)
     if first < 0 or last < 0 or page.blocks.links[gap:last].any():
         return False
-    return all(len(text) <= _LONGEST_CAPTION for text in page.blocks.text[first + 1 : last])
+    lines = sum(not _is_control(page, k) for k in range(first + 1, gap)) if controls else gap - 1 - first
+    return lines <= _BYLINES and all(len(text) <= _LONGEST_CAPTION for text in page.blocks.text[first + 1 : last])
+
+
+def _is_control(page: Page, block: int) -> bool:
+    """Return True for a block that is a button, or nothing but links."""
+    blocks = page.blocks
+    is_button = bool(page.tree.flags[blocks.context[block]] & Flag.BUTTON)
+    return is_button or bool(blocks.link_chars[block] >= _LINKED_SHARE * len(blocks.text[block]))
 
 
 def _is_picture(element: etree._Element) -> bool:

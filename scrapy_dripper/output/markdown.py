@@ -16,6 +16,7 @@ from typing import Any, Literal
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.output.items import (
     Audio,
+    Card,
     CodeBlock,
     Footnotes,
     Formula,
@@ -103,6 +104,7 @@ class _MarkdownWriter:
             Quote: self._quote,
             Rule: lambda _: "___" if self.in_list else "---",
             Post: self._post,
+            Card: lambda _: "",
             Footnotes: self._footnotes,
         }
 

@@ -42,6 +42,8 @@ from scrapy_dripper.page.tags import LONGEST_CLASS, LOOSE
 from scrapy_dripper.page.vocabulary import TAB_BARS, either
 
 MOST_TABS = 1_000
+TAB_LEVELS = 3
+"""Number of elements around a list of tabs or a panel that may have the class of a list of tabs."""
 LONGEST_TITLE = 200
 
 _is_bar = re.compile(rf"\s(?:{either(TAB_BARS)})(?=\s|$)").search
@@ -76,6 +78,9 @@ def tabs_of(root: etree._Element) -> Tabs:
     for element in cast("list[etree._Element]", _may_be_of_tabs(root)):
         name = element.get("class") or ""
         role = element.get("role")
+        if role in ("tablist", "tabpanel"):  # an element around these is no list of tabs, whatever its class
+            for around in islice(element.iterancestors(), TAB_LEVELS):
+                bars.pop(around, None)
         if role == "tablist" or ("tab" in name and _is_bar(f" {name[:LONGEST_CLASS]}")):
             own = [tab for tab in element.iter() if tab.get("role") == "tab"] if role else []
             bars[element] = (own or [child for child in element if isinstance(child.tag, str)])[:MOST_TABS]

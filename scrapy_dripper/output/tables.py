@@ -17,6 +17,7 @@ from lxml import etree
 
 from scrapy_dripper.output.items import (
     Audio,
+    Card,
     Cell,
     Code,
     CodeBlock,
@@ -469,6 +470,8 @@ class _HtmlWriter:
                 return f"<blockquote>{''.join(map(self.item, (*title, *item.items)))}</blockquote>"
             case Rule() | Post():
                 return "<hr>"
+            case Card():
+                return ""
             case Footnotes():
                 return self.list(List("ordered", tuple(ListItem(note.items) for note in item.notes)))
 

@@ -123,7 +123,7 @@ def thread_posts(page: Page, main: npt.NDArray[np.bool_]) -> list[ThreadPost]:
 
     A reply in a post is a post of its own. A post without main text is none.
     """
-    texts, dates, marks = page.blocks.text, _dates(page), _marks(page)
+    texts, dates, marks = page.blocks.text, dates_of(page), names_of(page)
     authors = [i for i in sorted(marks) if len(texts[i]) <= LONGEST_BYLINE]
     lines = {*authors, *(i for i in dates if len(texts[i]) <= LONGEST_BYLINE and _digit(texts[i]))}
     size = (
@@ -141,7 +141,7 @@ def thread_posts(page: Page, main: npt.NDArray[np.bool_]) -> list[ThreadPost]:
     found = []
     for node in sorted(posts & (named.keys() | dated.keys())):
         line = dated.get(node)
-        author = named.get(node) or ("" if line is None else _before_date(texts[line]))
+        author = named.get(node) or ("" if line is None else before_date(texts[line]))
         found.append(ThreadPost(node, author, "" if line is None else dates[line]))
     held = sum(chars[page.tree.block_end[post.node]] - chars[page.tree.block_start[post.node]] for post in found)
     return found if len(found) > 1 and held >= LEAST_HELD * chars[-1] else []
@@ -156,7 +156,7 @@ def _post_of(page: Page, node: int, posts: Collection[int]) -> int:
     return node if node in posts else 0
 
 
-def _dates(page: Page) -> dict[int, str]:
+def dates_of(page: Page) -> dict[int, str]:
     """Return the dates of the blocks that are no longer than a line and have one; empty if it cannot be read.
 
     Those for machines come first.
@@ -196,7 +196,7 @@ def _dates(page: Page) -> dict[int, str]:
     return {i: found[i] for i in sorted(found, key=lambda i: i not in machine)}
 
 
-def _marks(page: Page) -> AuthorMarks:
+def names_of(page: Page) -> AuthorMarks:
     tree = page.tree
     start, last = tree.block_start.tolist(), len(page.blocks)
     size = (tree.block_end - tree.block_start).tolist()
@@ -222,7 +222,7 @@ def _posts(page: Page, seeds: Mapping[int, str], authors: Sequence[int], chars: 
 
     ``authors`` are the blocks with names, in order, and ``chars`` the characters of main text before each block.
     """
-    chosen, kinds = _smallest(page, seeds, chars)
+    chosen, kinds = smallest(page, seeds, chars)
     number = Counter(kinds.values())
     start, end = page.tree.block_start.tolist(), page.tree.block_end.tolist()
     starts = sorted(start[node] for node in chosen)
@@ -233,11 +233,11 @@ def _posts(page: Page, seeds: Mapping[int, str], authors: Sequence[int], chars: 
         kind = kinds[node]
         while opened and page.tree.end[opened[-1]] <= node:
             opened.pop()
-        if number[kind] == 1 and _held(starts, start[node], end[node]) > 1:
+        if number[kind] == 1 and held(starts, start[node], end[node]) > 1:
             continue  # the element around the whole thread, with the date of the thread
         if opened and kinds[opened[-1]] != kind:
             # A part of a post, such as its text below a line for small screens, repeats the date or names nobody.
-            is_named = _held(authors, start[node], end[node])
+            is_named = held(authors, start[node], end[node])
             if not is_named or (seeds[i] and seeds[i] == seeds[chosen[opened[-1]]]):
                 continue
         apart[kind] += not (opened and kinds[opened[-1]] == kind)
@@ -246,16 +246,21 @@ def _posts(page: Page, seeds: Mapping[int, str], authors: Sequence[int], chars: 
     for kind in [kind for kind in groups if not kind[1] and apart[kind] == 1]:
         del groups[kind]  # without a class, the elements around each other are of one kind
     starts = sorted(start[node] for nodes in groups.values() for node in nodes)
-    return {one for nodes in groups.values() for one in _outermost(page, nodes, starts)}
+    return {one for nodes in groups.values() for one in outermost(page, nodes, starts)}
 
 
-def _held(blocks: Sequence[int], start: int, end: int) -> int:
+def held(blocks: Sequence[int], start: int, end: int) -> int:
     """Return how many of some blocks, given in order, are in a range."""
     return bisect_left(blocks, end) - bisect_left(blocks, start)
 
 
-def _smallest(page: Page, seeds: Iterable[int], chars: Sequence[int]) -> tuple[dict[int, int], dict[int, Kind]]:
-    """Return the smallest elements around seeds of a kind of which there are several, with text, and their kinds."""
+def smallest(
+    page: Page, seeds: Iterable[int], chars: Sequence[int], least: int = SHORTEST_POST
+) -> tuple[dict[int, int], dict[int, Kind]]:
+    """Return the smallest elements around seeds of a kind of which there are several, with text, and their kinds.
+
+    Half of the elements of a kind must have ``least`` characters.
+    """
     nodes, context, parent = page.tree.nodes, page.blocks.context.tolist(), page.tree.parent.tolist()
     start, end = page.tree.block_start.tolist(), page.tree.block_end.tolist()
     kinds: dict[int, Kind] = {}
@@ -272,7 +277,7 @@ def _smallest(page: Page, seeds: Iterable[int], chars: Sequence[int]) -> tuple[d
     good: set[Kind] = set()
     for kind, some in sizes.items():
         filled = sorted(filter(None, some.values()))
-        if len(filled) > 1 and filled[len(filled) // 2] >= SHORTEST_POST:
+        if len(filled) > 1 and filled[len(filled) // 2] >= least:
             good.add(kind)
     chosen: dict[int, int] = {}
     for i, levels in around.items():
@@ -282,7 +287,7 @@ def _smallest(page: Page, seeds: Iterable[int], chars: Sequence[int]) -> tuple[d
     return chosen, {node: kinds[node] for node in chosen}
 
 
-def _outermost(page: Page, posts: list[int], starts: Sequence[int]) -> list[int]:
+def outermost(page: Page, posts: list[int], starts: Sequence[int]) -> list[int]:
     """Return the outermost elements that hold the same posts, if nearly all of these are alone in them.
 
     The author is often in a column beside the text and date. ``starts`` are the first blocks of all posts, in order.
@@ -291,7 +296,7 @@ def _outermost(page: Page, posts: list[int], starts: Sequence[int]) -> list[int]
     for _ in range(LEVELS if len(posts) > 1 else 0):
         up = tree.parent[posts].tolist()
         ranges = zip(tree.block_start[up].tolist(), tree.block_end[up].tolist(), strict=True)
-        alone = sum(_held(starts, start, end) == 1 for start, end in ranges)
+        alone = sum(held(starts, start, end) == 1 for start, end in ranges)
         is_single = alone >= MOST_ALONE * len(up) and len(set(up)) == len(up)
         if not is_single or min(up) <= 0 or len({tree.nodes[node].tag for node in up}) > 1:
             break
@@ -304,7 +309,7 @@ def _kind(tag: str, name: str) -> Kind:
     return tag, " ".join(dict.fromkeys(one for one in names if one not in _STATES))
 
 
-def _before_date(line: str) -> str:
+def before_date(line: str) -> str:
     """Return the name in a line such as "Ann Bell · 6 May 2024", or an empty string."""
     name = _name(line)
     return name if len(name) < len(line) - 3 else ""

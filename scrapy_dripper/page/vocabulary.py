@@ -155,11 +155,11 @@ CONTROLS: Group = (
     *("print(?: (?:this|the))?(?: (?:page|article|recipe|post|story))?", "printer[- ]friendly(?: (?:page|version))?"),
     *("save", "copy(?: link)?", "e-?mail", "reply", "quote", "report", "edit", "like", "follow", "download pdf"),
     *("(?:jump|skip|go) to (?:the )?(?:recipe|video|content|main content|comments)", "back to top", "top of page"),
-    *(r"(?:text|font) ?size(?:\W{1,3}a){0,9}", "[1-4½]x"),
+    *("(?:text|font) ?size", "[1-4½]x"),
     *("(?:seite |artikel )?(?:aus)?drucken", "druckversion", "(?:zum|springe zum) (?:rezept|inhalt)", "antworten"),
-    *("zitieren", "melden", "nach oben", r"schriftgröße(?:\W{1,3}a){0,9}", "merken", "kopieren"),
+    *("zitieren", "melden", "nach oben", "schriftgröße", "merken", "kopieren"),
     *("imprimer", "aller (?:à la recette|au contenu)", "répondre", "citer", "signaler", "enregistrer", "copier"),
-    *("haut de (?:la )?page", r"taille (?:du texte|de police)(?:\W{1,3}a){0,9}"),
+    *("haut de (?:la )?page", "taille (?:du texte|de police)"),
     *("imprimir", "(?:ir|saltar|pular) (?:a la receta|al contenido|para a receita|para o conteúdo)", "responder"),
     *("citar", "guardar", "copiar", "salvar", "volver arriba", "voltar ao topo"),
     *("stampa", "(?:vai|salta) alla ricetta", "rispondi", "salva", "torna su", "afdrukken", "printen", "beantwoorden"),
@@ -173,6 +173,12 @@ CONTROLS: Group = (
 SHARING: Group = (
     "share (?:this|it)(?: (?:page|article|post|story|recipe|event|entry))?(?: (?:on|via|with your friends))?",
     *("share on (?:facebook|twitter|x|linkedin|pinterest|whatsapp|social media)", "share (?:via|with) e-?mail"),
+    "(?:was|did) (?:this|you find this) (?:page|article|answer|information|topic)? ?(?:helpful|useful)",
+    *("(?:war|fanden sie) (?:diese|dieser|diesen) (?:seite|artikel) hilfreich", "cette page vous a-t-elle été utile"),
+    *("¿(?:te|le) (?:ha sido|ha resultado|resultó) útil (?:esta página|este artículo)", "esta página foi útil"),
+    r"(?:text|font) ?size(?:\W{1,3}(?:a|small(?:er)?|medium|normal|larger?|reset)){1,9}",
+    r"schriftgröße(?:\W{1,3}(?:a|klein(?:er)?|normal|gr[oö]ß(?:er)?)){1,9}",
+    r"taille (?:du texte|de police)(?:\W{1,3}(?:a|petite?|normale?|grande?)){1,9}",
     *("(?:artikel |beitrag |seite )teilen", "(?:auf|über) (?:facebook|twitter|whatsapp|linkedin) teilen"),
     "partager (?:cet article|cette page|sur (?:facebook|twitter|linkedin|whatsapp))",
     "compart(?:ir|e|ilhe|ilhar) (?:est[ae] |en |no )(?:artículo|artigo|página|post|facebook|twitter|whatsapp)",
@@ -180,7 +186,7 @@ SHARING: Group = (
     *("udostępnij (?:artykuł|na facebooku)", "поделиться(?: (?:в соцсетях|статьей|ссылкой))?"),
     *("この記事を?シェア(?:する)?", "シェアする", "分享到", "分享本文", "공유하기"),
 )
-"""Lines above or on the controls by which a page is shared, complete."""
+"""Lines above or on the controls by which a page is shared, judged or made larger, complete."""
 
 ACTIONS: Group = (
     *("add", "save", "print", "share", "copy", "jump to", "skip to", "rate", "reply", "report", "follow", "pin it"),
@@ -205,12 +211,14 @@ OFFERS: Group = (
     "(?:please )?(?:subscribe|sign up|sign in|log in|register|become a (?:member|subscriber))(?: now| today)? to "
     "(?:(?:continue|keep|finish) reading|read (?:this|the (?:full|rest)|more)|unlock (?:this|the|full|unlimited))",
     "(?:continue|keep) reading (?:with (?:a|your) subscription|by (?:subscribing|signing)|for (?:free|only|just))",
+    "(?:continue|keep) reading for [$€£]",
     "to (?:continue|keep) reading,? (?:please )?(?:subscribe|sign|log)",
     "(?:this|the) (?:article|story|content|post|page) is (?:for|only for|reserved for|available (?:only )?to)"
     " (?:paying |paid |our )?(?:subscribers|members)",
     "already a (?:subscriber|member)",
     r"you(?:'ve| have) (?:reached|read) (?:your|all|the) .{0,30}(?:limit|free articles)",
     *("(?:jetzt )?(?:abonnieren|anmelden|registrieren) (?:und|um) weiter", "sie haben bereits ein abo"),
+    *("(?:jetzt )?weiterlesen mit .{0,20}(?:plus|abo|premium)", "jetzt .{0,20}abo (?:abschließen|sichern|testen)"),
     "dieser (?:artikel|inhalt) ist (?:nur )?(?:für abonnenten|kostenpflichtig)",
     "(?:abonnez|inscrivez|connectez)-vous pour (?:lire|continuer)",
     "(?:cet article|contenu) (?:est )?réservé aux abonnés",
@@ -282,3 +290,10 @@ WALLS: Group = (
 
 WAITING: Group = ("loading", "redirecting", "please wait", "one moment")
 """Texts to read while a page loads."""
+
+# ---------------------------------------------------------------------- prices
+CURRENCIES = (
+    r"[$€£¥₹₽₩₺฿₪₫₴₦]|\b(?:usd|eur|gbp|aud|cad|chf|cny|jpy|inr|brl|mxn|sek|nok|dkk|pln|czk|huf|ron|try|zar|aed|kr|zł|kč|ft"
+    r"|lei|rub|руб|грн|円|元)\b"
+)
+"""A pattern for currency signs, and codes of ISO 4217 and of shops that stand beside a number."""

@@ -45,6 +45,15 @@ def test_a_title_belongs_to_its_panel(opener: str) -> None:
     assert added(with_titles, body, [0.3, 0.4], []) == []
 
 
+def test_tabs_belong_to_the_panels_in_their_order() -> None:
+    tabs = "<div role=tablist><button role=tab>Adults</button><button role=tab>Children</button></div>"
+    panels = f"<div role=tabpanel><p>{TEXT}</p></div><div role=tabpanel><p>{TEXT} Half of that.</p></div>"
+
+    assert added(with_titles, tabs + panels, [0.3, 0.3, 0.9, 0.9], [2, 3]) == [0, 1]
+    assert added(with_titles, tabs + panels, [0.3, 0.3, 0.9, 0.4], [2]) == [0]
+    assert added(with_titles, panels + tabs, [0.9, 0.9, 0.3, 0.3], [0, 1]) == []
+
+
 @pytest.mark.parametrize(
     "opener",
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from itemadapter import ItemAdapter
 
 from scrapy_dripper.data import FallbackReason
 from tests.crawl.crawling import Crawls, Reactor, Site
+from tests.crawl.processes import run, scrapy_command
 
 DOCS = Path(__file__).parents[2] / "docs"
 FORMS = ("markdown", "text", "articleBody")
@@ -67,7 +69,7 @@ def test_the_snippets_run(
     monkeypatch.chdir(tmp_path)  # where feeds go
     spec.loader.exec_module(module)
     (cls,) = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, scrapy.Spider)]
-    settings: dict[str, Any] = {"ADDONS": {"scrapy_dripper.Addon": 500}}
+    settings: dict[str, Any] = {} if "ADDONS" in code else {"ADDONS": {"scrapy_dripper.Addon": 500}}
     exec("\n".join(snippets(door, "# settings.py")[:1]), settings)
 
     result = Crawls(reactor)(cls, {name: value for name, value in settings.items() if name.isupper()})
@@ -78,6 +80,22 @@ def test_the_snippets_run(
     texts = [next((text for name in FORMS if (text := item.get(name))), "") for item in adapters]
     assert sum("MAIN text of" in text for text in texts) == 1
     assert result.stats.get("log_count/ERROR", 0) == 0
+
+
+@pytest.mark.parametrize("door", ["../README", "start/five-minutes"])
+def test_the_first_steps_need_no_project(site: Site, tmp_path: Path, door: str) -> None:
+    """The first spider and the command below it, as typed in an empty folder."""
+    text = (DOCS / f"{door}.md").read_text(encoding="utf-8")
+    (code,) = snippets(door, "# spider.py")[:1]
+    (command,) = re.findall(r"^(?:\$ )?scrapy (runspider .*)$", text, re.M)
+    (tmp_path / "spider.py").write_text(code.replace("https://quotes.toscrape.com", site.url("")), encoding="utf-8")
+
+    done = run(scrapy_command, command.split(), {}, cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    (item,) = map(json.loads, (tmp_path / "quotes.jsonl").read_text(encoding="utf-8").splitlines())
+    assert "MAIN text of" in item["markdown"]
+    assert set(item) == {"url", "title", "markdown", "main_html", "text", "metadata"}
 
 
 def test_every_reason_is_documented() -> None:

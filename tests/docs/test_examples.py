@@ -82,9 +82,11 @@ def test_what_comes_out_in_the_readme_comes_out(extractor: Extractor) -> None:
     assert [page.markdown] == fences(ROOT / "README.md", "markdown")
 
 
-def test_the_snippets_without_a_spider_run(extractor: Extractor) -> None:
+def test_the_snippets_without_a_spider_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The snippets of a document run in order. The comment after the last line is its value."""
     ran = 0
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "page.html").write_text("<p>Tea is ready.</p>", encoding="utf-8")
     for document in DOCUMENTS:
         # These have their own tests: test_library.py, test_services.py, corpus/test_guide.py, test_testing.py
         if document.stem in ("library", "services", "corpus", "testing"):

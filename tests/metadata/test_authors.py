@@ -54,6 +54,8 @@ def test_each_name_once() -> None:
         ("Story by Ann Bell Wednesday", "Ann Bell"),
         ("View all posts by Ann Bell →", "Ann Bell"),
         ("Text: Ann Bell Photos: Bo Chan", "Ann Bell"),
+        ("بقلم سمير حداد، 4 مارس 2025", "سمير حداد"),
+        ("作者：李明 发布时间：2025年3月4日", "李明"),
         ("reed7 Posts: 120 Joined", "reed7"),
         ("reed7 Joined Mar 2010", "reed7"),
         ("reed7 120 posts", "reed7"),

@@ -135,6 +135,11 @@ CODES = ("<pre><code>npm i kit</code></pre>", "<pre><code>yarn add kit</code></p
             "</button></div>",
             "<div id=a class=highlight>{}</div><div id=b class=highlight>{}</div>",
         ),
+        (
+            "<div class=tabs><div role=tablist><button role=tab aria-controls=a>npm</button><button role=tab "
+            "aria-controls=b>yarn</button></div>",
+            "<div role=tabpanel id=a>{}</div><div role=tabpanel id=b>{}</div></div>",
+        ),
     ],
 )
 def test_tabs_title_their_panels_by_reference_or_by_place(tabs: str, panels: str) -> None:
@@ -177,6 +182,8 @@ def test_a_panel_with_its_own_title_gets_no_other() -> None:
             "<div class='admonition note'><h5 class=admonition-title>Rust</h5>Old.</div>",
             "> [!NOTE]\n> **Rust**\n>\n> Old.",
         ),
+        ("<div class=note><strong>Note</strong><p>Old.</div>", "> [!NOTE]\n> Old."),
+        ("<div class=note><h4>Note:</h4><p>Old.</div>", "> [!NOTE]\n> Old."),
         ("<p class=note>Old.</p>", "Old."),
         ("<ol><li>Wait.<div class=tip>Read.</div></ol>", "1. Wait.\n\n   > [!TIP]\n   > Read."),
     ],

@@ -12,6 +12,7 @@ from scrapy_dripper.output.chunks import chunks, cut
 from scrapy_dripper.output.content_json import from_json, to_json
 from scrapy_dripper.output.items import (
     Audio,
+    Card,
     Cell,
     CodeBlock,
     Footnote,
@@ -61,6 +62,7 @@ EXAMPLES: dict[type, Item] = {
     Quote: Quote((WORD,), caption=linked("caption")),
     Rule: Rule(),
     Post: Post(1, "word", "2024-05-06"),
+    Card: Card("word", URL, "more words", "5 €"),
     Footnotes: Footnotes((Footnote("1", (WORD,)),)),
 }
 """An item of each type; what it holds has a link each."""
@@ -99,7 +101,7 @@ def test_each_type_is_handled(kind: type, handler: str) -> None:
 def test_no_word_is_lost(kind: type) -> None:
     """Every form has the text of an item, and the links of all that it contains."""
     item = EXAMPLES[kind]
-    if kind in (Image, Rule, Post):
+    if kind in (Image, Rule, Post, Card):
         return
     assert "word" in markdown((item,))
     assert "word" in table_html(in_a_table(item))
@@ -113,7 +115,7 @@ def test_inside_has_terms_and_captions() -> None:
 
     found = {kind: texts(tuple(inside(item))) for kind, item in EXAMPLES.items()}
     assert found == {
-        **dict.fromkeys((Title, Paragraph, CodeBlock, Formula, Rule, Post), ()),
+        **dict.fromkeys((Title, Paragraph, CodeBlock, Formula, Rule, Post, Card), ()),
         **dict.fromkeys((Image, Video, Audio), ("caption",)),
         **dict.fromkeys((Table, Quote), ("caption", "word")),
         List: ("term", "word"),

@@ -113,6 +113,18 @@ def test_columns_do_not_shift_where_a_dropped_row_spans() -> None:
         ("<h1>a</h1><p>By Sam</p><img src=/avatar/i.jpg><p>b</p>", [0, 2], False),
         ("<h1>a</h1><p>By Sam</p><img src=i.jpg width=40 height=40><p>b</p>", [0, 2], False),
         ("<h1>a</h1><p>By Sam</p><p>x</p><p>y</p><p>z</p><img src=i.jpg><p>b</p>", [0, 5], False),
+        # links and buttons are no lines
+        (
+            "<h1>a</h1><p>Sam</p><p>May 3</p><p><a href=#r>Jump</a></p><button>Print</button><img src=i.jpg><p>b</p>",
+            [0, 5],
+            True,
+        ),
+        ("<h1>a</h1><p>By Sam</p>" + "<button>Print</button>" * 8 + "<img src=i.jpg><p>b</p>", [0, 10], False),
+        (
+            "<h1>a</h1><p>x</p><button>y</button><button>z</button><p>Go</p><a href=/x><img src=i.jpg></a><p>b</p>",
+            [0, 5],
+            False,
+        ),
         ("<p>b</p><article><div class='share icons'><img src=i></div><p>a</p></article>", [1], False),
         ("<p>b</p><article><img class='ad-image' src=i><p>a</p></article>", [1], False),
     ],

@@ -18,7 +18,7 @@ from scrapy_dripper.config import CONTENT_TYPES, Config
 from scrapy_dripper.output import write
 from scrapy_dripper.output.content_json import ContentError, from_json, to_json
 from scrapy_dripper.output.content_list import content_list
-from scrapy_dripper.output.items import Formula, Item, Items, Post, Run, only
+from scrapy_dripper.output.items import Card, Formula, Item, Items, Post, Run, only
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.text import plain_text
 from scrapy_dripper.page.blocks import cut
@@ -129,7 +129,7 @@ EVERYTHING = """<h2>T</h2><p>a <b>b</b> <i>c</i> <del>d</del> <code>e</code> H<s
 def everything() -> Items:
     root = parse(EVERYTHING)
     posts = {next(root.iter("figure")): Post(1, "Ann", "2024-05-06")}
-    return content_list(root, "https://example.org/", posts=posts)
+    return (*content_list(root, "https://example.org/", posts=posts), Card("Cup", "https://example.org/cup", price="$4"))
 
 
 def types(value: object) -> set[str]:

@@ -126,6 +126,7 @@ def test_the_date_is_not_that_of_an_edit_an_account_or_a_quotation() -> None:
         ("@ann", "ann"),
         ("Ann Offline", "Ann"),
         ("安倍", "安倍"),
+        (f"{' ' * 100}\n{' ' * 100}Ann Bell\n", "Ann Bell"),
         ("Profile", ""),
         ("A", ""),
         ("42", ""),
@@ -180,11 +181,11 @@ def test_the_time_is_linear(html: Any) -> None:
     counts = []
     for n in (60, 120):
         page = page_of(html(n))
-        counts.append(_lines(lambda: thread_posts(page, np.ones(len(page.blocks), dtype=np.bool_))))  # noqa: B023
+        counts.append(lines_of(lambda: thread_posts(page, np.ones(len(page.blocks), dtype=np.bool_))))  # noqa: B023
     assert counts[1] <= 2.3 * counts[0]
 
 
-def _lines(run: Any) -> int:
+def lines_of(run: Any) -> int:
     """Return how many lines of Python a call runs."""
     count = 0
 
