@@ -129,7 +129,7 @@ EVERYTHING = """<h2>T</h2><p>a <b>b</b> <i>c</i> <del>d</del> <code>e</code> H<s
 def everything() -> Items:
     root = parse(EVERYTHING)
     posts = {next(root.iter("figure")): Post(1, "Ann", "2024-05-06")}
-    return (*content_list(root, "https://example.org/", posts=posts), Card("Cup", "https://example.org/cup", price="$4"))
+    return (*content_list(root, "https://example.org/", posts=posts), Card("Cup", "https://e.org/cup", price="$4"))
 
 
 def types(value: object) -> set[str]:
