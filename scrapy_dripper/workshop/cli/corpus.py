@@ -12,6 +12,7 @@ import re
 import shutil
 from collections import Counter, defaultdict
 from dataclasses import asdict, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -262,10 +263,9 @@ def _steps() -> Any:
     """Return the module with the steps. Raise :exc:`UsageError` if a package is missing."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # datatrove imports the client of the hub, which is not used here.
     try:
-        from scrapy_dripper.corpus import steps
+        return import_module("scrapy_dripper.corpus.steps")
     except ImportError as error:
         raise missing(error) from None
-    return steps
 
 
 class ArchiveRun:
