@@ -1,4 +1,4 @@
-"""Measure which pages templates answer, and how well, compared with the model alone.
+"""Measure which pages templates answer in a crawl or in archives, and how well, compared with the model alone.
 
 The pages of each host are processed one after the other, in a fixed random order including pages
 without ground truth (indexes, archives). The engine labels each page once. With templates, its labels are only used if
@@ -8,17 +8,23 @@ no template answers. So results only differ on pages that a template answers.
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from common import heading, publish, table
+from scrapy.http import Response
 from tqdm import tqdm
+from w3lib.url import safe_url_string
 
+from scrapy_dripper.cli import main as command
 from scrapy_dripper.config import Config
+from scrapy_dripper.corpus.records import response_record
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines.base import EngineError, Labels, Limits
 from scrapy_dripper.engines.tagger import Tagger
@@ -59,7 +65,7 @@ class Once:
     name, profile, limits = Tagger.name, Tagger.profile, Limits()
 
     def __init__(self, model: Path) -> None:
-        self._tagger = Tagger.load(Config(model=str(model), threads=1))
+        self._tagger = Tagger.load(Config(model=str(model)))
         self.answer: Labels | EngineError | None = None
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
@@ -95,6 +101,32 @@ class Crawl:
             if sample.measure and found.details.get("template") is not None:
                 after = scored(sample, found.text or "", html).word.f1
                 yield Row(sample.part, sample.host, number, found.details["template"], before, after)
+
+    def in_archives(self, pages: Sequence[AnnotatedPage], count: int) -> Iterator[Row]:
+        """Yield the scores of pages that are spread over archives, with rules that are learnt from them."""
+        import pyarrow.parquet as pq  # of the extra [corpus]
+
+        with TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            urls = [safe_url_string(sample.url) for sample in pages]
+            for first in range(count):
+                with gzip.open(folder / f"{first}.warc.gz", "wb") as file:
+                    for sample, url in list(zip(pages, urls, strict=True))[first::count]:
+                        page = Response(url, 200, {"Content-Type": "text/html"}, sample.path.read_bytes())
+                        file.write(response_record(page, {}))
+            command(["corpus", "templates", temporary, "-o", str(folder / "rules")])
+            templates = ("--text", "text", "--templates", str(folder / "rules"))
+            command(["corpus", "extract", temporary, "-o", str(folder / "out"), *templates])
+            rows = [row for file in folder.glob("out/*.parquet") for row in pq.read_table(file).to_pylist()]
+        found = {row["url"]: row for row in rows}
+        for sample, url in zip(pages, urls, strict=True):
+            if sample.measure:
+                html = sample.path.read_bytes()
+                self._engine.answer = None
+                alone = self._score(sample, html, self._alone)
+                after = scored(sample, found[url]["text"] or "", html).word.f1
+                outcome = Outcome.ANSWERED if found[url]["source"] == "template" else Outcome.UNCOVERED
+                yield Row(sample.part, sample.host, 0, outcome.value, alone, after)
 
     def _score(self, sample: AnnotatedPage, html: bytes, extractor: Extractor) -> float:
         (found,) = extractor.extract([Document(html, sample.url)])
@@ -189,6 +221,7 @@ def main() -> None:
     parser.add_argument(
         "--folds", type=Path, metavar="FOLDER", help='models of folds (`make train ARGS="--fold-models FOLDER"`)'
     )
+    parser.add_argument("--archives", type=int, metavar="N", help="pages in N archives, instead of a crawl")
     parser.add_argument("--output", type=Path, default=OUTPUT, help="the report (%(default)s)")
     options = parser.parse_args()
     try:
@@ -200,7 +233,10 @@ def main() -> None:
     groups = sorted(hosts(samples), key=lambda pages: str(model_of[pages[0].id]))
     rows: list[Row] = []
     crawl, last = None, None
-    for pages in tqdm(groups, unit="host", disable=None):
+    if options.archives:
+        crawl = Crawl(options.model)
+        rows += crawl.in_archives([page for pages in groups for page in pages], options.archives)
+    for pages in tqdm([] if options.archives else groups, unit="host", disable=None):
         if crawl is None or model_of[pages[0].id] != last:
             last = model_of[pages[0].id]
             crawl = Crawl(last)

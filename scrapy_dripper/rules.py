@@ -12,7 +12,7 @@ import logging
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
@@ -28,13 +28,17 @@ from lxml import etree
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-Find = Callable[[Sequence["HtmlElement"]], list[int]]
-"""Returns the numbers of the elements that a selector selects, in order, given the elements of a page in document
-order."""
+Find = Callable[["Mapping[HtmlElement, int]"], list[int]]
+"""Returns the numbers of the elements that a selector selects, in order, given the numbers of a page's elements, in
+document order."""
 
 logger = logging.getLogger(__name__)
 
-KINDS = ("whole", "keep", "drop")
+WHOLE, KEEP, DROP, MODEL = KINDS = ("whole", "keep", "drop", "model")
+CHARS = "chars"
+"""Key beside the kinds, with which a template says how many characters of main content its shortest and its longest
+page have. Rules make no use of it.
+"""
 EVERY = "*"
 """Pattern that matches all pages, even those without a URL."""
 MOST_RULES = 10_000
@@ -66,7 +70,7 @@ class SiteRule(NamedTuple):
     pattern: str
     """``*``; a host, which includes its subdomains; or a host and a path in which ``*`` stands for anything."""
     kind: str
-    """``whole``, ``keep`` or ``drop``."""
+    """One of :data:`KINDS`."""
     selector: str
 
 
@@ -183,6 +187,18 @@ def read_rules(value: Any, *, outside: bool = False) -> Rules:
     return Rules(rules)
 
 
+def read_rules_file(path: Path) -> tuple[Rules, tuple[int, int]]:
+    """Return the rules in the file of a template, and the fewest and most characters of its pages (:data:`CHARS`).
+
+    Raise :exc:`RuleError` if one of them is wrong.
+    """
+    rules, found = read_rules(path), _loaded(path)
+    chars = next((value[CHARS] for value in found.values() if CHARS in value), [1, LARGEST_FILE])
+    if not isinstance(chars, list) or len(chars) != 2 or not all(type(one) is int and one >= 0 for one in chars):
+        raise RuleError(f"{CHARS} as two numbers of characters, in {str(path)[:200]}")
+    return rules, (chars[0], chars[1])
+
+
 def _loaded(path: Path) -> Any:
     try:
         with path.open("rb") as file:
@@ -224,6 +240,8 @@ def _triples(value: Mapping[Any, Any]) -> Iterator[tuple[Any, Any, Any]]:
         if not isinstance(kinds, Mapping):
             raise RuleError(f"{WANTED}; {_shown(pattern)} has {_shown(kinds)}")
         for kind, selectors in kinds.items():
+            if kind == CHARS:
+                continue
             for selector in [selectors] if isinstance(selectors, str) else _listed(pattern, kind, selectors):
                 yield pattern, kind, selector
 
@@ -276,6 +294,22 @@ def _shown(value: Any) -> str:
     return repr(value[:100]) if isinstance(value, str) else f"a value of type {type(value).__name__[:30]}"
 
 
+def to_toml(rules: Iterable[SiteRule], about: str, chars: Sequence[int] = ()) -> str:
+    """Return rules of one pattern as a file for ``DRIPPER_RULES``, below a comment of one line."""
+    lines, selectors = [f"# {about}"], defaultdict(list)
+    for rule in rules:
+        lines += [] if lines[1:] else [f"[{_quoted(rule.pattern)}]"]
+        selectors[rule.kind].append(rule.selector)
+    lines += [f"{CHARS} = {list(chars)}"] if chars else []
+    for kind, own in selectors.items():
+        lines += [f"{kind} = [", *(f"    {_quoted(selector)}," for selector in own), "]"]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 # ---------------------------------------------------------------------- selectors
 class SelectorError(ValueError):
     """A selector cannot be used. The message says why."""
@@ -314,13 +348,12 @@ def _xpath(selector: str) -> Find:
         path = etree.XPath(selector)
         if not isinstance(path(etree.Element("html")), list):
             raise SelectorError("expected XPath that selects elements, not a number, a string or a boolean")
-    except (etree.XPathError, RecursionError) as error:
+    except (etree.XPathError, RecursionError, ValueError) as error:  # ValueError: a control character
         raise SelectorError(str(error)) from None
 
-    def found(nodes: Sequence[HtmlElement]) -> list[int]:
-        numbers = {node: i for i, node in enumerate(nodes)}
+    def found(numbers: Mapping[HtmlElement, int]) -> list[int]:
         try:
-            selected = cast("list[object]", path(nodes[0]))
+            selected = cast("list[object]", path(next(iter(numbers))))
         except etree.XPathError as error:  # such as an unknown function, which is only detected when it is called
             _log_once(selector, str(error))
             return []

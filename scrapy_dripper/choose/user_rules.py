@@ -10,7 +10,10 @@ import numpy.typing as npt
 
 from scrapy_dripper.choose.given import Bools, Given, Marks
 from scrapy_dripper.page.page import Page
-from scrapy_dripper.rules import Rules, SiteRule, find
+from scrapy_dripper.rules import DROP, KEEP, MODEL, WHOLE, Rules, SiteRule, find
+
+_ORDER = (KEEP, MODEL, DROP)
+"""The kinds for parts of a page. Their labels are 1, 0 (the label of the model) and -1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ def with_rules_again(given: Given, main: Bools) -> Bools:
     If a rule selects the whole main content, no block is added to it, but options may have dropped some.
     """
     if given.marks is not None and given.marks.whole:
-        return main & (given.marks.says > 0)
+        return main & (given.marks.says >= 0)
     return with_rules(given, main)
 
 
@@ -49,29 +52,30 @@ def found(page: Page, rules: Rules | None) -> list[Found]:
     own = rules.of(page.url) if rules else []
     if not own:
         return []
-    nodes = page.tree.nodes
-    selected = [(rule, find(rule.selector)(nodes)) for rule in own]
+    numbers = {node: i for i, node in enumerate(page.tree.nodes)}
+    selected = [(rule, find(rule.selector)(numbers)) for rule in own]
     return [Found(rule, hits, _blocks(page, hits, all_of_it=rule.kind == "drop")) for rule, hits in selected]
 
 
 def marks(page: Page, rules: Rules | None) -> Marks:
     """Return the labels that rules give.
 
-    Of nested elements, the innermost one counts. If rules both keep and drop the same element, it is dropped.
+    Of nested elements, the innermost one counts. If rules both keep and drop the same element, it is dropped. If they
+    both keep it and leave it to the model, it is left to the model.
     """
     n = len(page.blocks)
     says = np.zeros(n, dtype=np.int8)
     taken = found(page, rules)
     if not taken:
         return Marks(says)
-    wholes = [one for one in taken if one.rule.kind == "whole" and one.blocks]
+    wholes = [one for one in taken if one.rule.kind == WHOLE and one.blocks]
     if wholes:
         says[:] = -1
         for one in wholes:
             says[one.blocks] = 1
-    others = {(node, one.rule.kind == "drop") for one in taken if one.rule.kind != "whole" for node in one.nodes}
-    for node, drop in sorted(others):  # in document order, so that inner elements come later
-        says[_inside(page, node, all_of_it=drop)] = -1 if drop else 1
+    others = {(node, _ORDER.index(one.rule.kind)) for one in taken if one.rule.kind in _ORDER for node in one.nodes}
+    for node, kind in sorted(others):  # in document order, so that inner elements come later
+        says[_inside(page, node, all_of_it=_ORDER[kind] == DROP)] = 1 - kind
     counts: dict[str, int] = {}
     for one in taken:
         if one.blocks:

@@ -1,17 +1,21 @@
-"""``scrapy-dripper rules check FILE PAGE...``: show which blocks each rule selects on a page."""
+"""``scrapy-dripper rules check`` and ``learn``: show what rules select, and make rules of the labels of an engine."""
 
 from __future__ import annotations
 
 import argparse
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, read_source
+from scrapy_dripper.cli.options import add_options, configured
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import SUSPECT
-from scrapy_dripper.rules import SiteRule
+from scrapy_dripper.replace import replace_file
+from scrapy_dripper.rules import SiteRule, same_host, to_toml
 from scrapy_dripper.workers.one_worker import OneWorker
 
 EXAMPLES = """\
@@ -24,6 +28,16 @@ a page for which a selector takes too long is given up after 30 seconds.
 exit codes: 0 every rule selected something on at least one of its pages, 1 a rule selected nothing on any of them, a
 page has no rules, or a page cannot be read, 2 wrong usage or a wrong rule (one sentence says which), 130 Ctrl-C
 """
+LEARN_EXAMPLES = """\
+examples:
+  scrapy-dripper rules learn https://example.com/news/1 https://example.com/news/2 -o rules.toml
+  scrapy-dripper rules learn page.html --url https://example.com/news/1 --engine qwen3 --model qwen3/ -o rules.toml
+
+The pages should be of one kind. FILE says what is kept and dropped of them, as CSS and XPath for DRIPPER_RULES. Edit it
+and try it with "rules check". Of several pages of a host, only places that two of them have are in it.
+
+exit codes: 0 the rules were written, 1 a page could not be used, 2 wrong usage, 130 Ctrl-C
+"""
 SHOWN = 5
 """Number of blocks shown for each rule."""
 LONGEST_TEXT = 70
@@ -32,7 +46,7 @@ LONGEST_TEXT = 70
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    rules = commands.add_parser("rules", help="try rules for the pages of a site", allow_abbrev=False)
+    rules = commands.add_parser("rules", help="try rules for the pages of a site, or learn them", allow_abbrev=False)
     parts = rules.add_subparsers(title="commands", metavar="COMMAND", required=True)
     check = parts.add_parser(
         "check",
@@ -46,21 +60,90 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     check.add_argument("rules", metavar="FILE", help="the rules, TOML or JSON")
     check.add_argument("pages", nargs="+", metavar="PAGE", help="pages, as for extract")
     check.add_argument("--url", help="URL of the page in a single file or on standard input")
+    learn = parts.add_parser(
+        "learn",
+        help="write rules that keep and drop what an engine does on a few pages",
+        description="Write rules for DRIPPER_RULES that keep and drop what an engine does on a few pages of a site.",
+        epilog=LEARN_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    learn.set_defaults(run=_learn)
+    learn.add_argument("pages", nargs="+", metavar="PAGE", help="pages, as for extract")
+    learn.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE", help="a new file for the rules, TOML"
+    )
+    learn.add_argument("--url", help="URL of the page in a single file or on standard input")
+    add_options(learn, ("engine", "model", "favor", "comments", "limits"))
+
+
+def _learn(arguments: argparse.Namespace) -> int:
+    """Write the rules and return the exit code."""
+    import numpy as np
+
+    from scrapy_dripper.engines import profile_of
+    from scrapy_dripper.extractor import Extractor
+    from scrapy_dripper.page import read
+    from scrapy_dripper.sites import Lesson, host_of, read_lesson, rules_of, usable_rules
+    from scrapy_dripper.sites import say as compared
+
+    config = replace(configured(arguments), fallback="none")
+    if arguments.output.exists():
+        raise UsageError(f"{arguments.output} exists: name another file, because somebody may have edited this one")
+    sources, failed = _sources(arguments)
+    lessons: dict[str, list[Lesson]] = defaultdict(list)
+    with Extractor(config) as extractor:
+        for source in sources:
+            try:
+                document = read_source(source, READ_FACTOR * config.limits.bytes)
+            except (OSError, ValueError) as error:
+                failed(source.name, why(error))
+                continue
+            document = replace(document, url=arguments.url or document.url)
+            host = same_host(host_of(document.url))
+            (found,) = extractor.extract([document])
+            if not host:
+                failed(source.name, "its URL is unknown, and so is its site: --url gives it")
+            elif not any(found.labels):
+                failed(source.name, found.error or "the model found no main content")
+            else:
+                page = read(document, config, profile_of(extractor.engine), extractor.engine.limits.max_blocks)
+                lessons[host].append(read_lesson(compared(page, [], audit=False).lesson(np.array(found.labels))))
+    texts = []
+    for host, own in lessons.items():
+        rules = usable_rules(rules_of(own, host, min(2, len(own))))
+        texts.append(to_toml(rules, f"learnt from the labels of {config.engine} on {len(own)} of its pages"))
+    if not texts:
+        say("there is no page to learn from, so nothing was written")
+        return 1
+    replace_file(arguments.output, "\n".join(texts))
+    return 1 if failed.names else 0
+
+
+class _Failures:
+    """Names pages that cannot be used."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def __call__(self, name: str, reason: str) -> None:
+        self.names.append(name)
+        say(f"{name}: {reason}")
+
+
+def _sources(arguments: argparse.Namespace) -> tuple[list[Source], _Failures]:
+    """Return the pages, and what reports failures. Raise UsageError for a URL of several pages."""
+    failed = _Failures()
+    sources = find_sources(arguments.pages, failed)
+    if arguments.url is not None and len(sources) > 1:
+        raise UsageError("--url is for a single file or standard input")
+    return list(sources), failed
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Show what each rule selects and return the exit code."""
     config = Config(rules=arguments.rules, fallback="none")
-    failed = False
-
-    def fail(name: str, reason: str) -> None:
-        nonlocal failed
-        failed = True
-        say(f"{name}: {reason}")
-
-    sources = find_sources(arguments.pages, fail)
-    if arguments.url is not None and len(sources) > 1:
-        raise UsageError("--url is for a single file or standard input")
+    sources, fail = _sources(arguments)
     selects: dict[SiteRule, bool] = {}
     worker = OneWorker(config)
     for source in sources:
@@ -79,7 +162,7 @@ def run(arguments: argparse.Namespace) -> int:
     worker.close()
     for rule in (rule for rule, takes in selects.items() if not takes):
         fail(f"{rule.kind} {rule.pattern} {rule.selector}", "selects nothing on any of these pages")
-    return 1 if failed else 0
+    return 1 if fail.names else 0
 
 
 def _lines(source: Source, url: str | None, config: Config, worker: OneWorker) -> Iterator[tuple[str, SiteRule, bool]]:

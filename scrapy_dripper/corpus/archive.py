@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import scrapy
-from fastwarc.warc import WarcRecord
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, NotConfigured
@@ -29,10 +28,13 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.corpus.records import (
     FINGERPRINT,
     UNREADABLE,
+    Identity,
     Recorded,
     SkipError,
     decompressed,
+    identity,
     pages,
+    recorded_at,
     response_record,
     responses,
 )
@@ -170,7 +172,11 @@ class ReplayMiddleware:
         if not places:
             raise IgnoreRequest(f"{request.url} is not in the archive")
         try:
-            return decompressed(*_read(*(places.pop(0) if len(places) > 1 else places[0])), MAX_BYTES)
+            path, offset, wanted = places.pop(0) if len(places) > 1 else places[0]
+            found = recorded_at(responses, path, offset, wanted, MAX_BYTES)
+            if found is None:
+                raise IgnoreRequest(f"{path} has changed")
+            return decompressed(*found, MAX_BYTES)
         except SkipError as error:
             _counter(self._crawler)(str(error))
             raise IgnoreRequest(f"{request.url} cannot be read from the archive: {error}") from None
@@ -186,31 +192,12 @@ class ReplayMiddleware:
             for record, response in _recorded(responses, path, skip):
                 fingerprint = record.headers.get(FINGERPRINT) or _fingerprint(self._crawler, Request(response.url))
                 offset = record.stream_pos
-                places[fingerprint].append((path, offset, _identity(record)))
+                places[fingerprint].append((path, offset, identity(record)))
             if offset >= os.path.getsize(path):
                 logger.warning(
                     "%s is compressed as a whole, so it is read again for each request: use `fastwarc recompress`", path
                 )
         return places
-
-
-Identity = tuple[str | None, str | None]
-"""Id and URL of a record."""
-
-
-def _identity(record: WarcRecord) -> Identity:
-    return record.headers.get("WARC-Record-ID"), record.headers.get("WARC-Target-URI")
-
-
-def _read(path: str, offset: int, identity: Identity) -> Recorded:
-    """Return a response. If the archive is compressed as a whole, the offset is that of a later record."""
-    with open(path, "rb") as stream:
-        for start in (offset, 0):
-            stream.seek(start)
-            for record, response in responses(stream, MAX_BYTES, lambda _: None, path):
-                if _identity(record) == identity:
-                    return record, response
-    raise IgnoreRequest(f"{path} has changed")
 
 
 def _fingerprint(crawler: Crawler, request: Request) -> str:

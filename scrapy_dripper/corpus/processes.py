@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.sites import Hosts
 from scrapy_dripper.workers import Pool, Task, WorkerError, Workers
 
 T = TypeVar("T")
@@ -23,25 +24,26 @@ AHEAD = 4
 
 
 @contextmanager
-def extracting(config: Config, processes: int) -> Iterator[Extract]:
+def extracting(config: Config, processes: int, hosts: Hosts | None = None) -> Iterator[Extract]:
     """Give a function that extracts batches, in order: in worker processes, or in this process if their number is 0.
 
+    ``hosts`` is what is known about sites, which learns here.
     Raises the same errors as :class:`Processes`, and :exc:`~scrapy_dripper.config.ModelError` without processes.
     """
     if processes:
-        with closing(Processes(config, processes)) as workers:
+        with closing(Processes(config, processes, hosts)) as workers:
             yield workers.extract
     else:
-        with Extractor(config) as extractor:
+        with Extractor(config, hosts=hosts) as extractor:
             yield lambda batches: ((things, extractor.extract(documents)) for things, documents in batches)
 
 
 class Processes:
     """Worker processes for one configuration. A page that stops a worker does not affect other pages."""
 
-    def __init__(self, config: Config, count: int) -> None:
+    def __init__(self, config: Config, count: int, hosts: Hosts | None = None) -> None:
         """Start the first worker. Raises the same errors as :class:`~scrapy_dripper.workers.Workers`."""
-        self._config, self._count = config, count
+        self._config, self._count, self._hosts = config, count, hosts or Hosts()
         self._workers = Workers(replace(config, processes=count))
         self._threads = ThreadPoolExecutor(count, "scrapy-dripper-corpus")
 
@@ -51,24 +53,29 @@ class Processes:
         Finished batches are yielded before the next one is read, because reading can take long and be interrupted by
         Ctrl-C. Raise :exc:`~scrapy_dripper.workers.StartError` if there is no worker and none can be started.
         """
-        waiting: deque[tuple[list[T], Future[list[Extraction]]]] = deque()
+        waiting: deque[tuple[list[T], list[Document], Future[list[Extraction]]]] = deque()
+
+        def first() -> tuple[list[T], list[Extraction]]:
+            things, documents, future = waiting.popleft()
+            for document, extraction in zip(documents, found := future.result(), strict=True):
+                self._hosts.learn(document, extraction)
+            return things, found
+
         source = iter(batches)
         while True:
             try:
                 for things, documents in islice(source, AHEAD * self._count - len(waiting)):
-                    tasks = [Task(document, document.config or self._config) for document in documents]
-                    waiting.append((things, self._threads.submit(answers, self._workers.pool, tasks)))
-                    if waiting[0][1].done():
+                    tasks = [Task(self._hosts.informed(one), one.config or self._config) for one in documents]
+                    waiting.append((things, documents, self._threads.submit(answers, self._workers.pool, tasks)))
+                    if waiting[0][2].done():
                         break
             except KeyboardInterrupt:
-                while waiting and waiting[0][1].done():
-                    things, future = waiting.popleft()
-                    yield things, future.result()
+                while waiting and waiting[0][2].done():
+                    yield first()
                 raise
             if not waiting:
                 return
-            things, future = waiting.popleft()
-            yield things, future.result()
+            yield first()
 
     def close(self) -> None:
         """End the workers."""

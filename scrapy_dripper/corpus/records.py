@@ -103,6 +103,31 @@ def pages(stream: BinaryIO, limit: int, skip: Callable[[str], None], name: str =
         yield record, page
 
 
+Identity = tuple[str | None, str | None]
+"""Id and URL of a record."""
+
+
+def identity(record: WarcRecord) -> Identity:
+    """Return what tells a record from others."""
+    return record.headers.get("WARC-Record-ID"), record.headers.get("WARC-Target-URI")
+
+
+def recorded_at(
+    read: Callable[..., Iterator[Recorded]], path: str, offset: int, wanted: Identity, limit: int
+) -> Recorded | None:
+    """Return a record that ``read`` finds in an archive (:func:`responses` or :func:`pages`), or None if it is gone.
+
+    If the archive is compressed as a whole, the offset is that of a later record.
+    """
+    with open(path, "rb") as stream:
+        for start in (offset, 0):
+            stream.seek(start)
+            for record, response in read(stream, limit, lambda _: None, path):
+                if identity(record) == wanted:
+                    return record, response
+    return None
+
+
 def _page(record: WarcRecord, response: Response, limit: int) -> Response:
     if not 200 <= response.status < 300:
         raise SkipError("status")

@@ -9,39 +9,62 @@ import numpy.typing as npt
 
 from scrapy_dripper.data import Document, Extraction, TeachingExtraction, informed, known_of
 from scrapy_dripper.page.page import Page
-from scrapy_dripper.sites.columns import MemoryFileError
-from scrapy_dripper.sites.memory import SiteMemory, digest, furniture, hashes, parts_of, places, read, write
+from scrapy_dripper.sites.memory import (
+    MemoryFileError,
+    SiteMemory,
+    digest,
+    furniture,
+    hashes,
+    host_of,
+    parts_of,
+    places,
+    read,
+    write,
+)
 from scrapy_dripper.sites.templates import (
+    Lesson,
     Outcome,
     Said,
     Templates,
+    clustered,
     is_audited,
+    layout,
     read_lesson,
     read_templates,
+    rules_of,
     say,
     unpack_rules,
+    usable_rules,
+    write_rules,
     write_templates,
 )
 
 __all__ = [
     "Hosts",
+    "Lesson",
     "MemoryFileError",
     "Outcome",
     "Said",
     "SiteMemory",
     "Templates",
+    "clustered",
     "digest",
     "furniture",
     "hashes",
+    "host_of",
     "is_audited",
+    "layout",
     "parts_of",
     "places",
     "read",
     "read_lesson",
     "read_templates",
+    "rules_of",
     "say",
     "unpack_rules",
+    "usable_rules",
     "write",
+    "write_rules",
     "write_templates",
 ]
 

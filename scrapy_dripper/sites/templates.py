@@ -1,12 +1,14 @@
-"""The templates of hosts. A template is a cluster of pages with similar layouts, with the rules that it has learnt from
-the model's labels. It labels the blocks of a page, or says why the model has to.
+"""The templates of hosts. A template is a cluster of pages with similar layouts, with rules that are made of the
+model's labels on a few of them. It labels the blocks of a page, or says why the model has to.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import zlib
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from hashlib import blake2b
 from itertools import islice
@@ -15,26 +17,42 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.page.page import Flag, Page
-from scrapy_dripper.sites.columns import (
+from scrapy_dripper.replace import replace_file
+from scrapy_dripper.rules import (
+    DROP,
+    KEEP,
+    MODEL,
+    WHOLE,
+    RuleError,
+    Rules,
+    SelectorError,
+    SiteRule,
+    find,
+    read_rules,
+    read_rules_file,
+    same_host,
+    to_toml,
+)
+from scrapy_dripper.sites import selectors
+from scrapy_dripper.sites.memory import (
     HASH,
+    LONGEST_HEAD,
     Bools,
     Floats,
-    Hashes,
     MemoryFileError,
-    Tally,
+    host_of,
+    name_of,
     pack,
     read_file,
     unpack,
     write_file,
 )
-from scrapy_dripper.sites.memory import LONGEST_HEAD, host_of, name_of, places
+from scrapy_dripper.sites.selectors import Steps
 
 Vector = npt.NDArray[np.uint8]
-Shares = npt.NDArray[np.uint8]
-"""Shares of main text, from 0 to :data:`ALL_MAIN`."""
 
-ALL_MAIN = 255
 ALIKE = 0.7
 """Minimum cosine of a page and its template."""
 PURE = 0.85
@@ -45,13 +63,16 @@ LENGTH_FACTOR = 4.0
 """Maximum factor by which the main content may be longer than the longest, or shorter than the shortest, of the pages
 from which the template was learnt.
 """
-TEXT_BIT = np.uint64(1)
-"""The bit of a hash that is 1 for texts and 0 for paths."""
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio (Fibonacci hashing)
 LESSON_PATHS = 512
 """Maximum number of paths in a lesson."""
 LESSON_TEXTS = 256
 """Maximum number of texts in a lesson."""
+MOST_PLACES = 512
+"""Maximum number of paths of a template. Those on the fewest pages are left out."""
+MOST_RULES = 128
+"""Maximum number of rules of a template. Most have fewer than 30. A template with more never answers."""
+LONGEST_TEXT = 300
+"""Maximum length of a text in a lesson, in characters."""
 VECTOR_SIZE = 1_024
 """Length of the vector of a page. The names of elements at each depth, and the pairs of parent and child, are hashed
 into this many slots and counted.
@@ -60,26 +81,22 @@ COUNTED_DEPTH = 12
 """Maximum depth of the elements that are counted. Deeper elements belong to the content, which differs from page to
 page.
 """
-
-_BOXES = frozenset("div section article aside nav header footer main form fieldset details summary dialog".split())
-_SCALE = 16.0
-_UP, _DEPTH, _EDGE = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9)
-_SHIFT = np.uint64(64 - VECTOR_SIZE.bit_length() + 1)
 MOST_HOSTS = 256
 """Maximum number of hosts with templates. A new host replaces the least recently seen one."""
 MOST_TEMPLATES = 12
 """Maximum number of templates of a host. A new one replaces the least recently seen one that does not answer. If all
 answer, it replaces the least recently seen one. So single odd pages do not replace a template of many pages."""
-MOST_RULES = 1_024
-"""Maximum number of places and texts of a template. Those seen on the fewest pages are removed first, the oldest before
-the others.
-"""
-KEPT_RULES = 768
-"""Number of places and texts of a template that remain after a removal."""
-BYTES_PER_HOST = MOST_TEMPLATES * (MOST_RULES * Tally.BYTES + 4 * VECTOR_SIZE)
-"""Maximum size of the arrays of a host, in bytes."""
-MOST_PAGES = 128
-"""After this number of pages, all counts of a template are halved, so that it adapts to changes of the site."""
+LONGEST_FILE_NAME = 240
+MOST_CLUSTERS = 256
+"""Maximum number of clusters of a host, of which most have a single page."""
+LESSONS = 8
+"""Number of pages that a template is made of, the last ones, so that it adapts to changes of the site."""
+LARGEST_LESSON = 16_384
+"""Maximum size of a page's lesson in bytes. Larger ones are not learnt. Most have fewer than 4,000."""
+LARGEST_UNPACKED = 1_000_000
+"""Maximum size of a lesson in bytes before it is compressed."""
+BYTES_PER_HOST = MOST_TEMPLATES * LESSONS * (LARGEST_LESSON + VECTOR_SIZE)
+"""Maximum size of what is known about a host, in bytes."""
 LEAST_PAGES = 2
 """Minimum number of pages on which a place or a text must have been seen to become a rule."""
 CHECKS = 2
@@ -90,41 +107,21 @@ FAILED = 0.8
 """If the F1 in an audit is below this value, the template is forgotten, and learnt again from scratch."""
 AUDITED = 0.05
 """Share of pages on which the model is asked although the template could answer."""
+_SCALE = 16.0
+_UP, _DEPTH, _EDGE = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9)
+_SHIFT = np.uint64(64 - VECTOR_SIZE.bit_length() + 1)
 
 
 # ---------------------------------------------------------------------- layouts
-@dataclass(frozen=True, slots=True, eq=False)
-class Layout:
-    """The layout of a page with m nodes."""
+def layout(page: Page) -> Vector:
+    """Return logarithms of the counts in each slot, shape (:data:`VECTOR_SIZE`,).
 
-    paths: Hashes
-    """Hash of the tags and classes on the path from the root to each node, shape (m,)."""
-    levels: list[npt.NDArray[np.intp]]
-    """The nodes at each depth, from the root down."""
-    boxes: Bools
-    """True for elements with which a theme divides a page, such as ``div``, and False for those that authors use. Shape
-    (m,).
-    """
-    vector: Vector
-    """Logarithms of the counts in each slot, shape (:data:`VECTOR_SIZE`,)."""
-
-
-def layout(page: Page) -> Layout:
-    """Return the layout of a page. Class names with digits are left out, because many of them identify a single
-    page.
+    Class names with digits are left out, because many of them identify a single page.
     """
     tree = page.tree
     _, first, which = np.unique(tree.signature, return_index=True, return_inverse=True)
-    kinds = [tree.nodes[node] for node in first.tolist()]
-    named = (blake2b(name_of(kind), digest_size=HASH.itemsize).digest() for kind in kinds)
+    named = (blake2b(name_of(tree.nodes[node]), digest_size=HASH.itemsize).digest() for node in first.tolist())
     names = np.frombuffer(b"".join(named), dtype=HASH)[which]
-    tags = [str(kind.tag) for kind in kinds]
-    boxes = np.array([tag in _BOXES or "-" in tag for tag in tags], dtype=np.bool_)[which]  # or a custom element
-    order = np.argsort(tree.depth, kind="stable")
-    levels = np.split(order, np.flatnonzero(np.diff(tree.depth[order])) + 1)
-    paths = names.copy()
-    for nodes in levels[1:]:
-        paths[nodes] = paths[tree.parent[nodes]] * _UP + names[nodes]
     high = np.flatnonzero(tree.depth <= COUNTED_DEPTH)
     inner = high[tree.parent[high] >= 0]
     at = names[high] + tree.depth[high].astype(np.uint64) * _DEPTH
@@ -132,7 +129,7 @@ def layout(page: Page) -> Layout:
     slots = ((np.concatenate([at, edges]) * _UP) >> _SHIFT).astype(np.intp)
     counts = np.bincount(slots, minlength=VECTOR_SIZE)
     vector = np.where(counts > 0, _SCALE * (1 + np.log(np.maximum(counts, 1))), 0)
-    return Layout(paths, levels, boxes, np.minimum(vector, 255).astype(np.uint8))
+    return np.minimum(vector, 255).astype(np.uint8)
 
 
 def alike(one: npt.NDArray[np.number], other: npt.NDArray[np.number]) -> float:
@@ -140,6 +137,26 @@ def alike(one: npt.NDArray[np.number], other: npt.NDArray[np.number]) -> float:
     a, b = one.astype(np.float32), other.astype(np.float32)
     size = float(np.sqrt((a @ a) * (b @ b)))
     return float(a @ b) / size if size else 0.0
+
+
+def clustered(vectors: npt.NDArray[np.uint8]) -> list[list[int]]:
+    """Return clusters of vectors of shape (n, :data:`VECTOR_SIZE`), as their numbers, the largest cluster first.
+
+    A vector joins the cluster to whose sum its cosine is greatest, if that is at least :data:`ALIKE`. There are at most
+    :data:`MOST_TEMPLATES` clusters.
+    """
+    sums = np.zeros((0, VECTOR_SIZE), dtype=np.float32)
+    found: list[list[int]] = []
+    for i, vector in enumerate(vectors.astype(np.float32)):
+        unit = vector / max(float(np.linalg.norm(vector)), 1.0)
+        cosines = sums @ unit / np.linalg.norm(sums, axis=1)
+        best = int(cosines.argmax()) if len(found) else -1
+        if best >= 0 and cosines[best] >= ALIKE:
+            sums[best] += unit
+            found[best].append(i)
+        elif len(found) < MOST_CLUSTERS:
+            sums, found = np.vstack([sums, unit]), [*found, [i]]
+    return sorted(found, key=len, reverse=True)[:MOST_TEMPLATES]
 
 
 # ---------------------------------------------------------------------- what a template says about a page
@@ -177,17 +194,18 @@ class TemplateRules:
     number: int
     ready: bool
     shortest: int
+    """Number of characters in the shortest main content of its pages."""
     longest: int
+    """Number of characters in the longest main content of its pages."""
+    rules: Rules
     centroid: Vector
-    hashes: Hashes
-    """Sorted."""
-    shares: Shares
+    """The mean of the vectors of its pages; all zero if it is unknown."""
 
 
 def pack_rules(known: Sequence[TemplateRules]) -> bytes:
     """Return the rules of a host's templates as bytes."""
-    rows = [[one.number, one.ready, one.shortest, one.longest] for one in known]
-    return pack(rows, [column for one in known for column in (one.centroid, one.hashes, one.shares)])
+    rows = [[one.number, one.ready, one.shortest, one.longest, one.rules] for one in known]
+    return pack(rows, [one.centroid for one in known])
 
 
 def unpack_rules(data: bytes) -> list[TemplateRules]:
@@ -195,10 +213,8 @@ def unpack_rules(data: bytes) -> list[TemplateRules]:
     rows, columns = unpack(data) if data else ([], [])
     try:
         return [
-            TemplateRules(int(number), bool(ready), int(shortest), int(longest), *own)
-            for (number, ready, shortest, longest), *own in zip(
-                rows, columns[::3], columns[1::3], columns[2::3], strict=True
-            )
+            TemplateRules(int(number), bool(ready), int(least), int(most), Rules(SiteRule(*one) for one in rules), own)
+            for (number, ready, least, most, rules), own in zip(rows, columns, strict=True)
         ]
     except TypeError as error:
         raise ValueError(f"expected rules of a template ({error})") from None
@@ -209,15 +225,14 @@ class Said:
     """What the templates of a host say about a page of n blocks."""
 
     page: Page
-    layout: Layout
-    texts: Hashes
+    vector: Vector
     outcome: Outcome
     number: int = 0
     """Number of the template; 0 if there is none."""
     main: Bools | None = None
     """The labels, shape (n,); None if no template is like the page."""
     probabilities: Floats | None = None
-    """Share of main text in the place of each block, shape (n,); None if no template is like the page."""
+    """How sure the template is that each block is main, shape (n,); None if no template is like the page."""
 
     def lesson(self, main: Bools) -> bytes:
         """Return what the templates learn from the page. ``main`` are the final labels, which are the model's unless
@@ -231,12 +246,8 @@ class Said:
         if self.main is not None:
             both = int(sizes[main].sum() + sizes[self.main].sum())
             agreed = 2 * int(sizes[main & self.main].sum()) / both if both else 1.0
-        hashes, shares = _of_paths(self.page, self.layout, sizes, main)
-        texts, first = np.unique(self.texts, return_index=True)
-        texts, first = texts[:LESSON_TEXTS], first[:LESSON_TEXTS]
-        said = np.where(main[first], ALL_MAIN, 0).astype(np.uint8)
-        hashes, shares = np.concatenate([hashes, texts]), np.concatenate([shares, said])
-        return Lesson(self.number, self.outcome, agreed, length, self.layout.vector, hashes, shares).pack()
+        paths, texts = _places(self.page, sizes, main)
+        return Lesson(self.number, self.outcome, agreed, length, self.vector, paths, texts).pack()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,50 +262,52 @@ class Lesson:
     length: int
     """Number of characters of main content."""
     vector: Vector = field(default_factory=lambda: np.zeros(VECTOR_SIZE, dtype=np.uint8))
-    hashes: Hashes = field(default_factory=lambda: np.zeros(0, dtype=HASH))
-    shares: Shares = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    paths: list[tuple[int, str, float, bool]] = field(default_factory=list)
+    """For each path, from the root down: the number of the one above it (-1 for none), the tag and classes of its last
+    element, the share of main text in it, and whether it is the innermost box around a block."""
+    texts: list[tuple[int, str, bool]] = field(default_factory=list)
+    """Blocks: the number of the path, the text, and whether it is main."""
 
     def pack(self) -> bytes:
         """Return the lesson as bytes."""
-        facts = [self.number, self.outcome.value, self.agreed, self.length]
-        return pack(facts, [self.vector, self.hashes, self.shares])
+        facts = [self.number, self.outcome.value, self.agreed, self.length, self.paths, self.texts]
+        return zlib.compress(pack(facts, [self.vector]), 1)
 
 
 def read_lesson(data: bytes) -> Lesson:
     """Return the lesson in the result of :meth:`Said.lesson`. Raise ValueError for other data."""
     try:
-        (number, outcome, agreed, length), (vector, hashes, shares) = unpack(data)
-        found = Lesson(int(number), Outcome(outcome), float(agreed), int(length), vector, hashes, shares)
-    except (TypeError, OverflowError) as error:
+        (number, outcome, agreed, length, paths, texts), (vector,) = unpack(
+            zlib.decompressobj().decompress(data, LARGEST_UNPACKED)
+        )
+        paths = [(int(above), str(step), float(share), bool(holds)) for above, step, share, holds in paths]
+        texts = [(int(at), str(text), bool(main)) for at, text, main in texts]
+        found = Lesson(int(number), Outcome(outcome), float(agreed), int(length), vector, paths, texts)
+    except (TypeError, OverflowError, zlib.error) as error:
         raise ValueError(f"expected the lesson of a page ({error})") from None
-    types = [column.dtype.str for column in (vector, hashes, shares)]
-    n = len(hashes)
     if (
-        types != ["|u1", "<u8", "|u1"]
-        or len(vector) != VECTOR_SIZE
-        or len(shares) != n
-        or n > LESSON_PATHS + LESSON_TEXTS
+        (vector.dtype.str, len(vector)) != ("|u1", VECTOR_SIZE)
+        or len(paths) > LESSON_PATHS
+        or len(texts) > LESSON_TEXTS
+        or not all(-1 <= above < i for i, (above, *_) in enumerate(paths))
+        or not all(0 <= at < len(paths) for at, _, _ in texts)
     ):
         raise ValueError(f"expected the lesson of a page (got {len(data):,} bytes)")
     return found
 
 
 def say(page: Page, known: Sequence[TemplateRules], *, audit: bool) -> Said:
-    """Return what the template that is most like a page says about it. With ``audit``, the template does not answer, so
-    that the model can check it.
+    """Return what a template says about a page: of those that are like the page, the one that decides about most of its
+    text. With ``audit``, the template does not answer, so that the model can check it.
     """
-    own = layout(page)
-    # The hashes of texts in one place begin with the same bits. A lesson takes the lowest hashes, which must not all be
-    # of a few places.
-    texts = places(page) * _SPREAD | TEXT_BIT
-    best = max(known, key=lambda rules: alike(own.vector, rules.centroid), default=None)
-    cosine = 0.0 if best is None else alike(own.vector, best.centroid)
-    if best is None or cosine < ALIKE:
-        return Said(page, own, texts, Outcome.NEW)
-    p, sure = _labels(page, own, texts, best)
+    vector, sizes = layout(page), _sizes(page)
+    like = [one for one in known if not one.centroid.any() or alike(vector, one.centroid) >= ALIKE]
+    found = [(one, *applied(page, one.rules.of(page.url))) for one in like]
+    if not found:
+        return Said(page, vector, Outcome.NEW)
+    best, p, sure = max(found, key=lambda one: (int(sizes[one[2]].sum()), alike(vector, one[0].centroid)))
     p = _with_headings(page, p, sure)
     main = p > 0.5
-    sizes = _sizes(page)
     length = int(sizes[main].sum())
     outcome = Outcome.ANSWERED
     if sizes[sure].sum() < COVERED * sizes.sum():
@@ -305,28 +318,39 @@ def say(page: Page, known: Sequence[TemplateRules], *, audit: bool) -> Said:
         outcome = Outcome.LEARNING
     elif audit:
         outcome = Outcome.AUDIT
-    return Said(page, own, texts, outcome, best.number, main, p)
+    return Said(page, vector, outcome, best.number, main, p)
 
 
-def _labels(page: Page, own: Layout, texts: Hashes, rules: TemplateRules) -> tuple[Floats, Bools]:
-    """Return the share of main text in the place of each block, and whether that is enough to decide.
+PROBABILITIES = {WHOLE: 0.95, KEEP: 0.95, MODEL: 0.5, DROP: 0.05}
+"""How likely text is main content of which a template says that, in the order in which the kinds count."""
 
-    If a place is not known, its element has the share of the element around it. If the element is one that authors use,
-    such as a table or a quotation, that decides as well. A box can hold anything, so the template does not decide about
-    it.
+
+def applied(page: Page, rules: Sequence[SiteRule]) -> tuple[Floats, Bools]:
+    """Return how likely each block is main according to rules, and whether they decide about it: shapes (n,).
+
+    Of nested elements, the innermost one counts. Rules do not decide about a box that none of them names in an element
+    that is kept, because a new box can hold anything.
     """
     tree = page.tree
-    known, shares = _looked_up(own.paths & ~TEXT_BIT, rules)
-    sure = known & _is_pure(shares)
-    for nodes in own.levels[1:]:
-        new = nodes[~known[nodes]]
-        above = tree.parent[new]
-        shares[new], sure[new] = shares[above], sure[above] & ~own.boxes[new]
+    numbers = {node: i for i, node in enumerate(tree.nodes)}
+    kinds: dict[int, str] = {}
+    for kind in PROBABILITIES:
+        for rule in rules:
+            if rule.kind == kind:
+                with suppress(SelectorError):  # a name on the page that cannot be in a selector
+                    kinds |= dict.fromkeys(find(rule.selector)(numbers), kind)
+    whole = WHOLE in kinds.values()
+    p = np.full(len(tree.nodes), PROBABILITIES[DROP if whole else MODEL], dtype=np.float32)
+    sure = np.full(len(tree.nodes), whole)
+    boxes = (i for i, node in enumerate(tree.nodes) if selectors.is_box(str(node.tag)))
+    for node in sorted({*kinds, *boxes}):
+        inside = slice(node, int(tree.end[node]))
+        if node in kinds:
+            p[inside], sure[inside] = PROBABILITIES[kinds[node]], kinds[node] != MODEL
+        elif p[node] > 0.5 and not whole:
+            sure[inside] = False
     at = _places_of(page)
-    p, certain = shares[at], sure[at]
-    repeated, said = _looked_up(texts, rules)
-    repeated &= _is_pure(said)
-    return np.where(repeated, said, p), certain | repeated
+    return p[at], sure[at]
 
 
 def _with_headings(page: Page, p: Floats, sure: Bools) -> Floats:
@@ -341,35 +365,32 @@ def _with_headings(page: Page, p: Floats, sure: Bools) -> Floats:
     return found
 
 
-def _looked_up(hashes: Hashes, rules: TemplateRules) -> tuple[Bools, Floats]:
-    at = np.minimum(np.searchsorted(rules.hashes, hashes), max(0, len(rules.hashes) - 1))
-    if not len(rules.hashes):
-        return np.zeros(len(hashes), dtype=np.bool_), np.zeros(len(hashes), dtype=np.float32)
-    known = rules.hashes[at] == hashes
-    return known, np.where(known, rules.shares[at] / np.float32(ALL_MAIN), np.float32(0)).astype(np.float32)
-
-
-def _is_pure(shares: Floats) -> Bools:
-    return np.asarray((shares >= PURE) | (shares <= 1 - PURE))
-
-
-def _of_paths(page: Page, own: Layout, sizes: npt.NDArray[np.int64], main: Bools) -> tuple[Hashes, Shares]:
-    """Return the paths to the blocks of a page and to the elements around them, with the share of main text in each."""
+def _places(
+    page: Page, sizes: npt.NDArray[np.int64], main: Bools
+) -> tuple[list[tuple[int, str, float, bool]], list[tuple[int, str, bool]]]:
+    """Return the paths to the blocks of a page with the share of main text in each, and the texts of the blocks."""
     tree = page.tree
-    on = np.zeros(len(tree.parent), dtype=np.bool_)
-    on[_places_of(page)] = True
-    for nodes in reversed(own.levels[1:]):
-        on[tree.parent[nodes[on[nodes]]]] = True
-    nodes = np.flatnonzero(on)
+    of_each, paths = selectors.path_of_each(page)
+    at = [of_each[node] for node in _places_of(page).tolist()]
+    boxes: list[int] = []
+    for i, (above, step) in enumerate(paths):
+        boxes.append(i if selectors.is_box(step) or above < 0 else boxes[above])
+    own = {boxes[i] for i in at}
     of_all, of_main = (np.concatenate(([0], np.cumsum(values))) for values in (sizes, sizes * main))
-    start, end = tree.block_start[nodes], tree.block_end[nodes]
-    hashes, which = np.unique(own.paths[nodes] & ~TEXT_BIT, return_inverse=True)
     whole, part = (
-        np.bincount(which, weights=sums[end] - sums[start], minlength=len(hashes)) for sums in (of_all, of_main)
+        np.bincount(of_each, weights=sums[tree.block_end] - sums[tree.block_start], minlength=len(paths))
+        for sums in (of_all, of_main)
     )
-    shares = np.rint(ALL_MAIN * part / np.maximum(whole, 1)).astype(np.uint8)
-    hashes, shares = hashes[whole > 0], shares[whole > 0]
-    return hashes[:LESSON_PATHS], shares[:LESSON_PATHS]
+    kept = np.flatnonzero(whole > 0)[:LESSON_PATHS].tolist()
+    place = {old: new for new, old in enumerate(kept)}
+    shares = (part / np.maximum(whole, 1)).round(3).tolist()
+    found = [(place.get(paths[i][0], -1), paths[i][1], shares[i], i in own) for i in kept]
+    texts = [
+        (place[i], " ".join(text.split()), said)
+        for i, text, said in zip(at, page.blocks.text, main.tolist(), strict=True)
+        if i in place and len(text) <= LONGEST_TEXT
+    ]
+    return found, texts[:LESSON_TEXTS]
 
 
 def _places_of(page: Page) -> npt.NDArray[np.int32]:
@@ -385,35 +406,70 @@ def _sizes(page: Page) -> npt.NDArray[np.int64]:
 
 
 # ---------------------------------------------------------------------- what templates learn
+def rules_of(lessons: Sequence[Lesson], host: str, least: int = LEAST_PAGES) -> Rules:
+    """Return rules for a host, made of the places that at least ``least`` pages have, and of the texts that are in the
+    same place of several pages.
+    """
+    places: dict[Steps, list[float]] = defaultdict(list)
+    texts: dict[tuple[Steps, str], set[tuple[int, bool]]] = defaultdict(set)
+    own: set[Steps] = set()
+    for number, lesson in enumerate(lessons):
+        paths: list[Steps] = []
+        for above, step, share, holds in lesson.paths:
+            paths.append((*(paths[above] if above >= 0 else ()), step))
+            places[paths[-1]].append(share)
+            own.update(paths[-1:] if holds else ())
+        for at, text, main in lesson.texts:
+            texts[paths[at], text].add((number, main))
+    most = sorted(places.items(), key=lambda place: -len(place[1]))[:MOST_PLACES]  # an inner path is on fewer pages
+    said = {path: _kind(shares) if len(shares) >= least else "" for path, shares in most}
+    found = selectors.distilled(said, own, MOST_RULES)
+    for (path, text), pages in texts.items():
+        kinds = {KEEP if main else DROP for _, main in pages}
+        selector = selectors.of_text(path[-1], text)
+        if len(pages) >= LEAST_PAGES and len(kinds) == 1 and said.get(path) not in kinds and selector is not None:
+            found[kinds.pop(), selector] = None
+    return Rules(SiteRule(host, kind, selector) for kind, selector in found) if len(found) <= MOST_RULES else Rules()
+
+
+def _kind(shares: Sequence[float]) -> str:
+    mean = sum(shares) / len(shares)
+    return KEEP if mean >= PURE else DROP if mean <= 1 - PURE else MODEL
+
+
 @dataclass(slots=True, eq=False)
 class Template:
-    """A template and what it has learnt."""
+    """A template, and the pages from which it has learnt or a file with its rules."""
 
     number: int
-    pages: int = 0
-    """Number of pages that it has learnt from. It is halved together with the counts."""
-    shortest: int = 0
-    """Number of characters in the shortest main content of its pages."""
-    longest: int = 0
-    """Number of characters in the longest main content of its pages."""
+    url: str = ""
+    """URL of its first page."""
     checks: tuple[float, ...] = ()
     """F1 in the last :data:`CHECKS` checks, the latest one last."""
-    centroid: Floats = field(default_factory=lambda: np.zeros(VECTOR_SIZE, dtype=np.float32))
-    tally: Tally = field(default_factory=Tally)
-    """The places and texts. The sum of each is that of the shares of main text in it, and the time is ``pages``."""
+    lessons: list[bytes] = field(default_factory=list)
+    vectors: list[Vector] = field(default_factory=list)
+    given: TemplateRules | None = None
+    """The rules, if they are from a file. The template then learns no others."""
 
     @property
     def ready(self) -> bool:
         """True if the template answers."""
         return len(self.checks) >= CHECKS and min(self.checks, default=1.0) >= AGREED
 
-    def rules(self) -> TemplateRules:
+    @property
+    def centroid(self) -> Floats:
+        """The mean of the vectors of its pages."""
+        mean: Floats = np.mean(self.vectors, axis=0, dtype=np.float32)
+        return mean
+
+    def rules(self, host: str) -> TemplateRules:
         """Return the rules of the template, to be sent with a document."""
-        known = self.tally.counts >= LEAST_PAGES
-        shares = np.rint(self.tally.sums[known] / self.tally.counts[known]).astype(np.uint8)
+        if self.given is not None:
+            return replace(self.given, ready=self.ready)
+        lessons = [read_lesson(one) for one in self.lessons]
+        lengths = [one.length for one in lessons]
         centroid = np.rint(self.centroid).astype(np.uint8)
-        facts = self.number, self.ready, self.shortest, self.longest
-        return TemplateRules(*facts, centroid, self.tally.hashes[known], shares)
+        return TemplateRules(self.number, self.ready, min(lengths), max(lengths), rules_of(lessons, host), centroid)
 
     def holds(self, lesson: Lesson) -> bool:
         """Record a check. Return False if the template is so wrong that it has to be forgotten."""
@@ -422,19 +478,10 @@ class Template:
             self.checks = (*self.checks, lesson.agreed)[-CHECKS:]
         return not (lesson.outcome.is_check and was_ready and lesson.agreed < FAILED)
 
-    def learn(self, lesson: Lesson) -> None:
+    def learn(self, data: bytes, lesson: Lesson) -> None:
         """Learn from a page."""
-        self.centroid += (lesson.vector - self.centroid) / (self.pages + 1)
-        self.shortest = min(self.shortest, lesson.length) if self.pages else lesson.length
-        self.longest = max(self.longest, lesson.length)
-        self.pages += 1
-        hashes, first = np.unique(lesson.hashes, return_index=True)
-        self.tally.add(hashes, lesson.shares[first], self.pages)
-        self.tally.limit(MOST_RULES, KEPT_RULES)
-        if self.pages >= MOST_PAGES:
-            self.pages //= 2
-            self.tally.halve()
-            self.tally.last -= np.minimum(self.tally.last, np.uint32(self.pages))
+        self.lessons = [*self.lessons, data][-LESSONS:]
+        self.vectors = [*self.vectors, lesson.vector][-LESSONS:]
 
 
 class Templates:
@@ -444,10 +491,11 @@ class Templates:
     agreed with the model on the last pages on which both were asked. It is forgotten when it is wrong in an audit.
     """
 
-    def __init__(self, most_hosts: int = MOST_HOSTS) -> None:
+    def __init__(self, most_hosts: int = MOST_HOSTS, folder: Path | None = None) -> None:
+        """``folder`` holds the files of :func:`write_rules`. The templates are then those in it, and no others."""
         self._hosts: OrderedDict[str, list[Template]] = OrderedDict()
         self._packed: dict[str, bytes] = {}
-        self._most = most_hosts
+        self._most, self._folder = most_hosts, folder
 
     def __len__(self) -> int:
         """Return the number of hosts."""
@@ -458,13 +506,17 @@ class Templates:
         yield from self._hosts.items()
 
     def known(self, url: str) -> bytes:
-        """Return the rules of the templates of a page's host, for :func:`~scrapy_dripper.sites.say`."""
+        """Return the rules of the templates of a page's host, for :func:`~scrapy_dripper.sites.say`. Raise RuleError
+        for a file that cannot be read.
+        """
         name = host_of(url)
+        if self._folder is not None and name and name not in self._hosts:
+            self.put(name, read_given(self._folder, name))
         if name not in self._packed:
             templates = self._hosts.get(name)
             if not templates:
                 return b""
-            self._packed[name] = pack_rules([one.rules() for one in templates])
+            self._packed[name] = pack_rules([one.rules(same_host(name)) for one in templates])
         return self._packed[name]
 
     def learn(self, url: str, data: bytes) -> int:
@@ -481,10 +533,12 @@ class Templates:
         dropped = found is not None and lesson.number == found.number and not found.holds(lesson)
         if found is not None:  # it is now the most recently seen one
             own.remove(found)
-        if not lesson.outcome.is_answer:
+        if self._folder is not None:
+            found = None if dropped else found
+        elif not lesson.outcome.is_answer and len(data) <= LARGEST_LESSON:
             if found is None or dropped:
-                found, own = Template(number), _with_room(own)
-            found.learn(lesson)
+                found, own = Template(number, url), _with_room(own)
+            found.learn(data, lesson)
         if found is not None:
             own.append(found)
         self.put(name, own, same=lesson.outcome.is_answer)
@@ -502,13 +556,50 @@ class Templates:
             self._packed.pop(self._hosts.popitem(last=False)[0], None)
 
 
+# ---------------------------------------------------------------------- files
+def write_rules(folder: Path, name: str, templates: Sequence[Template], about: str) -> int:
+    """Write a file for each template of a host that answers, for people to read and to edit, and return the number of
+    files. Raise OSError if that fails.
+    """
+    count = 0
+    for one in templates:
+        found = one.rules(same_host(name)) if one.ready else None
+        if found is not None and (usable := usable_rules(found.rules)):
+            count += 1
+            text = to_toml(usable, on_one_line(f"Pages like {one.url}, {about}"), (found.shortest, found.longest))
+            replace_file(_file(folder, name, count), text)
+    return count
+
+
+def _file(folder: Path, name: str, number: int) -> Path:
+    return folder / f"{same_host(name)[:LONGEST_FILE_NAME]}.{number}.toml"
+
+
+def usable_rules(rules: Rules) -> Rules:
+    """Return the rules that can be read again from a file: names on pages may have any characters."""
+    found: list[SiteRule] = []
+    for rule in rules:
+        with suppress(RuleError):
+            found += read_rules([rule])
+    return Rules(found)
+
+
+def read_given(folder: Path, name: str) -> list[Template]:
+    """Return the templates of a host in the files of a folder. Raise RuleError for a file that cannot be used."""
+    templates = []
+    for number in range(1, MOST_TEMPLATES + 1):
+        if (path := _file(folder, name, number)).is_file():
+            rules, (shortest, longest) = read_rules_file(path)
+            given = TemplateRules(number, True, shortest, longest, rules, np.zeros(VECTOR_SIZE, dtype=np.uint8))
+            templates.append(Template(number, checks=(1.0,) * CHECKS, given=given))
+    return templates
+
+
 def write_templates(known: Templates, path: Path) -> None:
     """Write templates to a file, as :func:`~scrapy_dripper.sites.write` does."""
-    rows = [
-        [name, [[one.number, one.pages, one.shortest, one.longest, one.checks] for one in own]] for name, own in known
-    ]
-    columns = [column for _, own in known for one in own for column in (one.centroid, *one.tally.columns)]
-    write_file(path, rows, columns)
+    rows = [[name, [[one.number, one.url, one.checks, len(one.lessons)] for one in own]] for name, own in known]
+    lessons = [np.frombuffer(data, "|u1") for _, own in known for one in own for data in one.lessons]
+    write_file(path, rows, lessons)
 
 
 def read_templates(path: Path) -> Templates:
@@ -519,12 +610,12 @@ def read_templates(path: Path) -> Templates:
         left = iter(columns)
         for name, templates in rows:
             own = []
-            for number, pages, shortest, longest, checks in templates:
-                centroid, *tally = islice(left, 5)
-                facts = int(number), int(pages), int(shortest), int(longest)
-                own.append(Template(*facts, tuple(map(float, checks)), centroid, Tally(*tally)))
-                if len(centroid) != VECTOR_SIZE or len(tally[0]) > MOST_RULES or len(checks) > CHECKS:
+            for number, url, checks, count in templates:
+                lessons = [column.tobytes() for column in islice(left, int(count))]
+                if not 0 < len(lessons) <= LESSONS or len(checks) > CHECKS:
                     raise ValueError("a template exceeds a limit")
+                vectors = [read_lesson(one).vector for one in lessons]
+                own.append(Template(int(number), str(url), tuple(map(float, checks)), lessons, vectors))
             if len(own) > MOST_TEMPLATES:
                 raise ValueError("a host exceeds a limit")
             found.put(str(name), own)

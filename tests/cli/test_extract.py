@@ -29,6 +29,7 @@ from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.cli.options import OPTIONS, PREFIXES
 from scrapy_dripper.config import Config
 from scrapy_dripper.corpus.processes import Processes
+from scrapy_dripper.sites import Hosts
 from scrapy_dripper.workshop.cli.corpus import _files
 from scrapy_dripper.workshop.cli.corpus_pages import PageInputs
 from tests.corpus.zoo import AFTER, PLAIN
@@ -754,7 +755,7 @@ class Watched:
 
     made: ClassVar[list[tuple[int, list[int]]]] = []
 
-    def __init__(self, config: Config, count: int) -> None:
+    def __init__(self, config: Config, count: int, hosts: Hosts | None) -> None:
         self.batches: list[int] = []
         self.made.append((count, self.batches))
         self._extractor = Extractor(config)
@@ -797,7 +798,9 @@ class Inline:
 def test_what_is_done_is_written_before_more_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages from the web take long to read; Ctrl-C loses none that is done."""
     door = object.__new__(Processes)
-    vars(door).update(_config=Config(), _count=2, _workers=SimpleNamespace(pool=None), _threads=Inline())
+    vars(door).update(
+        _config=Config(), _count=2, _hosts=Hosts(), _workers=SimpleNamespace(pool=None), _threads=Inline()
+    )
     monkeypatch.setattr("scrapy_dripper.corpus.processes.answers", lambda pool, tasks: [pool] * len(tasks))
     seen: list[str] = []
 
@@ -822,7 +825,11 @@ def test_after_ctrl_c_what_is_done_is_yielded(monkeypatch: pytest.MonkeyPatch) -
 
     door = object.__new__(Processes)
     vars(door).update(
-        _config=Config(), _count=2, _workers=SimpleNamespace(pool=None), _threads=SimpleNamespace(submit=submit)
+        _config=Config(),
+        _count=2,
+        _hosts=Hosts(),
+        _workers=SimpleNamespace(pool=None),
+        _threads=SimpleNamespace(submit=submit),
     )
 
     def batches() -> Iterator[tuple[list[int], list[Document]]]:

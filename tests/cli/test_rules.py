@@ -144,3 +144,53 @@ def test_texts_are_shown_as_far_as_the_terminal_can(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert b'"A ?? \xe9 text"' in done.stdout
+
+
+def site(folder: Path, pages: int) -> list[str]:
+    """Write pages with their URLs, and return their paths."""
+    folder.mkdir()
+    for number in range(pages):
+        text = f"This is the text of page {number}, and it says what {number} times {number} is, in some words. " * 9
+        (folder / f"{number}.html").write_text(
+            f"<html><body><nav><a href=/>Home</a></nav><div class=story><h1>Page {number}</h1><p>{text}</p></div>"
+            "<div class='box side'><p>Our best stories, every Friday</p></div></body></html>"
+        )
+    return [str(folder / f"{number}.html") for number in range(pages)]
+
+
+def test_rules_are_learnt_and_can_be_edited(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They give the labels of the engine, whatever another engine says, and what a person adds counts as well."""
+    page = site(tmp_path / "pages", 1)[0]
+    file = tmp_path / "rules.toml"
+
+    assert main(["rules", "learn", page, "--url", URL, "-o", str(file)]) == 0
+    found = file.read_text()
+    assert '["example.com"]' in found
+    assert '    "div.story",' in found.partition("keep = [")[2]
+    assert '    "div.box.side",' in found.partition("drop = [")[2].partition("]")[0]
+    assert main(["rules", "check", str(file), page, "--url", URL]) == 0
+    assert main(["rules", "learn", page, "--url", URL, "-o", str(file)]) == 2
+    assert "exists: name another file" in capsys.readouterr().err
+
+    file.write_text(found.replace("drop = [", 'drop = [\n    "h1",'))
+    all_main = ("--engine", "tests.corpus.corpus_engines.AllMain", "--rules", str(file), "--title", "drop")
+    assert main(["extract", page, "--url", URL, "--format", "text", *all_main]) == 0
+    text = capsys.readouterr().out
+    assert "says what 0 times 0 is" in text
+    assert "Friday" not in text
+    assert "Page 0" not in text
+
+
+def test_pages_from_which_no_rules_can_be_learnt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Their site is unknown, or the engine finds nothing on them. No file is written."""
+    (tmp_path / "empty.html").write_text("<html><body><nav><a href=/>Home</a></nav></body></html>")
+    out = str(tmp_path / "rules.toml")
+
+    assert main(["rules", "learn", *site(tmp_path / "pages", 2), str(tmp_path / "none.html"), "-o", out]) == 1
+    said = capsys.readouterr().err
+    assert said.count("its URL is unknown") == 2
+    assert "none.html" in said
+    assert main(["rules", "learn", str(tmp_path / "empty.html"), "--url", URL, "-o", out]) == 1
+    assert "there is no page to learn from" in capsys.readouterr().err
+    assert main(["rules", "learn", *site(tmp_path / "more", 2), "--url", URL, "-o", out]) == 2
+    assert not Path(out).exists()

@@ -26,6 +26,16 @@ class AllMain(FakeEngine):
         return super().label(pages)
 
 
+class MainWords(AllMain):
+    """Labels blocks main that have the word MAIN."""
+
+    name = "words"
+
+    def probability(self, text: str) -> float:
+        """Return the probability that a block is main content."""
+        return 0.9 if "MAIN" in text else 0.1
+
+
 def _act(text: str) -> None:
     if "SEGFAULT-IF " in text and not Path(text.split("SEGFAULT-IF ")[1].split()[0]).exists():
         return

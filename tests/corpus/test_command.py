@@ -43,7 +43,7 @@ def command(*arguments: object) -> subprocess.Popen[str]:
     """Start the command as a user does."""
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     process = subprocess.Popen(
-        [sys.executable, "-m", "scrapy_dripper", "corpus", "extract", *map(str, arguments)],
+        [sys.executable, "-m", "scrapy_dripper", "corpus", *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": path},
         stderr=subprocess.PIPE,
         text=True,
@@ -99,13 +99,13 @@ def test_what_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     shards(tmp_path / "in", pages, 3)  # the first is in the first file, the slow one in the second
     arguments = (tmp_path / "in", "-o", tmp_path / "out", "--workers", 1, *OWN)
 
-    process = command(*arguments)
+    process = command("extract", *arguments)
     until(lambda: begun.exists() and begun.read_text() != "")
     assert [path.name for path in sorted((tmp_path / "out").glob("*.parquet"))] == ["00000.parquet"]
     os.kill(process.pid, signal.SIGKILL)
     process.wait(PATIENCE)
     flag.touch()
-    code, said = result(command(*arguments))
+    code, said = result(command("extract", *arguments))
 
     assert code == 0, said
     assert Counter(row["url"] for row in table(tmp_path / "out")) == Counter(url for url, _ in pages)
@@ -121,7 +121,7 @@ def test_a_page_that_crashes_its_process_loses_only_itself(tmp_path: Path) -> No
     pages[4] = ("https://example.org/bad.html", document("bad", "<p>SEGFAULT</p>"))
     shards(tmp_path / "in", pages, 3)
 
-    code, said = result(command(tmp_path / "in", "-o", tmp_path / "out", *OWN, "--processes", 1))
+    code, said = result(command("extract", tmp_path / "in", "-o", tmp_path / "out", *OWN, "--processes", 1))
 
     assert code == 0, said
     rows = {str(row["url"]): row for row in table(tmp_path / "out")}

@@ -263,7 +263,7 @@ def test_a_request_brings_few_rules_and_no_xpath_and_no_file(tmp_path: Path) -> 
 # ---------------------------------------------------------------------- selectors
 def selected(html: str, selector: str) -> list[int]:
     """Return the numbers of the elements of a document that a selector selects."""
-    return find(selector)(list(lxml.html.document_fromstring(html).iter()))
+    return find(selector)({node: i for i, node in enumerate(lxml.html.document_fromstring(html).iter())})
 
 
 @pytest.mark.parametrize(

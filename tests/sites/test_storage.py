@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_dripper.sites import MemoryFileError, SiteMemory, digest, read, read_templates, write, write_templates
-from scrapy_dripper.sites import columns as module
-from scrapy_dripper.sites.columns import read_file, write_file
+from scrapy_dripper.sites import memory as module
+from scrapy_dripper.sites.memory import read_file, write_file
 from tests.sites.site import Reader, article, url
 
 VISITS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9), st.sets(st.integers(0, 30), max_size=9)))

@@ -179,34 +179,33 @@ def test_space_is_bounded(visits: list[tuple[int, int]]) -> None:
         chance = np.random.default_rng([kind, number])
         vector = np.zeros(1_024, dtype=np.uint8)
         vector[kind * 16 : kind * 16 + 16] = 90
-        hashes = np.unique(chance.integers(0, 2**63, 700, dtype=np.uint64))
-        lesson = Lesson(0, Outcome.NEW, -1.0, 100, vector, hashes, np.full(len(hashes), 255, dtype=np.uint8))
+        places = [(-1, f"div {name:x}", 1.0, True) for name in chance.integers(0, 2**31, 500).tolist()]
+        lesson = Lesson(0, Outcome.NEW, -1.0, 100, vector, places)
         store.learn(f"https://{host}.org/{number}", lesson.pack())
 
     assert len(store) <= 3
     for _, own in store:
         assert len(own) <= templates.MOST_TEMPLATES
-        arrays = [a for one in own for a in (one.centroid, *one.tally.columns)]
-        assert sum(array.nbytes for array in arrays) <= templates.BYTES_PER_HOST
-        for one in own:
-            assert (np.diff(one.tally.hashes.astype(object)) > 0).all()  # sorted, each of them once
-            assert (one.tally.sums <= 255 * one.tally.counts.astype(int)).all()
+        assert all(len(one.lessons) <= templates.LESSONS for one in own)
+        assert sum(len(data) + 1_024 for one in own for data in one.lessons) <= templates.BYTES_PER_HOST
+        assert all(len(one.rules) <= templates.MOST_RULES for one in unpack_rules(store.known(f"https://{host}.org")))
 
 
-def test_counts_are_halved_before_they_are_too_large() -> None:
-    """After thousands of pages, a template gives the same labels, and its shares are still from 0 to 1."""
+def test_old_pages_are_forgotten() -> None:
+    """After hundreds of pages, a template is made of the last ones only, and what they do not have has no rule."""
     store = Templates()
     reader = Reader()
     reader.read(article(0), url(0))
-    lesson = lesson_of(reader.read(article(1), url(1)))
-    for number in range(3 * templates.MOST_PAGES):
-        store.learn(url(number), lesson)
+    old = lesson_of(reader.read(article(1, "<div class=old>MAIN text of an old design.</div>"), url(1)))
+    new = lesson_of(reader.read(article(2, "<div class=new>MAIN text of a new design.</div>"), url(2)))
+    for number in range(300):
+        store.learn(url(number), old if number < 200 else new)
     (rules,) = unpack_rules(store.known(url(0)))
-
-    assert set(rules.shares.tolist()) >= {0, 255}
     ((_, [one]),) = store
-    assert one.pages < templates.MOST_PAGES
-    assert one.tally.counts.max() < templates.MOST_PAGES
+
+    assert len(one.lessons) == templates.LESSONS
+    assert ("keep", "div.new") in {(rule.kind, rule.selector) for rule in rules.rules}
+    assert not any("old" in rule.selector for rule in rules.rules)
 
 
 @given(st.binary(max_size=2_000))

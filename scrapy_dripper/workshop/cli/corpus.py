@@ -1,4 +1,4 @@
-"""``scrapy-dripper corpus extract`` and ``clean``: archives in, Parquet out, with datatrove."""
+"""``scrapy-dripper corpus extract``, ``templates`` and ``clean``: archives in, Parquet or rules out, with datatrove."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import re
 import shutil
 from collections import Counter, defaultdict
 from dataclasses import asdict, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from scrapy_dripper.cli.inputs import WARC
 from scrapy_dripper.cli.options import OPTIONS, add_options, configured, count
 from scrapy_dripper.config import Config
 from scrapy_dripper.replace import replace_file
+from scrapy_dripper.rules import RuleError, read_rules_file
 from scrapy_dripper.workshop.cli import add_command
 from scrapy_dripper.workshop.cli.corpus_pages import add_sample, add_tokens
 
@@ -141,15 +143,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     corpus = commands.add_parser("corpus", help="extract whole archives, and clean the result", allow_abbrev=False)
     parts = corpus.add_subparsers(title="commands", metavar="COMMAND", required=True)
     extract = add_command(parts, "extract", _extract, "extract the pages of WARC files into Parquet", EXTRACT_EXAMPLES)
-    extract.add_argument("inputs", nargs="+", metavar="WARC", help="a WARC file, a folder of them, or a glob")
-    extract.add_argument("-o", "--output", metavar="DIR", required=True, help="the folder of the Parquet files")
-    extract.add_argument(
-        "--tasks",
-        type=count,
-        metavar="N",
-        help="number of tasks; default: one for each WARC file, which is also the maximum",
-    )
-    extract.add_argument("--workers", type=count, metavar="N", help="tasks at a time; default: one for each core")
+    _add_inputs(extract, "the folder of the Parquet files")
     extract.add_argument(
         "--processes",
         type=count,
@@ -158,6 +152,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="worker processes for each task, so that a page that hangs or crashes affects no other; default: none, "
         "but one for large pages",
     )
+    extract.add_argument("--templates", metavar="DIR", help="label pages by the rules that `corpus templates` wrote")
     extract.add_argument("--text", choices=OUTPUTS, default="markdown", help="the content of the column text")
     extract.add_argument("--main-html", action="store_true", help="add the Main-HTML, as a column")
     extract.add_argument("--content", action="store_true", help="add the content list, as JSON")
@@ -170,58 +165,153 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     # Chunks and front matter are for items. A row of the table has its metadata in columns.
     add_options(extract, [name for name in OPTIONS if name != "chunks"])
+    templates = add_command(
+        parts, "templates", _templates, "learn rules for the pages of each template of a host", TEMPLATES_EXAMPLES
+    )
+    _add_inputs(templates, "the folder of the rules")
+    add_options(templates, ("engine", "model", "batch_size", "favor", "comments", "limits"))
     add_clean(parts)
     add_sample(parts)
     add_tokens(parts)
 
 
+def _add_inputs(command: argparse.ArgumentParser, output: str) -> None:
+    command.add_argument("inputs", nargs="+", metavar="WARC", help="a WARC file, a folder of them, or a glob")
+    command.add_argument("-o", "--output", metavar="DIR", required=True, help=output)
+    command.add_argument(
+        "--tasks",
+        type=count,
+        metavar="N",
+        help="number of tasks; default: one for each WARC file, which is also the maximum",
+    )
+    command.add_argument("--workers", type=count, metavar="N", help="tasks at a time; default: one for each core")
+
+
 def _extract(arguments: argparse.Namespace) -> int:
     """Extract all archives and return the exit code."""
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # datatrove imports the client of the hub, which is not used here.
-    try:
-        from scrapy_dripper.corpus.steps import DripperExtractor, FastWarcReader, RowWriter, schema
-    except ImportError as error:
-        raise missing(error) from None
-    from scrapy_dripper.corpus.records import UNREADABLE
-
+    steps = _steps()
     config = _config(arguments)
-    files = _files(arguments.inputs)
-    tasks = min(arguments.tasks or len(files), len(files))
     columns = [name for name in ("main_html", "content") if getattr(arguments, name)]
     columns += ["page"] if arguments.metadata else []
-    folder = Path(os.path.abspath(arguments.output))  # the tasks of a cluster may have another current folder
-    folder.mkdir(parents=True, exist_ok=True)
-    root = Path(os.path.commonpath([file.parent for file in files]))
-    names = [file.relative_to(root).as_posix() for file in files]
     options = {"text": arguments.text, "on_error": arguments.on_error, "columns": columns, "config": _values(config)}
-    claim(folder, {"root": str(root), "files": names, "tasks": tasks, "options": options})
-    paths = folder / "logs" / "inputs.txt"
-    paths.parent.mkdir(exist_ok=True)
-    replace_file(paths, "".join(f"{name}\n" for name in names))
-    steps = [
-        FastWarcReader(str(root), str(paths), max_bytes=10 * config.limits.bytes),
-        DripperExtractor(
+    options["templates"] = arguments.templates and _read_rules(Path(arguments.templates))
+    run = ArchiveRun(arguments, options)
+    for marker in (run.folder / "logs" / "completions").glob("*"):
+        if not (run.folder / f"{marker.name}.parquet").exists():  # somebody has deleted it
+            marker.unlink()
+    is_done = run.pipeline(
+        run.folder / "logs",
+        steps.FastWarcReader(run.root, run.paths, max_bytes=10 * config.limits.bytes),
+        steps.DripperExtractor(
             config,
             output=arguments.text,
             content=arguments.content,
             on_error=arguments.on_error,
             processes=arguments.processes,
+            templates=arguments.templates and os.path.abspath(arguments.templates),
         ),
-        RowWriter(folder, schema(columns)),
-    ]
-    for marker in (folder / "logs" / "completions").glob("*"):
-        if not (folder / f"{marker.name}.parquet").exists():  # somebody has deleted it
-            marker.unlink()
-    code = 0 if run_pipeline(steps, tasks, arguments.workers, folder / "logs") else 1
-    counts = totals(folder / "logs")
+        steps.RowWriter(run.folder, steps.schema(columns)),
+    )
+    counts = totals(run.folder / "logs")
     read, extracted = counts.get("FastWARC", Counter()), counts.get("Dripper", Counter())
     for line in _summary(read, extracted):
         say(line)
+    return 1 if _lost(read) or not is_done else 0
+
+
+TEMPLATES_EXAMPLES = """\
+examples:
+  scrapy-dripper corpus templates 'shards/*.warc.gz' -o rules/
+  scrapy-dripper corpus extract 'shards/*.warc.gz' -o pages/ --templates rules/
+
+The pages of each host are clustered by their layouts, over all archives. The engine labels a few pages of each cluster.
+DIR/HOST.1.toml and so on have what is kept and what is dropped, as CSS and XPath for DRIPPER_RULES. You can edit them.
+After an interruption, repeat the command.
+
+exit codes: 0 every task was done, 1 a task failed or a record could not be read, 2 wrong usage or an output that cannot
+be written, 130 Ctrl-C
+"""
+
+
+def _templates(arguments: argparse.Namespace) -> int:
+    """Learn the templates of all archives and return the exit code."""
+    steps = _steps()
+    config = replace(configured(arguments), fallback="none")
+    run = ArchiveRun(arguments, {"config": _values(config)})
+    layouts, logs = run.folder / "layouts", run.folder / "logs"
+    if not run.pipeline(
+        logs / "layouts",
+        steps.FastWarcReader(run.root, run.paths, max_bytes=10 * config.limits.bytes),
+        steps.LayoutStep(config),
+        steps.RowWriter(layouts, steps.LAYOUTS),
+    ):
+        return 1
+    if not run.pipeline(logs / "templates", steps.TemplateLearner(layouts, run.folder, config)):
+        return 1
+    shutil.rmtree(layouts, ignore_errors=True)
+    read, found = totals(logs / "layouts")["FastWARC"], totals(logs / "templates")["Templates"]
+    say(
+        f"{read['pages']:,} pages, {found['clusters']:,} clusters of at least {steps.LEAST_CLUSTER} pages, "
+        f"{found['labelled']:,} pages labelled, {found['templates']:,} templates"
+    )
+    if found["gone"]:
+        say(f"{found['gone']:,} pages are no longer where they were")
+    return 1 if _lost(read) or found["gone"] else 0
+
+
+def _steps() -> Any:
+    """Return the module with the steps. Raise :exc:`UsageError` if a package is missing."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # datatrove imports the client of the hub, which is not used here.
+    try:
+        return import_module("scrapy_dripper.corpus.steps")
+    except ImportError as error:
+        raise missing(error) from None
+
+
+class ArchiveRun:
+    """A run of a command over archives: its inputs, and the folder that it writes to."""
+
+    def __init__(self, arguments: argparse.Namespace, options: dict[str, Any]) -> None:
+        """Raise :exc:`UsageError` for inputs that do not exist, and for a folder that was begun with others."""
+        files = _files(arguments.inputs)
+        self.tasks, self._workers = min(arguments.tasks or len(files), len(files)), arguments.workers
+        self.folder = Path(os.path.abspath(arguments.output))  # tasks of a cluster may have another current folder
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.root = os.path.commonpath([file.parent for file in files])
+        names = [file.relative_to(self.root).as_posix() for file in files]
+        claim(self.folder, {"root": self.root, "files": names, "tasks": self.tasks, "options": options})
+        self.paths = str(self.folder / "logs" / "inputs.txt")
+        os.makedirs(self.folder / "logs", exist_ok=True)
+        replace_file(Path(self.paths), "".join(f"{name}\n" for name in names))
+
+    def pipeline(self, logs: Path, *steps: Any) -> bool:
+        """Run steps, and return False, after a message, if tasks failed."""
+        return run_pipeline(list(steps), self.tasks, self._workers, logs)
+
+
+def _read_rules(folder: Path) -> str:
+    """Return a hash of the rules in a folder. Raise :exc:`UsageError` if there are none, or if one is wrong."""
+    files = sorted(folder.glob("*.toml"))
+    if not files:
+        raise UsageError(f"{folder} has no rules: expected a folder that `scrapy-dripper corpus templates` wrote")
+    digest = hashlib.sha256()
+    for file in files:
+        try:
+            read_rules_file(file)
+        except RuleError as error:
+            raise UsageError(f"--templates: expected {error}") from None
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+def _lost(read: Counter[str]) -> bool:
+    """Return True, after a message, if records could not be read."""
+    from scrapy_dripper.corpus.records import UNREADABLE
+
     lost = Counter({reason: read[f"skipped/{reason}"] for reason in UNREADABLE if read[f"skipped/{reason}"]})
     if lost:
         say("records that cannot be read: " + without_prefix(lost, ""))
-        code = 1
-    return code
+    return bool(lost)
 
 
 def _config(arguments: argparse.Namespace) -> Config:
@@ -263,6 +353,8 @@ def _summary(read: Counter[str], extracted: Counter[str]) -> list[str]:
     ]
     if reasons := without_prefix(extracted, "reason/"):
         lines.append(f"not decided by the model: {reasons}")
+    if templates := without_prefix(extracted, "template/"):
+        lines.append(f"templates: {templates}")
     if skipped := without_prefix(read, "skipped/"):
         lines.append(f"records that are not pages: {skipped}")
     return lines
@@ -310,7 +402,7 @@ def add_clean(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 def _clean(arguments: argparse.Namespace) -> int:
     """Clean the corpus and return the exit code."""
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # datatrove imports the hub's client, which is not used here
+    _steps()
     try:
         from scrapy_dripper.workshop.corpus import cleaning
     except ImportError as error:
