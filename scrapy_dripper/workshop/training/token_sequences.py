@@ -38,7 +38,7 @@ class LabelledPage:
 
 
 def labelled_page(sample: AnnotatedPage, profile: str, truncate_chars: int | None) -> LabelledPage | None:
-    """Return the blocks of a sample and their labels, or None for a page without blocks."""
+    """Return the blocks of a sample and their labels, or None for a page without main blocks (Dripper paper, 4.1)."""
     rules = PROFILES[profile]
     try:
         page = rules.cut(rules.parse(sample.read_html()), sample.url)
@@ -48,6 +48,8 @@ def labelled_page(sample: AnnotatedPage, profile: str, truncate_chars: int | Non
         return None
     page = page.first_blocks(MAX_BLOCKS)
     alignment = align(page.blocks.text, sample.truth)
+    if not alignment.main.any():
+        return None
     words = alignment.words / max(30, len(tokens(sample.truth)))
     weights = block_weights(words) * alignment.weight * sample.sure
     mean = float(weights.mean()) or 1.0
@@ -64,7 +66,7 @@ def labelled_pages(
         found: Iterable[LabelledPage | None] = (map if jobs <= 1 else partial(pool.map, chunksize=8))(work, samples)
         pages = [page for page in tqdm(found, total=len(samples), desc="blocks", unit="page") if page is not None]
     if not pages:
-        raise DataError("no page has visible text")
+        raise DataError("no page has visible main content")
     return pages
 
 
