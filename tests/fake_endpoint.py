@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import lxml.html
+
 
 @dataclass(frozen=True)
 class Reply:
@@ -46,8 +48,10 @@ class Request:
 
     @property
     def blocks(self) -> list[dict[str, Any]]:
-        """The blocks that the question lists."""
-        return [json.loads(line) for line in self.question.split("\n")[1:] if line.startswith('{"id":')]
+        """The blocks that the question lists: number, tag and text."""
+        lines = [line for line in self.question.split("\n")[1:] if "_item_id=" in line]
+        found = map(lxml.html.fromstring, lines)
+        return [{"id": int(one.get("_item_id")), "tag": one.tag, "text": one.text_content()} for one in found]
 
 
 def chat(content: Any, finish: str = "stop") -> Reply:
@@ -57,8 +61,11 @@ def chat(content: Any, finish: str = "stop") -> Reply:
 
 
 def labels(request: Request) -> dict[str, str]:
-    """Return what a good reader says: paragraphs and headings of articles are main."""
-    return {str(b["id"]): "main" if re.search(r"article.*>(p|h1)$", b["in"]) else "other" for b in request.blocks}
+    """Return what a good reader says: headings and paragraphs are main, except those of the margin."""
+    margin = re.compile("Read more|Copyright").match
+    return {
+        str(b["id"]): "main" if b["tag"] in ("p", "h1") and not margin(b["text"]) else "other" for b in request.blocks
+    }
 
 
 def good(request: Request) -> Reply:

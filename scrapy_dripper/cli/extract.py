@@ -10,7 +10,7 @@ import math
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from http.client import HTTPException
@@ -36,6 +36,7 @@ META = (
 )
 MORE = {"content": "content", "metadata": "metadata", "chunks": "chunks", "links": "link_list"}
 """Optional keys of the JSON, each with the flag that asks for it."""
+MINERU = "mineru"
 
 EXAMPLES = """\
 examples:
@@ -81,6 +82,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="write there instead of standard output: one file per page if it is a folder or ends in a slash",
     )
     extract.add_argument("--content", action="store_true", help="add the content list to JSON")
+    extract.add_argument(
+        "--content-schema",
+        choices=("dripper", "mineru"),
+        default="dripper",
+        help="the schema of the content list: our own (default), or, with --content, that of MinerU's tools for web "
+        "pages and PDFs",
+    )
     extract.add_argument("--metadata", action="store_true", help="add what the page says about itself to JSON")
     extract.add_argument("--chunks", action="store_true", help="add the main content in chunks for search to JSON")
     extract.add_argument("--link-list", action="store_true", help="add the links of the main content to JSON")
@@ -105,18 +113,26 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 # Inputs
 
 
-def _record(source: Source, extraction: Extraction, more: Sequence[str]) -> dict[str, Any]:
+Asked = Mapping[str, Callable[[Extraction], Any]]
+"""Optional keys of the JSON that were asked for, with their values."""
+
+
+def _record(source: Source, extraction: Extraction, more: Asked) -> dict[str, Any]:
     meta = extraction.meta()
     record = {"id": source.id} | {name: getattr(extraction, name) for name in TEXTS} | {key: meta[key] for key in META}
-    if more:
-        from scrapy_dripper.crawl.fields import VALUES  # Slow to import, and not needed for --help.
-
-        record |= {name: VALUES[f"{name}_field"](extraction) for name in more}
-    return record
+    return record | {name: value(extraction) for name, value in more.items()}
 
 
-def _asked(arguments: argparse.Namespace) -> list[str]:
-    return [name for name, flag in MORE.items() if getattr(arguments, flag)]
+def _asked(arguments: argparse.Namespace) -> Asked:
+    mineru = arguments.content_schema == MINERU
+    names = [name for name, flag in MORE.items() if getattr(arguments, flag) or (mineru and name == "content")]
+    if not names:
+        return {}
+    from scrapy_dripper.crawl.fields import VALUES  # Slow to import, and not needed for --help.
+    from scrapy_dripper.output.content_json import from_json, to_mineru
+
+    asked = {name: VALUES[f"{name}_field"] for name in names}
+    return asked | ({"content": lambda one: to_mineru(from_json(one.content or []))} if mineru else {})
 
 
 def _content(extraction: Extraction, form: str) -> str:
@@ -135,7 +151,7 @@ _OF_THIS_FILE = (errno.EISDIR, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, er
 class _Folder:
     """Writes one file per page. A page without a result only gets a file in JSON, where its record says so."""
 
-    def __init__(self, folder: Path, form: str, sources: Sequence[Source], more: Sequence[str]) -> None:
+    def __init__(self, folder: Path, form: str, sources: Sequence[Source], more: Asked) -> None:
         self.folder, self.form, self.more = folder, form, more
         _spare_inputs((self._path(source) for source in sources), sources)
         folder.mkdir(parents=True, exist_ok=True)
@@ -166,7 +182,7 @@ class _Folder:
 class _Stream:
     """Writes all pages to one stream: a JSON array, JSON Lines, or texts, with headings if there are several."""
 
-    def __init__(self, stream: TextIO, form: str, many: bool, more: Sequence[str]) -> None:
+    def __init__(self, stream: TextIO, form: str, many: bool, more: Asked) -> None:
         self.stream, self.form, self.many, self.more = stream, form, many, more
         self.written = 0
         if form == "json":

@@ -6,13 +6,34 @@ An item or run is an object with a ``type``. Fields with their default value are
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any, cast, get_args
 
 from scrapy_dripper.characters import without_controls
-from scrapy_dripper.output.items import Cell, Footnote, Item, Items, List, ListItem, Run, Table
+from scrapy_dripper.output.items import (
+    Audio,
+    Cell,
+    Code,
+    CodeBlock,
+    Footnote,
+    Footnotes,
+    Formula,
+    Image,
+    Item,
+    Items,
+    List,
+    ListItem,
+    Paragraph,
+    Quote,
+    Run,
+    Table,
+    Title,
+    Video,
+    inside,
+)
 from scrapy_dripper.output.tables import table_html
+from scrapy_dripper.output.text import line_text, plain_text
 
 _ITEMS = {one.type: one for one in get_args(Item)}
 _RUNS = {one.type: one for one in get_args(Run)}
@@ -110,3 +131,85 @@ def _decode(value: Any, lists: int, kinds: Mapping[str | None, Any]) -> Any:
         elif not (one is None or isinstance(one, (str, int))):
             raise TypeError(f"expected a string, a number or a boolean (got {type(one).__name__})")
     return kind(**values)
+
+
+def to_mineru(items: Sequence[Item]) -> list[list[dict[str, Any]]]:
+    """Return items in the schema of MinerU's tools for web pages and PDFs: a list with the nodes of its one page.
+
+    Quotations and footnotes become what they hold, formats and links the text in them, and rules and marks of posts are
+    left out, because the schema has none of these. ``raw_content``, the HTML of a node, is empty.
+    """
+    return [[_mineru_node(kind, content) for item in items for kind, content in _mineru(item)]]
+
+
+def _mineru_node(kind: str, content: Any) -> dict[str, Any]:
+    return {"type": kind, "raw_content": "", **({"inline": False} if kind == "code" else {}), "content": content}
+
+
+def _mineru(item: Item) -> Iterator[tuple[str, Any]]:
+    """Yield type and content of the nodes of an item. Items are at most a few levels deep."""
+    match item:
+        case Title():
+            yield "title", {"title_content": line_text(item.runs), "level": str(item.level)}
+        case Paragraph():
+            pieces = _pieces(item.runs)
+            if pieces:
+                yield "paragraph", pieces
+            yield from (one for run in item.runs if isinstance(run, Image) for one in _mineru(run))
+        case CodeBlock():
+            yield "code", {"code_content": item.text, "language": item.language, "by": item.by or "tag_pre_code"}
+        case Formula():
+            yield "equation-interline", {"math_content": item.latex, "math_type": "latex", "by": item.origin}
+        case Table():
+            nested = any(isinstance(one, Table) for row in item.rows for cell in row for one in cell.items)
+            content = {"html": table_html(item), "is_complex": not item.simple, "table_nest_level": str(1 + nested)}
+            yield ("simple_table" if item.simple else "complex_table"), {**content, "caption": _lines(item.caption)}
+        case List():
+            yield "list", {**_mineru_list(item), "list_nest_level": str(_levels(item))}
+        case Image():
+            named = {"alt": item.alt, "title": item.title, "caption": _lines(item.caption)}
+            yield "image", {"url": item.src, "data": None, **named}
+        case Video() | Audio():
+            yield item.type, {"sources": [item.src], "title": item.title, "caption": _lines(item.caption)}
+        case Quote() | Footnotes():
+            yield from (node for one in inside(item) for node in _mineru(one))
+
+
+def _mineru_list(item: List) -> dict[str, Any]:
+    entries = []
+    for entry in item.items:
+        held = [*map(Paragraph, filter(None, entry.terms)), *(one for one in entry.items if not isinstance(one, List))]
+        lists = [_mineru_list(one) for one in entry.items if isinstance(one, List)]
+        child = {**lists[0], "items": [one for some in lists for one in some["items"]]} if lists else None
+        entries.append({"c": plain_text(held)} | ({"child_list": child} if child else {}))
+    return {"items": entries, "list_attribute": item.kind}
+
+
+def _levels(item: List) -> int:
+    return 1 + max((_levels(one) for entry in item.items for one in entry.items if isinstance(one, List)), default=0)
+
+
+def _lines(caption: Sequence[Run]) -> list[str]:
+    return [line_text(caption)] if caption else []
+
+
+def _pieces(runs: Sequence[Run]) -> list[dict[str, str]]:
+    """Return runs as text, inline code and inline formulas, with the formats and links around them removed."""
+    pieces: list[dict[str, str]] = []
+    for run in _flat(runs):
+        kind, text = {Code: "code-inline", Formula: "equation-inline"}.get(type(run), "text"), line_text([run])
+        if isinstance(run, Formula):
+            text = run.latex
+        if kind == "text" and pieces and pieces[-1]["t"] == "text":
+            pieces[-1]["c"] += text
+        elif text and not isinstance(run, Image):
+            pieces.append({"c": text, "t": kind})
+    return [piece for piece in pieces if piece["c"].strip()]
+
+
+def _flat(runs: Sequence[Run]) -> Iterator[Run]:
+    for run in runs:
+        if inner := getattr(run, "runs", ()):
+            yield from _flat(inner)
+        else:
+            yield run

@@ -38,7 +38,7 @@ from scrapy_dripper.page.page import Page
 from scrapy_dripper.replace import replace_file
 from scrapy_dripper.rules import hosts_of
 from scrapy_dripper.workshop.annotation.labels import LabelsError, Record, main_blocks
-from scrapy_dripper.workshop.annotation.pages import Sheet, sheet
+from scrapy_dripper.workshop.annotation.prompt import Sheet, sheet
 from scrapy_dripper.workshop.dataset.alignment import align, block_weights, headlines
 from scrapy_dripper.workshop.dataset.metrics import Interval, markdown_table, mean_interval, neutral_prf
 from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, AnnotatedPage

@@ -17,8 +17,7 @@ from scrapy_dripper.data import Document
 from scrapy_dripper.engines.base import Engine, Limits
 from scrapy_dripper.inspection import look as look_module
 from scrapy_dripper.workshop.annotation.labels import task_of
-from scrapy_dripper.workshop.annotation.pages import sheet
-from scrapy_dripper.workshop.annotation.prompt import prompt_hash
+from scrapy_dripper.workshop.annotation.prompt import prompt_hash, sheet
 from tests.fallback import test_sore as sore
 from tests.inspection.conftest import PAGE, Inspect, data_of
 

@@ -4,7 +4,9 @@ training (``html/ID.html`` and ``ground-truth/ID.json``)."""
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -14,10 +16,10 @@ import numpy.typing as npt
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
+from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.output.text import text
 from scrapy_dripper.page import PageError, read
-from scrapy_dripper.workshop.annotation.pages import PROFILE, Sheet
-from scrapy_dripper.workshop.annotation.prompt import Pairs, check, read_object
+from scrapy_dripper.workshop.annotation.prompt import Pairs, Sheet, check, read_object
 from scrapy_dripper.workshop.endpoint import AnswerError
 
 HUMAN = "human"
@@ -76,8 +78,8 @@ class Record:
 
 def task_of(sheet: Sheet, prompt: str) -> dict[str, Any]:
     """Return the part of a record that is known before labelling."""
-    names = ("id", "url", "title", "sha256", "blocks", "cut")
-    return {name: getattr(sheet, name) for name in names} | {"profile": PROFILE, "prompt": prompt}
+    names = ("id", "url", "title", "sha256", "blocks", "cut", "profile")
+    return {name: getattr(sheet, name) for name in names} | {"prompt": prompt}
 
 
 def record_of(task: dict[str, Any], labels: list[int], who: str) -> Record:
@@ -209,8 +211,8 @@ def main_blocks(record: Record, sheet: Sheet) -> npt.NDArray[np.bool_]:
 
     Raise :exc:`LabelsError` if the blocks are not those that were labelled. The bytes of the page are not looked at.
     """
-    if record.profile != PROFILE:
-        raise LabelsError(f"labelled in the profile {record.profile!r}, expected {PROFILE!r}; label it again")
+    if record.profile != sheet.profile:
+        raise LabelsError(f"labelled in the profile {record.profile!r}, expected {sheet.profile!r}; label it again")
     if record.blocks != sheet.blocks:
         raise LabelsError(
             f"cut into {record.blocks} blocks when it was labelled, into {sheet.blocks} now; label it again"
@@ -222,19 +224,27 @@ def main_blocks(record: Record, sheet: Sheet) -> npt.NDArray[np.bool_]:
     return main
 
 
-def write_page(folder: Path, record: Record, sheet: Sheet, sure: float = MODEL_CONFIDENCE) -> None:
-    """Write a page and its labels to a folder. Raise :exc:`LabelsError` if the labels do not match the blocks."""
+def checked_page(record: Record, sheet: Sheet) -> tuple[bytes, npt.NDArray[np.bool_]]:
+    """Return a page in UTF-8, and which of its n blocks are main, of shape (n,).
+
+    Raise :exc:`LabelsError` if the labels do not match the blocks.
+    """
     if record.sha256 != sheet.sha256:
         raise LabelsError(f"the page has changed since it was labelled: its SHA-256 was {record.sha256[:12]}..., "
                           f"now it is {sheet.sha256[:12]}...; label it again")  # fmt: skip
-    main = main_blocks(record, sheet)
-    data = sheet.utf8()
+    main, data = main_blocks(record, sheet), sheet.utf8()
     try:
-        again = list(read(Document(data), Config()).blocks.text)
+        again = list(read(Document(data), Config(), PROFILES[sheet.profile]).blocks.text)
     except PageError:
         again = []
     if again != list(sheet.page.blocks.text):
         raise LabelsError("its blocks are not the same when it is written as UTF-8; leave it out")
+    return data, main
+
+
+def write_page(folder: Path, record: Record, sheet: Sheet, sure: float = MODEL_CONFIDENCE) -> None:
+    """Write a page and its labels to a folder. Raise :exc:`LabelsError` if the labels do not match the blocks."""
+    data, main = checked_page(record, sheet)
     truth: dict[str, Any] = {
         "url": record.url,
         "file_id": record.id,
@@ -250,3 +260,45 @@ def write_page(folder: Path, record: Record, sheet: Sheet, sure: float = MODEL_C
     (folder / "html" / f"{record.id}.html").write_bytes(data)
     path = folder / "ground-truth" / f"{record.id}.json"
     path.write_text(json.dumps(truth, ensure_ascii=False, indent=1) + "\n", encoding="utf-8", errors="replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A block that readers label differently."""
+
+    page: str
+    """The id of the page."""
+    block: int
+    main: Mapping[str, bool]
+    """Whether it is main, by reader."""
+
+
+def adjudicated(readings: Sequence[Sequence[Record]]) -> tuple[list[Record], list[Disagreement], list[float]]:
+    """Combine two or more readings of pages, as the benchmark of the Dripper paper was annotated (A.5).
+
+    Return the pages that are decided: by two readers who agree on all blocks, or, for each block, by most of three or
+    more. Then the blocks on which the first two differ, and the agreement of these two for each page that both have
+    read, 0 to 1, as the share of blocks. A page with one reading is not in the result. Nor is one that an even number
+    of readers has not decided.
+    """
+    pages: dict[str, list[Record]] = {}
+    for record in (record for reading in readings for record in reading):
+        pages.setdefault(record.sha256, []).append(record)
+    decided, disagreements, agreement = [], [], []
+    for records in (some for some in pages.values() if len(some) > 1):
+        first, second, *_ = records
+        if any((one.cut, one.profile) != (first.cut, first.profile) for one in records):
+            raise StoreError(f"{first.id} was cut into other blocks for {second.who} than for {first.who}")
+        differing = set(first.labels) ^ set(second.labels)
+        agreement.append(1 - len(differing) / max(first.blocks, 1))
+        readers = [f"{one.who} ({k})" for k, one in enumerate(records, 1)]
+        disagreements += [
+            Disagreement(first.id, block, {who: block in one.labels for who, one in zip(readers, records, strict=True)})
+            for block in sorted(differing)
+        ]
+        votes = Counter(block for one in records for block in one.labels)
+        if not any(2 * count == len(records) for count in votes.values()):
+            labels = tuple(sorted(block for block, count in votes.items() if 2 * count > len(records)))
+            read = any(one.who == HUMAN and one.labels == labels for one in records)
+            decided.append(replace(first, labels=labels, who=HUMAN if read else "+".join(one.who for one in records)))
+    return decided, disagreements, agreement

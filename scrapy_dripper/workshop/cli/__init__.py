@@ -14,7 +14,7 @@ from scrapy_dripper.cli.console import say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, read_source
 from scrapy_dripper.config import Config
 from scrapy_dripper.page import PageError
-from scrapy_dripper.workshop.annotation.pages import Sheet, sheet
+from scrapy_dripper.workshop.annotation.prompt import Sheet, sheet
 
 
 def add_command(
@@ -63,11 +63,11 @@ class Outcomes:
         if parts:
             say(", ".join(parts))
 
-    def sheets(self, sources: Sequence[Source], url: str | None = None) -> Iterator[Sheet]:
-        """Yield the sheet of each source, each page once. A page that cannot be read has failed."""
+    def sheets(self, sources: Sequence[Source], url: str | None = None, profile: str = "native") -> Iterator[Sheet]:
+        """Yield the sheet of each source, each page once, cut by a profile. A page that cannot be read has failed."""
         seen: set[str] = set()
         for source in bar(sources, "pages"):
-            if (found := self._sheet(source, url)) is None:
+            if (found := self._sheet(source, url, profile)) is None:
                 continue
             if found.sha256 in seen:
                 self.count("the same page again")
@@ -75,10 +75,10 @@ class Outcomes:
                 yield found
             seen.add(found.sha256)
 
-    def _sheet(self, source: Source, url: str | None) -> Sheet | None:
+    def _sheet(self, source: Source, url: str | None, profile: str) -> Sheet | None:
         try:
             document = read_source(source, READ_FACTOR * Config().limits.bytes)
-            return sheet(replace(document, url=url) if url else document, source.name, source.id)
+            return sheet(replace(document, url=url) if url else document, source.name, source.id, profile)
         except PageError as error:
             self.fail(source.name, f"{error.reason}: {error}")
         except Exception as error:  # A bad page must not stop the others.

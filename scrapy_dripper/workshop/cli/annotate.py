@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from scrapy_dripper.cli.console import UsageError
+from scrapy_dripper.cli.console import UsageError, say, to_json
 from scrapy_dripper.cli.inputs import Source, find_sources, is_url
 from scrapy_dripper.cli.options import count, key_in, seconds
+from scrapy_dripper.engines.qwen3.profile import PROFILES
+from scrapy_dripper.page import NATIVE
+from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.annotation.labels import (
     MODEL_CONFIDENCE,
     LabelsError,
     Record,
     Store,
     StoreError,
+    adjudicated,
+    checked_page,
     load,
+    main_blocks,
     read_answers,
     record_of,
     task_of,
     write_page,
 )
-from scrapy_dripper.workshop.annotation.pages import Sheet, listing
-from scrapy_dripper.workshop.annotation.prompt import messages, prompt_hash, question, read_answer
+from scrapy_dripper.workshop.annotation.prompt import Sheet, label, prompt_hash, question
 from scrapy_dripper.workshop.cli import Outcomes, add_command
+from scrapy_dripper.workshop.dataset.metrics import mean
 from scrapy_dripper.workshop.endpoint import AnswerError, Endpoint, EndpointError, in_threads
 
 MAX_BLOCKS = 1_500
@@ -38,7 +44,10 @@ examples:
   scrapy-dripper annotate pages/ -o labels.jsonl --endpoint URL --model NAME --api-key-env MY_KEY
   scrapy-dripper inspect pages/ -o looks/                   for people: correct the labels, and export them
   scrapy-dripper annotate --read-answers answers/ -o labels.jsonl
+  scrapy-dripper annotate pages/ -o second.jsonl --endpoint URL --model ANOTHER      a second reader, and where the two
+  scrapy-dripper annotate pages/ -o final.jsonl --adjudicate labels.jsonl second.jsonl    differ
   scrapy-dripper annotate pages/ -o labels.jsonl --export more-pages/    for: make train EXTRA=more-pages
+  scrapy-dripper annotate pages/ -o labels.jsonl --benchmark pages.jsonl          in the form of WebMainBench
 
 With --endpoint, the text of the pages is sent there. Pages that are already in the file of labels are skipped, so the
 same command resumes a run that was stopped. Use these labels for training only, never for evaluation.
@@ -65,7 +74,15 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--endpoint", metavar="URL", help="ask the OpenAI-compatible API at this URL, such as http://HOST/v1"
     )
     what.add_argument("--read-answers", metavar="DIR", help="read what people have exported from the inspector")
+    what.add_argument(
+        "--adjudicate",
+        nargs="+",
+        metavar="FILE",
+        help="combine the labels of two or more readers: write the pages that are decided, and list, on standard "
+        "output, the blocks on which the first two differ",
+    )
     what.add_argument("--export", metavar="DIR", help="write labelled pages as training data")
+    what.add_argument("--benchmark", metavar="FILE", help="write labelled pages with main content as in WebMainBench")
     ask = parser.add_argument_group("options of --endpoint")
     ask.add_argument("--model", metavar="NAME", help="the model to ask for")
     ask.add_argument(
@@ -76,6 +93,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--timeout", type=seconds, default=300.0, metavar="S", help="seconds to wait for an answer (default: 300)"
     )
     other = parser.add_argument_group("other options")
+    other.add_argument(
+        "--profile",
+        choices=list(PROFILES),
+        default=NATIVE.name,
+        help="the rules by which pages are cut (default: native; v1.0 is that of the published Qwen3 weights)",
+    )
     other.add_argument("--url", help="URL of the page in a single file or on standard input")
     other.add_argument(
         "--sure",
@@ -97,6 +120,8 @@ def run(arguments: argparse.Namespace) -> int:
             _ask(arguments, path, outcomes)
         elif arguments.read_answers is not None:
             _read_answers(arguments, path, outcomes)
+        elif arguments.adjudicate is not None:
+            _adjudicate(arguments, path, outcomes)
         else:
             _export(arguments, path, outcomes)
     except StoreError as error:
@@ -118,13 +143,13 @@ def _ask(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -> None:
     prompt = prompt_hash()
 
     def questions(store: Store) -> Iterator[tuple[Sheet, str]]:
-        for sheet in outcomes.sheets(sources, arguments.url):
+        for sheet in outcomes.sheets(sources, arguments.url, arguments.profile):
             if sheet.sha256 in store.done:
                 outcomes.count("already labelled")
             elif sheet.blocks > MAX_BLOCKS:
                 outcomes.fail(sheet.name, f"{sheet.blocks:,} blocks: over {MAX_BLOCKS:,}, answers are seldom valid")
             else:
-                yield sheet, question(sheet, listing(sheet.page))
+                yield sheet, question(sheet)
 
     in_a_row = 0
     with closing(Store(path)) as store:
@@ -161,27 +186,66 @@ def _read_answers(arguments: argparse.Namespace, path: Path, outcomes: Outcomes)
                 outcomes.count("labelled")
 
 
-def _export(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -> None:
-    """Write labelled pages in the layout of the training data."""
-    folder = Path(arguments.export)
-    if folder.is_dir() and any(folder.iterdir()):
-        raise UsageError(f"{folder} is not empty; --export needs a new folder, so that it holds no other pages")
+def _adjudicate(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -> None:
+    """Write the pages that readers agree on, or most of three, and print the blocks on which two differ."""
+    if path.exists() or len(arguments.adjudicate) < 2:
+        raise UsageError("--adjudicate needs the labels of two readers or more, and a new file as -o")
+    decided, disagreements, agreement = adjudicated([_labels(Path(name)) for name in arguments.adjudicate])
+    with closing(Store(path)) as store:
+        for record in decided:
+            store.add(record)
+    texts = {
+        sheet.id: sheet.page.blocks.text
+        for sheet in outcomes.sheets(_sources(arguments, path, outcomes), arguments.url, arguments.profile)
+    }
+    open_pages = {one.page for one in disagreements} - {record.id for record in decided}
+    for one in disagreements:
+        text = texts[one.page][one.block - 1] if one.block <= len(texts.get(one.page, ())) else None
+        print(to_json({"page": one.page, "block": one.block, "main": dict(one.main), "text": text}))
+    for page in sorted(open_pages):
+        outcomes.fail(page, "its readers differ; add a third reading, of a person, to --adjudicate")
+    outcomes.count("decided", len(decided))
+    if agreement:
+        say(f"{len(agreement)} pages with two readers, who agree on {mean(agreement):.1%} of the blocks of a page")
+
+
+def _labels(path: Path) -> list[Record]:
     try:
-        records = _once(path, load(path))
+        return load(path)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _export(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -> None:
+    """Write labelled pages in the layout of the training data, or in that of the benchmark."""
+    target = Path(arguments.export or arguments.benchmark)
+    if arguments.export and target.is_dir() and any(target.iterdir()):
+        raise UsageError(f"{target} is not empty; --export needs a new folder, so that it holds no other pages")
+    if arguments.benchmark and target.exists():
+        raise UsageError(f"{target} exists; --benchmark needs a new file")
+    records = _once(path, _labels(path))
     left = dict(records)
     unknown: list[Sheet] = []
-    for sheet in outcomes.sheets(_sources(arguments, path, outcomes), arguments.url):
+    chosen: list[tuple[Record, Sheet]] = []
+    for sheet in outcomes.sheets(_sources(arguments, path, outcomes), arguments.url, arguments.profile):
         if sheet.sha256 not in records:
             unknown.append(sheet)
         elif record := left.pop(sheet.sha256, None):
             try:
-                write_page(folder, record, sheet, arguments.sure)
+                if arguments.export:
+                    write_page(target, record, sheet, arguments.sure)
+                elif not record.labels:  # as in the paper (4.1); other exports are also for models that know such pages
+                    outcomes.count("without main content")
+                    continue
+                else:
+                    checked_page(record, sheet)
+                    chosen.append((record, sheet))
             except LabelsError as error:
                 outcomes.fail(sheet.name, str(error))
             else:
                 outcomes.count("exported")
+    if arguments.benchmark:
+        _write_benchmark(target, chosen)
     changed = {_stem(sheet.id): sheet.name for sheet in unknown}
     for record in left.values():
         name = changed.get(_stem(record.id))
@@ -189,6 +253,22 @@ def _export(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -> No
         outcomes.fail(name or record.id, f"{why} (SHA-256 {record.sha256[:12]}...)")
     missed = len(unknown) - len({_stem(record.id) for record in left.values()} & set(changed))
     outcomes.count("without labels", missed)
+
+
+def _write_benchmark(path: Path, pages: Sequence[tuple[Record, Sheet]]) -> None:
+    """Write pages to a file that ``evaluate`` measures as WebMainBench."""
+    try:
+        from scrapy_dripper.workshop.evaluation.webmainbench import line_of
+    except ImportError as error:
+        raise UsageError(f"--benchmark needs {error.name}: run 'pip install scrapy-dripper[evaluate]'") from None
+    from scrapy_dripper.workshop.evaluation.complexity import complexity, levels
+
+    html = [sheet.utf8().decode("utf-8-sig", "replace") for _, sheet in pages]
+    difficulty = levels([complexity(parse(one)) for one in html])
+    with path.open("x", encoding="utf-8", errors="replace", newline="\n") as file:
+        for (record, sheet), one, level in zip(pages, html, difficulty, strict=True):
+            more = {"level": level, "annotator": record.who}
+            file.write(line_of(record.id, record.url, one, sheet.page, main_blocks(record, sheet), more) + "\n")
 
 
 def _sources(arguments: argparse.Namespace, labels: Path, outcomes: Outcomes) -> list[Source]:
@@ -200,17 +280,6 @@ def _sources(arguments: argparse.Namespace, labels: Path, outcomes: Outcomes) ->
     if os.path.realpath(labels) in {os.path.realpath(s.path) for s in sources if s.path}:
         raise UsageError(f"{labels} is an input as well; name another file of labels")
     return sources
-
-
-def label(endpoint: Endpoint, question: str, n: int) -> list[int]:
-    """Return the ids that a model labels as main. If its answer is invalid, it is told why and asked once more.
-
-    Raise AnswerError if the second answer is invalid too, and EndpointError if the endpoint does not answer.
-    """
-    try:
-        return read_answer(endpoint.ask(messages(question)).text, n)
-    except AnswerError as error:
-        return read_answer(endpoint.ask(messages(question, error)).text, n)
 
 
 def _once(path: Path, records: list[Record]) -> dict[str, Record]:

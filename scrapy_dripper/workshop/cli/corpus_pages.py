@@ -28,8 +28,7 @@ from scrapy_dripper.output.chunks import counter
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
-from scrapy_dripper.workshop.annotation.pages import declared_url
-from scrapy_dripper.workshop.annotation.prompt import TEMPLATE
+from scrapy_dripper.workshop.annotation.prompt import TEMPLATE, declared_url
 from scrapy_dripper.workshop.cli import add_command
 from scrapy_dripper.workshop.corpus.cost import Tokens, contexts, lengths, savings, tokens_of
 from scrapy_dripper.workshop.dataset.metrics import aligned

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 from collections.abc import Sequence
@@ -22,27 +23,31 @@ if TYPE_CHECKING:
     from scrapy_dripper.config import Config
     from scrapy_dripper.workshop.dataset.sets import PageSet
     from scrapy_dripper.workshop.evaluation.figures import Evaluation
+    from scrapy_dripper.workshop.evaluation.language_models import ModelOptions
     from scrapy_dripper.workshop.evaluation.measure import Stored
-    from scrapy_dripper.workshop.evaluation.peers import ModelOptions
     from scrapy_dripper.workshop.evaluation.webmainbench import BenchFigures
 
-OPTIONS = ("engine", "model", "fallback", "methods", "oversize", "limits")
-SUFFIX = ".jsonl"
+OPTIONS = ("engine", "model", "fallback", "methods", "empty", "favor", "sites", "oversize", "limits")
+SUFFIXES = (".jsonl", ".jsonl.xz")
+IN_ORDER = "What is learnt from the pages of a host depends on their order, so one process extracts all pages."
 IN_SAMPLE = (
     "IN-SAMPLE: the model was trained on {known:,} of these {n:,} pages ({name}), so our figures show how well it "
     "remembers them, not how good it is on unseen pages. For honest figures, measure on held-out folds: "
     "'python -m scrapy_dripper.workshop.training DATA --predictions FILE' extracts each page with a model that has not "
     "seen its host, and '--predictions FILE' scores these texts here."
 )
+PROMPTS = ("raw-html", "raw-text", "tag-depth", "blocks")
 EXAMPLES = """\
 examples:
   scrapy-dripper evaluate pages/                                      the bundled model
   scrapy-dripper evaluate pages/ --peers trafilatura,readability      beside other extractors
   scrapy-dripper evaluate pages/ --predictions held-out.jsonl
+  scrapy-dripper evaluate pages/ --engine qwen3 --model prepared/ --free checkpoint/      with and without the grammar
+  scrapy-dripper evaluate pages/ --judge trafilatura-html --endpoint URL --endpoint-model NAME
   scrapy-dripper evaluate WebMainBench_545.jsonl                      with the metrics of its toolkit
 
-exit codes: 0 measured, whatever the figures are, 2 wrong usage, or data in an unknown layout (one sentence says what
-is wrong), 130 Ctrl-C
+exit codes: 0 measured, whatever the figures are, 1 --check found differences, or nothing to compare, 2 wrong usage, or
+data in an unknown layout (one sentence says what is wrong), 130 Ctrl-C
 """
 
 
@@ -61,31 +66,43 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         nargs="+",
         metavar="DATA",
         help="[NAME=]FOLDER with html/ID.html and ground-truth/ID.json, or with pages.jsonl; any number of them; "
-        "or one FILE.jsonl of WebMainBench",
+        "or one FILE.jsonl of WebMainBench (or FILE.jsonl.xz)",
+    )
+    add(
+        "--check",
+        action="store_true",
+        help="compare our metrics with the scores that the toolkit of WebMainBench has stored in FILE.jsonl, to four "
+        "digits, and do nothing else",
     )
     add(
         "--predictions",
         type=Path,
         metavar="FILE",
         help='score these texts as ours, without running a model: JSON Lines with "id" and "text" and, optionally, '
-        '"labels" and "probabilities" of the blocks',
+        '"labels" of the blocks',
     )
     add(
         "--peers",
         type=lambda value: list(dict.fromkeys(filter(None, map(str.strip, value.split(","))))),
         default=[],
         metavar="NAMES",
-        help="other extractors to measure, separated by commas: trafilatura, trafilatura-no-comments, resiliparse, "
-        "boilerpy3, html2text, and our methods html, r4, r4-paper, readability, justext, title_paragraphs, sore",
+        help="other extractors to measure, separated by commas; a wrong name lists them all",
+    )
+    add(
+        "--free",
+        type=Path,
+        metavar="DIR",
+        help="the checkpoint of a qwen3 model, to decode it without a grammar as well",
     )
     add("--rouge", action="store_true", help="also measure ROUGE-5; needs the extra [evaluate]")
     add("--nodes", action="store_true", help="also measure DOM nodes (Alarte and Silva), with inferred labels")
     add(
         "--study",
         action="store_true",
-        help="also measure ROUGE-1, 2 and L, content-noise ratio, coherence, completeness and CPU time (Yadav); needs "
+        help="also measure ROUGE-1, 2 and L, sets of words, content-noise ratio, coherence and CPU time (Yadav); needs "
         "the extra [evaluate]",
     )
+    add("--csv", type=Path, metavar="FILE", help="write the figures of each page and system to this CSV file")
     add("--json", type=Path, metavar="FILE", help="write all figures to this JSON file")
     add("--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="processes (default: %(default)s)")
     add(
@@ -106,6 +123,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="N",
         help="refuse to start if there are more pages, each of which is a request (default: %(default)s)",
     )
+    add("--endpoint-prompt", choices=PROMPTS, default=PROMPTS[0], help="what is sent of a page (default: %(default)s)")
+    add("--endpoint-chars", type=count, default=5_000, metavar="N", help="characters of a page (default: %(default)s)")
+    add("--judge", metavar="PEER", help="ask which Markdown is better, ours or that of this peer, and for no main text")
     add(
         "--endpoint-price",
         type=_price,
@@ -134,10 +154,16 @@ def run(arguments: argparse.Namespace) -> int:
     from scrapy_dripper.workshop.evaluation.peers import PeerError
 
     config = configured(arguments)
-    if arguments.json is not None and arguments.json.is_dir():  # Checked before the work begins.
-        raise UsageError(f"{arguments.json} is a folder: name a file in it")
+    for path in (arguments.json, arguments.csv):
+        if path is not None and path.is_dir():  # Checked before the work begins.
+            raise UsageError(f"{path} is a folder: name a file in it")
+    if config.sites != "off":
+        say(IN_ORDER)
+        arguments.jobs = 1
     try:
-        if any(name.endswith(SUFFIX) and not Path(name).is_dir() for name in arguments.data):
+        if arguments.check:
+            return _check(arguments)
+        if any(name.endswith(SUFFIXES) and not Path(name).is_dir() for name in arguments.data):
             return _run_bench(arguments, config)
         return _run_folders(arguments, config)
     except (DataError, PeerError, RunError) as error:
@@ -147,12 +173,16 @@ def run(arguments: argparse.Namespace) -> int:
 def _run_folders(arguments: argparse.Namespace, config: Config) -> int:
     from scrapy_dripper.workshop.dataset.sets import SetChoice, load_sets
     from scrapy_dripper.workshop.evaluation.figures import evaluate
-    from scrapy_dripper.workshop.evaluation.measure import OURS, Setup, measured, read_stored
-    from scrapy_dripper.workshop.evaluation.peers import ENDPOINT, check_peers
+    from scrapy_dripper.workshop.evaluation.language_models import ENDPOINT
+    from scrapy_dripper.workshop.evaluation.measure import FREE, OURS, Setup, measured, read_stored
+    from scrapy_dripper.workshop.evaluation.peers import check_peers
     from scrapy_dripper.workshop.evaluation.text_measures import check_rapidfuzz, load_cut
 
-    peers = check_peers(arguments.peers)
+    judged = [arguments.judge] if arguments.judge else []
+    peers = check_peers(list(dict.fromkeys([*arguments.peers, *judged])))
     language_model = _language_model(arguments)
+    if judged and not language_model:
+        raise UsageError("--judge needs --endpoint URL and --endpoint-model NAME")
     try:
         if arguments.rouge:
             load_cut()
@@ -164,12 +194,13 @@ def _run_folders(arguments: argparse.Namespace, config: Config) -> int:
     samples = [sample for one in sets for sample in one.samples]
     if partial := next((one.name for one in sets if any(sample.facts for sample in one.samples)), None):
         raise UsageError(f"{partial} holds pages of which only some facts are known: 'make train' measures these")
-    if language_model and len(samples) > arguments.endpoint_requests:
-        raise UsageError(f"{len(samples):,} pages are more than --endpoint-requests {arguments.endpoint_requests:,}")
+    requests = len(samples) * (2 if judged else 1)
+    if language_model and requests > arguments.endpoint_requests:
+        raise UsageError(f"{requests:,} requests are more than --endpoint-requests {arguments.endpoint_requests:,}")
     digest = sets[0].sha256 if len(sets) == 1 else sha256("".join(one.sha256 for one in sets).encode()).hexdigest()
     stored = read_stored(arguments.predictions) if arguments.predictions else None
     if stored is None:
-        label, notes = _model(config, sets)
+        label, notes = _model(config, sets, arguments.free)
     else:
         label, notes = _stored_texts(arguments.predictions, stored, {sample.id for sample in samples})
     for note in notes:
@@ -182,41 +213,67 @@ def _run_folders(arguments: argparse.Namespace, config: Config) -> int:
         nodes=arguments.nodes,
         study=arguments.study,
         endpoint=language_model,
+        judged=arguments.judge,
+        checkpoint=arguments.free,
     )
     found = measured(setup, samples, min(arguments.jobs, len(samples)))
-    labels = {OURS: label} | {name: f"{name} {number}" for name, number in peers.items()}
-    if language_model:
+    labels = {OURS: label} | ({FREE: f"free: {arguments.free.name}"} if arguments.free else {})
+    labels |= {name: f"{name} {number}" for name, number in peers.items()}
+    if language_model and not judged:
         labels[ENDPOINT] = f"{ENDPOINT} {language_model.model}"
     name = ", ".join(one.name for one in sets)
     pages = tqdm(found, total=len(samples), unit="page", desc="evaluate", disable=None)
     evaluation = evaluate(name, digest, samples, pages, labels, notes, arguments.resamples)
     _print(evaluation, arguments.json)
+    if arguments.csv:
+        rows = evaluation.pages()
+        with arguments.csv.open("w", encoding="utf-8", errors="replace", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
     return 0
 
 
-def _run_bench(arguments: argparse.Namespace, config: Config) -> int:
-    """Measure a file of WebMainBench with the metrics of its toolkit."""
+def _check(arguments: argparse.Namespace) -> int:
+    """Compare our metrics with stored scores."""
+    from scrapy_dripper.workshop.evaluation.text_measures import load_cut
+    from scrapy_dripper.workshop.evaluation.webmainbench import check
+
+    found = check(_bench_file(arguments), load_cut())
+    print(printable(found.text()))
+    return 1 if found.differences or not found.scores else 0
+
+
+def _bench_file(arguments: argparse.Namespace) -> Path:
+    """Return the only file. Raise UsageError, which also names missing packages, if it cannot be measured."""
     try:
         from scrapy_dripper.workshop.evaluation.text_measures import load_cut
-        from scrapy_dripper.workshop.evaluation.webmainbench import BenchFigures, BenchSetup, read_lines
+        from scrapy_dripper.workshop.evaluation.webmainbench import check  # noqa: F401
 
         load_cut()
     except ImportError as error:
         raise UsageError(
             f"WebMainBench needs more packages ({error}): run 'pip install scrapy-dripper[evaluate]'"
         ) from None
-    from scrapy_dripper.engines import load_engine
-    from scrapy_dripper.workshop.evaluation.measure import OURS, measured, read_stored
-    from scrapy_dripper.workshop.evaluation.peers import check_peers
-
     path = Path(arguments.data[0])
-    if len(arguments.data) > 1:
-        raise UsageError(f"expected one {SUFFIX} file, or folders only (got {' '.join(arguments.data)})")
+    if len(arguments.data) > 1 or not arguments.data[0].endswith(SUFFIXES):
+        raise UsageError(f"expected one {SUFFIXES[0]} file, or folders only (got {' '.join(arguments.data)})")
     if not path.is_file():
         raise UsageError(
             f"{path} does not exist: expected a file of WebMainBench, as in "
             "https://github.com/scrapy-dripper/scrapy-dripper/blob/main/docs/guides/evaluation.md"
         )
+    return path
+
+
+def _run_bench(arguments: argparse.Namespace, config: Config) -> int:
+    """Measure a file of WebMainBench with the metrics of its toolkit."""
+    path = _bench_file(arguments)
+    from scrapy_dripper.engines import load_engine
+    from scrapy_dripper.workshop.evaluation.measure import OURS, measured, named, read_stored
+    from scrapy_dripper.workshop.evaluation.peers import check_peers
+    from scrapy_dripper.workshop.evaluation.webmainbench import BenchFigures, BenchSetup, read_lines
+
     peers = check_peers(arguments.peers)
     stored, label, notes = None, f"ours: {config.engine} {version(PROGRAM)}", []
     if arguments.predictions:
@@ -229,29 +286,37 @@ def _run_bench(arguments: argparse.Namespace, config: Config) -> int:
     results = list(measured(BenchSetup(config, tuple(peers), stored), lines, arguments.jobs))
     if not results:
         raise UsageError(f"{path} has no pages")
-    labels = {OURS: label} | {name: f"{name} {number}" for name, number in peers.items()}
+    labels = {OURS: named(label, (one.source for one in results))}
+    labels |= {name: f"{name} {number}" for name, number in peers.items()}
     _print(BenchFigures(path.name, labels, results, notes), arguments.json)
     return 0
 
 
 def _language_model(arguments: argparse.Namespace) -> ModelOptions | None:
     """Return the options of a language model, or None if none is named."""
-    from scrapy_dripper.workshop.evaluation.peers import LanguageModel, ModelOptions
+    from scrapy_dripper.workshop.evaluation.language_models import ModelOptions
 
     if arguments.endpoint is None:
         return None
     if not arguments.endpoint_model:
         raise UsageError("--endpoint needs --endpoint-model NAME")
     key = key_in(arguments.api_key_env)
-    options = ModelOptions(arguments.endpoint, arguments.endpoint_model, key, arguments.endpoint_price)
+    options = ModelOptions(
+        arguments.endpoint,
+        arguments.endpoint_model,
+        key,
+        arguments.endpoint_price,
+        prompt=arguments.endpoint_prompt,
+        chars=arguments.endpoint_chars,
+    )
     try:
-        LanguageModel(options)
+        options.endpoint()
     except ValueError as error:
         raise UsageError(f"--endpoint expects {error}") from None
     return options
 
 
-def _model(config: Config, sets: Sequence[PageSet]) -> tuple[str, list[str]]:
+def _model(config: Config, sets: Sequence[PageSet], checkpoint: Path | None) -> tuple[str, list[str]]:
     """Return the label of the model, and caveats. It is loaded once, so that a broken one is reported first."""
     from scrapy_dripper.config import METHODS
     from scrapy_dripper.engines import load_engine
@@ -259,6 +324,8 @@ def _model(config: Config, sets: Sequence[PageSet]) -> tuple[str, list[str]]:
     from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, page_hash
 
     load_engine(config).close()
+    if checkpoint is not None:
+        _check_free(config, checkpoint)
     if config.engine in METHODS:
         return f"ours: {config.engine} {version(PROGRAM)}", []
     folder = Path(config.model) if config.model else bundled()
@@ -278,6 +345,22 @@ def _model(config: Config, sets: Sequence[PageSet]) -> tuple[str, list[str]]:
         )
     which = "" if config.model is None else f" ({folder.name})"
     return f"ours: {config.engine} {version(PROGRAM)}{which}", notes
+
+
+def _check_free(config: Config, checkpoint: Path) -> None:
+    """Raise UsageError unless the checkpoint is that of the model, and can be decoded here."""
+    from scrapy_dripper.workshop.export import ExportError
+
+    if config.engine != "qwen3":
+        raise UsageError("--free needs --engine qwen3 and --model DIR, which was exported from the checkpoint")
+    try:
+        from scrapy_dripper.workshop.export.reference import free_engine
+
+        free_engine(config, checkpoint).close()
+    except ImportError as error:
+        raise UsageError(f"--free needs {error.name}: run 'pip install scrapy-dripper[export]'") from None
+    except ExportError as error:
+        raise UsageError(str(error)) from None
 
 
 def _stored_texts(path: Path, stored: dict[str, Stored], ids: set[str]) -> tuple[str, list[str]]:

@@ -166,8 +166,7 @@ def _task(document: Document, source: Source, page: Page) -> dict[str, Any] | st
     """Return the annotation task of a page, or the reason why labels of these blocks cannot be exported."""
     from scrapy_dripper.page import PageError
     from scrapy_dripper.workshop.annotation.labels import task_of
-    from scrapy_dripper.workshop.annotation.pages import sheet
-    from scrapy_dripper.workshop.annotation.prompt import prompt_hash
+    from scrapy_dripper.workshop.annotation.prompt import prompt_hash, sheet
 
     try:
         found = sheet(document, source.name, source.id)

@@ -1,4 +1,4 @@
-"""The figures of an evaluation as tables: means with intervals, paired differences, block scores, calibration."""
+"""The figures of an evaluation as tables: means with intervals, paired differences, block scores."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import stdev
 from typing import Any
 
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.workshop.dataset.metrics import (
     POOR,
+    PRF,
     ReportTable,
     ScoreRow,
     mean,
@@ -20,13 +22,12 @@ from scrapy_dripper.workshop.dataset.metrics import (
     words,
 )
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage
-from scrapy_dripper.workshop.evaluation.blocks import BlockResult, block_prf, pooled, reliability
 from scrapy_dripper.workshop.evaluation.complexity import LEVELS, levels
-from scrapy_dripper.workshop.evaluation.measure import OURS, PageResults, Result
+from scrapy_dripper.workshop.evaluation.language_models import judged_table
+from scrapy_dripper.workshop.evaluation.measure import OURS, PageResults, Result, answered, named
 from scrapy_dripper.workshop.evaluation.text_measures import SCALE, Study
 
 TIE = 1e-9
-WORST_PAGES = 10
 LENGTHS = {"under 150 words": 150, "150 to 299": 300, "300 to 599": 600, "600 words or more": float("inf")}
 """The groups of pages by the number of words of their true text, with the end of each."""
 FEW_PAGES = 10
@@ -66,20 +67,22 @@ class Evaluation:
     def tables(self) -> Iterator[ReportTable]:
         """Yield all tables."""
         yield self._systems()
+        yield from answered(
+            {self.labels[name]: [one.source for one in some.values()] for name, some in self.results.items()}
+        )
         yield from self._papers()
         yield type_table(self.samples, self.scores, self.resamples)
         by_level = _grouped({sample.id: self.levels[sample.id] for sample in self.samples}, LEVELS)
-        note = "The complexity score of the Dripper paper over these pages, cut at its 30th and 70th percentiles."
+        note = "The complexity score of the Dripper paper (A.5), cut at the 30th and 70th percentiles of these pages."
         yield group_table("difficulty", by_level, self.scores, self.resamples, note)
         if len(self.results) > 1:
             yield self._differences()
+        if self.judged:
+            verdicts = [one.verdict for one in self.results[self.judged].values()]
+            yield judged_table(verdicts, self.judged)
         yield from self._blocks()
         yield from self._removed()
         yield from set_tables(self.samples, self.scores, self.resamples)
-        rows = [[sample.id, *self.scores[OURS][sample.id].word] for sample in self.samples]
-        columns = {"page": "", "P": ".4f", "R": ".4f", "F1": ".4f"}
-        worst = sorted(rows, key=lambda row: (row[-1], row[0]))[:WORST_PAGES]
-        yield ReportTable("The pages with our lowest word F1", columns, worst)
 
     def text(self) -> str:
         """Return the tables as text."""
@@ -87,23 +90,36 @@ class Evaluation:
         return "\n\n".join([head, *(table.text() for table in self.tables())])
 
     def to_json(self) -> dict[str, Any]:
-        """Return the tables, and the word F1 of each page, as JSON values."""
-        pages = [
-            {
-                "id": sample.id,
-                "type": sample.page_type,
-                "level": self.levels[sample.id],
-                "source": self.results[OURS][sample.id].source,
-                "f1": {name: round(rows[sample.id].word.f1, 6) for name, rows in self.scores.items()},
-            }
-            for sample in self.samples
-        ]
+        """Return the tables, and the figures of each page, as JSON values."""
         return {
             "data": {"folder": self.data, "sha256": self.data_sha256, "pages": len(self.samples)},
             "notes": list(self.notes),
             "tables": {table.title: table.records() for table in self.tables()},
-            "pages": pages,
+            "pages": self.pages(),
         }
+
+    def pages(self) -> list[dict[str, Any]]:
+        """Return the figures of each page and system, all with the same keys."""
+        rows = []
+        for sample in self.samples:
+            for name, results in self.results.items():
+                one = results[sample.id]
+                row: dict[str, Any] = {"id": sample.id, "type": sample.page_type, "level": self.levels[sample.id]}
+                row |= {"system": name, "source": one.source or name, **_named("", one.row.word, PRF)}
+                for kind in ("rouge", "nodes", "blocks"):
+                    if any(getattr(some, kind) for some in results.values()):
+                        row |= _named(f"{kind}_", getattr(one, kind), PRF)
+                if any(some.study for some in results.values()):
+                    row |= _named("study_", one.study, Study)
+                row |= {key: getattr(one, key) for key in ("seconds", "tokens", "cost", "error")}
+                rows.append({**row, "preferred": one.verdict.ours if one.verdict else None})
+        keys = dict.fromkeys(key for row in rows for key in row)
+        return [{key: row.get(key) for key in keys} for row in rows]
+
+    @property
+    def judged(self) -> str | None:
+        """The peer whose text a judge has compared with ours."""
+        return next((name for name in self.results if any(one.verdict for one in self.results[name].values())), None)
 
     def _systems(self) -> ReportTable:
         columns = {
@@ -149,10 +165,9 @@ class Evaluation:
         right: Counter[str] = Counter()
         blocks: Counter[str] = Counter()
         for one in self.results[OURS].values():
-            if one.blocks is not None and not one.blocks.inferred:
-                for reason, removed in one.removed.items():
-                    blocks[reason] += len(removed)
-                    right[reason] += sum(not one.blocks.truth[block] for block in removed)
+            for reason, (removed, other) in one.removed.items():
+                blocks[reason] += removed
+                right[reason] += other
         if blocks:
             rows = [[reason, count, right[reason] / count] for reason, count in blocks.most_common()]
             note = "Right: share of the removed blocks that are not main in the truth."
@@ -168,18 +183,20 @@ class Evaluation:
                 "DOM nodes, as Alarte and Silva count them", columns, [[label, *prf[::-1]] for label, prf in scores]
             )
         if by_system[0][1][0].study:
-            names = ("ROUGE-1", "ROUGE-2", "ROUGE-L", "content-noise", "coherence", "completeness")
-            columns = {"system": "", **dict.fromkeys(names, ".2f"), "ms": ",.1f", "tokens": ",.0f", "cost": ".6f"}
+            names = ("ROUGE-1", "ROUGE-2", "ROUGE-L", "P", "R", "F1", "content-noise", "coherence")
+            columns = {"system": "", "over pages": "", **dict.fromkeys(names, ".2f")}
+            columns |= {"ms": ",.1f", "tokens": ",.0f", "cost": ".6f"}
             rows = []
             for label, some in by_system:
-                studies = [one.study for one in some if one.study]
-                values = [SCALE * mean([study[k] for study in studies]) for k in range(len(Study._fields))]
-                taken = [
-                    mean([value for one in some if (value := getattr(one, name)) is not None])  # NaN if none is known
-                    for name in ("seconds", "tokens", "cost")
+                values = [[SCALE * one.study[k] for one in some if one.study] for k in range(len(Study._fields))]
+                values += [
+                    [scale * value for one in some if (value := getattr(one, name)) is not None]
+                    for name, scale in (("seconds", 1000), ("tokens", 1), ("cost", 1))
                 ]
-                rows.append([label, *values, 1000 * taken[0], *taken[1:]])
-            yield ReportTable(f"Measures of Yadav's study, 0 to {SCALE}", columns, rows)
+                rows.append([label, "mean", *map(mean, values)])
+                rows.append([label, "deviation", *(stdev(one) if len(one) > 1 else None for one in values)])
+            note = "P, R and F1 are of the sets of words. The study calls R completeness as well."
+            yield ReportTable(f"Measures of Yadav's study, 0 to {SCALE}", columns, rows, note)
 
     def _differences(self) -> ReportTable:
         metrics: dict[str, Callable[[Result], float]] = {
@@ -204,24 +221,24 @@ class Evaluation:
         return ReportTable("Ours minus each peer, paired by page", columns, rows, note)
 
     def _blocks(self) -> Iterator[ReportTable]:
-        known = [one.blocks for one in self.results[OURS].values() if one.blocks is not None]
-        if not known:
-            return
-        pages = mean_prf([blocks.prf() for blocks in known])
-        counts = zip(*(blocks.counts() for blocks in known), strict=True)
-        whole = block_prf(*(sum(column) for column in counts))
-        rows = [
-            [name, prf.f1, prf.precision, prf.recall]
-            for name, prf in ((f"mean of {len(known):,} pages", pages), ("all blocks together", whole))
-        ]
+        columns = {"system": "", "pages": ",", "F1": ".4f", "P": ".4f", "R": ".4f"}
+        rows = []
+        for name, label in self.labels.items():
+            known = [one.blocks for one in self.results[name].values() if one.blocks]
+            if known:
+                prf = mean_prf(known)
+                rows.append([label, len(known), prf.f1, prf.precision, prf.recall])
         note = (
-            "Our labels against those that aligning the page with its true text gives. Copies of a main block do not "
-            "count: either could have been chosen. Pages whose labels were inferred from the text: "
-            f"{sum(blocks.inferred for blocks in known)}."
+            "Labels against those that aligning the page with its true text gives (Dripper paper, A.8). Copies of a "
+            "main block do not count: either could have been chosen. Unknown labels are inferred from the text."
         )
-        yield ReportTable("Blocks", {"over": "", "F1": ".4f", "P": ".4f", "R": ".4f"}, rows, note)
-        if any(blocks.probabilities is not None for blocks in known):
-            yield _calibration(known)
+        if rows:
+            yield ReportTable("Blocks", columns, rows, note)
+
+
+def _named(prefix: str, values: Sequence[float] | None, kind: type[PRF] | type[Study]) -> dict[str, float | None]:
+    """Return the fields of a score by name."""
+    return {f"{prefix}{name}": values[k] if values else None for k, name in enumerate(kind._fields)}
 
 
 def evaluate(
@@ -237,27 +254,8 @@ def evaluate(
     pages = list(found)
     level = dict(zip((page.id for page in pages), levels([page.complexity for page in pages]), strict=True))
     results = {name: {page.id: page.results[name] for page in pages} for name in labels}
-    return Evaluation(data, data_sha256, samples, level, labels, results, notes, resamples)
-
-
-def _calibration(results: Sequence[BlockResult]) -> ReportTable:
-    p, truth, sizes = pooled(results)
-    by_block, by_word = reliability(p, truth), reliability(p, truth, sizes)
-    n = len(by_block.weight)
-    rows = [
-        [
-            f"{k / n:.1f} to {(k + 1) / n:.1f}",
-            *(column for one in (by_block, by_word) for column in (one.weight[k], one.probability[k], one.share[k])),
-        ]
-        for k in range(n)
-    ]
-    columns = {"probability": "", "blocks": ",.0f", "mean p": ".3f", "main": ".3f"}
-    columns |= {"words": ",.0f", "mean p of words": ".3f", "main words": ".3f"}
-    note = (
-        f"Expected calibration error: {by_block.error:.4f} by blocks, {by_word.error:.4f} by words. Ideally, the share "
-        "of main blocks equals the mean probability."
-    )
-    return ReportTable("Calibration", columns, rows, note)
+    shown = {**labels, OURS: named(labels[OURS], (one.source for one in results[OURS].values()))}
+    return Evaluation(data, data_sha256, samples, level, shown, results, notes, resamples)
 
 
 # ---------------------------------------------------------------------------------------------- tables of all systems

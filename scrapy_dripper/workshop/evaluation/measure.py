@@ -6,12 +6,13 @@ import json
 import multiprocessing
 import signal
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,11 +25,19 @@ from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.dataset.alignment import align
-from scrapy_dripper.workshop.dataset.metrics import PRF, ScoreRow, page_title, score
+from scrapy_dripper.workshop.dataset.metrics import PRF, ReportTable, ScoreRow, page_title, score
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, DataError
-from scrapy_dripper.workshop.evaluation.blocks import BlockResult, block_prf, node_prf
-from scrapy_dripper.workshop.evaluation.complexity import Complexity, complexity
-from scrapy_dripper.workshop.evaluation.peers import ENDPOINT, PEERS, LanguageModel, ModelOptions, ModelReply, quiet
+from scrapy_dripper.workshop.evaluation.blocks import count_prf, node_prf
+from scrapy_dripper.workshop.evaluation.complexity import complexity
+from scrapy_dripper.workshop.evaluation.language_models import (
+    ENDPOINT,
+    Judge,
+    LanguageModel,
+    ModelOptions,
+    ModelReply,
+    Verdict,
+)
+from scrapy_dripper.workshop.evaluation.peers import PEERS, quiet
 from scrapy_dripper.workshop.evaluation.text_measures import Study, load_cut, rouge, study
 
 if TYPE_CHECKING:
@@ -37,7 +46,7 @@ if TYPE_CHECKING:
 
 Bools = npt.NDArray[np.bool_]
 
-OURS = "ours"
+OURS, FREE, STORED = "ours", "free", "stored"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,8 @@ class Result:
     rouge: PRF | None = None
     nodes: PRF | None = None
     """Score of the main DOM nodes (:mod:`scrapy_dripper.workshop.evaluation.blocks`)."""
+    blocks: PRF | None = None
+    """Score of the block labels; None for a page without blocks, and for a peer."""
     study: Study | None = None
     """Measures of the business study (:mod:`scrapy_dripper.workshop.evaluation.text_measures`)."""
     seconds: float | None = None
@@ -62,10 +73,11 @@ class Result:
     """The exception that the system raised. The text then counts as empty."""
     source: str | None = None
     """The source of our own extraction, with the fallback reason if there is one."""
-    removed: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """The blocks that the method ``sore`` has removed from our own extraction, by reason."""
-    blocks: BlockResult | None = None
-    """The block labels of our own extraction; None for a page without blocks."""
+    verdict: Verdict | None = None
+    """Whether a judge preferred our text or this one; None if it was not asked, or gave no valid answer."""
+    removed: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """How many blocks the method ``sore`` has removed from our own extraction, and how many of these are not main, by
+    reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,40 +85,67 @@ class PageResults:
     """The difficulty of a page, and the results of all systems on it, ours first."""
 
     id: str
-    complexity: Complexity
+    complexity: float
     results: Mapping[str, Result]
 
 
 class Systems:
     """Our own extraction and the peers, which are loaded on first use."""
 
-    def __init__(self, config: Config, endpoint: ModelOptions | None = None) -> None:
-        self._config = config
-        self._extractor: Extractor | None = None
+    def __init__(self, config: Config, checkpoint: Path | None = None) -> None:
+        """``checkpoint`` is that of the configured model, decoded without a grammar by :data:`FREE`."""
+        self._config, self._checkpoint = config, checkpoint
+        self._extractors: dict[str, Extractor] = {}
         self._peers: dict[str, Callable[[bytes], str | ModelReply]] = {}
-        if endpoint:
-            self._peers[ENDPOINT] = LanguageModel(endpoint)
         quiet()
 
-    def ours(self, document: Document) -> Extraction:
-        """Return our own extraction."""
-        if self._extractor is None:
+    def extracted(self, name: str, document: Document) -> Extraction:
+        """Return our own extraction: :data:`OURS`, or :data:`FREE`."""
+        if name not in self._extractors:
             from scrapy_dripper.extractor import Extractor
 
-            self._extractor = Extractor(self._config)
-        (extraction,) = self._extractor.extract([document])
+            engine = None
+            if name == FREE:
+                from scrapy_dripper.workshop.export.reference import free_engine
+
+                assert self._checkpoint is not None
+                engine = free_engine(self._config, self._checkpoint)
+            self._extractors[name] = Extractor(self._config, engine)
+        (extraction,) = self._extractors[name].extract([document])
         return extraction
 
-    def peer(self, name: str) -> Callable[[bytes], str | ModelReply]:
-        """Return the function of a peer."""
+    def peer(self, name: str, make: Callable[[], Callable[[bytes], str | ModelReply]] | None = None) -> Any:
+        """Return the function of a peer, which ``make`` or the table of peers loads."""
         if name not in self._peers:
-            self._peers[name] = PEERS[name].load()
+            self._peers[name] = (make or PEERS[name].load)()
         return self._peers[name]
 
     def close(self) -> None:
-        """Close the model."""
-        if self._extractor is not None:
-            self._extractor.close()
+        """Close the models."""
+        for extractor in self._extractors.values():
+            extractor.close()
+
+
+def source_of(extraction: Extraction) -> str:
+    """Return who made an extraction, and the fallback reason if there is one."""
+    return ", ".join(filter(None, [extraction.source, extraction.fallback_reason]))
+
+
+def answered(sources: Mapping[str, Iterable[str | None]]) -> list[ReportTable]:
+    """Return a table of who answered for our own extractions, on how many pages; none if no model was run."""
+    rows = [
+        [label, source, pages]
+        for label, some in sources.items()
+        for source, pages in Counter(source for source in some if source not in (STORED, None)).most_common()
+    ]
+    return [ReportTable("Who answered", {"system": "", "source": "", "pages": ","}, rows)] if rows else []
+
+
+def named(label: str, sources: Iterable[str | None]) -> str:
+    """Return our label with the name of the fallback, if that answered on all pages."""
+    found = {(source or "").split(", ")[0] for source in sources}
+    only = found.pop() if len(found) == 1 else ""
+    return f"{label}, but {only} on all pages" if only.startswith("fallback:") else label
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +160,11 @@ class Setup:
     nodes: bool = False
     study: bool = False
     endpoint: ModelOptions | None = None
-    """The language model that is measured as a peer."""
+    """The language model that is measured as a peer, or is the judge."""
+    judged: str | None = None
+    """The peer whose text a judge compares with ours."""
+    checkpoint: Path | None = None
+    """The checkpoint of the configured model, to decode it without a grammar as well."""
 
     def __call__(self) -> Measurer:
         return Measurer(self)
@@ -131,8 +174,9 @@ class Measurer:
     """Measures pages."""
 
     def __init__(self, setup: Setup) -> None:
-        self.setup, self._systems = setup, Systems(setup.config, setup.endpoint)
+        self.setup, self._systems = setup, Systems(setup.config, setup.checkpoint)
         self._cut = load_cut() if setup.rouge else None
+        self._judge = Judge(setup.endpoint) if setup.endpoint and setup.judged else None
         self.close = self._systems.close
 
     def __call__(self, sample: AnnotatedPage) -> PageResults:
@@ -141,40 +185,48 @@ class Measurer:
         try:
             difficulty = complexity(parse(decode_html(html, None)))
         except PageError:
-            difficulty = Complexity(0.0, 0.0, 0.0, 0.0)
+            difficulty = 0.0
         page = _TruePage.of(sample, html, self.setup.config)
-        names = (*self.setup.peers, *([ENDPOINT] if self.setup.endpoint else []))
-        return PageResults(
-            sample.id, difficulty, {OURS: self._ours(page), **{name: self._peer(name, page) for name in names}}
-        )
+        results, markdown = {}, ""
+        for name in (OURS, *([FREE] if self.setup.checkpoint else [])):
+            results[name], text = self._ours(page, name)
+            markdown = markdown or text
+        for name in self.setup.peers:
+            results[name] = self._peer(name, page, PEERS[name].load, markdown)
+        if (model := self.setup.endpoint) and not self._judge:
+            results[ENDPOINT] = self._peer(ENDPOINT, page, partial(LanguageModel, model), markdown)
+        return PageResults(sample.id, difficulty, results)
 
-    def _ours(self, page: _TruePage) -> Result:
-        removed: Mapping[str, Sequence[int]] = {}
-        if self.setup.stored is None:
-            start = time.process_time()
-            extraction = self._systems.ours(Document(page.html, page.sample.url))
-            seconds = time.process_time() - start
-            stored = Stored(extraction.text or "", extraction.labels, extraction.probabilities)
-            reason = str(extraction.fallback_reason or "")
-            source = ", ".join(filter(None, [extraction.source, reason]))
-            removed = extraction.details.get("removed", {})
+    def _ours(self, page: _TruePage, name: str) -> tuple[Result, str]:
+        """Return the result of our own extraction, and its Markdown."""
+        removed: dict[str, tuple[int, int]] = {}
+        if name == OURS and self.setup.stored is not None:
+            stored = self.setup.stored.get(page.sample.id, Stored(""))
+            source, seconds, markdown = STORED, None, stored.text
         else:
-            stored, source, seconds = self.setup.stored.get(page.sample.id, Stored("")), "stored", None
-        blocks = page.blocks_of(stored)
-        labels = None if blocks is None or blocks.inferred else np.array(blocks.main)
+            start = time.process_time()
+            extraction = self._systems.extracted(name, Document(page.html, page.sample.url))
+            seconds = time.process_time() - start
+            stored = Stored(extraction.text or "", extraction.labels)
+            source, markdown = source_of(extraction), extraction.markdown or ""
+            for reason, numbers in extraction.details.get("removed", {}).items():
+                removed[reason] = len(numbers), int((~page.main[list(numbers)]).sum())
+        labels = page.labels_of(stored)
         result = self._scored(page, stored.text, labels)
-        return replace(result, source=source, removed=removed, blocks=blocks, seconds=seconds)
+        blocks = None if page.page is None else page.block_prf(stored.text, labels)
+        return replace(result, source=source, removed=removed, blocks=blocks, seconds=seconds), markdown
 
-    def _peer(self, name: str, page: _TruePage) -> Result:
+    def _peer(self, name: str, page: _TruePage, make: Callable[[], Any], markdown: str) -> Result:
         try:
-            extract = self._systems.peer(name)
+            extract = self._systems.peer(name, make)
             start = time.process_time()
             answer = extract(page.html)
             seconds = time.process_time() - start
         except Exception as error:  # errors of a peer are part of its result
             return replace(self._scored(page, ""), error=f"{type(error).__name__}: {error}"[:300])
         if isinstance(answer, str):
-            return replace(self._scored(page, answer), seconds=seconds)
+            verdict = self._judge(page.html, markdown, answer) if self._judge and name == self.setup.judged else None
+            return replace(self._scored(page, answer), seconds=seconds, verdict=verdict)
         return replace(self._scored(page, answer.text), seconds=answer.seconds, tokens=answer.tokens, cost=answer.cost)
 
     def _scored(self, page: _TruePage, text: str, labels: Bools | None = None) -> Result:
@@ -196,35 +248,38 @@ class _TruePage:
     html: bytes
     page: Page | None
     main: Bools
-    copies: tuple[bool, ...]
-    words: tuple[int, ...]
+    copies: Bools
+    """True if the block is not in the truth but another block with the same words is. Such blocks do not count."""
 
     @classmethod
     def of(cls, sample: AnnotatedPage, html: bytes, config: Config) -> _TruePage:
         try:
             page = read(Document(html, sample.url), config)
         except PageError:
-            return cls(sample, html, None, np.zeros(0, dtype=np.bool_), (), ())
+            return cls(sample, html, None, *np.zeros((2, 0), dtype=np.bool_))
         truth = align(page.blocks.text, sample.truth)
-        return cls(sample, html, page, truth.main, tuple(truth.duplicate.tolist()), tuple(truth.words.tolist()))
+        return cls(sample, html, page, truth.main, truth.duplicate)
 
-    def blocks_of(self, stored: Stored) -> BlockResult | None:
-        """Return the labels and the truth of the blocks. Labels that are missing, or do not fit the blocks, are
-        inferred from the text.
-        """
-        if self.page is None:
-            return None
-        inferred = len(stored.labels) != len(self.page.blocks)
-        main = tuple(align(self.page.blocks.text, stored.text).main.tolist()) if inferred else stored.labels
-        known = not inferred and len(stored.probabilities) == len(main)
-        probabilities = stored.probabilities if known else None
-        return BlockResult(main, tuple(self.main.tolist()), self.copies, self.words, probabilities, inferred)
+    def labels_of(self, stored: Stored) -> Bools | None:
+        """Return the labels of the blocks, or None if they are missing, or do not fit the blocks."""
+        known = self.page is not None and len(stored.labels) == len(self.page.blocks)
+        return np.array(stored.labels, dtype=np.bool_) if known else None
+
+    def found(self, text: str, labels: Bools | None) -> Bools:
+        """Return the labels of the blocks, inferred from the text if they are not known."""
+        assert self.page is not None
+        return align(self.page.blocks.text, text).main if labels is None else labels
+
+    def block_prf(self, text: str, labels: Bools | None) -> PRF:
+        """Return the score of the block labels (Dripper paper, A.8)."""
+        found, main = self.found(text, labels)[~self.copies], self.main[~self.copies]
+        return count_prf(int((found & main).sum()), int((found & ~main).sum()), int((~found & main).sum()))
 
     def nodes_of(self, text: str, labels: Bools | None) -> PRF:
-        """Return the score of the main DOM nodes. Labels that are not known are inferred from the text."""
+        """Return the score of the main DOM nodes."""
         if self.page is None:
-            return block_prf(0, 0, int(bool(self.sample.truth.strip())))
-        return node_prf(self.page, align(self.page.blocks.text, text).main if labels is None else labels, self.main)
+            return count_prf(0, 0, int(bool(self.sample.truth.strip())))
+        return node_prf(self.page, self.found(text, labels), self.main)
 
 
 def scored(sample: AnnotatedPage, text: str, html: bytes) -> ScoreRow:
@@ -247,11 +302,10 @@ class RunError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A stored extraction: the text, and the labels and probabilities if they were stored as well."""
+    """A stored extraction: the text, and the labels of the blocks if they were stored as well."""
 
     text: str
     labels: tuple[bool, ...] = ()
-    probabilities: tuple[float, ...] = ()
 
 
 def read_stored(path: Path) -> dict[str, Stored]:
@@ -265,12 +319,9 @@ def read_stored(path: Path) -> dict[str, Stored]:
                     continue
                 entry = json.loads(line)
                 labels = tuple(bool(value) for value in entry.get("labels") or ())
-                probabilities = tuple(float(value) for value in entry.get("probabilities") or ())
-                if not all(0 <= p <= 1 for p in probabilities):
-                    raise ValueError("a probability is not between 0 and 1")
                 if entry["id"] in stored:
                     raise ValueError(f"the id {entry['id']!r} is there twice")
-                stored[str(entry["id"])] = Stored(str(entry.get("text") or ""), labels, probabilities)
+                stored[str(entry["id"])] = Stored(str(entry.get("text") or ""), labels)
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

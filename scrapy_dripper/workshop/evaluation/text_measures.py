@@ -78,6 +78,12 @@ class Study(NamedTuple):
     """Share of the truth's pairs of words (equation 2)."""
     rouge_l: float
     """Length of the longest common subsequence of words over that of the longer text (equation 3)."""
+    precision: float
+    """Share of the distinct words that the truth has (equation 5); 0 for an empty text."""
+    recall: float
+    """Share of the truth's distinct words that are found (equation 6). Equation 14 is the same, as completeness."""
+    f1: float
+    """Their harmonic mean (equation 7)."""
     clean: float
     """Content-noise ratio: 1 minus the instances of noise divided by the number of words (equation 8). 0 for an empty
     text, which the study does not mention.
@@ -86,8 +92,6 @@ class Study(NamedTuple):
     """Semantic coherence: the mean of two values, each at most 1 (equations 9 to 13). They are twice the share of
     distinct words, and the mean number of words per sentence divided by :data:`SENTENCE_WORDS`.
     """
-    completeness: float
-    """Share of the truth's distinct words that are found (equation 14)."""
 
 
 def study(prediction: str, truth: str) -> Study:
@@ -105,11 +109,8 @@ def study(prediction: str, truth: str) -> Study:
             _recall(Counter(pairwise(found)), Counter(pairwise(wanted))),
             _common(found[:MAX_WORDS], wanted[:MAX_WORDS]),
         )
-    distinct = set(wanted)
-    complete = len(distinct & set(found)) / len(distinct) if distinct else float(not found)
-    return Study(
-        *rouge, clean=_clean(prediction, found), coherence=_coherence(prediction, found), completeness=complete
-    )
+    sets = bag_prf(Counter(set(found)), Counter(set(wanted)))
+    return Study(*rouge, *sets, clean=_clean(prediction, found), coherence=_coherence(prediction, found))
 
 
 def check_rapidfuzz() -> None:

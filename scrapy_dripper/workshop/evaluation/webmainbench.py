@@ -18,6 +18,7 @@ searches take linear time.
 from __future__ import annotations
 
 import json
+import lzma
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -25,6 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import html2text
+import numpy as np
+import numpy.typing as npt
 from apted import APTED
 from apted import Config as Costs
 from lxml.html import HtmlElement
@@ -32,10 +35,14 @@ from rapidfuzz.distance import Levenshtein
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
+from scrapy_dripper.metadata.read import detected_language
+from scrapy_dripper.output.main_html import main_tree, to_html
+from scrapy_dripper.output.text import text
+from scrapy_dripper.page import Page
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.dataset.metrics import PRF, ReportTable
 from scrapy_dripper.workshop.dataset.sets import DataError
-from scrapy_dripper.workshop.evaluation.measure import OURS, Stored, Systems
+from scrapy_dripper.workshop.evaluation.measure import OURS, STORED, Stored, Systems, answered, source_of
 from scrapy_dripper.workshop.evaluation.text_measures import Cut, load_cut, rouge
 
 _fences = re.compile(r"```[\s\S]*?```").findall
@@ -243,6 +250,10 @@ FINE = ("text_edit", "code_edit", "formula_edit", "table_edit", "table_TEDS")
 """The toolkit's metrics of parts. Its overall score is their mean."""
 ALL = "all"
 
+KINDS = ("table", "code", "equation")
+"""The kinds of rich content in the meta data of a page: a list of what was found, or a word."""
+WITH, WITHOUT = "with", ("without", "")
+
 _marks = re.compile(r"</?marked-(?:tail|text|inline)\b[^<>]*>", re.IGNORECASE).sub
 _attributes = re.compile(
     r"""\s(?:data-anno-uid|cc-select)\s{0,9}=\s{0,9}(?:"[^"<>]*"|'[^'<>]*'|[^\s<>"']+)""", re.IGNORECASE
@@ -291,12 +302,34 @@ def read_page(line: str) -> BenchPage:
     )
 
 
+def line_of(name: str, url: str, html: str, page: Page, main: npt.NDArray[np.bool_], more: Mapping[str, Any]) -> str:
+    """Return the line of a page whose n blocks are labelled, with ``more`` meta data.
+
+    Kinds of content are told by tags, as in the Dripper paper (A.5). Its style of a page needs a language model.
+    """
+    tree = main_tree(page, main)
+    main_html, prose = to_html(tree), text(page, main)
+    parts = {
+        "table": tree.find(".//table") is not None,
+        "code": tree.find(".//code") is not None,
+        "equation": tree.find(".//math") is not None or bool(formulas(prose)),
+    }
+    meta = {kind: WITH if there else WITHOUT[0] for kind, there in parts.items()}
+    if language := detected_language(prose):
+        meta["language"] = "en" if language == "en" else "non_en"
+    record: dict[str, Any] = {"track_id": name, "url": url, "html": html, "main_html": main_html}
+    record |= {"convert_main_content": canonical_markdown(main_html), "meta": {**meta, **more}}
+    return json.dumps(record, ensure_ascii=False)
+
+
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file with their numbers. Raise :exc:`DataError` if it cannot be read."""
+    """Yield the lines of a file, which may be compressed as ``.xz``, with their numbers. Raise :exc:`DataError` if it
+    cannot be read.
+    """
     try:
-        with path.open(encoding="utf-8") as lines:
+        with (lzma.open if path.suffix == ".xz" else open)(path, "rt", encoding="utf-8") as lines:
             yield from ((number, line) for number, line in enumerate(lines, 1) if line.strip())
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, EOFError, lzma.LZMAError) as error:
         raise DataError(f"cannot read {path}: {error}") from None
 
 
@@ -316,7 +349,7 @@ def groups_of(meta: Mapping[str, Any]) -> tuple[str, ...]:
         groups.append(str(level))
     if language := meta.get("language"):
         groups.append("English" if language == "en" else "other languages")
-    groups += [kind for kind in ("table", "code", "equation") if meta.get(kind)]
+    groups += [kind for kind in KINDS if meta.get(kind) not in (*WITHOUT, None, [], {}, False, 0)]
     if style := meta.get("style"):
         forum = str(style).lower().startswith(("forum", "conversation"))
         groups.append("conversational" if forum else "not conversational")
@@ -382,6 +415,63 @@ def fine_scores(prediction: str, truth: str) -> dict[str, float | None]:
     }
 
 
+DIGITS = 4
+"""Number of digits to which a stored score must be equal to ours."""
+_ROUGE = {"human_rouge_n": "groundtruth_content", "convert_rouge_n": "convert_main_content"}
+"""The toolkit's names of ROUGE-5, and the texts that it is measured against."""
+
+
+@dataclass
+class BenchCheck:
+    """A comparison of our metrics with the scores that the toolkit stored."""
+
+    scores: int = 0
+    """Number of stored scores that were compared."""
+    differences: list[str] = field(default_factory=list)
+    """A sentence for each score that differs."""
+
+    def text(self) -> str:
+        """Return what was compared, and each difference, as lines."""
+        head = f"{self.scores:,} stored scores compared to {DIGITS} digits; {len(self.differences):,} differ"
+        nothing = "expected a page with 'NAME_content', its text by an extractor, and 'NAME_text_edit_score'"
+        return "\n".join([head, *self.differences, *([] if self.scores else [nothing])])
+
+
+def check(path: Path, cut: Cut) -> BenchCheck:
+    """Compute again each score in the ``dataset_with_results.jsonl`` of the toolkit.
+
+    A page there has ``NAME_content``, the text of an extractor, and ``NAME_METRIC_score`` for each metric that applies.
+    Raise :exc:`DataError` if a line is not an object.
+    """
+    found = BenchCheck()
+    for number, line in read_lines(path):
+        try:
+            record = json.loads(line)
+            names = [key.removesuffix("_success") for key, good in record.items() if key.endswith("_success") and good]
+        except (ValueError, AttributeError) as error:
+            raise DataError(f"{path}, line {number}: expected a page with results ({error})") from None
+        page = record.get("track_id") or record.get("id") or f"line {number}"
+        for name in names:
+            for metric, stored, ours in _stored_scores(record, name, cut):
+                found.scores += 1
+                if ours is None or round(ours, DIGITS) != round(stored, DIGITS):
+                    value = "does not apply" if ours is None else f"is {ours:.6f}"
+                    found.differences.append(f"{page}: {metric} of {name} {value}, stored is {stored:.6f}")
+    return found
+
+
+def _stored_scores(record: dict[str, Any], name: str, cut: Cut) -> Iterator[tuple[str, float, float | None]]:
+    """Yield name, stored value and our value of each metric that is stored for an extractor."""
+    text, truth = record.get(f"{name}_content") or "", record.get("groundtruth_content") or ""
+    fine = fine_scores(text, truth)
+    ours: dict[str, float | None] = {**fine, "overall": BenchScores(None, fine).overall}
+    for metric in ("overall", *FINE, *_ROUGE):
+        if isinstance(stored := record.get(f"{name}_{metric}_score"), int | float):
+            if metric in _ROUGE:
+                ours[metric] = rouge(text, record.get(_ROUGE[metric]) or "", cut).f1
+            yield metric, float(stored), ours[metric]
+
+
 GROUPS = (ALL, "simple", "mid", "hard", "table", "code", "equation", "conversational")
 """The columns of the paper's table 2, in its order. Other groups follow after them."""
 
@@ -396,6 +486,8 @@ class BenchResult:
     """The scores by system."""
     errors: Mapping[str, str]
     """The exceptions by system. The text then counts as empty."""
+    source: str = STORED
+    """Who answered for our own extraction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,25 +517,28 @@ class BenchMeasurer:
             page = read_page(line)
         except (ValueError, TypeError, AttributeError) as error:
             raise DataError(f"line {number} is no page of WebMainBench: {error}") from None
-        scores, errors = {}, {}
+        scores, errors, sources = {}, {}, [STORED]
         for name in (OURS, *self._setup.peers):
             try:
-                canonical, markdown = self._texts(name, page)
+                canonical, markdown = self._texts(name, page, sources)
             except Exception as error:  # errors of a peer, or of html2text, are part of the result
                 errors[name] = f"{type(error).__name__}: {error}"[:300]
                 canonical = markdown = ""
             scores[name] = score(page, canonical, markdown, self._cut)
-        return BenchResult(page.id or f"line {number}", page.groups, scores, errors)
+        return BenchResult(page.id or f"line {number}", page.groups, scores, errors, sources[-1])
 
-    def _texts(self, name: str, page: BenchPage) -> tuple[str, str]:
-        """Return html2text's Markdown of an extraction, and its own. Texts of peers and stored texts are both."""
+    def _texts(self, name: str, page: BenchPage, sources: list[str]) -> tuple[str, str]:
+        """Return html2text's Markdown of an extraction, and its own. Texts of peers and stored texts are both. Who
+        answered for our own is added to ``sources``.
+        """
         if name != OURS:
             text = str(self._systems.peer(name)(page.html.encode("utf-8", "replace")))
             return text, text
         if self._setup.stored is not None:
             stored = self._setup.stored.get(page.id, Stored("")).text
             return stored, stored
-        extraction = self._systems.ours(Document(page.html, page.url))
+        extraction = self._systems.extracted(OURS, Document(page.html, page.url))
+        sources.append(source_of(extraction))
         markdown = extraction.markdown or ""
         return canonical_markdown(extraction.main_html) if extraction.main_html else markdown, markdown
 
@@ -494,7 +589,7 @@ class BenchFigures:
             rows = [[label, *self.fine(name).values()] for name, label in self.labels.items()]
             title = "Parts of the Markdown, over the pages where either text has them"
             tables.append(ReportTable(title, columns, rows))
-        return tables
+        return [*tables, *answered({self.labels[OURS]: [one.source for one in self.results]})]
 
     def text(self) -> str:
         """Return the tables as text."""
@@ -510,6 +605,7 @@ class BenchFigures:
             {
                 "id": one.id,
                 "groups": list(one.groups),
+                "source": one.source,
                 "errors": dict(one.errors),
                 "scores": {name: {**asdict(found), "overall": found.overall} for name, found in one.scores.items()},
             }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,14 @@ import torch
 from tokenizers import Tokenizer
 from transformers import DynamicCache, Qwen3ForCausalLM
 
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines.base import EngineError
+from scrapy_dripper.engines.qwen3.engine import Qwen3Engine, drafting_tagger
+from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared, model_folder
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
-from scrapy_dripper.engines.qwen3.loop import Floats
+from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, Floats
+from scrapy_dripper.workshop.export import ExportError
+from scrapy_dripper.workshop.export.checkpoint import hashes
 from scrapy_dripper.workshop.export.validate import LogitCheck, probes
 
 
@@ -79,3 +86,49 @@ class Reference:
         hidden = self._model.model(input_ids=torch.from_numpy(ids)[None], use_cache=False).last_hidden_state[0]
         logits: Floats = self._model.lm_head(hidden[torch.from_numpy(rows)]).numpy()
         return logits
+
+
+SPARE = 64
+"""Number of tokens that a free answer may have more than a constrained one."""
+_labels = re.compile(r'(\d{1,7})[":\s]{0,8}(main|other)').findall
+
+
+class FreeDecoder:
+    """Decodes without a grammar, as the Dripper paper does for its ablation (section 5.4).
+
+    An answer is read as by the package of the published weights: what names no label is skipped, of two labels of a
+    block the last one counts, and a block without a label is other.
+    """
+
+    def __init__(self, checkpoint: Path, prepared: Prepared) -> None:
+        self.limit = prepared.context - SPARE
+        self._reference, self._tokenizer = Reference(checkpoint), prepared.tokenizer()
+
+    def decode(self, tasks: Sequence[DecodeTask]) -> list[Decoded | EngineError]:
+        """Return the labels of each task, or an error if the answer has none."""
+        return [self._decode(task) for task in tasks]
+
+    def close(self) -> None:
+        """Do nothing: the memory is freed with this object."""
+
+    def _decode(self, task: DecodeTask) -> Decoded | EngineError:
+        n = len(task.answer)
+        ids = self._reference.write(task.prompt, len(task.answer.ids) + SPARE)
+        answer = self._tokenizer.decode(ids.tolist())
+        found = {int(number): label == "main" for number, label in _labels(answer)}
+        if not any(1 <= number <= n for number in found):
+            return EngineError(f"the free answer labels no block ({answer[:100]!r})")
+        main = np.array([found.get(k, False) for k in range(1, n + 1)], dtype=np.bool_)
+        margins = np.where(main, np.float32(1), np.float32(-1))
+        return Decoded(main, margins, passes=len(ids), positions=len(task.prompt) + len(ids), kept=0)
+
+
+def free_engine(config: Config, checkpoint: Path) -> Qwen3Engine:
+    """Return the configured model, decoded without a grammar, from the checkpoint that it was exported from.
+
+    Raise ModelError if the model cannot be used, and :exc:`ExportError` if it is of another checkpoint.
+    """
+    prepared = load_prepared(model_folder(config))
+    if not checkpoint.is_dir() or hashes(checkpoint) != prepared.source.get("files"):
+        raise ExportError(f"{prepared.folder} was not exported from {checkpoint}: name its checkpoint")
+    return Qwen3Engine(prepared, drafting_tagger(config), FreeDecoder(checkpoint, prepared))

@@ -12,7 +12,7 @@ import pytest
 from scrapy_dripper.cli import main
 from scrapy_dripper.data import Document
 from scrapy_dripper.workshop import endpoint as endpoint_module
-from scrapy_dripper.workshop.annotation.pages import Sheet, sheet
+from scrapy_dripper.workshop.annotation.prompt import Sheet, sheet
 from tests.fake_endpoint import FakeEndpoint
 
 Annotate = Callable[..., int]
@@ -74,6 +74,6 @@ def records(tmp_path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def sheet_of(text: str, name: str = "page") -> Sheet:
+def sheet_of(text: str, name: str = "page", profile: str = "native") -> Sheet:
     """Return the annotation sheet of a page."""
-    return sheet(Document(text.encode()), f"{name}.html", name)
+    return sheet(Document(text.encode()), f"{name}.html", name, profile)

@@ -10,14 +10,24 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.page import read
-from scrapy_dripper.workshop.annotation.labels import LabelsError, record_of, task_of, write_page
-from scrapy_dripper.workshop.annotation.pages import Sheet
+from scrapy_dripper.workshop.annotation.labels import (
+    LabelsError,
+    StoreError,
+    adjudicated,
+    load,
+    record_of,
+    task_of,
+    write_page,
+)
+from scrapy_dripper.workshop.annotation.prompt import Sheet
 from scrapy_dripper.workshop.dataset.alignment import align
-from scrapy_dripper.workshop.dataset.sets import load_pages
+from scrapy_dripper.workshop.dataset.sets import DataError, load_pages
 from scrapy_dripper.workshop.training.prepare import example
+from tests.fake_endpoint import FakeEndpoint, Reply, Request, chat, good, labels
 from tests.workshop.annotation.conftest import MAIN, Annotate, html, records, sheet_of
 
 
@@ -64,6 +74,21 @@ def test_people_are_sure(annotate: Annotate, labelled: Path, tmp_path: Path) -> 
     assert samples["Winds"].sure == 0.5
 
 
+def test_section_4_1_pages_without_main_content_do_not_train_qwen3(
+    annotate: Annotate, labelled: Path, tmp_path: Path
+) -> None:
+    """The export has them, because the tagger and ``learn`` know such pages."""
+    pytest.importorskip("tokenizers")
+    from scrapy_dripper.workshop.training.token_sequences import labelled_pages
+
+    rewrite(tmp_path, labels=[])
+    assert annotate(labelled, "--export", tmp_path / "more") == 0
+    samples = load_pages(tmp_path / "more")
+    assert [len(samples), len(labelled_pages(samples, "v1.0", 200, 1))] == [3, 2]
+    with pytest.raises(DataError, match="no page has main content"):
+        labelled_pages([sample for sample in samples if not sample.truth], "v1.0", 200, 1)
+
+
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-8-sig"])
 def test_pages_are_exported_as_utf8(encoding: str, annotate: Annotate, tmp_path: Path) -> None:
     """Training reads the text that was labelled, also of zipped pages and other encodings."""
@@ -84,7 +109,7 @@ def test_pages_are_exported_as_utf8(encoding: str, annotate: Annotate, tmp_path:
     [
         ({"blocks": 7}, "cut into 7 blocks when it was labelled, into 6 now"),
         ({"cut": "0" * 64}, "its blocks have other texts"),
-        ({"profile": "v1.0"}, "labelled in the profile 'v1.0'"),
+        ({"profile": "v1.0"}, "labelled in the profile 'v1.0', expected 'native'"),
     ],
 )
 def test_labels_of_other_blocks_are_refused(
@@ -165,3 +190,100 @@ def test_a_page_that_is_another_one_in_utf8_is_left_out(tmp_path: Path, monkeypa
     with pytest.raises(LabelsError, match="its blocks are not the same when it is written as UTF-8"):
         write_page(tmp_path, record_of(task_of(page, "prompt"), MAIN, "reader"), page)
     assert not list(tmp_path.iterdir())
+
+
+def read_with(annotate: Annotate, fake: FakeEndpoint, pages: Path, path: Path, *, other: str = "", who: str) -> Path:
+    """Have the pages read again, by a reader who takes the blocks with a word for other, into a file of its own."""
+
+    def answer(request: Request) -> Reply:
+        found = labels(request)
+        found |= {str(one["id"]): "other" for one in request.blocks if other and other in one["text"]}
+        return chat(json.dumps(found))
+
+    fake.script = [answer]
+    asking = ["--endpoint", fake.url, "--model", who, "--concurrency", "1"]
+    assert main(["annotate", str(pages), *asking, "-o", str(path)]) == 0
+    return path
+
+
+def test_appendix_a_5_a_second_reader_and_an_adjudicator(
+    annotate: Annotate, labelled: Path, fake: FakeEndpoint, tmp_path: Path, capsys: Any
+) -> None:
+    """What two readers agree on is decided. Where they differ, the blocks are listed, and a third one decides."""
+    first = tmp_path / "labels.jsonl"
+    second = read_with(annotate, fake, labelled, tmp_path / "second.jsonl", other="of Moons", who="reader-2")
+    third = read_with(annotate, fake, labelled, tmp_path / "third.jsonl", other="of Moons", who="reader-3")
+    capsys.readouterr()
+
+    two = ["annotate", str(labelled), "--adjudicate", str(first), str(second)]
+    assert main([*two, "-o", str(tmp_path / "two.jsonl")]) == 1
+    printed = capsys.readouterr()
+    [listed] = map(json.loads, printed.out.splitlines())
+    assert (listed["block"], listed["main"]) == (3, {"reader-1 (1)": True, "reader-2 (2)": False})
+    assert listed["text"].startswith("The first paragraph of Moons")
+    assert listed["page"].startswith("Moons-")
+    assert "3 pages with two readers, who agree on 94.4% of the blocks" in printed.err
+    assert "2 decided, 1 failed" in printed.err
+    assert {record.title: record.who for record in load(tmp_path / "two.jsonl")} == {
+        "Tides": "reader-1+reader-2", "Winds": "reader-1+reader-2",
+    }  # fmt: skip
+
+    assert main([*two, str(third), "-o", str(tmp_path / "three.jsonl")]) == 0
+    decided = {record.title: record.labels for record in load(tmp_path / "three.jsonl")}
+    assert decided == {"Moons": (2, 4), "Tides": (2, 3, 4), "Winds": (2, 3, 4)}
+    assert main([*two, "-o", str(tmp_path / "three.jsonl")]) == 2
+    assert main([*two[:-1], "-o", str(tmp_path / "one.jsonl")]) == 2
+    assert "needs the labels of two readers or more, and a new file" in capsys.readouterr().err
+
+
+def test_a_person_who_decides_is_the_author(tmp_path: Path) -> None:
+    """The labels then count in full. Labels of other blocks cannot be combined."""
+    task = task_of(sheet_of(html()), "prompt")
+    readings = [[record_of(task, ids, who)] for ids, who in ((MAIN, "a"), ([2], "b"), (MAIN, "human"))]
+    [decided], disagreements, [agreement] = adjudicated(readings)
+    assert (decided.who, list(decided.labels), len(disagreements)) == ("human", MAIN, 2)
+    assert agreement == pytest.approx(4 / 6)
+    assert adjudicated(readings[:2])[0] == []
+    with pytest.raises(StoreError, match="was cut into other blocks for b than for a"):
+        adjudicated([readings[0], [record_of({**task, "profile": "v1.0"}, [2], "b")]])
+
+
+def test_section_4_2_export_in_the_form_of_the_benchmark(
+    annotate: Annotate, labelled: Path, tmp_path: Path, capsys: Any
+) -> None:
+    """A line has html, main_html, convert_main_content and meta. Pages whose blocks are all other are left out (4.1).
+    ``evaluate`` reads the file.
+    """
+    pytest.importorskip("apted")
+    rewrite(tmp_path, labels=[])
+    out = tmp_path / "bench.jsonl"
+    assert annotate(labelled, "--benchmark", out) == 0
+    assert "2 exported, 1 without main content" in capsys.readouterr().err
+    moons, winds = map(json.loads, out.read_text(encoding="utf-8").splitlines())
+    assert moons["html"] == (labelled / "Moons.html").read_text(encoding="utf-8")
+    assert moons["main_html"].startswith('<html><body> <article class="post"><h1>Moons</h1>')
+    assert "Read more" not in moons["main_html"]
+    assert moons["convert_main_content"].startswith("# Moons\n\nThe first paragraph of Moons")
+    parts = {"table": "without", "code": "without", "equation": "without"}
+    assert moons["meta"].pop("level") in ("simple", "mid", "hard")
+    assert moons["meta"] == {**parts, "annotator": "reader-1"}, "too short to tell its language"
+
+    stored = [{"id": one["track_id"], "text": one["convert_main_content"]} for one in (moons, winds)]
+    (tmp_path / "texts.jsonl").write_text("".join(json.dumps(one) + "\n" for one in stored))
+    assert main(["evaluate", str(out), "--predictions", str(tmp_path / "texts.jsonl"), "--jobs", "1"]) == 0
+    assert "1.0000" in capsys.readouterr().out
+    assert annotate(labelled, "--benchmark", out) == 2
+
+
+def test_pages_of_the_profile_of_qwen3(
+    annotate: Annotate, fake: FakeEndpoint, pages: Path, tmp_path: Path, capsys: Any
+) -> None:
+    """They are cut, shown and exported by that profile; its labels do not fit other blocks."""
+    fake.script = [good]
+    assert annotate(pages, "--profile", "v1.0", ask=True) == 0
+    assert {(record["profile"], record["blocks"]) for record in records(tmp_path)} == {("v1.0", 3)}
+    assert annotate(pages, "--export", tmp_path / "native") == 1
+    assert "labelled in the profile 'v1.0', expected 'native'" in capsys.readouterr().err
+    assert annotate(pages, "--export", tmp_path / "more", "--profile", "v1.0") == 0
+    truths = [sample.truth.split("\n") for sample in load_pages(tmp_path / "more")]
+    assert [(truth[0], len(truth)) for truth in truths] == [("Moons", 3), ("Tides", 3), ("Winds", 3)]

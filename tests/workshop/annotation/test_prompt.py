@@ -5,38 +5,29 @@ from __future__ import annotations
 import json
 from html import escape
 
+import lxml.html
 import pytest
 
-from scrapy_dripper.workshop.annotation.pages import listing, one_line, shorten
-from scrapy_dripper.workshop.annotation.prompt import SYSTEM, messages, prompt_hash, question
+from scrapy_dripper.workshop.annotation.prompt import SYSTEM, messages, one_line, prompt_hash, question, simplified
 from tests.workshop.annotation.conftest import html, sheet_of
 
 
-def blocks_of(text: str) -> list[dict[str, object]]:
-    """Return the blocks that a model is shown of a page."""
-    page = sheet_of(text)
-    lines = question(page, listing(page.page)).split("\n")
-    assert lines[-1].startswith("The page ends here.")
-    return [json.loads(line) for line in lines[1:-2]]
-
-
-def test_each_block_says_where_it_stands() -> None:
-    """Path, flags, share of links and repetition are given beside the text."""
-    page = "<body><nav class='top bar'><a href=/>Home</a></nav><main class=post><p>Text here</p></main>"
-    page += "<div hidden><p>Text here</p></div></body>"
-    assert blocks_of(page) == [
-        {"id": 1, "in": "body>nav.top", "flags": "nav", "linked": "100%", "text": "Home"},
-        {"id": 2, "in": "body>main.post>p", "flags": "main-element", "text": "Text here"},
-        {"id": 3, "in": "body>div>p", "flags": "hidden", "same_as": 2, "text": "Text here"},
+def test_section_4_1_the_model_reads_simplified_html() -> None:
+    """Each block is an element with its class, its id and its number (Dripper paper, 4.1), whatever the profile."""
+    page = "<body><nav class='top bar'><a href=/>Home</a></nav><main class=post><p id=a>Text here</p></main></body>"
+    assert simplified(sheet_of(page)) == [
+        '<nav class="top bar" _item_id="1"><a>Home</a></nav>',
+        '<p id="a" _item_id="2">Text here</p>',
     ]
+    assert simplified(sheet_of(page, profile="v1.0")) == ['<p id="a" _item_id="1">Text here</p>']
+    assert '"blocks":2}\n<nav class' in question(sheet_of(page))
+    assert "Label its 1 blocks" in question(sheet_of(page), 1)
 
 
-def test_long_texts_are_shortened_in_the_middle() -> None:
-    """Beginning and end stay, and the gap states its length."""
-    text = "abcdefghi " * 99 + "abcdefghij"
-    [block] = blocks_of(f"<p>{text}</p>")
-    assert block["text"] == f"{text[:266].rstrip()} [... 600 characters ...] {text[-134:].lstrip()}"
-    assert shorten("x" * 90, 90) == "x" * 90
+def test_long_texts_are_cut() -> None:
+    """After 200 characters, as in the paper."""
+    [block] = simplified(sheet_of(f"<p>{'abcdefghi ' * 99}</p>"))
+    assert lxml.html.fromstring(block).text == ("abcdefghi " * 20) + "..."
 
 
 HOSTILE = [
@@ -54,12 +45,12 @@ HOSTILE = [
 def test_text_cannot_leave_its_line(text: str) -> None:
     """Whatever a page says, the prompt has one line per block, with our id, and no special token."""
     page = sheet_of(f"<title>{escape(text)}</title><pre>{escape(text)}</pre><p class='{escape(text)}'>Last</p>")
-    asked = question(page, listing(page.page))
+    asked = question(page)
     lines = asked.splitlines()  # at everything that anybody may take for the end of a line
     assert len(lines) == 1 + 2 + 2
     assert json.loads(lines[0])["blocks"] == 2
-    assert [json.loads(line)["id"] for line in lines[1:3]] == [1, 2]
-    assert "<" not in asked
+    assert [lxml.html.fromstring(line).get("_item_id") for line in lines[1:3]] == ["1", "2"]
+    assert "<|" not in asked
     assert not set(asked) & set("\x1b\x07\u202e\u200b")
 
 

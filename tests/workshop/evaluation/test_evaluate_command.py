@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 import re
@@ -21,6 +22,7 @@ from scrapy_dripper.testing import FakeEngine
 from scrapy_dripper.workshop.dataset.sets import page_hash
 from scrapy_dripper.workshop.evaluation.text_measures import load_cut
 from tests.fallback import test_sore as sore
+from tests.sites.site import article
 
 WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal paper".split()
 
@@ -137,45 +139,70 @@ def test_stored_texts_beside_peers(data: Path, held_out: Path, tmp_path: Path, c
     assert whole["mean"] == pytest.approx(ours["P"] - theirs["P"])
     assert whole["low"] <= whole["mean"] <= whole["high"]
     assert whole["better"] + whole["worse"] + whole["tied"] == 8
-    assert 0 < tables["Blocks"][1]["F1"] < 1
-    assert [row["page"] for row in tables["The pages with our lowest word F1"]][:2] == ["p1", "p0"]
-    assert "Calibration" not in tables, "stored texts have no probabilities"
+    assert 0 < tables["Blocks"][0]["F1"] < 1
+    assert "Who answered" not in tables, "no model was run"
     assert f"{ours['word F1']:.4f}" in printed
     assert "had not seen these" in said
 
 
-def test_labels_and_probabilities_can_be_stored(data: Path, tmp_path: Path, capsys: Any) -> None:
-    """Calibration is measured on held-out probabilities; labels of another length are not used."""
-    lines = [{"id": f"p{n}", "text": "", "labels": [0, 0, 0, 1, 1, 0], "probabilities": [0.5] * 6} for n in range(7)]
-    lines.append({"id": "p7", "text": "", "labels": [1], "probabilities": [1.0]})
+def test_labels_can_be_stored(data: Path, tmp_path: Path, capsys: Any) -> None:
+    """Those of another length are not used."""
+    lines = [{"id": f"p{n}", "text": "", "labels": [0, 0, 0, 1, 1, 0]} for n in range(7)]
+    lines.append({"id": "p7", "text": "", "labels": [1]})
     (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, lines)))
 
     assert evaluate(data, "--predictions", tmp_path / "in.jsonl", "--jobs", 1, "--json", tmp_path / "out.json") == 0
 
-    tables = figures(tmp_path / "out.json")["tables"]
-    whole = tables["Blocks"][-1]
-    assert (whole["P"], whole["R"], whole["F1"]) == (1, 14 / 24, pytest.approx(28 / 38))
-    assert sum(row["blocks"] for row in tables["Calibration"]) == 42
-    assert [row["main"] for row in tables["Calibration"] if row["blocks"]] == [0.5]
+    [whole] = figures(tmp_path / "out.json")["tables"]["Blocks"]
+    assert (whole["P"], whole["R"], whole["F1"]) == pytest.approx((7 / 8, 7 / 8 * 2 / 3, 7 / 8 * 4 / 5))
 
 
 def test_the_model_runs(data: Path, model: Path, tmp_path: Path, capsys: Any) -> None:
-    """Without stored texts the engine labels the pages, and its probabilities are measured. If it fails on a page, the
-    fallback's text counts as ours.
+    """Without stored texts the engine labels the pages. If it fails on a page, the fallback's text counts as ours, and
+    the figures say so. A page and a system are a row of the JSON and of the CSV.
     """
     write_page(data, "p9")
     (data / "html" / "p9.html").write_text("<html><body><p>unlabelled</p></body></html>")
 
-    assert evaluate(data, "--model", model, "--jobs", 1, "--json", tmp_path / "out.json", "--fallback", "empty") == 0
+    wanted = ["--model", model, "--jobs", 1, "--json", tmp_path / "out.json", "--fallback", "empty"]
+    assert evaluate(data, *wanted, "--csv", tmp_path / "out.csv", "--peers", "html2text") == 0
 
     found = figures(tmp_path / "out.json")
     assert found["tables"]["Systems"][0]["word F1"] == pytest.approx(8 / 9)
-    assert sum(row["blocks"] for row in found["tables"]["Calibration"]) == 48
-    assert found["pages"][0]["source"] == "fake"
-    assert found["pages"][-1]["f1"]["ours"] == 0
-    assert found["pages"][-1]["source"] == "fallback:empty, engine_error"
+    answered = {row["source"]: row["pages"] for row in found["tables"]["Who answered"]}
+    assert answered == {"fake": 8, "fallback:empty, engine_error": 1}
+    first, *_, last, peer = found["pages"]
+    assert (first["id"], first["system"], first["source"], first["blocks_f1"]) == ("p0", "ours", "fake", 1)
+    assert (last["source"], last["f1"], peer["system"]) == ("fallback:empty, engine_error", 0, "html2text")
+    with (tmp_path / "out.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["source"] for row in rows] == [row["source"] for row in found["pages"]]
+    assert float(rows[0]["f1"]) == first["f1"]
     assert found["notes"] == []
     assert "IN-SAMPLE" not in capsys.readouterr().err
+
+
+def test_a_fallback_that_answers_everywhere_is_named(data: Path, model: Path, tmp_path: Path) -> None:
+    """The figures are then not those of the model."""
+    for path in (data / "html").glob("*.html"):
+        path.write_text(f"{path.read_text()}<p>unlabelled</p>")
+    out = tmp_path / "out.json"
+    assert evaluate(data, "--model", model, "--jobs", 1, "--json", out, "--fallback", "title_paragraphs") == 0
+    assert "but fallback:title_paragraphs on all pages" in figures(out)["tables"]["Systems"][0]["system"]
+
+
+def test_what_is_learnt_of_a_site_is_measured(tmp_path: Path, model: Path, capsys: Any) -> None:
+    """With --sites, one process extracts all pages in order, so that later ones can use what earlier ones taught."""
+    data = tmp_path / "site"
+    for number in range(20):
+        write_page(data, f"p{number:02}")
+        (data / "html" / f"p{number:02}.html").write_text(article(number))
+    wanted = [data, "--model", model, "--jobs", 2, "--sites", "templates", "--favor", "recall"]
+    assert evaluate(*wanted, "--json", tmp_path / "out.json") == 0
+    assert "so one process extracts all pages" in capsys.readouterr().err
+    answered = {row["source"]: row["pages"] for row in figures(tmp_path / "out.json")["tables"]["Who answered"]}
+    assert answered["template"] > 5
+    assert answered["template"] + answered["fake"] == 20
 
 
 def test_pages_that_the_model_was_trained_on_are_no_measure(
@@ -222,7 +249,7 @@ def test_several_sets_have_a_row_each(data: Path, held_out: Path, tmp_path: Path
 
 def test_processes_give_the_same_figures(data: Path, held_out: Path, tmp_path: Path) -> None:
     """The order of arrival does not matter."""
-    arguments = [data, "--predictions", held_out, "--peers", "html2text", "--json"]
+    arguments = [data, "--predictions", held_out, "--json"]
 
     assert evaluate(*arguments, tmp_path / "one.json", "--jobs", 1) == 0
     assert evaluate(*arguments, tmp_path / "two.json", "--jobs", 2) == 0
@@ -262,8 +289,10 @@ def test_measures_of_the_papers_are_taken_if_asked_for(data: Path, held_out: Pat
     assert 0.75 < tables["Systems"][0]["ROUGE-5"] < 0.95
     assert "ROUGE-5" in {row["metric"] for row in tables["Ours minus each peer, paired by page"]}
     assert 0.7 < tables["DOM nodes, as Alarte and Silva count them"][0]["F1"] < 0.9
-    ours, html2text, _ = tables["Measures of Yadav's study, 0 to 5"]
-    assert html2text["completeness"] == 5
+    ours, deviation, html2text, *_ = tables["Measures of Yadav's study, 0 to 5"]
+    assert (ours["over pages"], deviation["over pages"]) == ("mean", "deviation")
+    assert ours["R"] < html2text["R"] == 5
+    assert deviation["R"] > 0
     assert ours["ms"] is None
     assert 0 < html2text["ms"] < 10_000
     assert "ROUGE-L" in printed
@@ -307,7 +336,6 @@ def test_a_peer_that_raises_counts_as_empty(
         ('{"id": "other", "text": "x"}\n', [], "no id of .* expected ids such as 'p0'"),
         (None, [], "cannot read .*No such file"),
         ('{"id": "p0", "text": "x"}\n', ["--peers", "nobody"], "expected peers from"),
-        ('{"id": "p0", "text": "x", "probabilities": [2]}\n', [], "not between 0 and 1"),
     ],
 )
 def test_what_cannot_start_is_one_sentence(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,14 @@ import pytest
 from scrapy_dripper.cli import main
 from scrapy_dripper.workshop import endpoint as endpoint_module
 from scrapy_dripper.workshop.endpoint import EndpointError
-from scrapy_dripper.workshop.evaluation.peers import LanguageModel, ModelOptions
-from tests.fake_endpoint import FakeEndpoint, Reply, Request, chat
+from scrapy_dripper.workshop.evaluation.language_models import (
+    Judge,
+    LanguageModel,
+    ModelOptions,
+    Verdict,
+    judged_table,
+)
+from tests.fake_endpoint import FakeEndpoint, Reply, Request, chat, good
 from tests.workshop.evaluation.test_evaluate_command import data, figures, held_out
 
 __all__ = ["data", "held_out"]
@@ -52,13 +58,46 @@ def test_it_gets_the_page_and_its_text_is_what_it_says(fake: FakeEndpoint, optio
     assert reply.cost == pytest.approx((900 * 2 + 100 * 10) / 1e6)
     assert reply.seconds > 0
     assert fake.requests[0].payload["model"] == "small"
-    assert fake.requests[0].question.endswith("<html><head></head><body><p>Tides</p></body></html>")
+    assert fake.requests[0].question.endswith("<html><body><p>Tides</p></body></html>")
+
+
+LONG_HEAD = "<html><head><meta content='" + "x" * 9_000 + "'><title>T</title></head><body>"
+SITE = f"{LONG_HEAD}<nav><a href='/'>Home</a></nav><main><h1>Tides</h1><p>Twice a\n day.</p></main></body></html>"
+
+
+@pytest.mark.parametrize(
+    ("form", "sent"),
+    [
+        ("raw-html", '<html><body><nav><a href="/">Home</a></nav><main><h1>Tides</h1>'),
+        ("raw-text", "\n\nHome\nTides\nTwice a day."),
+        ("tag-depth", "\n\nnav 2 Home\nh1 3 Tides\np 3 Twice a day."),
+        ("blocks", '<h1 _item_id="2">Tides</h1>\n<p _item_id="3">Twice a day.</p>'),
+    ],
+)
+def test_the_model_reads_the_text_and_not_the_head(
+    form: str, sent: str, fake: FakeEndpoint, options: ModelOptions
+) -> None:
+    """A head of 9,000 characters leaves room for the page. With blocks, the answer has labels, as in the
+    comparison of the Dripper paper (A.9), and the text is that of the main blocks.
+    """
+    fake.script = [good if form == "blocks" else chat("Tides\nTwice a day.")]
+    reply = LanguageModel(replace(options, prompt=form))(SITE.encode())
+
+    assert sent in fake.requests[0].payload["messages"][-1]["content"]
+    assert reply.text == "Tides\nTwice a day."
 
 
 def test_only_the_first_characters_are_sent(fake: FakeEndpoint, options: ModelOptions) -> None:
+    """As many as were asked for, and as many whole blocks as fit."""
     LanguageModel(options)(b"<p>" + b"x" * 100_000)
-
     assert 4_900 < fake.requests[0].question.count("x") < 5_000
+
+    LanguageModel(replace(options, chars=70))(b"<p>" + b"x" * 100_000)
+    assert 40 < fake.requests[1].question.count("x") <= 70
+
+    fake.script = [good]
+    reply = LanguageModel(replace(options, chars=70, prompt="blocks"))(b"<p>one two<p>three four<p>five six")
+    assert reply.text == "one two\nthree four"
 
 
 def test_tokens_are_guessed_where_none_are_reported(fake: FakeEndpoint, options: ModelOptions) -> None:
@@ -78,6 +117,72 @@ def test_the_key_is_in_no_message() -> None:
     assert "s3cret" not in repr(ModelOptions("http://x/v1", "small", key="s3cret"))
 
 
+# ---------------------------------------------------------------------------- the judge
+def prefers(word: str) -> Callable[[Request], Reply]:
+    """Return a judge who prefers the text with a word, and the first one if both have it."""
+
+    def judge(request: Request) -> Reply:
+        page, first, second = request.question.split("\n\n")[-3:]
+        assert json.loads(page)["HTML"].startswith("<html><body>")
+        score = 1 if word in json.loads(first)["Text 1"] or word not in json.loads(second)["Text 2"] else 2
+        return chat(f'```json\n{{"score": {score}, "name": "paragraph", "reason": "more"}}\n```')
+
+    return judge
+
+
+@pytest.mark.parametrize(
+    ("ours", "other", "expected"),
+    [
+        ("Tides and more", "Tide", Verdict(1, 10 / 14)),
+        ("Tide", "Tides and more", Verdict(0, -10 / 14)),
+        ("none of both", "neither", Verdict(0.5, 5 / 12)),
+        ("same", "same", Verdict(0.5, 0)),
+    ],
+)
+def test_section_4_1_2_a_pair_is_judged_in_both_orders(
+    ours: str, other: str, expected: Verdict, fake: FakeEndpoint, options: ModelOptions
+) -> None:
+    """If the place decides, nobody has won. The ratio of the lengths is that of MinerU-HTML, section 4.1.1."""
+    fake.script = [prefers("more")]
+    assert Judge(options)(PAGE, ours, other) == pytest.approx(expected)
+    assert len(fake.requests) == (0 if ours == other else 2)
+
+
+@pytest.mark.parametrize("answer", [chat("The first one."), chat('{"score": 3}'), Reply(401, b"no")])
+def test_a_judge_without_an_answer_is_no_verdict(answer: Reply, fake: FakeEndpoint, options: ModelOptions) -> None:
+    fake.script = [answer]
+    assert Judge(options)(PAGE, "a", "b") is None
+
+
+def test_win_rates_by_length() -> None:
+    """20 groups from -1 to 1; an undecided pair is half a win."""
+    table = judged_table([Verdict(1, 1), Verdict(0.5, 0.95), Verdict(0, -0.44), None], "peer")
+    assert [list(row.values()) for row in table.records()] == [
+        ["-0.5 to -0.4", 1, 0, 0, 1, 0],
+        ["+0.9 to +1.0", 2, 1, 1, 0, 0.75],
+        ["all", 3, 1, 1, 1, 0.5],
+    ]
+    assert "Pages without a valid answer: 1" in table.note
+    assert judged_table([None], "peer").rows == []
+
+
+def test_evaluate_with_a_judge(data: Path, held_out: Path, tmp_path: Path, fake: FakeEndpoint, capsys: Any) -> None:
+    """Two requests a page, none of them for its text. The half text and the empty one lose."""
+    fake.script = [lambda request: prefers("link")(request)]
+    out = tmp_path / "out.json"
+    wanted = [data, "--predictions", held_out, "--judge", "html2text", "--endpoint", fake.url, "--json", out]
+    assert run(*wanted, "--endpoint-model", "x", "--endpoint-requests", 15) == 2
+    assert "16 requests are more than --endpoint-requests 15" in capsys.readouterr().err
+    assert run(*wanted, "--endpoint-model", "x", "--csv", tmp_path / "out.csv") == 0
+
+    found = figures(out)
+    assert found["tables"]["Judged: ours against html2text"][-1]["win rate"] == 0
+    assert [row["system"] for row in found["tables"]["Systems"]][1].startswith("html2text")
+    assert [row["preferred"] for row in found["pages"] if row["system"] == "html2text"] == [0.0] * 8
+    assert len(fake.requests) == 16
+    assert run(data, "--predictions", held_out, "--judge", "html2text") == 2
+
+
 # ---------------------------------------------------------------------------- the command
 def run(*arguments: object) -> int:
     return main(["evaluate", *map(str, arguments), "--resamples", "50", "--jobs", "1", "--study"])
@@ -95,11 +200,11 @@ def test_evaluate(
     wanted += ["--endpoint-price", "1,2", "--api-key-env", "KEY"]
 
     assert run(*wanted, "--endpoint-requests", 7) == 2
-    assert "8 pages are more than --endpoint-requests 7" in capsys.readouterr().err
+    assert "8 requests are more than --endpoint-requests 7" in capsys.readouterr().err
     assert run(*wanted) == 0
 
     tables = figures(out)["tables"]
-    system, study = tables["Systems"][1], tables["Measures of Yadav's study, 0 to 5"][1]
+    system, study = tables["Systems"][1], tables["Measures of Yadav's study, 0 to 5"][2]
     assert (system["system"], system["errors"]) == ("endpoint small", 1)
     assert system["R"] == 7 / 8
     assert study["tokens"] == 500

@@ -18,8 +18,7 @@ some_text = st.text(alphabet="ab. 中\n!", max_size=60)
 def test_the_truth_itself() -> None:
     found = study(TRUTH, TRUTH)
 
-    assert found[:3] == (1, 1, 1)
-    assert (found.clean, found.completeness) == (1, 1)
+    assert found[:7] == (1,) * 7
 
 
 def test_rouge_counts_what_the_truth_has() -> None:
@@ -39,13 +38,16 @@ def test_chinese_has_words() -> None:
 
     assert found.rouge_1 == 4 / 6
     assert found.rouge_2 == 3 / 5
-    assert found.rouge_l == found.completeness == 4 / 6
+    assert found.rouge_l == found.recall == 4 / 6
 
 
-def test_completeness_counts_distinct_words() -> None:
-    """Equation 14."""
-    assert study("us", "us us us call").completeness == 1 / 2
+def test_equations_5_to_7_and_14_compare_sets_of_words() -> None:
+    """How often a word occurs does not matter. Completeness (equation 14) is the recall (equation 6)."""
+    found = study("us us x", "us us us call")
+
+    assert (found.precision, found.recall, found.f1) == (1 / 2, 1 / 2, 1 / 2)
     assert study("us", "us us us call").rouge_1 == 1 / 4
+    assert study("a b c", "a b")[3:6] == (2 / 3, 1, pytest.approx(4 / 5))
 
 
 @pytest.mark.parametrize(
@@ -76,9 +78,8 @@ def test_coherence() -> None:
 
 
 def test_empty_texts() -> None:
-    assert study("", TRUTH) == Study(0, 0, 0, 0, 0, 0)
-    assert study("", "")[:3] == (1, 1, 1)
-    assert study("", "").completeness == 1
+    assert study("", TRUTH) == Study(*[0] * 8)
+    assert study("", "")[:6] == (1,) * 6
     assert study("words", "").rouge_1 == 0
 
 

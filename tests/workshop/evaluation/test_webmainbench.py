@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import re
 import sys
 from pathlib import Path
@@ -175,6 +176,8 @@ def test_a_page_is_read_without_the_annotation() -> None:
     assert without_annotation("<p data-anno-uid='a b' id=c>x<marked-tail>y</marked-tail></p>") == "<p id=c>xy</p>"
     forum = {**PAGE, "meta": {"style": "Forum_or_Article_with_commentsection", "language": "zh"}}
     assert read_page(json.dumps(forum)).groups == ("all", "other languages", "conversational")
+    without = {**PAGE, "meta": {"table": "without", "code": "with", "equation": ""}}
+    assert read_page(json.dumps(without)).groups == ("all", "code"), "what a page is said to be without"
 
 
 def test_canonical_markdown_has_no_links_and_images() -> None:
@@ -191,7 +194,8 @@ def test_the_model_and_a_peer_on_a_file(tmp_path: Path, model: Path, capsys: Any
 
     printed = capsys.readouterr().out
     found = json.loads(out.read_text())
-    (ours, peer), (fine, _) = found["tables"].values()
+    (ours, peer), (fine, _), answered = found["tables"].values()
+    assert answered == [{"system": ours["system"], "source": "fake", "pages": 2}]
     assert ours["all (2)"] == ours["code (2)"] == 1
     assert fine["text_edit"] == 1
     assert fine["overall"] == pytest.approx(1 / 5), "as in the toolkit, metrics without pages count as 0"
@@ -245,9 +249,51 @@ def test_wrong_data(
     assert message in capsys.readouterr().err
 
 
+def stored(path: Path, **scores: object) -> Path:
+    """Write what the toolkit writes: a page with the text of an extractor and its scores, compressed."""
+    page = {"id": "one", "groundtruth_content": "kitten", "groundtruth_content_list": [[{"type": "paragraph"}]]}
+    page |= {"some_content": "sitting", "some_success": True, "other_content": "x", "other_success": False, **scores}
+    with lzma.open(path, "wt", encoding="utf-8") as file:
+        file.write(json.dumps(page) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("scores", "code", "message"),
+    [
+        ({"some_text_edit_score": 4 / 7, "some_overall_score": 0.57143}, 0, "2 stored scores compared to 4 digits; 0"),
+        ({"some_text_edit_score": 0.5716}, 1, "one: text_edit of some is 0.571429, stored is 0.571600"),
+        ({"some_code_edit_score": 0.5}, 1, "code_edit of some does not apply, stored is 0.500000"),
+        ({"other_text_edit_score": 1}, 1, "0 stored scores compared to 4 digits; 0 differ\nexpected a page with"),
+    ],
+)
+def test_stored_scores_are_computed_again(
+    scores: dict[str, object], code: int, message: str, tmp_path: Path, capsys: Any
+) -> None:
+    """To four digits; a difference, or a file with nothing to compare, is a failure. An extractor that failed has no
+    score.
+    """
+    assert main(["evaluate", str(stored(tmp_path / "results.jsonl.xz", **scores)), "--check"]) == code
+    assert message in capsys.readouterr().out
+
+
+def test_the_toolkits_own_scores(capsys: Any) -> None:
+    """The file of results that the toolkit publishes, with the texts of four extractors on four pages."""
+    path = Path(__file__).parents[3] / ".cache" / "webmainbench-sample.jsonl.xz"
+    if not path.is_file():
+        pytest.skip("needs the toolkit's results/dataset_with_results.jsonl, compressed, in .cache")
+    assert main(["evaluate", str(path), "--check"]) == 0
+    assert "47 stored scores compared to 4 digits; 0 differ" in capsys.readouterr().out
+
+
 def test_a_missing_file(tmp_path: Path, capsys: Any) -> None:
     assert main(["evaluate", str(tmp_path / "none.jsonl")]) == 2
     assert "does not exist" in capsys.readouterr().err
+    assert main(["evaluate", str(tmp_path), "--check"]) == 2
+    assert "expected one .jsonl file" in capsys.readouterr().err
+    (tmp_path / "cut.jsonl.xz").write_bytes(lzma.compress(b"{}")[:-8])
+    assert main(["evaluate", str(tmp_path / "cut.jsonl.xz"), "--check"]) == 2
+    assert "cannot read" in capsys.readouterr().err
 
 
 def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

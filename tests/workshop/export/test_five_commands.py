@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +23,7 @@ pytest.importorskip("onnxruntime_genai")
 import onnxruntime
 
 from scrapy_dripper.engines.qwen3.folder import load_prepared
-from scrapy_dripper.workshop.export.validate import stored_checks
+from scrapy_dripper.workshop.export.validate import probe_pages, stored_checks
 from tests.workshop.export.published import NAME, TEMPLATE, write_package, write_published
 
 ROOT = Path(__file__).parents[3]
@@ -135,3 +136,39 @@ def test_to_a_crawl(machine: Path) -> None:
     (item,) = json.loads((machine / "items.json").read_text(encoding="utf-8"))
     assert item["by"]["source"] == "qwen3"
     assert item["by"]["blocks"] == 3
+
+
+def test_section_5_4_free_against_constrained_decoding(machine: Path) -> None:
+    """One command measures a model with the grammar, and its checkpoint without it (Dripper paper, figure 2).
+
+    The checkpoint was taught the pages, so that both give the same labels. On another page, its free answer has none.
+    """
+    export = commands()[2]
+    if not (machine / "prepared").is_dir():
+        done = run(machine, export.replace("--device cuda --no-validate", "--device cpu"))
+        assert done.returncode == 0, done.stderr
+    taught = ["".join(re.sub(' _item_id="\\d+"', "", block) for block in page) for page in probe_pages()]
+    pages = [*taught, "<p>Quite another page, about the gardens behind the house.</p>"]
+    for part in ("html", "ground-truth"):
+        (machine / "data" / part).mkdir(parents=True, exist_ok=True)
+    for number, page in enumerate(pages):
+        (machine / "data" / "html" / f"p{number}.html").write_text(f"<body>{page}</body>", encoding="utf-8")
+        truth = json.dumps({"url": "", "ground_truth": {"main_content": "Tides"}})
+        (machine / "data" / "ground-truth" / f"p{number}.json").write_text(truth)
+    command = "scrapy-dripper evaluate data --engine qwen3 --model prepared --fallback empty --jobs 1 --json out.json"
+    done = run(machine, f"{command} --free {NAME}")
+    assert done.returncode == 0, done.stderr
+
+    found = json.loads((machine / "out.json").read_text(encoding="utf-8"))
+    by_system = {name: [row for row in found["pages"] if row["system"] == name] for name in ("ours", "free")}
+    for ours, free in list(zip(*by_system.values(), strict=True))[: len(taught)]:
+        assert (ours["source"], free["source"]) == ("qwen3", "qwen3")
+        assert ours["blocks_f1"] == free["blocks_f1"]
+    assert "Ours minus each peer, paired by page" in found["tables"]
+    assert {row["system"].split(":")[0] for row in found["tables"]["Who answered"]} == {"ours", "free"}
+
+    shutil.copytree(machine / NAME, machine / "other")
+    (machine / "other" / "config.json").write_text("{}")
+    done = run(machine, f"{command} --free other")
+    assert done.returncode == 2
+    assert "prepared was not exported from other: name its checkpoint" in done.stderr

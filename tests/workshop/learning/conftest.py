@@ -10,8 +10,7 @@ import pytest
 
 from scrapy_dripper.data import Document
 from scrapy_dripper.workshop.annotation.labels import task_of
-from scrapy_dripper.workshop.annotation.pages import Sheet, sheet
-from scrapy_dripper.workshop.annotation.prompt import prompt_hash
+from scrapy_dripper.workshop.annotation.prompt import Sheet, prompt_hash, sheet
 
 SITE = "https://tides.example"
 TOPICS = ("harbour", "estuary", "lagoon", "strait", "island", "channel", "delta", "cape")
