@@ -12,7 +12,6 @@ import re
 import shutil
 from collections import Counter, defaultdict
 from dataclasses import asdict, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -263,9 +262,10 @@ def _steps() -> Any:
     """Return the module with the steps. Raise :exc:`UsageError` if a package is missing."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # datatrove imports the client of the hub, which is not used here.
     try:
-        return import_module("scrapy_dripper.corpus.steps")
+        import scrapy_dripper.corpus.steps as found  # not "from", which a package that is missing would not stop
     except ImportError as error:
         raise missing(error) from None
+    return found
 
 
 class ArchiveRun:
