@@ -30,7 +30,7 @@ from scrapy_dripper.fallback import fill_shell
 from scrapy_dripper.metadata.read import read_metadata
 from scrapy_dripper.output import mathml, write
 from scrapy_dripper.output.chunks import chunks
-from scrapy_dripper.output.content_json import clean, to_json
+from scrapy_dripper.output.content_json import clean, to_json, to_mineru
 from scrapy_dripper.output.urls import outlinks
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
@@ -181,6 +181,7 @@ def run(html: str) -> tuple[dict[str, int], int]:
         for tables in ("html", "linear"):
             write(page, np.ones(len(page.blocks), dtype=np.bool_), Config(markdown={"tables": tables}))
         clean(to_json(written.content))
+        to_mineru(written.content)
         outlinks(written.content)
         chunks(written.content, size=2_000)
     return calls.of_readers(), len(page.tree.nodes)
