@@ -155,7 +155,7 @@ def _mineru(item: Item) -> Iterator[tuple[str, Any]]:
             pieces = _pieces(item.runs)
             if pieces:
                 yield "paragraph", pieces
-            yield from (one for run in item.runs if isinstance(run, Image) for one in _mineru(run))
+            yield from (one for run in _flat(item.runs) if isinstance(run, Image) for one in _mineru(run))
         case CodeBlock():
             yield "code", {"code_content": item.text, "language": item.language, "by": item.by or "tag_pre_code"}
         case Formula():

@@ -33,7 +33,7 @@ def test_a_peer_returns_the_text_of_a_page(name: str) -> None:
         assert text == "", "the study knows the stop words of German only"
         return
     assert SENTENCE in " ".join(text.split())
-    assert "caf\u00e9" in text
+    assert ("cafe" if name == "newspaper4k" else "caf\u00e9") in text, "newspaper4k writes ASCII letters"
     assert "<p>" not in text
     if name.endswith("-html"):
         assert "# Ferries" in text or name == "readability-html", "Markdown, as of HTML"

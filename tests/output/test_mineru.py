@@ -1,0 +1,98 @@
+"""The content list in the schema of MinerU's tools."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_dripper.cli import main
+from scrapy_dripper.output.content_json import to_mineru
+from scrapy_dripper.output.content_list import content_list
+from scrapy_dripper.page.parse import parse
+
+
+def nodes(html: str) -> list[tuple[str, Any]]:
+    """Return type and content of the nodes of a fragment. Their HTML is never given."""
+    [page] = to_mineru(content_list(parse(f"<body>{html}</body>"), "https://e.org/"))
+    assert {node["raw_content"] for node in page} <= {""}
+    return [(node["type"], node["content"]) for node in page]
+
+
+TEX = '<annotation encoding="application/x-tex">n^2</annotation>'
+MATH = f'<math display="{{}}"><semantics><mi>n</mi>{TEX}</semantics></math>'
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<h2>Sub <i>title</i></h2>", [("title", {"title_content": "Sub title", "level": "2"})]),
+        (
+            f"<p>A <b>bold <code>x()</code></b> and {MATH.format('inline')} <a href=/y>link</a>.</p>",
+            [
+                ("paragraph", [
+                    {"c": "A bold ", "t": "text"},
+                    {"c": "x()", "t": "code-inline"},
+                    {"c": " and ", "t": "text"},
+                    {"c": "n^2", "t": "equation-inline"},
+                    {"c": " link.", "t": "text"},
+                ]),
+            ],
+        ),
+        (
+            "<pre><code class=language-python>print(1)</code></pre>",
+            [("code", {"code_content": "print(1)", "language": "python", "by": "class"})],
+        ),
+        (
+            "<ul><li>one<ol><li>deep</li></ol></li><li>two</li></ul>",
+            [
+                ("list", {
+                    "items": [
+                        {"c": "one", "child_list": {"items": [{"c": "deep"}], "list_attribute": "ordered"}},
+                        {"c": "two"},
+                    ],
+                    "list_attribute": "unordered",
+                    "list_nest_level": "2",
+                }),
+            ],
+        ),
+        (
+            "<p>Text with <a href=/z><img src=/i.png alt=A></a> in a link.</p>",
+            [
+                ("paragraph", [{"c": "Text with  in a link.", "t": "text"}]),
+                ("image", {"url": "https://e.org/i.png", "data": None, "alt": "A", "title": "", "caption": []}),
+            ],
+        ),
+        ("<blockquote><p>Quoted.</p></blockquote><hr>", [("paragraph", [{"c": "Quoted.", "t": "text"}])]),
+    ],
+)  # fmt: skip
+def test_section_2_2_the_nodes_of_the_reference(html: str, expected: list[tuple[str, Any]]) -> None:
+    assert nodes(html) == expected
+
+
+def test_tables_are_simple_or_complex() -> None:
+    """A table with spans is complex. Both are given as HTML."""
+    simple, spanned = (nodes(f"<table><tr><th{span}>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>")[0]
+                       for span in ("", " rowspan=2"))  # fmt: skip
+    assert (simple[0], simple[1]["is_complex"], simple[1]["table_nest_level"]) == ("simple_table", False, "1")
+    assert (spanned[0], spanned[1]["is_complex"]) == ("complex_table", True)
+    assert "<td>1</td>" in simple[1]["html"]
+
+
+def test_display_formulas_are_nodes() -> None:
+    [(kind, content)] = nodes(MATH.format("block"))
+    assert (kind, content["math_content"], content["math_type"]) == ("equation-interline", "n^2", "latex")
+
+
+def test_the_option_of_extract(tmp_path: Path, capsys: Any) -> None:
+    """--content-schema mineru includes --content."""
+    page = tmp_path / "page.html"
+    text = "The tide rises and falls twice a day, and this is the whole story of the harbour at noon."
+    page.write_text(f"<article><h1>Tides</h1><p>{text}</p><p>{text[:60]}</p></article>")
+    assert main(["extract", str(page), "-f", "json", "--content-schema", "mineru"]) == 0
+    [[first, *_]] = json.loads(capsys.readouterr().out)[0]["content"]
+    assert first == {
+        "type": "title", "raw_content": "", "content": {"title_content": "Tides", "level": "1"}
+    }  # fmt: skip
