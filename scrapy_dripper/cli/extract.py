@@ -86,8 +86,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--content-schema",
         choices=("dripper", "mineru"),
         default="dripper",
-        help="the schema of the content list: our own (default), or, with --content, that of MinerU's tools for web "
-        "pages and PDFs",
+        help="the schema of the content list: our own (default), or that of MinerU's tools for web pages and PDFs; "
+        "the latter includes --content",
     )
     extract.add_argument("--metadata", action="store_true", help="add what the page says about itself to JSON")
     extract.add_argument("--chunks", action="store_true", help="add the main content in chunks for search to JSON")
