@@ -188,7 +188,8 @@ def _in_place(page: Page) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     waiting: deque[int] = deque()
     panels = 0
-    for i, node in enumerate(page.tree.nodes):
+    for i in page.tree.tabs:
+        node = page.tree.nodes[i]
         role = node.get("role")
         if role == "tab":
             if panels:

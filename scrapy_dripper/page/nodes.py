@@ -60,6 +60,7 @@ class Nodes:
         self.flags = [_TAG_FLAGS.get(tag, 0) for tag in self.tag]
         self.may_hide: list[int] = []
         self.refers: list[int] = []
+        self.tabs: list[int] = []
         self.declares: list[int] = []
         """The nodes with a property of schema.org, in microdata or RDFa."""
         self._read_attributes(attributes)
@@ -86,6 +87,8 @@ class Nodes:
                 elif key in _TELLING or key[:5] == "aria-":
                     may_hide |= key in _HIDING
                     refers |= key in REFERENCES
+                    if key == "role" and value[:3] == "tab":
+                        self.tabs.append(i)
                     if attributes:
                         flags[i] |= _flags_of(key, value)
             if may_hide:
@@ -111,6 +114,7 @@ class Nodes:
             flags=ints(self.flags),
             may_hide=self.may_hide,
             refers=self.refers,
+            tabs=self.tabs,
             depth=ints(self.depth),
             block_start=block_start,
             block_end=block_end,

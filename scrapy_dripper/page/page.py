@@ -131,6 +131,8 @@ class Tree:
     refers: list[int]
     """The nodes that may refer to the id of another node: with one of
     :data:`~scrapy_dripper.page.tags.REFERENCES`, or with a link within the page."""
+    tabs: list[int]
+    """The nodes with a role of tabs: ``tab``, ``tablist``, ``tabpanel``."""
     depth: Ints
     block_start: Ints
     """The node's first block: the number of blocks before it."""
