@@ -28,7 +28,7 @@ REFERENCE = Path(__file__).parent / "reference"
 
 GROUPS = {
     "The engine and its processes": "enabled engine model batch_size batch_wait timeout processes worker_memory",
-    "Which blocks are main": "favor comments title rules sites min_quality",
+    "Which blocks are main": "favor comments title rules sites",
     "Pages that the model cannot process": "fallback methods empty limits oversize retry_shells",
     "The output": "markdown chunks absolute_urls",
     "Items and their fields": "items html_field markdown_field text_field title_field content_field chunks_field "
@@ -47,7 +47,6 @@ MORE = {
     "title": "[the headline](../internals/design.md#the-headline)",
     "rules": "[rules](../guides/rules.md)",
     "sites": "[what a site repeats](../guides/site-memory.md), [templates](../guides/templates.md)",
-    "min_quality": "[quality](page-types.md#quality)",
     "fallback": "[fallbacks](fallback.md)",
     "methods": "[R^4](fallback.md#r4), [SORE](fallback.md#sore)",
     "empty": "[fallbacks](fallback.md#nothing-is-main)",

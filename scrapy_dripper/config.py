@@ -240,11 +240,6 @@ class Config:
         "them ('memory'), to label pages that share a template by rules, without the model ('templates'), or both "
         "('all'). The results then depend on the order of the pages.",
     )
-    min_quality: float | None = _page(
-        None,
-        checks.optional(checks.number(0, 1)),
-        "Expected word F1, 0 to 1, below which a page goes to the fallback. By default, no page does.",
-    )
 
     # Pages that the model cannot process
     fallback: str | Callable[..., Any] = _page(

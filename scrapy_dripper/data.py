@@ -41,8 +41,6 @@ class FallbackReason(str, Enum):
     no longer be loaded. It is retried every 30 seconds."""
     OVERFLOW = "overflow"
     """The model returned NaN or infinity for this page: a number was too large for its data type."""
-    LOW_QUALITY = "low_quality"
-    """The quality that the engine expects of its own answer is below ``DRIPPER_MIN_QUALITY``."""
     OUTPUT_ERROR = "output_error"
     """The page was labelled, but writing the output failed."""
     TIMEOUT = "timeout"

@@ -1,5 +1,5 @@
-"""The downloader middlewares: hold responses back while the engine is busy, start extractions early, and download pages
-that need a browser again."""
+"""The downloader middlewares: hold responses back while the engine is busy, and download pages that need a browser
+again."""
 
 from __future__ import annotations
 
@@ -55,35 +55,6 @@ class DripperBackpressureMiddleware:
                 await dripper.wait_for_capacity(response, request)
             except Exception:
                 dripper.stats.bug("the backpressure middleware")
-        return response
-
-
-class DripperDownloaderMiddleware:
-    """Start extracting responses as soon as they arrive, without waiting for the result.
-
-    Every component that later asks for the same response gets that result. This is useful in crawls in which nearly
-    every page yields an item. In other crawls, it extracts pages that nobody asks for. Raise
-    :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False.
-    """
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._dripper = Dripper.from_crawler(crawler)
-        if not self._dripper.config.enabled:
-            raise NotConfigured("DRIPPER_ENABLED is False")
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> DripperDownloaderMiddleware:
-        """Return the middleware of this crawl. Raises what :meth:`Dripper.from_crawler` raises."""
-        return cls(crawler)
-
-    def process_response(self, request: Request, response: Response) -> Response:
-        """Return the response, and start its extraction if a callback will get it."""
-        # Waiting for the result would hold a download slot. Requests for robots.txt and media have NO_CALLBACK.
-        if 200 <= response.status < 300 and request.callback is not NO_CALLBACK:
-            try:
-                self._dripper.start(response, request)
-            except Exception:
-                self._dripper.stats.bug("the downloader middleware")
         return response
 
 

@@ -227,8 +227,6 @@ class Extractor:
         if found.fallback_reason is None or config.fallback in FALLBACKS or found.source != "fallback:none":
             return found
         answer = fall_back(document, config, found.fallback_reason, found.error)
-        if found.fallback_reason is FallbackReason.LOW_QUALITY and answer.is_empty:
-            return self._worker.extract(document, replace(config, min_quality=None)) or answer
         answer = replace(answer, metadata=found.metadata)
         return with_front_matter(answer, found.metadata) if config.markdown.front_matter and found.metadata else answer
 
@@ -294,12 +292,7 @@ class Extractor:
             made = self._filled(job, made)
         if isinstance(made, PageError):
             found = self._fall_back(job.document, job.config, made.reason, str(made))
-            if made.limit is not None:
-                found = found.with_details(limit=made.limit)
-            nothing = found.is_empty and job.config.fallback not in ("empty", "none")
-            if made.reason is FallbackReason.LOW_QUALITY and nothing:  # a poor text is better than none
-                return self._extraction(replace(job, config=replace(job.config, min_quality=None)))
-            made = found
+            made = found if made.limit is None else found.with_details(limit=made.limit)
         elif error := self._doubt(job, made):
             found = self._fall_back(job.document, job.config, FallbackReason.NO_MAIN, error)
             made = made if found.is_empty else found
@@ -335,14 +328,10 @@ class Extractor:
             reason = FallbackReason.ENGINE_ERROR if isinstance(found, str) else FallbackReason.OUTPUT_ERROR
             return PageError(reason, f"{type(error).__name__}: {error}")
 
-    def _chosen(self, job: _Job, page: Page, labels: Labels) -> Extraction | PageError:
-        """Return the extraction of a page from its labels, or the reason why the fallback is to extract it."""
+    def _chosen(self, job: _Job, page: Page, labels: Labels) -> Extraction:
+        """Return the extraction of a page from its labels."""
         document, config = job.document, job.config
         ruled = marks(page, config.rules)
-        quality, least = labels.quality, config.min_quality
-        if quality is not None and least is not None and quality < least and not ruled.whole:
-            error = f"expected word F1 of {quality:.3f}, under DRIPPER_MIN_QUALITY = {least:g}"
-            return PageError(FallbackReason.LOW_QUALITY, error, "DRIPPER_MIN_QUALITY")
         known = self._hosts.repeated(page, document, labels.main) if config.site_memory else None
         furniture, digest = known or (None, b"")
         given = Given.of(page, labels.probabilities, labels.page_type, config, ruled, furniture)

@@ -266,78 +266,11 @@ def test_what_the_engine_says_of_the_page_comes_out() -> None:
     assert (fallen.page_type, fallen.meta()["page_type_probability"], fallen.quality) == (None, None, None)
 
 
-def doubtful(quality: float = 0.4, main: bool = True) -> Engine:
-    """Return an engine that predicts a low quality for bad pages."""
-    return Engine(
-        lambda n: Labels(np.full(n, 0.9 if main else 0.1, dtype=np.float32), np.full(n, main), quality=quality)
-    )
-
-
-def nothing_found(html: str, url: str) -> None:
-    """A fallback that finds nothing."""
-
-
-def in_pieces(html: str, url: str) -> str:
-    """A fallback that raises."""
-    raise RuntimeError("in pieces")
-
-
 @pytest.mark.parametrize(("head", "title"), [("", "The ferry"), ("<title>Ferries</title>", "Ferries")])
 def test_a_page_without_a_title_has_that_of_its_heading(head: str, title: str) -> None:
     [page] = Extractor(engine=FakeEngine()).extract([f"{head}<body><h1>The\n ferry</h1><p>It leaves at nine."])
 
     assert page.title == title
-
-
-LONG_BAD = "<title>T</title><p>bad page</p><article>" + "<p>A paragraph of words that anybody takes for text.</p>" * 9
-
-
-@pytest.mark.parametrize(
-    ("fallback", "quality", "source", "text"),
-    [
-        ("trafilatura", 0.4, "fallback:trafilatura", "A paragraph of words"),
-        ("html", 0.4, "fallback:html", "bad page"),
-        ("html", 0.5, "fake", "bad page"),
-        ("empty", 0.4, "fallback:empty", ""),
-        ("none", 0.4, "fallback:none", None),
-        (nothing_found, 0.4, "fake", "bad page"),
-        (in_pieces, 0.4, "fake", "bad page"),
-    ],
-)
-def test_a_page_of_low_quality_falls_back(fallback: Any, quality: float, source: str, text: str | None) -> None:
-    """The model's text stays if the fallback finds none, unless the fallback is there to find none."""
-    config = Config(fallback=fallback, min_quality=0.5)
-    found = Extractor(config, doubtful(quality)).extract([LONG_BAD])[0]
-
-    assert found.source == source
-    assert (text or "") in (found.text or "")
-    assert (found.text is None) == (text is None)
-    if source == "fake":
-        assert (found.fallback_reason, found.quality, found.error) == (None, quality, None)
-    else:
-        assert (found.fallback_reason, found.quality) == (FallbackReason.LOW_QUALITY, None)
-        assert found.error == "expected word F1 of 0.400, under DRIPPER_MIN_QUALITY = 0.5"
-        assert found.details["blocks"] == 10
-
-
-def test_doubt_that_nothing_is_main() -> None:
-    """The fallback may find text where the model found none; if it does not, the result stays empty."""
-    config = Config(fallback="html", min_quality=0.5)
-    found = Extractor(config, doubtful(main=False)).extract([BAD])[0]
-    assert (found.source, found.text) == ("fallback:html", "bad page\nsecond block")
-
-    config = Config(fallback=nothing_found, min_quality=0.5)
-    found = Extractor(config, doubtful(main=False)).extract([BAD])[0]
-    assert (found.source, found.fallback_reason, found.text) == ("fake", FallbackReason.NO_MAIN, "")
-
-
-def test_the_least_quality_is_a_documents_choice() -> None:
-    strict = Document(BAD, config=Config(fallback="html", min_quality=0.5))
-    found = Extractor(Config(fallback="html"), doubtful()).extract([BAD, strict])
-
-    assert [x.fallback_reason for x in found] == [None, FallbackReason.LOW_QUALITY]
-    without = Extractor(Config(fallback="html", min_quality=1.0), Engine()).extract([BAD])[0]
-    assert without.source == "fake"  # an engine that says nothing of quality is never doubted
 
 
 def test_a_fallback_that_is_not_there_is_found_at_start() -> None:

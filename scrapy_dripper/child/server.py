@@ -193,7 +193,7 @@ def _engine(config: Config, port: Port) -> Engine | None:
 
 def _remote(config: Config) -> ModuleType:
     """Return the module of an engine whose model has its own process. It holds the code of both sides."""
-    return import_module(f"scrapy_dripper.engines.{config.engine}.remote")
+    return import_module(f"scrapy_dripper.engines.{config.engine}.engine")
 
 
 def _packed(extraction: Extraction, task: Task) -> tuple[dict[str, Any], list[bytes]]:

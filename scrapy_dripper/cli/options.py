@@ -16,7 +16,7 @@ from scrapy_dripper.rules import RuleError
 
 OPTIONS = (
     *("engine", "model", "batch_size", "fallback", "methods", "empty", "favor", "comments"),
-    *("min_quality", "rules", "sites", "oversize", "limits", "title", "absolute_urls"),
+    *("rules", "sites", "oversize", "limits", "title", "absolute_urls"),
     *("markdown", "chunks"),
 )
 """The options of :class:`~scrapy_dripper.config.Config` that have flags."""

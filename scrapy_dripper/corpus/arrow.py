@@ -7,7 +7,7 @@ input row gives exactly one output row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -80,8 +80,10 @@ def _shared(config: Config) -> Extractor:
     return Extractor(config)
 
 
-def columns(extractor: Extractor, pages: Sequence[str | bytes | None], urls: Sequence[Any]) -> dict[str, list[Any]]:
-    """Extract pages, and return the values of :data:`COLUMNS`. A page that is None counts as empty."""
+def _of_batch(extractor: Extractor, batch: Any, html: str, url: str | None) -> dict[str, list[Any]]:
+    """Extract the pages of a batch, and return the values of :data:`COLUMNS`. A page that is None counts as empty."""
+    pages = batch.column(html).to_pylist()
+    urls = batch.column(url).to_pylist() if url is not None else [None] * len(pages)
     found = extractor.extract([Document(page or "", str(url or "")) for page, url in zip(pages, urls, strict=True)])
     values: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for one in found:
@@ -91,8 +93,3 @@ def columns(extractor: Extractor, pages: Sequence[str | bytes | None], urls: Seq
         for name, value in row.items():
             values[name].append(value)
     return values
-
-
-def _of_batch(extractor: Extractor, batch: Any, html: str, url: str | None) -> dict[str, list[Any]]:
-    pages = batch.column(html).to_pylist()
-    return columns(extractor, pages, batch.column(url).to_pylist() if url is not None else [None] * len(pages))

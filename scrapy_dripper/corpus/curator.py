@@ -1,4 +1,4 @@
-"""An extractor and a stage for NeMo Curator 1.3. Importing this module imports Curator."""
+"""A stage for NeMo Curator 1.3. Importing this module imports Curator."""
 
 from __future__ import annotations
 
@@ -6,46 +6,10 @@ from typing import Any
 
 from nemo_curator.stages.base import ProcessingStage
 from nemo_curator.stages.resources import Resources
-from nemo_curator.stages.text.download import DocumentExtractor
 from nemo_curator.tasks import DocumentBatch
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.corpus.arrow import COLUMNS, RayExtractor, columns
-from scrapy_dripper.extractor import Extractor
-
-
-class CuratorExtractor(DocumentExtractor):  # type: ignore[misc]
-    """Extract the records of a ``DocumentDownloadExtractStage``, one at a time.
-
-    ``content`` is the HTML, as bytes or text, and ``url`` its URL. All other values of a record are kept. Unlike
-    Curator's own extractor, it keeps pages in all languages, even those without a list of stop words, and does not
-    split the text into paragraphs joined by blank lines. No page is dropped: a page without content has no text.
-    """
-
-    def __init__(self, config: Config | None = None, html: str = "content", url: str = "url") -> None:
-        self._config, self._html, self._url = config or Config(), html, url
-        self._extractor: Extractor | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out the model, because each worker loads its own."""
-        return {**self.__dict__, "_extractor": None}
-
-    def extract(self, record: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the record with ``text`` and the columns of the extraction, without its HTML."""
-        if self._extractor is None:
-            self._extractor = Extractor(self._config)
-        values = columns(self._extractor, [record[self._html]], [record.get(self._url)])
-        row = {name: value for name, (value,) in values.items()}
-        kept = {name: value for name, value in record.items() if name != self._html}
-        return kept | {"text": row.pop("markdown"), **row}
-
-    def input_columns(self) -> list[str]:
-        """Return the keys that a record must have."""
-        return [self._url, self._html]
-
-    def output_columns(self) -> list[str]:
-        """Return the keys that every returned record has."""
-        return [self._url, "text", *(name for name in COLUMNS if name != "markdown")]
+from scrapy_dripper.corpus.arrow import COLUMNS, RayExtractor
 
 
 class CuratorStage(ProcessingStage[DocumentBatch, DocumentBatch]):  # type: ignore[misc]

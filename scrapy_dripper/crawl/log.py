@@ -106,7 +106,6 @@ ADVICE = {
     FallbackReason.ENGINE_ERROR: "the engine does not work: 'scrapy-dripper doctor' tests it on a page",
     FallbackReason.ENGINE_LOST: "the engine was lost, for example by a GPU error: the log says when and why",
     FallbackReason.OVERFLOW: "numbers of the model are too large for half precision: export it in bf16 or fp32",
-    FallbackReason.LOW_QUALITY: "lower DRIPPER_MIN_QUALITY, or leave it out",
     FallbackReason.OUTPUT_ERROR: _REPORT,
     FallbackReason.TIMEOUT: "raise DRIPPER_TIMEOUT, or lower DRIPPER_BATCH_SIZE or DRIPPER_PROCESSES on a busy machine",
     FallbackReason.WORKER_ERROR: "something kills the worker processes: check the free memory and "

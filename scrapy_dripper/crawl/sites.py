@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+import pickle
+import zlib
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,20 +15,15 @@ from scrapy.utils.job import job_dir
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.data import Document, Extraction, TeachingExtraction
-from scrapy_dripper.sites import (
-    Hosts,
-    MemoryFileError,
-    SiteMemory,
-    Templates,
-    read,
-    read_templates,
-    write,
-    write_templates,
-)
+from scrapy_dripper.replace import replace_file
+from scrapy_dripper.sites import Hosts, SiteMemory, Templates
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
+T = TypeVar("T", SiteMemory, Templates)
+
+FORMAT = 4
+"""Version of the files, and of the way in which the hashes in them are computed."""
 
 MEMORY_FILE, TEMPLATES_FILE = "dripper-sites", "dripper-templates"
 """Names of the files in ``JOBDIR``."""
@@ -45,17 +41,20 @@ class CrawlSites:
         folder = job_dir(settings)
         self._folder = None if folder is None else Path(folder)
         self._stats = stats
-        self._memory = self._read(MEMORY_FILE, read, SiteMemory) if config.site_memory else None
-        self._templates = self._read(TEMPLATES_FILE, read_templates, Templates) if config.templates else None
+        self._memory = self._read(MEMORY_FILE, SiteMemory()) if config.site_memory else None
+        self._templates = self._read(TEMPLATES_FILE, Templates()) if config.templates else None
         self._hosts = Hosts(self._memory, self._templates)
 
-    def _read(self, name: str, read: Callable[[Path], T], empty: Callable[[], T]) -> T:
+    def _read(self, name: str, empty: T) -> T:
         if self._folder is not None:
             try:
-                return read(self._folder / name)
-            except MemoryFileError as error:
-                logger.warning("%(error)s; the crawl begins without it", {"error": error})
-        return empty()
+                return read(self._folder / name, type(empty))
+            except FileNotFoundError:
+                pass
+            except Exception as error:  # unpickling can raise anything
+                words = {"path": self._folder / name, "error": error}
+                logger.warning("%(path)s cannot be used (%(error)s); the crawl begins without it", words)
+        return empty
 
     def informed(self, document: Document) -> Document:
         """Return a document with what is known about its host."""
@@ -81,6 +80,29 @@ class CrawlSites:
             if self._memory is not None:
                 write(self._memory, self._folder / MEMORY_FILE)
             if self._templates is not None:
-                write_templates(self._templates, self._folder / TEMPLATES_FILE)
+                write(self._templates, self._folder / TEMPLATES_FILE)
         except OSError as error:
             logger.warning("What was learnt about sites cannot be kept in JOBDIR: %(error)s", {"error": error})
+
+
+def write(known: SiteMemory | Templates, path: Path) -> None:
+    """Write what is known about sites to a file, which is replaced atomically. Raise OSError if that fails."""
+    data = pickle.dumps(known)
+    replace_file(path, _head(data) + data)
+
+
+def read(path: Path, kind: type[T]) -> T:
+    """Return what :func:`write` has written. Raise ValueError if the file is damaged or of another version, and OSError
+    if it cannot be read.
+
+    Files of this kind are trusted, as are Scrapy's own in a ``JOBDIR``, which are pickled as well.
+    """
+    head, _, data = path.read_bytes().partition(b"\n")
+    found = pickle.loads(data) if head + b"\n" == _head(data) else None
+    if not isinstance(found, kind):
+        raise ValueError(f"it is damaged, or not of format {FORMAT}")
+    return found
+
+
+def _head(data: bytes) -> bytes:
+    return f"{FORMAT} {zlib.crc32(data)}\n".encode()

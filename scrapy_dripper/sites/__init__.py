@@ -10,7 +10,6 @@ import numpy.typing as npt
 from scrapy_dripper.data import Document, Extraction, TeachingExtraction, informed, known_of
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.sites.memory import (
-    MemoryFileError,
     SiteMemory,
     digest,
     furniture,
@@ -18,8 +17,6 @@ from scrapy_dripper.sites.memory import (
     host_of,
     parts_of,
     places,
-    read,
-    write,
 )
 from scrapy_dripper.sites.templates import (
     Lesson,
@@ -30,19 +27,16 @@ from scrapy_dripper.sites.templates import (
     is_audited,
     layout,
     read_lesson,
-    read_templates,
     rules_of,
     say,
     unpack_rules,
     usable_rules,
     write_rules,
-    write_templates,
 )
 
 __all__ = [
     "Hosts",
     "Lesson",
-    "MemoryFileError",
     "Outcome",
     "Said",
     "SiteMemory",
@@ -56,16 +50,12 @@ __all__ = [
     "layout",
     "parts_of",
     "places",
-    "read",
     "read_lesson",
-    "read_templates",
     "rules_of",
     "say",
     "unpack_rules",
     "usable_rules",
-    "write",
     "write_rules",
-    "write_templates",
 ]
 
 

@@ -6,15 +6,11 @@ same place.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
-import zlib
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -33,14 +29,8 @@ Hashes = npt.NDArray[np.uint64]
 Column = npt.NDArray[Any]
 
 HASH = np.dtype("<u8")
-"""The data type of a hash, in the memory, in its file and in messages to worker processes."""
-FORMAT = 3
-"""Version of the files, and of the way in which the hashes in them are computed."""
+"""The data type of a hash, in the memory and in messages to worker processes."""
 _TYPES = ("|u1", "<u2", "<u4", "<u8", "<f4")
-
-
-class MemoryFileError(ValueError):
-    """The file of a site memory, or of templates, cannot be used. The message says why."""
 
 
 class Tally:
@@ -50,14 +40,11 @@ class Tally:
     BYTES = 8 + 2 + 4 + 4
     """Size of a hash with its columns, in bytes."""
 
-    def __init__(self, *columns: Column) -> None:
-        """``columns`` are those of another tally."""
-        self.hashes: Hashes = columns[0] if columns else np.zeros(0, dtype=HASH)
-        self.counts: npt.NDArray[np.uint16] = columns[1] if columns else np.zeros(0, dtype="<u2")
-        self.sums: npt.NDArray[np.uint32] = columns[2] if columns else np.zeros(0, dtype="<u4")
-        self.last: npt.NDArray[np.uint32] = columns[3] if columns else np.zeros(0, dtype="<u4")
-        if len({len(column) for column in self.columns}) > 1:
-            raise ValueError("columns differ in length")
+    def __init__(self) -> None:
+        self.hashes: Hashes = np.zeros(0, dtype=HASH)
+        self.counts: npt.NDArray[np.uint16] = np.zeros(0, dtype="<u2")
+        self.sums: npt.NDArray[np.uint32] = np.zeros(0, dtype="<u4")
+        self.last: npt.NDArray[np.uint32] = np.zeros(0, dtype="<u4")
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -153,8 +140,6 @@ comments follow.
 OWN_WORDS = 10
 """Minimum number of words in a block of the page's own text, as opposed to a date or a label."""
 
-LONGEST_HEAD = 2_000_000
-"""Maximum size of the line of JSON in a file, in bytes."""
 _LONGEST_HOST = 253
 """Maximum length of a host name, in characters (RFC 1035)."""
 _digit = re.compile(r"\d").search
@@ -308,50 +293,11 @@ class SiteMemory:
         main, others = parts_of(digest)
         if not name:
             return False
-        host = self._hosts.get(name)
-        if host is None:
-            host = Host()
-        self.put(name, host)
-        return host.learn(_address(url), main, others)
-
-    def put(self, name: str, host: Host) -> None:
-        """Add a host as the most recently seen one, and evict the least recently seen one if there are too many."""
-        self._hosts[name] = host
+        host = self._hosts.setdefault(name, Host())
         self._hosts.move_to_end(name)
-        while len(self._hosts) > self._most:
+        if len(self._hosts) > self._most:
             self._hosts.popitem(last=False)
-
-
-def write(known: SiteMemory, path: Path) -> None:
-    """Write a memory to a file, which is replaced atomically. Raise OSError if that fails."""
-    rows = [[name, host.pages, host.clock] for name, host in known]
-    write_file(
-        path, rows, [column for _, one in known for column in (*one.texts.columns, *one.places.columns, one.seen)]
-    )
-
-
-def read(path: Path) -> SiteMemory:
-    """Return the memory in a file, or an empty one if there is no file. Raise MemoryFileError if the file cannot be
-    used.
-    """
-    found = SiteMemory()
-    try:
-        rows, columns = read_file(path, MOST_HOSTS * BYTES_PER_HOST + LONGEST_HEAD)
-        for row, *own in zip(rows, *(columns[i::9] for i in range(9)), strict=True):
-            host = Host()
-            name, host.pages, host.clock = str(row[0]), int(row[1]), int(row[2])
-            host.texts, host.places, host.seen = Tally(*own[:4]), Tally(*own[4:8]), own[8]
-            texts, places = host.texts.hashes, host.places.hashes
-            if len(texts) > MOST_TEXTS or len(places) > MOST_PLACES or len(host.seen) > MOST_PAGES:
-                raise ValueError("a host exceeds a limit")
-            if not np.isin(texts >> PLACE_BITS, places).all():
-                raise ValueError("a host has texts in places that it does not have")
-            found.put(name, host)
-    except MemoryFileError:
-        raise
-    except (ValueError, TypeError, IndexError) as error:
-        raise MemoryFileError(f"{path} is not a site memory of this version ({error})") from None
-    return found
+        return host.learn(_address(url), main, others)
 
 
 def host_of(url: str) -> str:
@@ -402,7 +348,7 @@ def furniture(page: Page, main: Bools, found: Hashes, known: Hashes) -> Bools:
     return taken if left >= max(LEAST_WORDS, LEAST_SHARE * whole) else none
 
 
-# ---------------------------------------------------------------------- files
+# ---------------------------------------------------------------------- messages
 def pack(facts: object, columns: Sequence[Column]) -> bytes:
     """Return facts and columns as bytes: a line of JSON and the arrays."""
     head = json.dumps([facts, [[column.dtype.str, len(column)] for column in columns]], separators=(",", ":"))
@@ -426,35 +372,3 @@ def unpack(data: bytes) -> tuple[Any, list[Column]]:
     if at != len(rest):
         raise ValueError(f"expected {at:,} bytes (got {len(rest):,})")
     return facts, columns
-
-
-def write_file(path: Path, facts: object, columns: Sequence[Column]) -> None:
-    """Write facts and columns to a file, which is replaced atomically. Raise OSError if that fails."""
-    data = pack(facts, columns)
-    new = path.with_name(f"{path.name}.{os.getpid()}.new")
-    try:
-        with new.open("wb") as file:
-            file.write(f"{FORMAT} {zlib.crc32(data)}\n".encode() + data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(new, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            new.unlink()
-
-
-def read_file(path: Path, most: int) -> tuple[Any, list[Column]]:
-    """Return the facts and columns in a file of at most ``most`` bytes; none if there is no file.
-
-    Raise ValueError if it is damaged or of another version, and MemoryFileError if it cannot be read.
-    """
-    try:
-        with path.open("rb") as file:
-            head, data = file.readline(100), file.read(most + 1)
-    except FileNotFoundError:
-        return [], []
-    except OSError as error:
-        raise MemoryFileError(f"{path} cannot be read ({error.strerror})") from None
-    if head != f"{FORMAT} {zlib.crc32(data)}\n".encode():
-        raise ValueError(f"it is damaged, or not of format {FORMAT}")
-    return unpack(data)

@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from hashlib import blake2b
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -38,16 +37,12 @@ from scrapy_dripper.rules import (
 from scrapy_dripper.sites import selectors
 from scrapy_dripper.sites.memory import (
     HASH,
-    LONGEST_HEAD,
     Bools,
     Floats,
-    MemoryFileError,
     host_of,
     name_of,
     pack,
-    read_file,
     unpack,
-    write_file,
 )
 from scrapy_dripper.sites.selectors import Steps
 
@@ -593,37 +588,6 @@ def read_given(folder: Path, name: str) -> list[Template]:
             given = TemplateRules(number, True, shortest, longest, rules, np.zeros(VECTOR_SIZE, dtype=np.uint8))
             templates.append(Template(number, checks=(1.0,) * CHECKS, given=given))
     return templates
-
-
-def write_templates(known: Templates, path: Path) -> None:
-    """Write templates to a file, as :func:`~scrapy_dripper.sites.write` does."""
-    rows = [[name, [[one.number, one.url, one.checks, len(one.lessons)] for one in own]] for name, own in known]
-    lessons = [np.frombuffer(data, "|u1") for _, own in known for one in own for data in one.lessons]
-    write_file(path, rows, lessons)
-
-
-def read_templates(path: Path) -> Templates:
-    """Return the templates in a file, or none if there is no file. Raise MemoryFileError if the file cannot be used."""
-    found = Templates()
-    try:
-        rows, columns = read_file(path, MOST_HOSTS * BYTES_PER_HOST + LONGEST_HEAD)
-        left = iter(columns)
-        for name, templates in rows:
-            own = []
-            for number, url, checks, count in templates:
-                lessons = [column.tobytes() for column in islice(left, int(count))]
-                if not 0 < len(lessons) <= LESSONS or len(checks) > CHECKS:
-                    raise ValueError("a template exceeds a limit")
-                vectors = [read_lesson(one).vector for one in lessons]
-                own.append(Template(int(number), str(url), tuple(map(float, checks)), lessons, vectors))
-            if len(own) > MOST_TEMPLATES:
-                raise ValueError("a host exceeds a limit")
-            found.put(str(name), own)
-    except MemoryFileError:
-        raise
-    except (ValueError, TypeError, IndexError) as error:
-        raise MemoryFileError(f"{path} is not a file of templates of this version ({error})") from None
-    return found
 
 
 def _with_room(own: list[Template]) -> list[Template]:

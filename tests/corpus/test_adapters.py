@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -142,28 +141,11 @@ assert sorted(rows, key=key) == expected, rows
 
 
 def test_nemo_curator(expected: list[tuple[Any, ...]], tmp_path: Path) -> None:
-    """Its stage for iterating and extracting keeps all records, and our stage for batches keeps all rows."""
+    """Its stage keeps all rows."""
     pytest.importorskip("nemo_curator", reason="needs nemo-curator")
-    from nemo_curator.stages.text.download import DocumentIterator
-    from nemo_curator.stages.text.download.base.iterator import DocumentIterateExtractStage
-    from nemo_curator.tasks import DocumentBatch, FileGroupTask
+    from nemo_curator.tasks import DocumentBatch
 
-    from scrapy_dripper.corpus.curator import CuratorExtractor, CuratorStage
-
-    class Records(DocumentIterator):  # type: ignore[misc]
-        def iterate(self, file_path: str) -> Any:
-            return ({"url": url, "content": html} for url, html in PAGES)
-
-        def output_columns(self) -> list[str]:
-            return ["url", "content"]
-
-    extractor = pickle.loads(pickle.dumps(CuratorExtractor(OPTIONS)))
-    stage = DocumentIterateExtractStage(Records(), extractor)
-    made = stage.process(FileGroupTask(dataset_name="pages", data=["shard.warc"]))
-    rows = made.to_pandas().astype(object).where(made.to_pandas().notna(), None).to_dict("records")
-    assert cells([row | {"markdown": row["text"]} for row in rows]) == expected
-    assert set(extractor.output_columns()) <= set(rows[0])
-    assert "content" not in rows[0]
+    from scrapy_dripper.corpus.curator import CuratorStage
 
     batch = CuratorStage(OPTIONS)
     for data in (table(), table().to_pandas()):

@@ -43,25 +43,6 @@ def test_page_types_and_quality_are_counted(crawl: Crawls, site: Site, engine: E
     assert (found.stat("quality/pages"), found.stat("quality/mean")) == (len(names), 0.25)
 
 
-def test_pages_of_low_quality_fall_back(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """The threshold is that of the crawl, or of the request."""
-    urls = site.pages(3)
-    qualities = dict(zip(urls, (0.3, 0.5, 0.9), strict=True))
-    engine.act = lambda engine, pages: [replace(truth(page), quality=qualities[page.url]) for page in pages]
-    settings = {"DRIPPER_META_FIELD": "by", "DRIPPER_FALLBACK": "html", "DRIPPER_MIN_QUALITY": "0.4"}
-    found = crawl(spider(urls), settings)
-    strict = crawl(spider(urls, meta={"dripper": {"min_quality": 0.6}}), settings)
-
-    assert (found.stat("fallback/low_quality"), found.stat("pages/fallback:html"), found.stat("pages/fake")) == (
-        1,
-        1,
-        2,
-    )
-    assert (strict.stat("fallback/low_quality"), strict.stat("pages/fake")) == (2, 1)
-    assert {item["url"]: item["by"]["quality"] for item in strict.items} == {urls[0]: None, urls[1]: None, urls[2]: 0.9}
-    assert (found.stat("quality/pages"), found.stat("quality/mean")) == (2, 0.7)
-
-
 def test_the_engine_knows_what_a_page_wants(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """The options come from the spider's settings, or from the request. Comments are removed after the engine."""
     wishes = {}

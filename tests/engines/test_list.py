@@ -31,6 +31,6 @@ def test_a_name_leads_to_its_engine(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", OUT_OF_PROCESS)
 def test_an_engine_out_of_process_has_both_halves(name: str) -> None:
     assert name in MODELS
-    remote = import_module(f"scrapy_dripper.engines.{name}.remote")
+    remote = import_module(f"scrapy_dripper.engines.{name}.engine")
     assert callable(remote.load_remote)
     assert callable(remote.ModelServer)

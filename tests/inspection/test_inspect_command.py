@@ -102,13 +102,6 @@ def test_a_page_is_shown_though_the_engine_fails_on_it(inspected: Inspect) -> No
     assert [block[0] for block in data["blocks"]] == [None] * 8
 
 
-def test_a_page_that_fell_back_has_blocks_without_probabilities(inspected: Inspect) -> None:
-    data = data_of(inspected(PAGE, "--min-quality", "1"))
-
-    assert ["reason", "low_quality"] in data["facts"]
-    assert [block[0] for block in data["blocks"]] == [None] * 8
-
-
 def test_a_method_says_why_it_has_removed_a_block(inspected: Inspect) -> None:
     options = ("--engine", "sore", "--method-embedder", "tests.fallback.test_sore.embed")
     data = data_of(inspected(sore.PAGE, *options))
@@ -135,7 +128,6 @@ def test_the_rule_that_decided_a_label_is_named(inspected: Inspect) -> None:
     whole = "a fragment is main as a whole, and an error page or a bot wall is not"
     assert [fragment["rules"][block[4]] for block in fragment["blocks"]] == [whole]
     assert [page["rules"][block[4]] for block in page["blocks"][:4]] == [""] * 4
-    assert data_of(inspected(PAGE, "--min-quality", "1"))["rules"] == [""]
 
 
 @pytest.mark.parametrize("how", ["empty", "none"])

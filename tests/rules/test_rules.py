@@ -151,8 +151,8 @@ def test_rules_go_before_the_engine() -> None:
 
 
 def test_a_whole_is_taken_as_it_is() -> None:
-    """No headline is added, nothing is removed, and no fallback runs for its quality."""
-    assert extracted({"whole": ".rel"}, min_quality=0.5).text == "Related one\nRelated two"
+    """No headline is added, and nothing is removed."""
+    assert extracted({"whole": ".rel"}).text == "Related one\nRelated two"
     assert extracted({"whole": "main"}, title="drop").text == "One inline text.\nRelated one\nRelated two"
 
 

@@ -36,7 +36,6 @@ def test_what_decides_about_files_code_and_the_machine_is_no_part_of_a_request()
         "favor",
         "comments",
         "empty",
-        "min_quality",
         "rules",  # a dict with CSS selectors
         "items",  # names, of which nothing is imported
         "oversize",

@@ -162,14 +162,6 @@ class Truth(AllMain):
         return Labels(np.where(main, 0.9, 0.1).astype(np.float32), main, work={f"by/{os.getpid()}": 1})
 
 
-class Doubtful(AllMain):
-    """Labels every block main, and predicts a low quality."""
-
-    def labels(self, page: Page) -> Labels:
-        """Return a page type as well."""
-        return replace(labels(page), page_type="forum", page_type_probability=0.75, quality=0.4)
-
-
 def labels(page: Page) -> Labels:
     """Return labels with all blocks main. ``work`` says what the worker has imported, and whether it has a key."""
     known = {name: int(name in sys.modules) for name in ("scrapy", "twisted", "onnxruntime", "trafilatura")}

@@ -107,23 +107,6 @@ def test_a_callable_stays_here(extractor: Make) -> None:
 
 
 @pytest.mark.usefixtures("every_page")
-@pytest.mark.parametrize("finds", [True, False])
-def test_a_callable_that_is_asked_for_want_of_quality(extractor: Make, finds: bool) -> None:
-    """It runs in this process. If it finds nothing, the worker's own answer is kept."""
-
-    def mine(html: str, url: str) -> str | None:
-        return "<p>mine" if finds else None
-
-    one = extractor(engine="tests.workers.engines.Doubtful", fallback=mine, min_quality=0.5)
-    (found,) = one.extract([SMALL])
-    if finds:
-        assert (found.text, found.fallback_reason, found.page_type) == ("mine", FallbackReason.LOW_QUALITY, None)
-    else:
-        assert (found.text, found.fallback_reason, found.source) == ("one\ntwo", None, "all")
-        assert (found.page_type, found.details["page_type_probability"], found.quality) == ("forum", 0.75, 0.4)
-
-
-@pytest.mark.usefixtures("every_page")
 @pytest.mark.parametrize(
     ("options", "error"),
     [

@@ -215,7 +215,6 @@ OPTIONS = st.fixed_dictionaries(
         "favor": st.sampled_from(["balanced", "precision", "recall"]),
         "comments": st.sampled_from(["auto", "keep", "drop"]),
         "empty": st.sampled_from(["auto", "answer", "fallback"]),
-        "min_quality": st.none() | st.floats(0, 1),
         "timeout": st.floats(0.001, 10**6),
         "limits": st.fixed_dictionaries({}, optional={"bytes": st.integers(1, 10**9), "depth": st.integers(256, 999)}),
         "markdown": st.fixed_dictionaries(

@@ -33,7 +33,6 @@ OPTIONS = (
         "empty",
         "favor",
         "comments",
-        "min_quality",
         "rules",
         "oversize",
         "limits",

@@ -15,8 +15,8 @@ from lxml.html import document_fromstring
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.engines.base import EngineLostError, Labels, ModelError, OversizeError
+from scrapy_dripper.engines.qwen3.engine import ModelServer, load_remote
 from scrapy_dripper.engines.qwen3.profile import PROFILES
-from scrapy_dripper.engines.qwen3.remote import ModelServer, load_remote
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workers import Task, Workers
 from tests.engines.qwen3.fakes import PREPARED
