@@ -43,9 +43,15 @@ class HeldPool:
 
 
 class Observer:
-    """Ignores the events of a batcher."""
+    """Keeps the pages of a batcher, and ignores its other events."""
 
     stops = False
+
+    def __init__(self) -> None:
+        self.pages: list[Extraction] = []
+
+    def page(self, extraction: Extraction) -> None:
+        self.pages.append(extraction)
 
     def stopping(self) -> bool:
         return self.stops
@@ -64,6 +70,20 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeldPool]:
     monkeypatch.setattr(module, "Workers", lambda config: workers)
     yield workers
     workers.free.release(100)
+
+
+def test_an_answer_that_nobody_waits_for_is_counted(pool: HeldPool) -> None:
+    async def crawl() -> None:
+        observer = Observer()
+        batcher = Batcher(Config(batch_size=4, batch_wait=0.01, processes=1), observer)
+        futures = [submit(batcher, number) for number in range(2)]
+        futures[0].cancel()
+        pool.free.release()
+        await futures[1]
+        assert len(observer.pages) == 2
+        batcher.stop()
+
+    asyncio.run(crawl())
 
 
 @pytest.mark.parametrize(("processes", "most"), [(0, 8), (1, 8), (2, 12), (5, 24)])
