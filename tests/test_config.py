@@ -162,29 +162,6 @@ def test_a_request_changes_some_keys_of_a_dict() -> None:
     assert (config.chunks.size, config.chunks.tokenizer) == (2_000, "mine")
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"batch_size": 3}, "takes the keys"),
-        ({"model": "x"}, "takes the keys"),
-        ({"timeout": 9}, "takes the keys"),
-        ({"processes": 100}, "takes the keys"),
-        ({"engine": "os.system"}, "anything else is named in the settings"),
-        ({"engine": "qwen3"}, "anything else is named in the settings"),
-        ({"fallback": "os.system"}, "anything else is named in the settings"),
-        ({"fallback": callable_fallback}, "anything else is named in the settings"),
-        ({"limits": {"bytes": 0}}, 'meta["dripper"]["limits"]["bytes"] must be a whole number of at least 1'),
-        ({"chunks": {"tokenizer": "/etc/passwd"}}, 'meta["dripper"]["chunks"] takes the keys size, overlap'),
-    ],
-)
-def test_what_a_request_cannot_override(values: dict[str, Any], message: str) -> None:
-    """Options of the crawl cannot change by page, and a request's meta cannot choose code to run."""
-    config, wrong, problems = Config().overridden(values)
-
-    assert (config, wrong) == (Config(), 1)
-    assert message in problems[0]
-
-
 def test_every_option_has_a_line_of_documentation() -> None:
     assert all(option.metadata["doc"].endswith(".") for option in fields(Config))
 

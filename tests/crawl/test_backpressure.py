@@ -9,10 +9,8 @@ import scrapy
 from scrapy import Request
 from scrapy.exceptions import NotConfigured
 from scrapy.http.request import NO_CALLBACK
-from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
-from scrapy_dripper import Addon
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
 from tests.crawl.crawling import PATIENCE, Crawls, EngineLog, FakeEngine, Site, eventually, spider
 
@@ -143,20 +141,6 @@ def test_without_a_limit_of_requests_nothing_is_held_back() -> None:
         DripperBackpressureMiddleware.from_crawler(get_crawler(settings_dict={"CONCURRENT_REQUESTS": 0}))
 
 
-def test_a_bug_in_the_plugin_loses_no_response(crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The responses are passed on, and a stat counts the bug."""
-
-    def bug(self: Any, *_: Any) -> Any:
-        raise AssertionError("a bug")
-
-    monkeypatch.setattr("scrapy_dripper.crawl.dripper.Dripper.wait_for_capacity", bug)
-
-    result = crawl(spider(site.pages(3)))
-
-    assert sorted(item["url"] for item in result.items) == site.pages(3)
-    assert result.stat("bugs") == 3
-
-
 @pytest.mark.parametrize("off", [{"DOWNLOADER_MIDDLEWARES": {PATH: None}}, {"DRIPPER_ENABLED": False}])
 def test_it_can_be_switched_off(crawl: Crawls, site: Site, engine: EngineLog, off: dict[str, Any]) -> None:
     """Scrapy's setting or the plugin's disables it. Then no page is held back."""
@@ -176,17 +160,3 @@ def test_it_can_be_switched_off(crawl: Crawls, site: Site, engine: EngineLog, of
 
     assert len(result.items) == 30
     assert result.stat("held_back") == 0
-
-
-def test_the_addon_respects_the_place_that_the_user_gave() -> None:
-    """The user's entry, as a class or a path, is not overwritten. A missing entry is added."""
-    for entry, expected in (
-        ({}, {DripperBackpressureMiddleware: 20}),
-        ({PATH: 990}, {PATH: 990}),
-        ({DripperBackpressureMiddleware: None}, {DripperBackpressureMiddleware: None}),
-    ):
-        merged = Settings({"DOWNLOADER_MIDDLEWARES": entry})
-
-        Addon().update_settings(merged)
-
-        assert merged.getdict("DOWNLOADER_MIDDLEWARES") == expected

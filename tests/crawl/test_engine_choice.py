@@ -41,14 +41,3 @@ def test_each_spider_has_its_engine(crawl: Crawls, site: Site) -> None:
     assert [set(item) for item in read.items] == [{"url", "main_html", "markdown"}] * 5
     assert 5 <= read.stat("qwen3/passes") <= 5 * 3
     assert read.stat("qwen3/draft") == 5 * 3 >= read.stat("qwen3/draft_kept")
-
-
-def test_a_page_over_the_models_context_falls_back(crawl: Crawls, site: Site) -> None:
-    """It has the same reason as for other limits. Other pages are not affected."""
-    long = "<p>" + "A long line of many words. " * 2000 + "</p>"
-    site.routes["/long"] = ("text/html", f"<html><body>{long}</body></html>".encode())
-    crawled = crawl(spider([*site.pages(2), site.url("/long")]), {**QWEN3, "DRIPPER_FALLBACK": "html"})
-
-    assert crawled.stat("fallback/oversize") == 1
-    assert crawled.stat("pages/qwen3") == 2
-    assert len(crawled.items) == 3

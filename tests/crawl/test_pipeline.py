@@ -118,20 +118,6 @@ def test_many_items_share_batches_and_none_is_lost(crawl: Crawls, engine: Engine
     assert result.stat("batches") < 21
 
 
-def test_a_bug_in_the_plugin_drops_no_item(crawl: Crawls, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The item is passed on unchanged."""
-
-    def bug(*args: Any) -> Any:
-        raise AssertionError("a bug")
-
-    monkeypatch.setattr("scrapy_dripper.crawl.dripper.Dripper.extract_document", bug)
-
-    result = crawl(items({"html": page(1)}), PIPELINE)
-
-    assert result.items == [{"html": page(1)}]
-    assert result.stat("bugs") == 1
-
-
 def test_with_the_addon_pages_are_extracted_once(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """The pipeline does not change items that the spider middleware has filled."""
 
@@ -146,12 +132,6 @@ def test_with_the_addon_pages_are_extracted_once(crawl: Crawls, site: Site, engi
 
     assert sum(map(len, engine.batches)) == 3
     assert all("MAIN" in item["markdown"] for item in result.items)
-
-
-def test_it_can_be_switched_off(crawl: Crawls, engine: EngineLog) -> None:
-    """``DRIPPER_ENABLED = False`` also disables the pipeline."""
-    assert crawl(items({"html": page(1)}), {**PIPELINE, "DRIPPER_ENABLED": False}).items == [{"html": page(1)}]
-    assert engine.engines == []
 
 
 def test_html_of_another_type_is_warned_about_once_and_counted(crawl: Crawls, caplog: pytest.LogCaptureFixture) -> None:

@@ -11,13 +11,10 @@ from scrapy_dripper.engines.tagger.later_stages import (
     LEAST_WEIGHT,
     PAGE_TYPES,
     context,
-    page_features,
-    quality_features,
 )
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
-from tests.html_strategies import documents
 
 PAGE = (
     "<nav><a href=/>Home page</a></nav>"
@@ -33,29 +30,6 @@ def page(html: str) -> Page:
 def kinds(pages: int) -> np.ndarray:
     """Return page types that differ from page to page."""
     return np.linspace(0, 1, pages * len(PAGE_TYPES), dtype=np.float32).reshape(pages, -1)
-
-
-@given(st.lists(documents(), min_size=1, max_size=4), st.randoms(use_true_random=False))
-def test_a_batch_gives_what_each_page_gives_alone(sources: list[str], random: object) -> None:
-    """In all stages, no feature crosses the edge of a page, whatever the probabilities."""
-    pages = [found for found in map(page, sources) if len(found.blocks)]
-    if not pages:
-        return
-    batch = features(pages)
-    p = np.array([random.random() for _ in batch.size], dtype=np.float32)  # type: ignore[attr-defined]
-    types = kinds(len(pages))
-    together = context(batch, p, types).matrix()
-    whole, quality = page_features(batch, p).matrix, quality_features(batch, p, types, p > 0.5).matrix
-
-    assert np.isfinite(together).all()
-    assert np.isfinite(whole).all()
-    assert np.isfinite(quality).all()
-    for i, (found, a, b) in enumerate(zip(pages, batch.edges[:-1], batch.edges[1:], strict=True)):
-        alone, q, kind = features([found]), p[a:b], types[i : i + 1]
-        close = {"rtol": 1e-4, "atol": 1e-4}
-        np.testing.assert_allclose(together[a:b], context(alone, q, kind).matrix(), **close)
-        np.testing.assert_allclose(whole[i : i + 1], page_features(alone, q).matrix, **close)
-        np.testing.assert_allclose(quality[i : i + 1], quality_features(alone, q, kind, q > 0.5).matrix, **close)
 
 
 @given(st.sampled_from([0.0, 1.0]))

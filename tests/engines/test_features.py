@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 
 import numpy as np
 from hypothesis import given
@@ -15,7 +14,6 @@ from scrapy_dripper.engines.tagger.text import count
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
-from tests.html_strategies import documents
 
 
 def page(html: str, url: str = "") -> Page:
@@ -42,19 +40,6 @@ def test_words_are_those_of_the_metric(texts: list[str]) -> None:
 def test_cjk_characters_count_as_half_words() -> None:
     """These scripts have no spaces, so a run of characters is many words."""
     assert count(["中文字符", "one two"]).size.tolist() == [1 + 2, 2]
-
-
-@given(st.lists(documents(), min_size=1, max_size=4))
-def test_a_page_has_the_same_features_alone_and_in_a_batch(htmls: list[str]) -> None:
-    """No feature crosses the edge of its page."""
-    pages = [found for found in map(page, htmls) if len(found.blocks)]
-    if not pages:
-        return
-    together = features(pages)
-    matrix = together.matrix
-    for found, (a, b) in zip(pages, pairwise(together.edges.tolist()), strict=True):
-        alone = features([found])
-        np.testing.assert_allclose(matrix[a:b], alone.matrix, rtol=1e-4, atol=1e-4)
 
 
 _NAMES = st.lists(

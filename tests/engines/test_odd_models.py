@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,6 @@ from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.tagger import Tagger, model
 
 onnx = pytest.importorskip("onnx")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A copy of the bundled model."""
-    return Path(shutil.copytree(model.bundled(), tmp_path / "tagger"))
 
 
 def replace(folder: Path, name: str, *nodes: Any, given: str = "features", output: str = "probabilities") -> None:

@@ -107,13 +107,6 @@ def test_a_stored_page_comes_in_the_encoding_that_it_declares(website: Website, 
     assert header == ("text/html; charset=utf-8" if charset[1].lower() == b"utf-8" else "text/html")
 
 
-def test_the_site_has_pages_in_old_encodings(website: Website) -> None:
-    """A GB18030 and a Shift-JIS page are sent in those encodings: their bytes are not UTF-8."""
-    for path in ("/zh/bookshop.html", "/ja/railway.html"):
-        with OPEN(website.url + path) as reply, pytest.raises(UnicodeDecodeError):
-            reply.read().decode("utf-8")
-
-
 @pytest.mark.parametrize(
     ("path", "status", "content_type", "start"),
     [

@@ -348,15 +348,23 @@ HARD = {
     "unclosed": "".join(f"<{'pbiu'[i % 4]}>word{i} " for i in range(2_000)) + SENTENCE,
     "attributes": f"<p {' '.join(f'a{i}=1' for i in range(10_000))}>{SENTENCE * 5}",
     "too deep to recover": "<div>x " * 30_100,
+    "wide": "".join(f"<div><p>{SENTENCE * 3}{i}</p></div>" for i in range(2_000)),
     "end tags alone": "<div>" * 3_000 + SENTENCE + "</b></i></p>" * 3_300,
 }
 """Pages a tenth as large as those for which the limits of the parser are made."""
 
 
-@pytest.mark.parametrize("name", HARD)
-@pytest.mark.parametrize("fallback", ["trafilatura", "html", "r4"])
-def test_hard_pages(name: str, fallback: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("fallback", "name"),
+    [
+        *((fallback, name) for fallback in ("trafilatura", "html", "r4", "readability") for name in HARD),
+        *((fallback, name) for fallback in ("justext", "title_paragraphs") for name in ("deep", "attributes", "wide")),
+    ],
+)
+def test_hard_pages(fallback: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages that break extractors pass through the same parser as all others."""
+    if fallback == "readability":
+        pytest.importorskip("readability")
     monkeypatch.setattr(recover, "MAX_NODES", recover.MAX_NODES // 10)
     result = run(HARD[name], fallback=fallback)
     assert result.source == f"fallback:{fallback}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from html import unescape
 from typing import Any
 
@@ -135,20 +134,3 @@ def test_any_page(name: str, html: str) -> None:
 
     assert found.error is None or "PageError" in found.error
     assert set("".join(str(found.text).split())) <= set(html + unescape(html) + "\\")  # as in the LaTeX of a formula
-
-
-def _deep(sentence: str) -> str:
-    return "<div>" * 5_000 + f"<p>{sentence * 5}</p>"
-
-
-def _wide(sentence: str) -> str:
-    return "".join(f"<div><p>{sentence * 3}{i}</p></div>" for i in range(2_000))
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("build", [_deep, _wide])
-def test_hard_pages(name: str, build: Callable[[str], str]) -> None:
-    found = extracted(name, build(SENTENCE))
-
-    assert found.error is None
-    assert "sandcastle" in str(found.text)

@@ -6,9 +6,7 @@ the count may at most double.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -29,6 +27,7 @@ from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.head import MOST_NAMES
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.testing import FakeEngine
+from tests.steps import lines_of
 
 HEAD = "<h1>Title</h1><p>" + "word " * 40 + "</p>"
 
@@ -110,22 +109,22 @@ def _headings(n: int) -> str:
 
 
 def test_headings_in_a_link() -> None:
-    def lines_of(n: int) -> int:
+    def lines(n: int) -> int:
         page = cut(parse("<a href=/x>" + "<div>" * n + _headings(n)), "https://example.org/a")
         fronts: dict[int, bool] = {}
-        return _lines(lambda: [headline._is_site(page, i, fronts) for i in range(len(page.blocks))])
+        return lines_of(lambda: [headline._is_site(page, i, fronts) for i in range(len(page.blocks))])
 
-    assert lines_of(440) <= 2.5 * lines_of(220)
+    assert lines(440) <= 2.5 * lines(220)
 
 
 def test_elements_for_screens() -> None:
-    def lines_of(n: int) -> int:
+    def lines(n: int) -> int:
         page = cut(parse("<div class=mobile>" * n + "".join(f"<p>w{i}" for i in range(2 * n))))
         p = [0.5] * len(page.blocks)
         given = Given(page, np.array(p, dtype=np.float32))
-        return _lines(lambda: list(duplicates._other_screens(given, p)))
+        return lines_of(lambda: list(duplicates._other_screens(given, p)))
 
-    assert lines_of(440) <= 2.5 * lines_of(220)
+    assert lines(440) <= 2.5 * lines(220)
 
 
 @pytest.mark.parametrize("levels", [100, 400])
@@ -134,25 +133,7 @@ def test_values_in_the_data_of_a_page(levels: int) -> None:
     data = '{"body":' * levels + f"[{'0,' * 1_000}0]" + "}" * levels
     document = Document(f'<body><div id=root></div><script id="__NEXT_DATA__">{data}</script>')
 
-    assert _lines(lambda: shell.fill_shell(document, Config())) < 50 * len(document.html)
-
-
-def _lines(run: Callable[[], Any]) -> int:
-    """Return how many lines of Python a call runs."""
-    count = 0
-
-    def trace(_frame: FrameType, event: str, _argument: Any) -> Any:
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        run()
-    finally:
-        sys.settrace(before)
-    return count
+    assert lines_of(lambda: shell.fill_shell(document, Config())) < 50 * len(document.html)
 
 
 def test_a_page_has_only_so_many_names() -> None:

@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.output.main_html import main_tree, to_html
-from scrapy_dripper.output.text import text
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
-from tests.html_strategies import documents, seen_documents
+from tests.html_strategies import documents
 
 
 def page(body: str) -> Page:
@@ -273,24 +272,6 @@ def test_thousands_of_dropped_elements_side_by_side() -> None:
 
 def test_control_characters_are_dropped() -> None:
     assert kept("<p title='a\x0bb'>x\x0b\x01y</p>", 0) == '<p title="ab">xy</p>'
-
-
-def words(html_or_text: str) -> str:
-    return re.sub(r"\W", "", html_or_text)
-
-
-@given(seen_documents(), st.data())
-def test_main_html_has_the_text_of_the_main_blocks_also_when_parsed_again(html: str, data: st.DataObject) -> None:
-    """For any page and labels, no text is lost, added or moved."""
-    found = cut(parse(html))
-    n = len(found.blocks)
-    main = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), dtype=np.bool_)
-    again = parse(to_html(main_tree(found, main)) + " ")
-    expected = words(text(found, main))
-    got = words("".join(again.itertext()))
-
-    # Symbols between two main blocks stay with them; they are no words.
-    assert got == expected
 
 
 @given(documents())

@@ -14,7 +14,7 @@ from scrapy_dripper.page.hidden import hidden_nodes
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
 from tests.output.test_posts import Engine
-from tests.page.test_posts import lines_of
+from tests.steps import lines_of
 
 A = "From April on, the workshop is open until seven on Thursdays, for those who come after work."
 B = "Twelve pupils have built a bench of their own with us, and it now stands in their classroom."

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from lxml import etree
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, FallbackReason
 from scrapy_dripper.page import Page, PageError, read
-from scrapy_dripper.page.parse import cut_off, enforce, parse
 from scrapy_dripper.page.recover import MAX_DEPTH
 
 PARAGRAPHS = "<body>" + "".join(f"<p a=1 b=2>word{i}</p>" for i in range(100))
@@ -69,20 +67,3 @@ def test_a_deep_page_is_flattened() -> None:
     assert flat.blocks.text == ["before", "inside", "after"]
     assert flat.tree.depth.max() <= MAX_DEPTH + 2
     assert not flat.truncated
-
-
-@pytest.mark.parametrize("most", [1, 2, 3, 5, 10])
-def test_cut_off_keeps_the_first_elements(most: int) -> None:
-    root = parse("<body>a<div>b<p>c</p>d<p>e<b>f</b>g</p>h</div>i<p>j</p>k")
-    whole = [node.tag for node in root.iter()]
-    assert cut_off(root, most) == (most < len(whole))
-    assert [node.tag for node in root.iter()] == whole[:most]
-    assert "".join(root.itertext()) == "abcdefghijk"[: {1: 0, 2: 1, 3: 2, 5: 5}.get(most, 11)]
-
-
-def test_a_tree_without_trouble_is_left_alone() -> None:
-    root = parse(PARAGRAPHS)
-    before = etree.tostring(root)
-    assert not enforce(root, PARAGRAPHS.encode(), Config())
-    assert not enforce(root, PARAGRAPHS.encode(), Config(oversize="truncate", limits={"nodes": 102}))
-    assert etree.tostring(root) == before

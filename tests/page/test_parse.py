@@ -111,13 +111,6 @@ def test_entities_are_not_expanded() -> None:
     assert words(root)[-1].endswith("end")
 
 
-@pytest.mark.parametrize("source", ["", " \n\t", "\0\0\0", "\ufeff", "\xa0"])
-def test_empty(source: str) -> None:
-    with pytest.raises(PageError) as caught:
-        parse(source)
-    assert caught.value.reason is FallbackReason.EMPTY_BODY
-
-
 RANDOM = zlib.compress(bytes(range(256)) * 20 + b"some data to press" * 7, 9) * 9
 BINARY = {
     "a PDF": b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<</Type/Catalog>>",

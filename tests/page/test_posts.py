@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -13,6 +11,7 @@ from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.page.posts import thread_posts
+from tests.steps import lines_of
 
 A = "The lower screw of the derailleur is loose, and the chain jumps off on every hill."
 B = "Turn it a little to the right, until the chain stays on, and then try the other one."
@@ -183,21 +182,3 @@ def test_the_time_is_linear(html: Any) -> None:
         page = page_of(html(n))
         counts.append(lines_of(lambda: thread_posts(page, np.ones(len(page.blocks), dtype=np.bool_))))  # noqa: B023
     assert counts[1] <= 2.3 * counts[0]
-
-
-def lines_of(run: Any) -> int:
-    """Return how many lines of Python a call runs."""
-    count = 0
-
-    def trace(_frame: FrameType, event: str, _argument: Any) -> Any:
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        run()
-    finally:
-        sys.settrace(before)
-    return count

@@ -54,14 +54,6 @@ def die(text: str = "") -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def die_once(text: str) -> None:
-    """Die unless a file that the page names exists."""
-    flag = Path(text.split("DIE-ONCE ")[1].split()[0])
-    if not flag.exists():
-        flag.touch()
-        die()
-
-
 def wait(text: str) -> None:
     """Wait for a file that the page names."""
     flag = Path(text.split("WAIT-FOR ")[1].split()[0])
@@ -98,11 +90,9 @@ DEEDS: dict[str, Callable[[str], object]] = {
     "HANG": lambda text: hang(),
     "STICK": lambda text: stick(),
     "SLEEP": lambda text: time.sleep(600),
-    "SLOW": lambda text: time.sleep(2),
     "PAUSE": lambda text: time.sleep(0.2),
     "WAIT-FOR": wait,
     "BURN": burn,
-    "DIE-ONCE": die_once,
     "DIE": die,
     "EXIT": lambda text: sys.exit(3),
     "SEGFAULT": lambda text: ctypes.string_at(0),

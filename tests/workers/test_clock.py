@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_dripper.workers import process
 from scrapy_dripper.workers.process import STARVED, StepClock, run_delay
-from tests.workers.children import Pools, comes_true, own, task
+from tests.workers.children import Pools, own, task
 
 SCHEDSTAT = Path("/proc/self/schedstat").exists()
 BURN = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nwhile True: pass"
@@ -52,19 +52,6 @@ def test_where_the_system_does_not_say_how_long_a_process_waits() -> None:
     assert run_delay(nobody) == 0.0
     clock = StepClock(nobody, 10.0, 0.0)
     assert clock.look(5.0, 0.0) == 5.0
-
-
-@pytest.mark.skipif(not SCHEDSTAT, reason="needs /proc/PID/schedstat")
-def test_processes_that_share_a_core_wait_for_each_other() -> None:
-    """Of three processes on one core, each waits most of the time, as the system reports."""
-    core = str(min(os.sched_getaffinity(0)))
-    burners = [subprocess.Popen([sys.executable, "-c", BURN, core]) for _ in range(3)]
-    try:
-        assert comes_true(lambda: all(run_delay(burner.pid) > 0.2 for burner in burners))
-    finally:
-        for burner in burners:
-            burner.kill()
-            burner.wait()
 
 
 @pytest.mark.skipif(not SCHEDSTAT, reason="needs /proc/PID/schedstat")

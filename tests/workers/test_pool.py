@@ -18,7 +18,6 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.workers import Pool, StartError, WorkerError, Workers, process, processes
 from scrapy_dripper.workers import pool as module
 from scrapy_dripper.workers.pool import ClosedError
-from scrapy_dripper.workers.process import StepClock
 from tests.workers.children import Pools, comes_true, gone, own, task, worker_of
 
 pytestmark = [
@@ -257,19 +256,6 @@ def test_how_many_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
         assert processes(Config()) == expected
         assert processes(Config(engine="qwen3")) == of_large_model  # workers that wait for the model need no core
     assert processes(Config(processes=5)) == 5
-
-
-def test_what_a_suspended_crawl_missed_does_not_count(pools: Pools, begin: Begin) -> None:
-    """The limit is extended by the time in which this process could not receive an answer."""
-    pool = pools(1)
-    pool.start()
-    (process,) = pool._all
-    process._clock = StepClock(process.pid, limit=30.0, now=70.0)
-    process.check(130.0, stood_still=40.0)
-    process.check(139.0, stood_still=0.0)
-    assert not process.has_ended()
-    process.check(141.0, stood_still=0.0)
-    assert comes_true(process.has_ended)
 
 
 def test_many_threads_at_once(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -358,39 +358,6 @@ def test_a_worker_that_does_not_end_is_ended(
     assert comes_true(lambda: gone(pid))
 
 
-CRAWL = """
-import threading, time
-from tests.workers.children import own, rescue, task
-from scrapy_dripper.workers import Pool
-pools = [Pool(own(timeout=3_600), 1) for _ in range(3)]
-for pool, asked in zip(pools, (task("one"), task("HANG"), rescue("THEN HANG"))):
-    pool.start()
-    print(pool.pids[0], flush=True)
-    threading.Thread(target=pool.extract, args=([asked],), daemon=True).start()
-time.sleep(600)
-"""
-
-
-def test_no_orphan_stays_when_the_crawl_is_killed() -> None:
-    """After kill -9, even workers that are stuck in a regular expression end within five seconds."""
-    crawl = subprocess.Popen([sys.executable, "-c", CRAWL], stdout=subprocess.PIPE, cwd=Path(__file__).parents[2])
-    assert crawl.stdout is not None
-    pids = [int(crawl.stdout.readline()) for _ in range(3)]
-    before = [computed(pid) for pid in pids[1:]]
-    assert comes_true(lambda: all(computed(pid) > was + 0.1 for pid, was in zip(pids[1:], before, strict=True)))
-    assert not any(map(gone, pids))
-    crawl.kill()
-    crawl.wait()
-    crawl.stdout.close()
-    assert comes_true(lambda: all(map(gone, pids)), 5)
-
-
-def computed(pid: int) -> float:
-    """Return the CPU seconds of a process so far."""
-    times = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return int(times[11]) / os.sysconf("SC_CLK_TCK")
-
-
 def test_ctrl_c_is_for_the_crawl_only(pools: Pools) -> None:
     """A worker has its own process group."""
     pool = pools()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -76,9 +75,6 @@ def test_no_folder(tmp_path: Path) -> None:
         (lambda m: m.update(labels={"main": 5, "other": 6}), "its tokenizer writes them"),
         (lambda m: m.update(answer="yaml"), "Unknown answer format 'yaml'"),
         (lambda m: m["files"].pop("tokenizer.json"), r"lists no tokenizer\.json"),
-        (lambda m: m["files"].update({"../secret": "0"}), "not a regular file of the folder"),
-        (lambda m: m["files"].update({"/etc/hostname": "0"}), "not a regular file of the folder"),
-        (lambda m: m["files"].update({"..": "0"}), "not a regular file of the folder"),
         (lambda m: m["files"].update({"more.bin": "0"}), r"Cannot read .*more\.bin"),
         (lambda m: m["files"].update({"model.onnx": "0"}), "SHA-256"),
     ],
@@ -99,28 +95,9 @@ def test_an_invalid_manifest(folder: Path, text: str) -> None:
         load_prepared(folder)
 
 
-def test_a_file_that_was_changed(folder: Path) -> None:
-    with (folder / "model.onnx").open("ab") as file:
-        file.write(b"x")
-
-    with pytest.raises(ModelError, match=r"model\.onnx is damaged: its SHA-256"):
-        load_prepared(folder)
-
-
 def test_an_invalid_tokenizer(folder: Path) -> None:
     (folder / "tokenizer.json").write_text("{}", encoding="utf-8")
     change(folder, lambda m: m["files"].update({"tokenizer.json": hashlib.sha256(b"{}").hexdigest()}))
 
     with pytest.raises(ModelError, match=r"tokenizer\.json cannot be read"):
-        load_prepared(folder)
-
-
-@pytest.mark.skipif(not hasattr(os, "symlink"), reason="needs symbolic links")
-def test_a_link_out_of_the_folder(folder: Path, tmp_path: Path) -> None:
-    """A folder from elsewhere cannot make the engine read other files, whatever the hashes."""
-    outside = tmp_path / "outside.onnx"
-    (folder / "model.onnx").rename(outside)
-    (folder / "model.onnx").symlink_to(outside)
-
-    with pytest.raises(ModelError, match="not a regular file of the folder"):
         load_prepared(folder)

@@ -1,0 +1,16 @@
+"""A model folder that tests may damage."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from scrapy_dripper.engines.tagger import model
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of the bundled model."""
+    return Path(shutil.copytree(model.bundled(), tmp_path / "tagger"))
