@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
@@ -212,7 +212,9 @@ class Dating:
         published = published or self._linked("dateCreated", "uploadDate")
         modified = modified or self._in_properties("datemodified")
         times, named = self.described.times, self.described.dated  # ``time`` elements; those whose class names a date
-        for find in (lambda: self._of(times), self._written_beside_headline, lambda: self._of(named)):
+        finders: tuple[Callable[[], Dates], ...]
+        finders = (lambda: self._of(times), self._written_beside_headline, lambda: self._of(named))
+        for find in finders:
             if not published:
                 published, changed = find()
                 modified = modified or changed
