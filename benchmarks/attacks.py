@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from attack_engine import BURN
-from common import DEFAULT, heading, publish, sample, serve_pages, table
+from common import DEFAULT, crawled, heading, publish, sample, serve_pages, served, table
 from crawl import SAMPLING, SETTINGS
 from tqdm import tqdm
 
@@ -192,35 +192,22 @@ def run(arguments: argparse.Namespace) -> str:
     command = [sys.executable, str(Path(__file__).resolve())]
     common = ["--data", str(arguments.data), "--pages", str(arguments.pages), "--seed", str(arguments.seed)]
     names = [name for name in ATTACKS if any(part in name for part in arguments.only.split(","))]
-    server = subprocess.Popen([*command, "--serve", *common], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     rows = []
-    with server:
-        assert server.stdout is not None
-        port, pages = map(int, server.stdout.readline().split())
+    with served([*command, "--serve", *common]) as (port, pages):
 
-        def start(name: str) -> subprocess.Popen[str]:
-            child = [*command, "--crawl", name, "--port", str(port), "--pages", str(pages)]
-            child += ["--timeout", str(arguments.timeout)]
-            return subprocess.Popen(child, stdout=subprocess.PIPE, text=True)
-
-        def whole(name: str) -> dict[str, Any]:
-            with start(name) as process:
-                assert process.stdout is not None
-                lines = process.stdout.read().splitlines()
-            if process.returncode:
-                raise SystemExit(f"the crawl of {name!r} failed with exit code {process.returncode}")
-            found: dict[str, Any] = json.loads(lines[-1])
-            return found
+        def child(name: str) -> list[str]:
+            options = ["--port", str(port), "--pages", str(pages), "--timeout", str(arguments.timeout)]
+            return [*command, "--crawl", name, *options]
 
         crawls = [CONTROL, *names] * arguments.repeat + [CONTROL]
         results: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for name in tqdm(crawls, unit="crawl"):
-            results[name].append(whole(name))
+            results[name].append(crawled(child(name)))
         controls = results.pop(CONTROL)
         normal = statistics.mean(map(rate, controls))
         for name in tqdm(names, unit="stop"):
             runs = results[name]
-            with start(name) as process:
+            with subprocess.Popen(child(name), stdout=subprocess.PIPE, text=True) as process:
                 assert process.stdout is not None
                 process.stdout.readline()
                 time.sleep(0.5)
@@ -242,8 +229,6 @@ def run(arguments: argparse.Namespace) -> str:
                     str(sum(run["lost"] for run in runs)),
                 ]
             )
-        assert server.stdin is not None
-        server.stdin.close()
     columns = "hostile page,bytes,end,took s,lag p99 ms,pages/s / without,while it takes,SIGINT to end s,lost".split(
         ","
     )

@@ -9,13 +9,15 @@ import os
 import platform
 import random
 import shlex
+import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from scrapy_dripper.workshop.dataset.metrics import aligned as table
 
@@ -23,12 +25,14 @@ __all__ = [
     "DEFAULT",
     "Sample",
     "children_cpu",
+    "crawled",
     "family",
     "heading",
     "memory",
     "publish",
     "sample",
     "serve_pages",
+    "served",
     "table",
 ]
 
@@ -125,6 +129,28 @@ def serve_pages(page: Callable[[str, Mapping[str, str]], bytes]) -> int:
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server.server_port
+
+
+@contextlib.contextmanager
+def served(command: Sequence[str]) -> Iterator[list[int]]:
+    """Run a server that prints numbers on a line, its port first, until the block ends. Yield the numbers."""
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        said = server.stdout.readline().split()
+        if not said:
+            raise SystemExit("the server failed")
+        yield list(map(int, said))
+        server.stdin.close()
+
+
+def crawled(command: Sequence[str]) -> dict[str, Any]:
+    """Run a crawl in a process of its own, and return the measurements that it prints as JSON on its last line."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{shlex.join(command)} failed with exit code {done.returncode}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 # CPU time and memory of a process and all its children, as reported by Linux; zeros on other systems.

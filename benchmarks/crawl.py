@@ -15,7 +15,6 @@ import logging
 import os
 import random
 import statistics
-import subprocess
 import sys
 import threading
 import time
@@ -26,7 +25,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from common import DEFAULT, children_cpu, heading, memory, publish, sample, serve_pages, table
+from common import DEFAULT, children_cpu, crawled, heading, memory, publish, sample, serve_pages, served, table
 from tqdm import tqdm
 
 NOTHING, THREAD, ONE, TWO = "no extraction", "scrapy-dripper, a thread", "1 worker", "2 workers"
@@ -181,18 +180,10 @@ def run(arguments: argparse.Namespace) -> str:
     for start in range(0, len(turns), len(VARIANTS)):
         turns[start : start + len(VARIANTS)] = chance.sample(VARIANTS, len(VARIANTS))
     results: dict[str, list[dict[str, Any]]] = {variant: [] for variant in VARIANTS}
-    server = subprocess.Popen([*command, "--serve", *common], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    with server:
-        assert server.stdout is not None
-        port, pages = map(int, server.stdout.readline().split())
+    with served([*command, "--serve", *common]) as (port, pages):
         for variant in tqdm(turns, unit="crawl"):
             child = [*command, "--crawl", variant, "--port", str(port), "--pages", str(pages)]
-            done = subprocess.run(child, stdout=subprocess.PIPE, text=True, check=False)
-            if done.returncode:
-                raise SystemExit(f"the crawl '{variant}' failed with exit code {done.returncode}")
-            results[variant].append(json.loads(done.stdout.splitlines()[-1]))
-        assert server.stdin is not None
-        server.stdin.close()
+            results[variant].append(crawled(child))
     return report(results, pages, arguments)
 
 

@@ -16,7 +16,6 @@ import json
 import os
 import random
 import re
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import scrapy
-from common import DEFAULT, children_cpu, family, publish, sample, serve_pages
+from common import DEFAULT, children_cpu, crawled, family, publish, sample, serve_pages, served
 from crawl import SETTINGS
 from scrapy import Request, signals
 from scrapy.crawler import AsyncCrawlerProcess
@@ -291,26 +290,12 @@ def run(arguments: argparse.Namespace) -> tuple[str, dict[str, Crawl]]:
     command = [sys.executable, str(Path(__file__).resolve()), "--responses", str(arguments.responses)]
     common = ["--pages", str(arguments.pages), "--size", arguments.size, "--seed", str(arguments.seed)]
     names = ["--names"] if arguments.names else []
-    server = subprocess.Popen(
-        [*command, *common, *names, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
     crawls: dict[str, Crawl] = {}
-    with server:
-        assert server.stdout is not None
-        said = server.stdout.readline().split()
-        if not said:
-            raise SystemExit("the server failed")
+    with served([*command, *common, *names, "--serve"]) as (port, mean, largest, different):
         for variant in (PLUGIN,) if arguments.alone else (CONTROL, PLUGIN):
-            crawler = child(variant, int(said[0]), arguments.responses, arguments.set)
-            done = subprocess.run(crawler, stdout=subprocess.PIPE, text=True, check=False)
-            if done.returncode:
-                raise SystemExit(f"the crawl '{variant}' failed with exit code {done.returncode}")
-            crawls[variant] = Crawl.read(json.loads(done.stdout.splitlines()[-1]))
+            crawls[variant] = Crawl.read(crawled(child(variant, port, arguments.responses, arguments.set)))
             if len(crawls[variant].tenths) < TENTHS:
                 raise SystemExit(f"the crawl '{variant}' was stopped before it had {arguments.responses} items")
-        assert server.stdin is not None
-        server.stdin.close()
-    mean, largest, different = (int(word) for word in said[1:])
     pages = {
         "tiny": "generated articles of two paragraphs at most",
         "small": "generated articles",

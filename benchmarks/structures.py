@@ -139,19 +139,10 @@ either side has the structure.
 {_table(("measure", *WRITERS), figures)}
 
 The set was written together with our writer, which was improved until it passed. So the figures only say that the
-writer works as intended on these structures. They do not predict the results on other pages, and are not a fair
-ranking of the others, which have other purposes: html2text and markdownify convert any HTML, and Trafilatura is the
-only one that also has to find the main content.
+writer works as intended on these structures. They do not predict the results on other pages, and are no fair ranking
+of the others, which have other purposes.
 
-## How the others are called
-
-| writer | call |
-| --- | --- |
-| html2text | `HTML2Text(baseurl=..., bodywidth=0).handle(html)` |
-| trafilatura | `extract(html, url=..., output_format="markdown", favor_recall=True, include_formatting=True, \
-include_links=True, include_images=True)`, with its minimum sizes set to 0 |
-| markdownify | `markdownify(html, heading_style="ATX")` |
-| html-to-markdown | `convert(html)` |
+`benchmarks/writers.py` has the options of the others.
 """
 
 

@@ -52,17 +52,20 @@ def link_to_repository(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 class CommandHelp(Directive):
-    """A directive for the ``--help`` of a command: ``{command-help} extract``."""
+    """A directive for the ``--help`` of commands: ``{command-help} extract, rules check``."""
 
     required_arguments = 1
-    optional_arguments = 1
+    final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
-        """Return the text of the help as a literal block."""
-        command = [sys.executable, "-m", "scrapy_dripper", *self.arguments, "--help"]
+        """Return the text of each help as a literal block."""
         environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=ROOT)
-        return [nodes.literal_block(done.stdout, done.stdout, language="text")]
+        found: list[nodes.Node] = []
+        for name in self.arguments[0].split(","):
+            command = [sys.executable, "-m", "scrapy_dripper", *name.split(), "--help"]
+            done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=ROOT)
+            found.append(nodes.literal_block(done.stdout, done.stdout, language="text"))
+        return found
 
 
 def setup(app: Sphinx) -> None:

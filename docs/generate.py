@@ -64,6 +64,7 @@ MORE = {
     "report": "[the pages of a crawl](../guides/inspect.md#the-pages-of-a-crawl)",
 }
 """Where to read more about an option."""
+EVERY_FIELD = "With `None`, there is no such field. A request can set each of them."
 
 
 def settings(page: str) -> str:
@@ -73,7 +74,12 @@ def settings(page: str) -> str:
     for heading, names in GROUPS.items():
         lines += [f"## {heading}", ""]
         for name in names.split():
-            lines += section(options[name])
+            if not name.endswith("_field"):
+                lines += section(options[name])
+        if named := [name for name in names.split() if name.endswith("_field")]:
+            lines += [*wrapped(f"Each of these settings takes {expected(options[named[0]])}. {EVERY_FIELD}"), ""]
+            lines += ["| setting | default | value of the field |", "|---|---|---|"]
+            lines += [*map(row, (options[name] for name in named)), ""]
     return replaced(page, "settings", lines[:-1])
 
 
@@ -83,12 +89,26 @@ def section(option: Field[Any]) -> list[str]:
     keys = fields(check) if isinstance(check, type) else ()
     facts = "a dict" if keys else f"{expected(option)} · default `{default(option)}`"
     more = f" More: {MORE[option.name]}." if option.name in MORE else ""
-    lines = [f"### {PREFIX}{option.name.upper()}", f"*{facts}{' · •' if option.metadata['per_request'] else ''}*", ""]
-    lines += textwrap.wrap(in_code(option.metadata["doc"]) + more, 120, break_long_words=False, break_on_hyphens=False)
+    facts += " · •" if option.metadata["per_request"] else ""
+    lines = [f"### {PREFIX}{option.name.upper()}", *wrapped(f"*{facts}.* {in_code(option.metadata['doc'])}{more}")]
     if keys:
         lines += ["", "| key | default | |", "|---|---|---|"]
         lines += [f'| `"{key.name}"` | `{default(key)}` | {in_code(key.metadata["doc"])} |' for key in keys]
     return [*lines, ""]
+
+
+def wrapped(text: str) -> list[str]:
+    """Return a paragraph in lines."""
+    return textwrap.wrap(text, 120, break_long_words=False, break_on_hyphens=False)
+
+
+def row(option: Field[Any]) -> str:
+    """Return the row of a setting that names a field."""
+    value = (
+        in_code(option.metadata["doc"]).removeprefix("Item field that receives ").removesuffix("; None for no field.")
+    )
+    more = f". More: {MORE[option.name]}" if option.name in MORE else ""
+    return f"| `{PREFIX}{option.name.upper()}` | `{default(option)}` | {value}{more} |"
 
 
 def stats(page: str) -> str:

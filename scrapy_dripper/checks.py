@@ -39,6 +39,8 @@ ENGINES = (*MODELS, *METHODS)
 """The engines that settings name without a path."""
 OUT_OF_PROCESS = ("qwen3",)
 """The engines whose model runs in one process that serves all workers of a crawl."""
+LANGUAGE_MODELS = ("qwen3",)
+"""The engines that may fail to answer by finding nothing (Dripper paper, section 5.3)."""
 FALLBACKS = (*METHODS, "empty", "none")
 """The built-in fallbacks. The last two return nothing by design."""
 CONTENT_TYPES = (

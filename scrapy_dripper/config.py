@@ -245,9 +245,8 @@ class Config:
     fallback: str | Callable[..., Any] = _page(
         "trafilatura",
         checks.fallback,
-        "What extracts a page that the model cannot process: 'trafilatura', 'html' (the whole cleaned page), 'r4' (by "
-        "ratios of elements), 'readability', 'justext', 'title_paragraphs', 'sore' (by the meaning of blocks), "
-        "'empty', 'none' (the fields stay empty) or a dotted path to a callable.",
+        "What extracts a page that the model cannot process: a method, 'empty' (empty texts), 'none' (the fields stay "
+        "as they are) or a dotted path to a callable.",
     )
     methods: MethodOptions = _crawl(
         MethodOptions(), MethodOptions, "Arguments of the methods 'r4' and 'sore', as engines and as fallbacks."

@@ -16,7 +16,7 @@ from itertools import islice
 
 import numpy as np
 
-from scrapy_dripper.checks import LONGEST_VALUE, METHODS, short
+from scrapy_dripper.checks import LANGUAGE_MODELS, LONGEST_VALUE, METHODS, short
 from scrapy_dripper.choose import Choice, Given, choose
 from scrapy_dripper.choose.comments import posts_of
 from scrapy_dripper.choose.given import Bools
@@ -51,8 +51,6 @@ DOCUMENTS_TOGETHER = 256
 _NO_BLOCKS = Labels(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
 """The labels of a page without blocks, such as a page that only has formulas for a script to draw. The engine is not
 asked about it."""
-LANGUAGE_MODELS = frozenset({"qwen3"})
-"""The names of engines that may fail to answer by finding nothing (Dripper paper, section 5.3)."""
 _FOUND_NOTHING = "the model found no main content"
 _ONLY_MENUS = "the model found only menus in the first part of a page that is too large"
 _NO_MEMORY = Over("out of memory; in a worker process, DRIPPER_WORKER_MEMORY sets the limit", "DRIPPER_WORKER_MEMORY")

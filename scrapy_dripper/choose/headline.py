@@ -55,7 +55,8 @@ _UNSEEN = int(Flag.FOOTER | Flag.DIALOG | Flag.HIDDEN)
 _ELSEWHERE = int(Flag.NAV | Flag.ASIDE)
 _LISTED = int(Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FORM)
 _H1 = TAGS["h1"]
-_IN_LINK, _LINK = int(Flag.LINK), TAGS["a"]
+_IN_LINK = int(Flag.LINK)
+_LINK_TAG = TAGS["a"]
 _site_class = re.compile(rf"(?:^|[\s_-])(?:{either(SITE_NAMES)})(?=[\s_-]|$)", re.I).search
 _separators = re.compile(r" [-–—|·•:»«/~:]{1,20} | ?[|｜»«_] ?|: ").split
 _ends_sentence = re.compile(r"[.!?…。！？][\"”»“’」』]?\Z").search
@@ -65,10 +66,9 @@ _words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 def with_headline(given: Given, main: Bools) -> Bools:
     """Return the labels with the headline as the first main block or, if the user drops it, without the headline.
 
-    Short main blocks above the headline are removed unless the
-    model is sure of them; they are dates, categories and breadcrumbs. A lead below the headline becomes main if it is
-    likely enough, or if it is the page's own description, because models often mistake it for a summary. If nothing is
-    main, or no headline is found, the labels are returned unchanged.
+    Short main blocks above the headline are removed unless the model is sure of them; they are dates, categories and
+    breadcrumbs. The lead below it becomes main (:func:`_lead`). If nothing is main, or no headline is found, the labels
+    are returned unchanged.
     """
     page, p, names = given.page, given.probabilities, PageNames(given.page)
     found = headline(page, main, names)
@@ -86,14 +86,15 @@ def with_headline(given: Given, main: Bools) -> Bools:
 
 
 def _lead(given: Given, main: Bools, names: PageNames, found: int) -> list[int]:
-    """Return the blocks between the headline and the first main block that are a standfirst or sentences of the text.
+    """Return the blocks of the lead, which is between the headline and the first main block.
 
-    A standfirst is what a description in the page's head says, or a heading that repeats another part of its title.
+    It has sentences that are likely enough, and the standfirst, which models often mistake for a summary. A standfirst
+    is what a description in the page's head says, or a heading that repeats another part of its title.
     """
     below = range(found + 1, min(found + 1 + LEAD_BLOCKS, len(main)))
     page, flags, texts = given.page, given.flags, given.page.blocks.text
     name = _letters(texts[found])
-    told = [text for text in map(_letters, page.about.descriptions) if text and text != name]
+    descriptions = [text for text in map(_letters, page.about.descriptions) if text and text != name]
     subtitles = {"".join(words) for words in names.all if len(words) >= SUBTITLE_WORDS} - {name}
     barred = _NO_LEAD & ~_HEADING
     lead: dict[str, int] = {}  # by text, because themes repeat a standfirst for narrow screens
@@ -101,7 +102,7 @@ def _lead(given: Given, main: Bools, names: PageNames, found: int) -> list[int]:
         letters = _letters(texts[i])
         if (
             (flags[i] & barred == 0 and flags[i] & _HEADING and letters in subtitles)
-            or (told and not flags[i] & barred and len(_words(texts[i])) >= PLAIN_WORDS and _is_told(letters, told))
+            or (not flags[i] & barred and len(_words(texts[i])) >= PLAIN_WORDS and _is_one_of(letters, descriptions))
             or (
                 given.probabilities[i] >= LEAD_PROBABILITY
                 and not flags[i] & _NO_LEAD
@@ -117,12 +118,12 @@ def _letters(text: str) -> str:
     return "".join(_words(text[:LONGEST_DESCRIPTION].lower()))
 
 
-def _is_told(text: str, descriptions: Sequence[str]) -> bool:
-    """Return True if a text is one of the descriptions, either of which may be cut off."""
+def _is_one_of(text: str, descriptions: Sequence[str]) -> bool:
+    """Return True if a text is one of the descriptions. Either of them may be cut off."""
     return any(
-        text == told
-        or (min(len(text), len(told)) >= DESCRIPTION_LETTERS and (text.startswith(told) or told.startswith(text)))
-        for told in descriptions
+        text == one
+        or (min(len(text), len(one)) >= DESCRIPTION_LETTERS and (text.startswith(one) or one.startswith(text)))
+        for one in descriptions
     )
 
 
@@ -183,7 +184,7 @@ class HeadlineCandidate:
     block: int
     words: list[str]
     match: int
-    is_first: bool
+    is_h1: bool
     """True for an ``h1`` outside of menus and sidebars."""
 
 
@@ -194,18 +195,20 @@ def headline(page: Page, main: Bools, names: PageNames) -> int | None:
     ``h1`` comes before other headings, which may be subtitles, series or versions, unless it only repeats the end of
     the title. An ``h1`` with exactly the words of a name may also follow the first lines. Without such a heading, the
     headline is a line above the text that is not a heading but has exactly the words of a name, or the ``h1`` above the
-    text if there is only one. A hidden ``h1`` is only the headline if there is none of these (:func:`_drawn`). The name
-    of the site and other hidden blocks are never the headline.
+    text if there is only one. A hidden ``h1`` is only taken if there is none of these (:func:`_hidden_headline`). The
+    name of the site and other hidden blocks are never the headline.
     """
     numbers = np.flatnonzero(main).tolist()
     if not numbers:
         return None
     flags = (page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]).tolist()
-    body = _body(page, numbers)
+    body = _first_body_text(page, numbers)
     # Ignore flags that the text itself has, for example because of an unclosed <nav>.
     unseen, elsewhere = _UNSEEN & ~flags[body], _ELSEWHERE & ~flags[body]
     tags = page.tree.tag[page.blocks.context].tolist()
-    top = _top(page, numbers, body) if _H1 in tags[body + 1 :] else body  # only an h1 may follow the body text
+    top = (
+        _last_of_first_lines(page, numbers, body) if _H1 in tags[body + 1 :] else body
+    )  # only an h1 may follow the body text
     fronts: dict[int, bool] = {}
     headings: list[HeadlineCandidate] = []
     plain: int | None = None
@@ -224,23 +227,26 @@ def headline(page: Page, main: Bools, names: PageNames) -> int | None:
         if words and not names.is_site(words) and not _is_site(page, i, fronts):
             match = names.match(words, h1=h1)
             if (i <= body and not aside) or (h1 and match == SAME_WORDS):
-                headings.append(HeadlineCandidate(i, words, match, is_first=h1 and not aside))
-    firsts = {"".join(one.words): one for one in headings if one.is_first}
+                headings.append(HeadlineCandidate(i, words, match, is_h1=h1 and not aside))
+    h1s = {"".join(one.words): one for one in headings if one.is_h1}
 
     def preferred(one: HeadlineCandidate) -> tuple[bool, int, bool, int]:
-        return one.block <= body, one.match, one.is_first and "".join(one.words) != names.ending, one.block
+        return one.block <= body, one.match, one.is_h1 and "".join(one.words) != names.ending, one.block
 
     best = max((one for one in headings if one.match), key=preferred, default=None)
     if best is not None:
         # Prefer an h1 that also has other words, such as a chapter number, to the heading of its first section.
-        longer = (one for one in firsts.values() if one.block < best.block and set(best.words).issubset(one.words))
+        longer = (one for one in h1s.values() if one.block < best.block and set(best.words).issubset(one.words))
         return next(longer, best).block
     if plain is not None:
         return plain
-    return next(iter(firsts.values())).block if len(firsts) == 1 else _drawn(page, hidden, names.sites, numbers, body)
+    only_h1 = next(iter(h1s.values())).block if len(h1s) == 1 else None
+    return _hidden_headline(page, hidden, names.sites, numbers, body) if only_h1 is None else only_h1
 
 
-def _drawn(page: Page, hidden: Sequence[int], sites: frozenset[str], numbers: Sequence[int], body: int) -> int | None:
+def _hidden_headline(
+    page: Page, hidden: Sequence[int], sites: frozenset[str], numbers: Sequence[int], body: int
+) -> int | None:
     """Return the hidden ``h1`` that has exactly the words of a headline in the metadata, if no other block has them.
 
     It is there for search engines. A script draws the headline, so readers see it nevertheless.
@@ -251,19 +257,19 @@ def _drawn(page: Page, hidden: Sequence[int], sites: frozenset[str], numbers: Se
     if found is None:
         return None
     name = _letters(texts[found])
-    first = texts[: _top(page, numbers, body) + 1]
-    drawn = sum(len(text) <= LONGEST_HEADLINE and _letters(text) == name for text in first) == 1
-    return found if drawn else None
+    first = texts[: _last_of_first_lines(page, numbers, body) + 1]
+    only = sum(len(text) <= LONGEST_HEADLINE and _letters(text) == name for text in first) == 1
+    return found if only else None
 
 
-def _body(page: Page, numbers: Sequence[int]) -> int:
+def _first_body_text(page: Page, numbers: Sequence[int]) -> int:
     """Return the first block of body text, given the main blocks, of which there is at least one."""
     flags, texts = page.tree.flags[page.blocks.context], page.blocks.text
     found = (i for i in numbers if not flags[i] & _HEADING and len(_words(texts[i])) >= BODY_WORDS)
     return next(found, numbers[-1])
 
 
-def _top(page: Page, numbers: Sequence[int], body: int) -> int:
+def _last_of_first_lines(page: Page, numbers: Sequence[int], body: int) -> int:
     """Return the last block of the first lines of the main content, which is never before the first body text.
 
     The first lines are a share of the words and at least two blocks, because a forum page may begin with a copy of its
@@ -300,7 +306,7 @@ def _is_site(page: Page, block: int, fronts: dict[int, bool]) -> bool:
     while node not in fronts:
         if node < 0 or not tree.flags[node] & _IN_LINK:
             fronts[node] = False
-        elif tree.tag[node] == _LINK:
+        elif tree.tag[node] == _LINK_TAG:
             fronts[node] = _leads_to_front(page, node)
         else:
             path.append(node)

@@ -30,10 +30,12 @@ from scrapy_dripper.replace import replace_file
 
 EXTENSIONS = {"markdown": ".md", "html": ".html", "text": ".txt", "json": ".json", "jsonl": ".jsonl"}
 TEXTS = ("url", "title", "text", "markdown", "main_html")
+"""Keys of the JSON that are attributes of the extraction."""
 META = (
     *("source", "fallback_reason", "error", "limit", "confidence", "blocks", "main_blocks", "truncated"),
     *("page_type", "page_type_probability", "quality", "content_hash", "simhash"),
 )
+"""Keys of the JSON that are keys of :meth:`Extraction.meta`."""
 MORE = {"content": "content", "metadata": "metadata", "chunks": "chunks", "links": "link_list"}
 """Optional keys of the JSON, each with the flag that asks for it."""
 MINERU = "mineru"
@@ -110,9 +112,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add_options(extract)
 
 
-# Inputs
-
-
 Asked = Mapping[str, Callable[[Extraction], Any]]
 """Optional keys of the JSON that were asked for, with their values."""
 
@@ -153,7 +152,7 @@ class _Folder:
 
     def __init__(self, folder: Path, form: str, sources: Sequence[Source], more: Asked) -> None:
         self.folder, self.form, self.more = folder, form, more
-        _spare_inputs((self._path(source) for source in sources), sources)
+        _refuse_inputs((self._path(source) for source in sources), sources)
         folder.mkdir(parents=True, exist_ok=True)
 
     def _path(self, source: Source) -> Path:
@@ -212,17 +211,17 @@ class _Stream:
             self.stream.write("\n]\n")
 
 
-def _spare_inputs(outputs: Iterable[Path], sources: Sequence[Source]) -> None:
+def _refuse_inputs(outputs: Iterable[Path], sources: Sequence[Source]) -> None:
     """Raise :exc:`UsageError` if writing an output would overwrite an input, under any name."""
-    files = {_file(source.path or 0) for source in sources if source.path or source.name == "-"} - {None}
+    files = {_identity(source.path or 0) for source in sources if source.path or source.name == "-"} - {None}
     paths = {os.path.realpath(path) for source in sources if (path := source.path)}  # resolve() raises on loops
     for output in outputs:
-        if os.path.realpath(output) in paths or _file(output) in files:
+        if os.path.realpath(output) in paths or _identity(output) in files:
             raise UsageError(f"{output} is an input and would be overwritten; choose another --output")
 
 
-def _file(path: Path | int) -> tuple[int, int] | None:
-    """Return an identity that all links to a file share; None for anything else, such as a pipe or a terminal."""
+def _identity(path: Path | int) -> tuple[int, int] | None:
+    """Return the identity of a file, which all links to it share; None for a pipe, a terminal and the like."""
     try:
         status = os.stat(path)
     except OSError:
@@ -242,7 +241,7 @@ def _output(arguments: argparse.Namespace, sources: Sequence[Source], stack: Exi
         return _Stream(sys.stdout, arguments.format, many, more)
     if os.path.isdir(target) or target.endswith(("/", os.sep)):
         return _Folder(Path(target), arguments.format, sources, more)
-    _spare_inputs([Path(target)], sources)
+    _refuse_inputs([Path(target)], sources)
     stream = open(target, "w", encoding="utf-8", errors="replace", newline="\n")  # noqa: SIM115 (closed by the stack)
     return _Stream(stack.enter_context(stream), arguments.format, many, more)
 
@@ -260,8 +259,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     failures = Failures()
     config = configured(arguments)
-    asked: dict[str, Any] = {f"{name}_field": name for name in _asked(arguments)}
-    config = replace(config, **asked)
+    fields: dict[str, Any] = {f"{name}_field": name for name in _asked(arguments)}
+    config = replace(config, **fields)
     check_methods(config)
     sources = find_sources(arguments.inputs, failures)
     if arguments.url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):
@@ -331,8 +330,8 @@ def _batches(
             try:
                 document = read_source(source, READ_FACTOR * config.limits.bytes, timeout)
             except (OSError, ValueError, HTTPException) as error:
-                more = "; --timeout gives it more" if isinstance(error, TimeoutError) else ""
-                fail(source.name, why(error) + more)
+                advice = "; --timeout gives it more" if isinstance(error, TimeoutError) else ""
+                fail(source.name, why(error) + advice)
                 bar.update()
                 continue
             batch[0].append(source)

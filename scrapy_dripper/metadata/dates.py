@@ -1,6 +1,6 @@
 """The dates of a page, in ISO 8601: first those for machines, then those beside the headline, then others.
 
-Dates for machines are in ISO 8601 or RFC 5322. Written dates are read with the month names of 16 languages. Libraries
+Dates for machines are in ISO 8601 or RFC 5322. Written dates are read with the month names of 17 languages. Libraries
 that guess the language, such as dateparser, take milliseconds for each text.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
@@ -26,9 +26,9 @@ EPOCH = "1970-01-01"
 """The value that content management systems write if there is no date."""
 LONGEST_LINE = 60
 """Maximum length of a text beside the headline that may be the date of the page, in characters."""
-MOST_DRAFTED = 90
+LONGEST_DRAFT = 90
 """Maximum number of days between the last change of a draft and its publication."""
-NEAR = 6
+EVENT_ANCESTORS = 6
 """Number of ancestors of a date that are checked for being an event."""
 
 _LANGUAGES = """
@@ -87,7 +87,7 @@ _iso = re.compile(
     r"(?:(?:T|t|\s{1,3})(\d\d):?(\d\d)(?::?(\d\d)(?:[.,]\d{1,9})?)?\s?(Z|z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?)?(?!\d)"
 ).match
 _slashed = re.compile(r"(\d{4})[/.](\d{1,2})[/.](\d{1,2})(?!\d)").match
-_east = re.compile(r"(\d{4})\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]").search
+_east_asian = re.compile(r"(\d{4})\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]").search
 _dotted = re.compile(r"(?<![\d.])(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})(?!\.?\d)").search
 _numbers = re.compile(r"(?<!\d)(\d{1,2})([/-])(\d{1,2})[/-](\d{4})(?!\d)").search
 _day_first = re.compile(
@@ -95,7 +95,7 @@ _day_first = re.compile(
     r"(?:(?:de|del)\s)?(\d{4})(?!\d)"
 ).search
 _month_first = re.compile(r"([^\W\d_]{3,12})\.?\s{1,3}(\d{1,2})(?:st|nd|rd|th)?,?\s{1,3}(\d{4})(?!\d)").search
-_inside = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)").search
+_iso_inside = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)").search
 _in_path = re.compile(r"/((?:19|20)\d\d)[/-]?([01]\d)[/-]?([0-3]\d)(?!\d)").search
 _year = re.compile(r"(?:19|20)\d\d").search
 _published = re.compile(r"\b(?:published|posted|written|created)\b", re.I).search
@@ -115,10 +115,10 @@ def iso_date(text: str, day_first: bool = False) -> str | None:
     text = text.strip()[:SEARCHED_CHARS]
     if not text:
         return None
-    return _machine(text) or written_date(text, day_first)
+    return _machine_date(text) or written_date(text, day_first)
 
 
-def _machine(text: str) -> str | None:
+def _machine_date(text: str) -> str | None:
     found = _iso(text)
     if found is not None:
         year, month, day, hour, minute, second, zone = found.groups()
@@ -155,7 +155,7 @@ def written_date(text: str, day_first: bool = False) -> str | None:
     found = _day_first(text)
     if found is not None and found[2] in MONTHS:
         return _valid(found[3], MONTHS[found[2]], found[1])
-    found = _inside(text) or _east(text)
+    found = _iso_inside(text) or _east_asian(text)
     if found is not None:
         return _valid(*found.groups())
     found = _dotted(text)
@@ -211,12 +211,15 @@ class Dating:
         published = published or self._in_properties("datepublished", "pubdate")
         published = published or self._linked("dateCreated", "uploadDate")
         modified = modified or self._in_properties("datemodified")
-        for find in (self._shown, self._written_beside_headline, self._named):
+        times, named = self.described.times, self.described.dated  # ``time`` elements; those whose class names a date
+        finders: tuple[Callable[[], Dates], ...]
+        finders = (lambda: self._of(times), self._written_beside_headline, lambda: self._of(named))
+        for find in finders:
             if not published:
                 published, changed = find()
                 modified = modified or changed
         published = published or date_in_path(url) or ""
-        if published and modified and _days(modified) < _days(published) - MOST_DRAFTED:
+        if published and modified and _days(modified) < _days(published) - LONGEST_DRAFT:
             published = modified  # changed long before its publication, so it has been published again
         return published, modified
 
@@ -239,14 +242,6 @@ class Dating:
             if said and (date := iso_date(said, self.day_first)):
                 return date
         return written_date(text_of(element, 100), self.day_first)
-
-    def _shown(self) -> Dates:
-        """Return the dates of the ``time`` elements of the page."""
-        return self._of(self.described.times)
-
-    def _named(self) -> Dates:
-        """Return the dates in elements whose class names one."""
-        return self._of(self.described.dated)
 
     def _of(self, elements: Iterable[HtmlElement]) -> Dates:
         """Return the first dates of elements, visible or for machines."""
@@ -285,7 +280,7 @@ def _belongs_to_event(element: HtmlElement) -> bool:
         get = one.get
         if _is_event(f"{get('itemprop') or ''} {get('property') or ''} {get('itemtype') or ''} {get('class') or ''}"):
             return True
-        if i == NEAR:
+        if i == EVENT_ANCESTORS:
             break
     return False
 

@@ -31,12 +31,14 @@ _WORKS = frozenset(
 )
 _THINGS = frozenset("product individualproduct productgroup event jobposting softwareapplication place service".split())
 _PAGES = frozenset("webpage itempage collectionpage aboutpage profilepage medicalwebpage searchresultspage".split())
-_LISTED = frozenset(
+_KEYS_OF_OTHERS = frozenset(
     "itemlistelement relatedlink ispartof haspart mentions comment suggestedanswer acceptedanswer review isrelatedto "
     "issimilarto citation breadcrumb publisher author creator isbasedon hasvariant offers subjectof about worksfor "
     "liveblogupdate".split()
 )
 """Keys, in lower case, of things other than the subject of the page."""
+_OF_OTHERS = 10
+"""What is added to the rank of a node under one of these keys. All other ranks are smaller."""
 _tag = re.compile(r"<[^<>]*>").sub
 _opening = re.compile(r"\s*(?:<!--|/[*/]\s?<!\[CDATA\[(?:\s?\*/)?|<!\[CDATA\[)?\s*").match
 
@@ -78,7 +80,7 @@ class Linked:
     def names(self, *keys: str) -> list[str]:
         """Return the names of people or organizations under the first key that has any."""
         for value in self.values(*keys):
-            names = [name for one in _listed(value)[:MOST_NAMES] if (name := self._name(one))]
+            names = [name for one in _as_list(value)[:MOST_NAMES] if (name := self._name(one))]
             if names:
                 return names
         return []
@@ -93,7 +95,7 @@ class Linked:
     def url(self, *keys: str) -> str:
         """Return the first URL under the keys, which is a text or the URL of an image object."""
         for value in self.values(*keys):
-            for one in _listed(value)[:MOST_NAMES]:
+            for one in _as_list(value)[:MOST_NAMES]:
                 found = self.address(one)
                 if found:
                     return found
@@ -120,9 +122,9 @@ def read_json_ld(scripts: Iterable[HtmlElement]) -> Linked:
     for _ in range(MOST_VALUES):
         if not todo:
             break
-        value, listed = todo.pop()
+        value, of_other = todo.pop()
         if isinstance(value, list):
-            todo.extend((one, listed) for one in reversed(value[:MOST_VALUES]) if isinstance(one, (dict, list)))
+            todo.extend((one, of_other) for one in reversed(value[:MOST_VALUES]) if isinstance(one, (dict, list)))
             continue
         types = _types(value)
         if len(value) > 1 and (name := _identity(value)):
@@ -135,14 +137,14 @@ def read_json_ld(scripts: Iterable[HtmlElement]) -> Linked:
                 site = site or value
             rank = _rank(types)
             if rank is not None:
-                best.setdefault(rank + 10 * listed, value)
+                best.setdefault(rank + _OF_OTHERS * of_other, value)
         for key, one in reversed(value.items()):
             if isinstance(one, (dict, list)) and key != "@context":
-                todo.append((one, listed or key.lower() in _LISTED))
+                todo.append((one, of_other or key.lower() in _KEYS_OF_OTHERS))
     if not (best or breadcrumbs or site):
         return NOTHING
-    # On other kinds of pages, a list of articles is not the subject of the page.
-    ranks = sorted(rank for rank in best if rank < 10)
+    # A node within another thing, such as an article of a list, is not the subject of the page.
+    ranks = sorted(rank for rank in best if rank < _OF_OTHERS)
     page = best.get(3, {})
     main = best[ranks[0]] if ranks else {}
     return Linked(main, page if page is not main else {}, ranks[0] if ranks else None, breadcrumbs, site, by_id)
@@ -150,11 +152,14 @@ def read_json_ld(scripts: Iterable[HtmlElement]) -> Linked:
 
 def _longer(first: Node, second: Node) -> Node:
     """Return the breadcrumbs with more elements, because some sites also describe shorter paths to the page."""
-    return second if len(_listed(second.get("itemListElement"))) > len(_listed(first.get("itemListElement"))) else first
+    return max(first, second, key=lambda node: len(_as_list(node.get("itemListElement"))))
 
 
 def parsed(text: str) -> list[Any]:
-    """Return the JSON value of a script, or None. There are often comments around the value, and text after it."""
+    """Return a list with the JSON value of a script; an empty one if it has none.
+
+    There are often comments around the value, and text after it.
+    """
     start = _opening(text)
     at = start.end() if start else 0
     for written in (text, unescape(text)) if text.startswith("&quot;", at + 1) else (text,):
@@ -166,7 +171,7 @@ def parsed(text: str) -> list[Any]:
 
 def _types(node: Node) -> list[str]:
     types = node.get("@type")
-    return [str(one)[:100].rpartition("/")[2].lower() for one in _listed(types)[:10]]
+    return [str(one)[:100].rpartition("/")[2].lower() for one in _as_list(types)[:10]]
 
 
 def _rank(types: list[str]) -> int | None:
@@ -184,7 +189,7 @@ def _identity(node: Node) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
@@ -192,12 +197,12 @@ def _listed(value: Any) -> list[Any]:
 
 def items(node: Node) -> list[Node]:
     """Return the elements of an ``ItemList``."""
-    return [one for one in _listed(node.get("itemListElement"))[:MOST_NAMES] if isinstance(one, dict)]
+    return [one for one in _as_list(node.get("itemListElement"))[:MOST_NAMES] if isinstance(one, dict)]
 
 
 def texts(value: Any) -> Iterator[str]:
     """Yield the texts in a value, which is a text or a list, without tags and with entities resolved."""
-    for one in _listed(value)[:MOST_NAMES]:
+    for one in _as_list(value)[:MOST_NAMES]:
         if isinstance(one, dict):
             one = one.get("@value") or one.get("name")
         if isinstance(one, str):

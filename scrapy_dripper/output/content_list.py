@@ -11,7 +11,7 @@ from lxml import etree
 
 from scrapy_dripper.output import block_tags, inline_tags
 from scrapy_dripper.output.delimiters import notation
-from scrapy_dripper.output.items import Footnotes, Image, Item, Items, Post, Rule, Title, with_marks
+from scrapy_dripper.output.items import Footnotes, Image, Item, Items, Post, Rule, Title, without_empty_posts
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
 from scrapy_dripper.page.nodes import in_sentence
 from scrapy_dripper.page.tags import UNSEEN
@@ -36,7 +36,7 @@ def content_list(
     items = _without_copies(_gathered(reader.read(root)))
     if reader.inline_notes:
         items = (*items, Footnotes(tuple(reader.inline_notes)))
-    return with_marks(items) if posts else items
+    return without_empty_posts(items) if posts else items
 
 
 def _in_thread(posts: Mapping[etree._Element, Post]) -> Enter:

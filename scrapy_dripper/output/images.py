@@ -31,6 +31,7 @@ LAZY_SOURCES = (
 LAZY_SOURCE_SETS = (
     "data-srcset", "data-lazy-srcset", "data-original-set", "data-litespeed-srcset", "data-ezsrcset", "data-cfsrcset",
 )  # fmt: skip
+"""Attributes in which they keep a list of candidates, like ``srcset``."""
 
 VIDEO_HOSTS = frozenset(
     "youtube.com youtube-nocookie.com youtu.be vimeo.com dailymotion.com dai.ly bilibili.com twitch.tv wistia.com "
@@ -43,7 +44,7 @@ AUDIO_HOSTS = frozenset(
     "simplecast.com megaphone.fm transistor.fm audioboom.com spreaker.com acast.com podcasts.apple.com deezer.com "
     "captivate.fm omny.fm".split()
 )
-"""Sites whose frames are audio players. Frames of other sites hold advertisements, maps and forms."""
+"""Sites whose frames are players. Frames of other sites hold advertisements, maps and forms."""
 
 PLAYER_TAGS = PLAYERS | {"video", "audio", "iframe"}
 """Tags that :func:`player` handles."""
@@ -59,7 +60,7 @@ _EMOJI_CLASSES = frozenset({"emoji", "twemoji", "emojione", "joypixels", "wp-smi
 
 _other_scheme = re.compile(r"(?!https?:|ftp:)[a-z][a-z0-9+.-]*:", re.I).match
 _template = re.compile(r"[\[{]|\$\{|<%|%7B%7B", re.I).match
-_placeholder = re.compile(
+_placeholder_file = re.compile(
     r"(?:(?:blank|spacer|placeholder|lazy|lazy-?load(?:ing)?|loading|(?:pre|ajax-?)loader|transparent|dummy|1x1|1px)"
     r"(?:[-_.](?:\d+(?:x\d+)?|(?=\d*[a-f])[0-9a-f]{8,}|image|img|pixel|square|default|bg|gif))*\.(?:gif|png|svg|webp|jpe?g)"
     r"|(?:(?:space|pixel|trans|clear|empty|gr[ae]y|white|dot|null|none|loader|spinner)\d*|[a-z])\.(?:gif|svg))",
@@ -80,17 +81,18 @@ _avatar_file = re.compile(
     re.I,
 ).search
 _number = re.compile(r"\s*(\d{1,6})").match
-_stand_in_host = re.compile(r"https?://(?:via\.placeholder\.com|placehold\.(?:co|it)|dummyimage\.com)/", re.I).match
+_placeholder_host = re.compile(r"https?://(?:via\.placeholder\.com|placehold\.(?:co|it)|dummyimage\.com)/", re.I).match
 _split_name = re.compile(r"[-_.x]+").split
-_STANDS_IN = frozenset({"placeholder", "spinner", "loader", "lazyload", "no", "noimage", "nophoto", "nothumb"})
-_STAND_IN_WORDS = _STANDS_IN | frozenset(
+# A file is a placeholder if its name has one of the first words, and no word but those of both sets and numbers.
+_PLACEHOLDER_WORDS = frozenset({"placeholder", "spinner", "loader", "lazyload", "no", "noimage", "nophoto", "nothumb"})
+_NEUTRAL_WORDS = frozenset(
     "image img picture photo thumb thumbnail post video default lazy loading load bg background square small medium "
     "large grey gray white transparent available found yet svg png gif ajax".split()
 )
 _file_name = re.compile(r"[\w.,@%()+-]+\.(?:jpe?g|png|gif|webp|avif|svg|bmp)", re.I).fullmatch
-_small = re.compile(r"\s*0*(?:[12]?\d|3[0-2])(?:\.\d+)?\s*(?:px\s*)?").fullmatch
-_size = re.compile(r"[-_]\d{2,5}x\d{2,5}(?=\.\w+$)|-scaled(?=\.\w+$)").sub
-_pixels = re.compile(r"\s*0*[01](?:\.\d+)?\s*(?:px\s*)?").fullmatch
+_icon_length = re.compile(r"\s*0*(?:[12]?\d|3[0-2])(?:\.\d+)?\s*(?:px\s*)?").fullmatch
+_without_size = re.compile(r"[-_]\d{2,5}x\d{2,5}(?=\.\w+$)|-scaled(?=\.\w+$)").sub
+_tracking_length = re.compile(r"\s*0*[01](?:\.\d+)?\s*(?:px\s*)?").fullmatch
 _candidates = re.compile(r"([^\s,](?:\S*[^\s,])?)(?:,|([^,]*))").finditer
 _descriptor = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)[wxh]\b").match
 
@@ -108,7 +110,7 @@ def image(element: etree._Element, resolve: Resolve) -> Image | None:
         sources = list(element.iter("source"))
         img = element if inner is None else inner
     attributes = _attributes(img)
-    if _pixels(attributes.get("width", "")) or _pixels(attributes.get("height", "")):
+    if _tracking_length(attributes.get("width", "")) or _tracking_length(attributes.get("height", "")):
         return None
     address = next(_addresses(attributes, [_attributes(source) for source in sources]), None)
     if address is None:
@@ -137,7 +139,7 @@ def _is_decoration(element: etree._Element, img: dict[str, str], address: str, a
             or "data-srcset" in img
             or any(around.tag == "figure" for around in islice(element.iterancestors(), 3))
         )
-    return bool(_small(img.get("width", "")) and _small(img.get("height", "")))
+    return bool(_icon_length(img.get("width", "")) and _icon_length(img.get("height", "")))
 
 
 def is_button(element: etree._Element) -> bool:
@@ -146,7 +148,7 @@ def is_button(element: etree._Element) -> bool:
 
 
 def _end_of_path(address: str) -> str:
-    """Return the folder and the name of a file."""
+    """Return the last folder and the name of the file of a URL."""
     return "/".join(address.partition("?")[0].rsplit("/", 2)[1:])[-LONGEST_NAME:]
 
 
@@ -168,15 +170,15 @@ def _length(value: str | None) -> int:
     return int(match[1]) if match else 0
 
 
-def _is_stand_in(address: str, name: str) -> bool:
-    """Return True for a placeholder, which is shown while an image loads or because there is none."""
-    if _stand_in_host(address):
+def _is_placeholder(address: str, name: str) -> bool:
+    """Return True for an image that is shown while another one loads, or because there is none."""
+    if _placeholder_file(name) or _placeholder_host(address):
         return True
     words = set(_split_name(name[-LONGEST_NAME:].lower())[:-1])
     return (
         len(words) > 1
-        and not words.isdisjoint(_STANDS_IN)
-        and all(word in _STAND_IN_WORDS or word.isdigit() for word in words)
+        and not words.isdisjoint(_PLACEHOLDER_WORDS)
+        and all(word in _PLACEHOLDER_WORDS or word in _NEUTRAL_WORDS or word.isdigit() for word in words)
     )
 
 
@@ -202,11 +204,7 @@ def _usable(addresses: Iterable[str]) -> Iterator[str]:
         address = written.strip()
         path, question, _ = address.partition("?")
         name = path.partition("#")[0].rpartition("/")[2]
-        if (
-            (name or question)
-            and not (_other_scheme(address) or _template(address) or _placeholder(name))
-            and not (_is_stand_in(address, name))
-        ):
+        if (name or question) and not (_other_scheme(address) or _template(address) or _is_placeholder(address, name)):
             yield address
 
 
@@ -227,7 +225,7 @@ def same_image(one: Image, other: Image) -> bool:
 
 
 def _stem(url: str) -> str:
-    return _size("", url.partition("?")[0].partition("#")[0])
+    return _without_size("", url.partition("?")[0].partition("#")[0])
 
 
 def emoji(element: etree._Element) -> str:

@@ -32,7 +32,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Inline code."""
+    """Inline code. It has the type of a :class:`CodeBlock`, which is an item; this is a run."""
 
     type: ClassVar = "code"
     text: str
@@ -376,11 +376,11 @@ def only(items: Items, types: Collection[str]) -> Items:
     If ``image`` is not among the types, images in these and in text are removed as well. Marks of posts stay, so that
     what is kept can be told apart by its author.
     """
-    kept = with_marks([item for item in items if item.type in types or type(item) is Post])
+    kept = without_empty_posts([item for item in items if item.type in types or type(item) is Post])
     return kept if "image" in types else _without_images(kept)
 
 
-def with_marks(items: Sequence[Item]) -> Items:
+def without_empty_posts(items: Sequence[Item]) -> Items:
     """Return items without the marks of posts that nothing follows, and without the rules beside marks."""
     kept: list[Item] = []
     for item in items:
@@ -394,6 +394,7 @@ def with_marks(items: Sequence[Item]) -> Items:
 
 
 _HELD = ("runs", "items", "notes", "rows")
+"""Fields with the parts of a part, which has one of them at most."""
 
 
 def _without_images(parts: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -31,7 +31,7 @@ def unsafe_url(url: str) -> bool:
 
 
 def script_url(url: str) -> bool:
-    """Return True if the URL is itself a script, in any spelling."""
+    """Return True if the URL is a script, such as ``javascript:``, in any spelling. A ``data:`` URL is none."""
     return ":" in url and not url.startswith(_SAFE) and _script(_invisible.sub("", url)) is not None
 
 
@@ -72,7 +72,7 @@ def resolver(base_url: str, growth: int = sys.maxsize) -> Callable[[str], str]:
         base_url = origin = ""
 
     def join(url: str) -> str:
-        if origin and url[:1] == "/" and url[1:2] != "/" and "/." not in url:
+        if origin and url[:1] == "/" and url[1:2] != "/" and "/." not in url:  # as most links; urljoin is slow
             return origin + url
         try:
             return urljoin(base_url, url)

@@ -11,7 +11,7 @@ from scrapy_dripper import Config, Document, Extraction, Extractor, markdown
 from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.output.chunks import chunks
 from scrapy_dripper.output.content_json import from_json
-from scrapy_dripper.output.items import Item, Items, Paragraph, Post, Rule, Text, Title, with_marks
+from scrapy_dripper.output.items import Item, Items, Paragraph, Post, Rule, Text, Title, without_empty_posts
 from scrapy_dripper.testing import FakeEngine
 
 A = "The lower screw of the derailleur is loose, and the chain jumps off on every hill."
@@ -126,7 +126,7 @@ def passages(*some: tuple[int, str]) -> Items:
     made: list[Item] = []
     for number, text in some:
         made += [Post(number, f"N{number}"), *map(item, text.split("/"))]
-    return with_marks(made)
+    return without_empty_posts(made)
 
 
 @pytest.mark.parametrize("overlap", [0, 40])

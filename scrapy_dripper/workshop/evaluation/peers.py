@@ -1,5 +1,6 @@
-"""Other extractors to compare with. Each takes the bytes of a page and returns text. Those that we have as methods are
-measured as users get them, except for Trafilatura, which is measured with its own defaults.
+"""Other extractors to compare with. Each takes the bytes of a page and returns text.
+
+The methods of this package are measured as users get them, except for Trafilatura, which has its own defaults.
 """
 
 from __future__ import annotations
@@ -40,18 +41,33 @@ def _method(name: str, options: MethodOptions | None = None) -> Peer:
     return Peer(
         {"": "scrapy-dripper", "readability": "readability-lxml"}.get(module, module),
         module or "scrapy_dripper.fallback",
-        lambda _, html: method(name)(_text(html), "", config, len(html)).text,
+        lambda _, html: method(name)(decode_html(html), "", config, len(html)).text,
     )
 
 
 def _html2text(module: ModuleType, html: bytes) -> str:
     writer = module.HTML2Text(bodywidth=0)
     writer.ignore_links = writer.ignore_images = True
-    return str(writer.handle(_text(html)))
+    return str(writer.handle(decode_html(html)))
 
 
-def _text(html: bytes) -> str:
-    return decode_html(html)
+def _html_to_markdown(html_of: Callable[[ModuleType, bytes], str | None]) -> Callable[[ModuleType, bytes], str]:
+    """Return a function that converts the HTML of an extractor with html2text, as the Dripper paper does (4.2.2)."""
+    return lambda module, html: _html2text(
+        import_module("html2text"), (html_of(module, html) or "").encode("utf-8-sig", "replace")
+    )
+
+
+def _newspaper(module: ModuleType, html: bytes) -> str:
+    article = module.Article("http://localhost/", fetch_images=False)
+    article.download(input_html=decode_html(html))
+    article.parse()
+    return str(article.article_html)
+
+
+def _justext_of_the_study(module: ModuleType, html: bytes) -> str:
+    found = module.justext(html, module.get_stoplist("German"), max_link_density=0.2, stopwords_low=0.3)
+    return "\n".join(one.text for one in found if not one.is_boilerplate and one.words_count >= 5)
 
 
 PEERS: dict[str, Peer] = {
@@ -59,7 +75,7 @@ PEERS: dict[str, Peer] = {
     "resiliparse": Peer(
         "resiliparse",
         "resiliparse.extract.html2text",
-        lambda m, html: m.extract_plain_text(_text(html), main_content=True),
+        lambda m, html: m.extract_plain_text(decode_html(html), main_content=True),
     ),
     # This is better than the defaults if the true texts leave out readers' comments.
     "trafilatura-no-comments": Peer(
@@ -68,11 +84,38 @@ PEERS: dict[str, Peer] = {
     "boilerpy3": Peer(
         "boilerpy3",
         "boilerpy3.extractors",
-        lambda m, html: m.DefaultExtractor(raise_on_failure=False).get_content(_text(html)),
+        lambda m, html: m.DefaultExtractor(raise_on_failure=False).get_content(decode_html(html)),
     ),
     "html2text": Peer("html2text", "html2text", _html2text),
     "r4-paper": _method("r4", MethodOptions(form="paper")),
     **{name: _method(name) for name in METHODS if name != "trafilatura"},
+    # Extractors that return HTML, in the mode HTML+Markdown of the Dripper paper (table 2).
+    "magic-html": Peer(
+        "magic-html",
+        "magic_html",
+        _html_to_markdown(lambda m, html: m.GeneralExtractor().extract(decode_html(html), base_url="")["html"]),
+    ),
+    "readability-html": Peer(
+        "readability-lxml",
+        "readability",
+        _html_to_markdown(lambda m, html: m.Document(decode_html(html)).summary(html_partial=True)),
+    ),
+    "trafilatura-html": Peer(
+        "trafilatura", "trafilatura", _html_to_markdown(lambda m, html: m.extract(html, output_format="html"))
+    ),
+    "newspaper4k": Peer("newspaper4k", "newspaper", _html_to_markdown(_newspaper)),
+    "rs-trafilatura": Peer(
+        "rs-trafilatura",
+        "rs_trafilatura",
+        lambda m, html: m.extract_bytes(html, output_markdown=True).content_markdown,
+    ),
+    # The settings of Yadav's study (table 1).
+    "trafilatura-study": Peer(
+        "trafilatura",
+        "trafilatura",
+        lambda m, html: m.extract(html, include_comments=False, include_tables=False, favor_precision=True),
+    ),
+    "justext-study": Peer("justext", "justext", _justext_of_the_study),
 }
 
 
@@ -107,51 +150,3 @@ def quiet() -> None:
     """Silence the peers' logs, because errors are counted anyway."""
     for name in {peer.module.split(".")[0] for peer in PEERS.values()} - {"scrapy_dripper"}:
         logging.getLogger(name).setLevel(logging.CRITICAL)
-
-
-def _html_to_markdown(html_of: Callable[[ModuleType, bytes], str | None]) -> Callable[[ModuleType, bytes], str]:
-    """Return a function that converts the HTML of an extractor with html2text, as the Dripper paper does (4.2.2)."""
-    return lambda module, html: _html2text(
-        import_module("html2text"), (html_of(module, html) or "").encode("utf-8-sig", "replace")
-    )
-
-
-def _newspaper(module: ModuleType, html: bytes) -> str:
-    article = module.Article("http://localhost/", fetch_images=False)
-    article.download(input_html=_text(html))
-    article.parse()
-    return str(article.article_html)
-
-
-def _justext_of_the_study(module: ModuleType, html: bytes) -> str:
-    found = module.justext(html, module.get_stoplist("German"), max_link_density=0.2, stopwords_low=0.3)
-    return "\n".join(one.text for one in found if not one.is_boilerplate and one.words_count >= 5)
-
-
-PEERS |= {
-    # What returns HTML, in the mode HTML+Markdown of the Dripper paper (table 2).
-    "magic-html": Peer(
-        "magic-html",
-        "magic_html",
-        _html_to_markdown(lambda m, html: m.GeneralExtractor().extract(_text(html), base_url="")["html"]),
-    ),
-    "readability-html": Peer(
-        "readability-lxml", "readability", _html_to_markdown(lambda m, html: m.Document(_text(html)).summary(True))
-    ),
-    "trafilatura-html": Peer(
-        "trafilatura", "trafilatura", _html_to_markdown(lambda m, html: m.extract(html, output_format="html"))
-    ),
-    "newspaper4k": Peer("newspaper4k", "newspaper", _html_to_markdown(_newspaper)),
-    "rs-trafilatura": Peer(
-        "rs-trafilatura",
-        "rs_trafilatura",
-        lambda m, html: m.extract_bytes(html, output_markdown=True).content_markdown,
-    ),
-    # The settings of Yadav's study (table 1).
-    "trafilatura-study": Peer(
-        "trafilatura",
-        "trafilatura",
-        lambda m, html: m.extract(html, include_comments=False, include_tables=False, favor_precision=True),
-    ),
-    "justext-study": Peer("justext", "justext", _justext_of_the_study),
-}

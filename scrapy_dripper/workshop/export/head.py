@@ -63,6 +63,7 @@ def cut_head(model: ModelProto, main: int, other: int) -> None:
     columns = np.ascontiguousarray(head.weight[:, [main, other]], dtype=np.float32)
     weight = numpy_helper.from_array(columns, _PREFIX + "weight")
     graph.initializer.extend([shape, weight])
+    # Each step is an operator, its inputs and its attributes. The input "" stands for the output of the step before.
     steps: list[tuple[str, list[str], dict[str, Any]]] = [
         ("Reshape", [head.hidden, shape.name], {}),
         ("Gather", ["", CHOICE_ROWS], {"axis": 0}),
@@ -127,8 +128,8 @@ class _Constants:
         if array is None or node.op_type == "Identity":
             return array
         permutation = [list(one.ints) for one in node.attribute if one.name == "perm"]
-        turned: npt.NDArray[np.generic] = array.transpose(*permutation)
-        return turned
+        transposed: npt.NDArray[np.generic] = array.transpose(*permutation)
+        return transposed
 
 
 def _find_head(graph: GraphProto, constants: _Constants) -> _Head:
@@ -155,7 +156,7 @@ def _bake_transposes(graph: GraphProto, constants: _Constants) -> None:
 
 
 def _remove_unused(graph: GraphProto) -> None:
-    """Remove nodes, weights and notes that lead to no output."""
+    """Remove nodes and weights that lead to no output, and the shapes noted for them (``value_info``)."""
     wanted = {one.name for one in graph.output}
     kept: list[NodeProto] = []
     for node in reversed(graph.node):

@@ -101,8 +101,8 @@ def main(argv: list[str] | None = None) -> int:
 def train(arguments: argparse.Namespace) -> None:
     """Measure, train and write the model. Raise DataError if there are no data."""
     from scrapy_dripper.workshop.training.card import card
-    from scrapy_dripper.workshop.training.export import export
     from scrapy_dripper.workshop.training.fit import CONTEXT, QUALITY, TREES, TYPES, fit_stack
+    from scrapy_dripper.workshop.training.graphs import export
     from scrapy_dripper.workshop.training.measure import Measured, measure, splits
     from scrapy_dripper.workshop.training.prepare import prepare
 

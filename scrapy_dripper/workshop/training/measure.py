@@ -27,8 +27,8 @@ from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, DataError, PageS
 from scrapy_dripper.workshop.evaluation.figures import set_tables, type_table
 from scrapy_dripper.workshop.evaluation.measure import OURS, measured, scored
 from scrapy_dripper.workshop.evaluation.peers import PEERS, installed_peers, quiet
-from scrapy_dripper.workshop.training.export import export
 from scrapy_dripper.workshop.training.fit import Split, Stack
+from scrapy_dripper.workshop.training.graphs import export
 from scrapy_dripper.workshop.training.prepare import Example
 
 BATCH = 32

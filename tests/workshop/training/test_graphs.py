@@ -6,8 +6,8 @@ import lightgbm
 import numpy as np
 import onnxruntime
 
-from scrapy_dripper.workshop.training.export import context_graph, pages_graph, quality_graph
 from scrapy_dripper.workshop.training.fit import Calibration
+from scrapy_dripper.workshop.training.graphs import context_graph, pages_graph, quality_graph
 
 
 def test_the_second_stage_in_the_mean_with_the_first() -> None:

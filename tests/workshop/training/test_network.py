@@ -20,8 +20,8 @@ from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.training import network as networks
 from scrapy_dripper.workshop.training.__main__ import main
-from scrapy_dripper.workshop.training.export import blocks_graph
 from scrapy_dripper.workshop.training.fit import fit_trees
+from scrapy_dripper.workshop.training.graphs import blocks_graph
 from scrapy_dripper.workshop.training.network import fit_network, predict_network
 from scrapy_dripper.workshop.training.prepare import Example
 from tests.workshop.training.test_training import QUICK, in_this_process, write_page

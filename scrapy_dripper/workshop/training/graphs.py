@@ -48,19 +48,19 @@ OPSET = 17
 IR_VERSION = 10
 """The newest version that every supported onnxruntime reads."""
 
-_OF_TREES = (
+_INNER_NODES = (
     *("nodes_treeids", "nodes_nodeids", "nodes_featureids", "nodes_modes", "nodes_values"),
     *("nodes_truenodeids", "nodes_falsenodeids"),
 )
-_OF_LEAVES = ("treeids", "nodeids", "ids", "weights")
-"""The attributes of the nodes of trees, and those of leaves without their prefix.
+_LEAVES = ("treeids", "nodeids", "ids", "weights")
+"""The attributes of the inner nodes of trees, and those of leaves without their prefix.
 
 What to do with missing values is left out, because features are never NaN, and looking for it takes time.
 """
 
 
-def _told(booster: lightgbm.Booster, features: int) -> dict[str, Any]:
-    """Return the attributes of the node that a booster becomes."""
+def _tree_attributes(booster: lightgbm.Booster, features: int) -> dict[str, Any]:
+    """Return the attributes of the ONNX node that a booster becomes."""
     model = convert_lightgbm(
         booster, initial_types=[("x", FloatTensorType([None, features]))], zipmap=False, target_opset=15
     )
@@ -107,9 +107,9 @@ class _Graph:
 
         Sigmoid would round them differently. Later trees compare them with thresholds, so that would change answers.
         """
-        told = _told(booster, features)
-        kept = {name: told[name] for name in (*_OF_TREES, "classlabels_int64s", "post_transform")}
-        kept |= {f"class_{name}": told[f"class_{name}"] for name in _OF_LEAVES}
+        trees = _tree_attributes(booster, features)
+        kept = {name: trees[name] for name in (*_INNER_NODES, "classlabels_int64s", "post_transform")}
+        kept |= {f"class_{name}": trees[f"class_{name}"] for name in _LEAVES}
         found = self.name()
         self.nodes.append(
             helper.make_node("TreeEnsembleClassifier", [x], [self.name(), found], domain="ai.onnx.ml", **kept)
@@ -121,10 +121,10 @@ class _Graph:
 
         With more than one column, return their softmax, of shape (n, columns).
         """
-        told = _told(booster, features)
-        leaf = "target" if "target_ids" in told else "class"
-        kept = {name: told[name] for name in _OF_TREES}
-        kept |= {f"target_{name}": told[f"{leaf}_{name}"] for name in _OF_LEAVES}
+        trees = _tree_attributes(booster, features)
+        leaf = "target" if "target_ids" in trees else "class"
+        kept = {name: trees[name] for name in _INNER_NODES}
+        kept |= {f"target_{name}": trees[f"{leaf}_{name}"] for name in _LEAVES}
         kept |= {"n_targets": columns, "post_transform": "SOFTMAX" if columns > 1 else "NONE"}
         found = self.name()
         self.nodes.append(helper.make_node("TreeEnsembleRegressor", [x], [found], domain="ai.onnx.ml", **kept))
@@ -169,8 +169,8 @@ class _Graph:
 
     def around(self, h: str, reach: int, width: int) -> str:
         """Return the rows ``reach`` before each row, the rows, and those ``reach`` after them: (n, 3 width)."""
-        nothing = self.weight(np.zeros((reach, width)))
-        padded = self.add("Concat", nothing, h, nothing, axis=0)
+        padding = self.weight(np.zeros((reach, width)))
+        padded = self.add("Concat", padding, h, padding, axis=0)
         axis, zero = self.weight([0], np.int64), self.weight([0], np.int64)
         before = self.add("Slice", padded, zero, self.weight([-2 * reach], np.int64), axis)
         after = self.add("Slice", padded, self.weight([2 * reach], np.int64), self.weight([2**62], np.int64), axis)
@@ -196,8 +196,8 @@ class _Graph:
     def model(
         self, inputs: Sequence[onnx.ValueInfoProto], output: str = "probabilities", shape: Sequence[Any] = ("n",)
     ) -> bytes:
-        told = helper.make_tensor_value_info(output, TensorProto.FLOAT, list(shape))
-        graph = helper.make_graph(self.nodes, "tagger", list(inputs), [told], self.weights)
+        outputs = [helper.make_tensor_value_info(output, TensorProto.FLOAT, list(shape))]
+        graph = helper.make_graph(self.nodes, "tagger", list(inputs), outputs, self.weights)
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="scrapy-dripper")
         onnx.checker.check_model(model)
@@ -221,8 +221,7 @@ def pages_graph(trees: lightgbm.Booster, features: int) -> bytes:
     g = _Graph()
     types = trees.num_model_per_iteration()
     g.add("Identity", g.boosted(trees, "features", features, types), output="probabilities")
-    told = helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", features])
-    return g.model([told], shape=("n", types))
+    return g.model([helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", features])], shape=("n", types))
 
 
 def quality_graph(trees: lightgbm.Booster, features: int) -> bytes:
@@ -259,9 +258,10 @@ TOLERANCE = 0.02
 def export(
     fitted: Fitted, names: Sequence[str], folder: Path, rule: DecisionRule, probe: Example, **notes: Any
 ) -> None:
-    """Write a tagger as a model folder, and check on a page that the ONNX model agrees with the trained one.
+    """Write a tagger as a model folder, and check on a page, ``probe``, that the ONNX model is the trained one.
 
-    Raise RuntimeError if it does not.
+    ``names`` are those of the features of a block, ``rule`` is how labels follow from probabilities, and ``notes`` are
+    further entries of the manifest. Raise RuntimeError if the models differ.
     """
     first = fitted.stage(probe)
     types = predict_types(fitted.types, probe, first)
