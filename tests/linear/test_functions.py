@@ -70,18 +70,6 @@ def test_names_are_as_many_as_on_real_pages() -> None:
     assert _about(_ld(_article(author=[{"@type": "Person", "name": name} for name in names]))).author == expected
 
 
-def test_json_ld_is_read() -> None:
-    said = _article(
-        headline="Tom &amp; Ann",
-        author=[{"@type": "Person", "name": "Ann Bell"}, {"@type": "Person", "givenName": "Bo", "familyName": "Chan"}],
-        publisher={"@type": "Organization", "name": "The Daily"},
-        datePublished="2024-05-06T07:08:09Z",
-    )
-    found = _about(_ld({"@context": "https://schema.org", "@graph": ["x", said]}) + _ld(said))
-    assert (found.title, found.author) == ("Tom & Ann", "Ann Bell; Bo Chan")
-    assert (found.site_name, found.date) == ("The Daily", "2024-05-06")
-
-
 @pytest.mark.parametrize(
     "body",
     [
