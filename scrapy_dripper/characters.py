@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
 _ASCII = bytes([*range(9), 11, 12, *range(14, 32), 127])
 _NEXT_LINE = "\x85"
@@ -11,6 +13,7 @@ _NEXT_LINE = "\x85"
 _not_text = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _breaks = re.compile("[\t-\r\x85\u2028\u2029]").sub
 _commands = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]").sub
+_not_escaped = re.compile("[\x7f-\x9f]").sub  # by the module json
 
 
 def has_controls(text: str) -> bool:
@@ -36,6 +39,11 @@ def without_controls(text: str) -> str:
 def printable(text: str) -> str:
     """Return a text with U+FFFD in place of characters that control a terminal. Names and URLs come from outside."""
     return _commands("\ufffd", text)
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """Return a value as JSON text. Characters that control a terminal are escaped; others are written as they are."""
+    return _not_escaped(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False, indent=indent))
 
 
 def on_one_line(text: str) -> str:

@@ -25,6 +25,8 @@ from cssselect import HTMLTranslator, parse
 from cssselect import SelectorError as CssError
 from lxml import etree
 
+from scrapy_dripper.characters import to_json
+
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
@@ -298,16 +300,12 @@ def to_toml(rules: Iterable[SiteRule], about: str, chars: Sequence[int] = ()) ->
     """Return rules of one pattern as a file for ``DRIPPER_RULES``, below a comment of one line."""
     lines, selectors = [f"# {about}"], defaultdict(list)
     for rule in rules:
-        lines += [] if lines[1:] else [f"[{_quoted(rule.pattern)}]"]
+        lines += [] if lines[1:] else [f"[{to_json(rule.pattern)}]"]
         selectors[rule.kind].append(rule.selector)
     lines += [f"{CHARS} = {list(chars)}"] if chars else []
     for kind, own in selectors.items():
-        lines += [f"{kind} = [", *(f"    {_quoted(selector)}," for selector in own), "]"]
+        lines += [f"{kind} = [", *(f"    {to_json(selector)}," for selector in own), "]"]
     return "\n".join(lines) + "\n"
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 # ---------------------------------------------------------------------- selectors

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import io
-import json
 import os
-import re
 import sys
 import urllib.error
-from typing import Any
 
 from tqdm import tqdm
 
@@ -25,14 +22,6 @@ class UsageError(Exception):
 def say(message: str) -> None:
     """Print a message on standard error, above a progress bar if there is one."""
     tqdm.write(f"{PROGRAM}: {on_one_line(message)}", file=sys.stderr)
-
-
-_controls = re.compile("[\x7f-\x9f]").sub
-
-
-def to_json(value: Any, indent: int | None = None) -> str:
-    """Return a value as JSON text. Characters that control a terminal are escaped; others are written as they are."""
-    return _controls(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False, indent=indent))
 
 
 def print_what_can_be() -> None:

@@ -13,14 +13,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any, TextIO
 
 from tqdm import tqdm
 
-from scrapy_dripper.characters import on_one_line
-from scrapy_dripper.cli.console import UsageError, say, to_json, why
+from scrapy_dripper.characters import on_one_line, to_json
+from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.fetch import SECONDS
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, file_name, find_sources, is_url, read_source
 from scrapy_dripper.cli.options import add_options, configured, count, seconds
@@ -329,7 +328,7 @@ def _batches(
         for source in sources[start : start + size]:
             try:
                 document = read_source(source, READ_FACTOR * config.limits.bytes, timeout)
-            except (OSError, ValueError, HTTPException) as error:
+            except (OSError, ValueError) as error:
                 advice = "; --timeout gives it more" if isinstance(error, TimeoutError) else ""
                 fail(source.name, why(error) + advice)
                 bar.update()

@@ -49,12 +49,15 @@ def fetch(url: str, limit: int, seconds: float = SECONDS) -> Fetched:
 
     ``seconds`` is for everything: names, connections, redirects and the body. Redirects may only lead to ``http`` and
     ``https``, and to a private address only on the host of the URL itself. A user and a password in the URL are only
-    sent to its host. Raise OSError (TimeoutError, URLError), ValueError (:exc:`RefusedError`) or HTTPException.
+    sent to its host. Raise OSError (TimeoutError, URLError), also for an answer that is not HTTP, or ValueError
+    (:exc:`RefusedError`).
     """
     try:
         return within(seconds, lambda connect: _fetch(url, limit, connect))
     except TimeoutError:
         raise TimeoutError(f"no complete answer within {seconds:g} seconds") from None
+    except http.client.HTTPException as error:
+        raise ConnectionError(f"no valid answer ({type(error).__name__}: {error})") from None
 
 
 def _fetch(url: str, limit: int, connect: Connect) -> Fetched:

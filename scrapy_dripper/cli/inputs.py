@@ -148,7 +148,7 @@ def file_name(name: str, extension: str) -> str:
 
 
 def read_source(source: Source, limit: int, seconds: float = SECONDS) -> Document:
-    """Return the document of an input. Raise OSError, ValueError or HTTPException if it cannot be read or is no page.
+    """Return the document of an input. Raise OSError or ValueError if it cannot be read or is no page.
 
     ``limit`` is the maximum number of its bytes, and ``seconds`` the deadline for a URL.
     """

@@ -15,7 +15,7 @@ from scrapy_dripper.cli.options import add_options, configured
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import SUSPECT
 from scrapy_dripper.replace import replace_file
-from scrapy_dripper.rules import SiteRule, same_host, to_toml
+from scrapy_dripper.rules import SiteRule, to_toml
 from scrapy_dripper.workers.one_worker import OneWorker
 
 EXAMPLES = """\
@@ -83,7 +83,7 @@ def _learn(arguments: argparse.Namespace) -> int:
 
     from scrapy_dripper.engines import profile_of
     from scrapy_dripper.extractor import Extractor
-    from scrapy_dripper.page import read
+    from scrapy_dripper.page import PageError, read
     from scrapy_dripper.sites import Lesson, host_of, read_lesson, rules_of, usable_rules
     from scrapy_dripper.sites import say as compared
 
@@ -100,15 +100,24 @@ def _learn(arguments: argparse.Namespace) -> int:
                 failed(source.name, why(error))
                 continue
             document = replace(document, url=arguments.url or document.url)
-            host = same_host(host_of(document.url))
+            host = host_of(document.url)
             (found,) = extractor.extract([document])
             if not host:
                 failed(source.name, "its URL is unknown, and so is its site: --url gives it")
             elif not any(found.labels):
                 failed(source.name, found.error or "the model found no main content")
             else:
-                page = read(document, config, profile_of(extractor.engine), extractor.engine.limits.max_blocks)
-                lessons[host].append(read_lesson(compared(page, [], audit=False).lesson(np.array(found.labels))))
+                try:
+                    page = read(document, config, profile_of(extractor.engine), extractor.engine.limits.max_blocks)
+                except PageError as error:  # a method has read a part of the page
+                    failed(source.name, str(error))
+                    continue
+                if len(found.labels) == len(page.blocks):
+                    lesson = read_lesson(compared(page, [], audit=False).lesson(np.array(found.labels)))
+                    if lesson.paths:
+                        lessons[host].append(lesson)
+                        continue
+                failed(source.name, "its blocks, or the names of its elements, are too many or too long to learn from")
     texts = []
     for host, own in lessons.items():
         rules = usable_rules(rules_of(own, host, min(2, len(own))))

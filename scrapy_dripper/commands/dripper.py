@@ -25,8 +25,8 @@ from twisted.python.failure import Failure
 from w3lib.url import is_url
 
 from scrapy_dripper.addon import Addon
-from scrapy_dripper.characters import on_one_line, printable
-from scrapy_dripper.cli.console import drop_output, to_json, why
+from scrapy_dripper.characters import on_one_line, printable, to_json
+from scrapy_dripper.cli.console import drop_output, why
 from scrapy_dripper.cli.options import count
 from scrapy_dripper.commands.site import FolderError, SiteFolder, SiteSpider
 from scrapy_dripper.crawl.dripper import Dripper

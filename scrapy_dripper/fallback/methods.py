@@ -369,15 +369,16 @@ def limited_tree(text: str, *, flat: bool = False) -> tuple[HtmlElement, bool]:
     """
     truncated = False
     try:
-        root = _tree(text, flat)
+        root = flat_tree(text, flat)
     except PageError as error:
         if error.reason is not FallbackReason.TRUNCATED_PARSE:
             raise
-        root, truncated = _tree(text[:FIRST_PART], flat), True
+        root, truncated = flat_tree(text[:FIRST_PART], flat), True
     return root, cut_off(root, MAX_ELEMENTS) or truncated
 
 
-def _tree(text: str, flat: bool) -> HtmlElement:
+def flat_tree(text: str, flat: bool = True) -> HtmlElement:
+    """Return the tree of a document, as :func:`limited_tree` does, with any number of elements."""
     root = parse(text)
     return parse(text, flat=True, depth=MAX_DEPTH) if flat and _is_deep(root) else root
 

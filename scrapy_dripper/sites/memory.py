@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS
+from scrapy_dripper.rules import same_host
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -301,12 +302,12 @@ class SiteMemory:
 
 
 def host_of(url: str) -> str:
-    """Return the lower-case host of a URL without ``www.``; an empty string if it has none."""
+    """Return the host of a URL, in the one form of :func:`same_host`; an empty string if it has none."""
     try:
-        name = (urlsplit(url).hostname or "").removeprefix("www.")
+        name = urlsplit(url).hostname or ""
     except ValueError:
         return ""
-    return name if len(name) <= _LONGEST_HOST else ""
+    return same_host(name) if len(name) <= _LONGEST_HOST else ""
 
 
 def _address(url: str) -> np.uint64:

@@ -4,6 +4,7 @@ model's labels on a few of them. It labels the blocks of a page, or says why the
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Sequence
@@ -31,7 +32,6 @@ from scrapy_dripper.rules import (
     find,
     read_rules,
     read_rules_file,
-    same_host,
     to_toml,
 )
 from scrapy_dripper.sites import selectors
@@ -89,7 +89,7 @@ LESSONS = 8
 LARGEST_LESSON = 16_384
 """Maximum size of a page's lesson in bytes. Larger ones are not learnt. Most have fewer than 4,000."""
 LARGEST_UNPACKED = 1_000_000
-"""Maximum size of a lesson in bytes before it is compressed."""
+"""Maximum size of a lesson in bytes before it is compressed. Names on a page can be longer, which says nothing."""
 BYTES_PER_HOST = MOST_TEMPLATES * LESSONS * (LARGEST_LESSON + VECTOR_SIZE)
 """Maximum size of what is known about a host, in bytes."""
 LEAST_PAGES = 2
@@ -264,9 +264,10 @@ class Lesson:
     """Blocks: the number of the path, the text, and whether it is main."""
 
     def pack(self) -> bytes:
-        """Return the lesson as bytes."""
+        """Return the lesson as bytes, without places and texts if it would be larger than :data:`LARGEST_UNPACKED`."""
         facts = [self.number, self.outcome.value, self.agreed, self.length, self.paths, self.texts]
-        return zlib.compress(pack(facts, [self.vector]), 1)
+        data = pack(facts, [self.vector])
+        return zlib.compress(data, 1) if len(data) <= LARGEST_UNPACKED else replace(self, paths=[], texts=[]).pack()
 
 
 def read_lesson(data: bytes) -> Lesson:
@@ -511,7 +512,7 @@ class Templates:
             templates = self._hosts.get(name)
             if not templates:
                 return b""
-            self._packed[name] = pack_rules([one.rules(same_host(name)) for one in templates])
+            self._packed[name] = pack_rules([one.rules(name) for one in templates])
         return self._packed[name]
 
     def learn(self, url: str, data: bytes) -> int:
@@ -530,7 +531,7 @@ class Templates:
             own.remove(found)
         if self._folder is not None:
             found = None if dropped else found
-        elif not lesson.outcome.is_answer and len(data) <= LARGEST_LESSON:
+        elif lesson.paths and not lesson.outcome.is_answer and len(data) <= LARGEST_LESSON:
             if found is None or dropped:
                 found, own = Template(number, url), _with_room(own)
             found.learn(data, lesson)
@@ -558,7 +559,7 @@ def write_rules(folder: Path, name: str, templates: Sequence[Template], about: s
     """
     count = 0
     for one in templates:
-        found = one.rules(same_host(name)) if one.ready else None
+        found = one.rules(name) if one.ready else None
         if found is not None and (usable := usable_rules(found.rules)):
             count += 1
             text = to_toml(usable, on_one_line(f"Pages like {one.url}, {about}"), (found.shortest, found.longest))
@@ -567,7 +568,7 @@ def write_rules(folder: Path, name: str, templates: Sequence[Template], about: s
 
 
 def _file(folder: Path, name: str, number: int) -> Path:
-    return folder / f"{same_host(name)[:LONGEST_FILE_NAME]}.{number}.toml"
+    return folder / f"{name[:LONGEST_FILE_NAME]}.{number}.toml"
 
 
 def usable_rules(rules: Rules) -> Rules:
@@ -583,7 +584,7 @@ def read_given(folder: Path, name: str) -> list[Template]:
     """Return the templates of a host in the files of a folder. Raise RuleError for a file that cannot be used."""
     templates = []
     for number in range(1, MOST_TEMPLATES + 1):
-        if (path := _file(folder, name, number)).is_file():
+        if os.path.isfile(path := _file(folder, name, number)):  # False for a name that no file can have
             rules, (shortest, longest) = read_rules_file(path)
             given = TemplateRules(number, True, shortest, longest, rules, np.zeros(VECTOR_SIZE, dtype=np.uint8))
             templates.append(Template(number, checks=(1.0,) * CHECKS, given=given))

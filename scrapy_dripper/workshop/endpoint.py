@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import queue
 import random
+import re
 import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from html import unescape
 from http.client import HTTPException
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from scrapy_dripper.cli.fetch import Connect, handlers, within
 
@@ -25,6 +27,10 @@ _RETRIED = frozenset({408, 409, 425, 429})
 _REFUSED = frozenset({401, 403, 404})
 _MAX_WAIT = 60.0
 _EXCERPT_CHARS = 200
+KEY_PART = 8
+"""Number of letters and digits of a key, one after the other, that no message may repeat."""
+_escaped = re.compile(r"\\[uUx]\{?0{0,6}([0-9a-fA-F]{2})\}?")
+_others = re.compile(r"[\W_]+")
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -180,11 +186,24 @@ class Endpoint:
         return self.clean(text)[:_EXCERPT_CHARS]
 
     def clean(self, text: str) -> str:
-        """Return a message on one line without the key. Messages about an answer need this as well, because they quote
-        it.
+        """Return a message on one line without the key, or a note if the message repeats the key escaped or in pieces.
+
+        Messages about an answer need this as well, because they quote it.
         """
-        text = text.replace(self._key, "***") if self._key else text
+        if self._key:
+            text = text.replace(self._key, "***")
+            if _repeats(text, self._key):
+                return "(a message that repeats the key)"
         return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _repeats(text: str, key: str) -> bool:
+    """Return True if a text has a part of a key, whatever stands between its letters and digits, also if they are
+    escaped as in JSON, a URL or HTML."""
+    plain = _escaped.sub(lambda found: chr(int(found[1], 16)), unescape(unquote(text)))
+    secret, said = _others.sub("", key), f"{_others.sub('', text)} {_others.sub('', plain)}"
+    part = min(KEY_PART, len(secret))
+    return part > 0 and any(secret[i : i + part] in said for i in range(len(secret) - part + 1))
 
 
 def _message(text: str) -> str:
@@ -197,7 +216,7 @@ def _message(text: str) -> str:
 
 
 def _tokens(reported: Any, characters: int) -> int:
-    known = isinstance(reported, int) and reported >= 0
+    known = isinstance(reported, int) and 0 <= reported < MAX_BYTES
     return int(reported) if known else -(-characters // CHARS_OF_TOKEN)
 
 

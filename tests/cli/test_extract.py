@@ -937,6 +937,18 @@ def test_a_closed_standard_output_is_said(
     assert "standard output is closed" in capsys.readouterr().err
 
 
+def test_too_little_memory_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """In one sentence, wherever it runs out."""
+
+    def run_out(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("scrapy_dripper.cli.extract.find_sources", run_out)
+
+    assert main(["extract", "page.html"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
 def test_controls_in_the_name_of_a_file(tmp_path: Path, capsys: Any) -> None:
     """A line feed does not end the heading, and JSON holds no character that controls a terminal."""
     names = ["a\nb.html", "c\x9bd.html"]

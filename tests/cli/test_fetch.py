@@ -8,6 +8,7 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.error import HTTPError, URLError
 
 import pytest
@@ -288,6 +289,21 @@ def test_errors_of_a_server(serve: Serve) -> None:
         free.bind(("127.0.0.1", 0))  # and nobody listens
         with pytest.raises(URLError):
             fetch(f"http://127.0.0.1:{free.getsockname()[1]}/", 1_000)
+
+
+@pytest.mark.parametrize("command", ["extract", "inspect", "rules check r.json", "rules learn -o r.toml"])
+def test_an_answer_that_is_not_http(
+    command: str, serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every command names the page, and goes on with the others."""
+    monkeypatch.chdir(tmp_path)
+    Path("r.json").write_text('{"*": {"drop": [".ad"]}}')
+    Path("other.html").write_bytes(BODY)
+
+    assert main([*command.split(), serve(lambda handler: handler.wfile.write(b"no\r\n\r\n")), "other.html"]) == 1
+    said = "".join(capsys.readouterr())
+    assert "no valid answer (BadStatusLine: no" in said
+    assert "other" in said or "tides" in said
 
 
 def test_the_command_says_it_in_one_sentence(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from functools import partial
@@ -181,6 +182,17 @@ def test_rules_are_learnt_and_can_be_edited(tmp_path: Path, capsys: pytest.Captu
     assert "Page 0" not in text
 
 
+def test_names_on_pages_cannot_control_a_terminal_or_a_rule(tmp_path: Path) -> None:
+    """Classes are escaped, as CSS and as TOML, and the file selects what they name."""
+    page = Path(site(tmp_path / "pages", 1)[0])
+    page.write_text(page.read_text().replace("class=story", 'class="st&#x9b;31m&#x7f; ]] &quot; , >"'))
+    file = tmp_path / "rules.toml"
+
+    assert main(["rules", "learn", str(page), "--url", URL, "-o", str(file)]) == 0
+    assert not re.search("[\0-\x09\x0b-\x1f\x7f-\x9f]", file.read_text(encoding="utf-8"))
+    assert main(["rules", "check", str(file), str(page), "--url", URL]) == 0
+
+
 def test_pages_from_which_no_rules_can_be_learnt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Their site is unknown, or the engine finds nothing on them. No file is written."""
     (tmp_path / "empty.html").write_text("<html><body><nav><a href=/>Home</a></nav></body></html>")
@@ -192,5 +204,12 @@ def test_pages_from_which_no_rules_can_be_learnt(tmp_path: Path, capsys: pytest.
     assert "none.html" in said
     assert main(["rules", "learn", str(tmp_path / "empty.html"), "--url", URL, "-o", out]) == 1
     assert "there is no page to learn from" in capsys.readouterr().err
-    assert main(["rules", "learn", *site(tmp_path / "more", 2), "--url", URL, "-o", out]) == 2
+    page, *_ = more = site(tmp_path / "more", 2)
+    method = ("--engine", "r4", "--max-blocks", "2")
+    assert main(["rules", "learn", page, "--url", URL, "-o", out, *method]) == 1
+    assert "over DRIPPER_LIMITS" in capsys.readouterr().err
+    Path(page).write_text(Path(page).read_text().replace("</body>", "<b></b>" * 25_000 + "<p>More of it"))
+    assert main(["rules", "learn", page, "--url", URL, "-o", out, *method[:2]]) == 1
+    assert "too many or too long to learn from" in capsys.readouterr().err
+    assert main(["rules", "learn", *more, "--url", URL, "-o", out]) == 2
     assert not Path(out).exists()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +69,27 @@ def test_any_batch(tagger: Tagger) -> None:
         some = rng.choices(range(len(known)), k=rng.choice((2, 3, 8, 32)))
         for k, answer in zip(some, tagger.label([known[k] for k in some]), strict=True):
             assert values(answer) == alone[k], f"batch {i}, page {k}"
+
+
+THREADS = """
+from scrapy_dripper import Extractor
+from tests.engines.test_batches import made
+for found in Extractor().extract([made(i) for i in range(20)]):
+    print(found.labels, found.probabilities, found.quality)
+"""
+
+
+def test_any_number_of_threads() -> None:
+    """The libraries for numbers take it from the environment, and from the number of cores."""
+    said = set()
+    for threads in ("1", "3"):
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        environment = {**os.environ, **dict.fromkeys(names, threads), "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, env=environment, check=True)
+        said.add(done.stdout)
+
+    assert len(said) == 1
+    assert max(said).count(b"\n") == 20
 
 
 @settings(max_examples=25, deadline=None)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.fallback import fall_back
+from scrapy_dripper.fallback.methods import MAX_PARAGRAPHS
 from tests.html_strategies import documents
 
 NAMES = ["readability", "justext", "title_paragraphs"]
@@ -105,11 +106,22 @@ def test_justext_takes_the_stop_words_of_the_page(lang: str, sentence: str, word
     assert str(extracted("justext", page(sentence, lang)).text).count(word) == 10
 
 
-def test_justext_takes_linear_time() -> None:
-    """It would search tens of thousands of short paragraphs for the neighbours of each one."""
+def test_justext_takes_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It searches all paragraphs for the neighbours of each short one, so it gets parts of the page."""
+    core = pytest.importorskip("justext.core")
+    sizes: list[int] = []
+    revise = core.revise_paragraph_classification
+
+    def noted(part: list[Any]) -> None:
+        sizes.append(len(part))
+        revise(part)
+
+    monkeypatch.setattr(core, "revise_paragraph_classification", noted)
     found = extracted("justext", page(more="<p>Cons</p>" * 6_000))
 
     assert str(found.text).count("sandcastle") == 10
+    assert len(sizes) > 1
+    assert max(sizes) <= MAX_PARAGRAPHS
 
 
 def test_readability_does_not_clean_attributes_with_a_pattern() -> None:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_dripper.characters import to_json
 from scrapy_dripper.cli import main
-from scrapy_dripper.cli.console import say, to_json, why
+from scrapy_dripper.cli.console import say, why
 from scrapy_dripper.commands.dripper import Command
 from scrapy_dripper.workshop.dataset.metrics import aligned
 

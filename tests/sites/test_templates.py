@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from scrapy_dripper import Document, Extraction
 from scrapy_dripper.data import TeachingExtraction
-from scrapy_dripper.sites import Outcome, Templates, is_audited, read_lesson, templates, unpack_rules
+from scrapy_dripper.sites import Outcome, Templates, host_of, is_audited, read_lesson, templates, unpack_rules
 from scrapy_dripper.sites.templates import Lesson
 from tests.sites.site import FOOT, Reader, article, listing, truth, url
 
@@ -160,6 +161,27 @@ def test_hosts_and_options_are_kept_apart() -> None:
 
     assert other.details.get("template") == "new"
     assert (asking.details.get("template"), lesson_of(asking), asking.source) == (None, b"", "fake")
+
+
+def test_a_host_has_one_name(tmp_path: Path) -> None:
+    """It is that of its file, or the rules of one name would replace those of another. Some hosts can have no file."""
+    urls = ("http://M\xfcnchen.example/a", "https://www.xn--mnchen-3ya.example./b", "http://xn--mnchen-3ya.example:80")
+    assert set(map(host_of, urls)) == {"xn--mnchen-3ya.example"}
+
+    rules = '["xn--mnchen-3ya.example"]\nkeep = ["p"]\n'
+    (tmp_path / "xn--mnchen-3ya.example.1.toml").write_text(rules)
+    given = Templates(folder=tmp_path)
+    assert all(map(given.known, urls))
+    assert not any(map(given.known, ("http://" + "\U0001f600" * 100, "http://a\0b/", "http://..%2fb/")))
+
+
+def test_names_that_are_too_long_teach_nothing() -> None:
+    """500 classes of 900 Chinese letters are 3 MB. Such a page was lost to the fallback, or its crawl ended."""
+    reader = Reader()
+    boxes = "".join(f'<div class="{chr(0x4E00 + i) * 900}"><p>MAIN text {i}</p></div>' for i in range(500))
+    found = [reader.read(article(number, boxes), url(number)) for number in FREE[:4]]
+
+    assert {(one.source, one.details.get("template")) for one in found} == {("fake", "new")}
 
 
 def test_an_engine_that_fails_teaches_nothing() -> None:

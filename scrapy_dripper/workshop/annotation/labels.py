@@ -287,13 +287,13 @@ def adjudicated(readings: Sequence[Sequence[Record]]) -> tuple[list[Record], lis
     decided, disagreements, agreement = [], [], []
     for records in (some for some in pages.values() if len(some) > 1):
         first, second, *_ = records
-        if any((one.cut, one.profile) != (first.cut, first.profile) for one in records):
+        if any((one.cut, one.profile, one.blocks) != (first.cut, first.profile, first.blocks) for one in records):
             raise StoreError(f"{first.id} was cut into other blocks for {second.who} than for {first.who}")
         differing = set(first.labels) ^ set(second.labels)
         agreement.append(1 - len(differing) / max(first.blocks, 1))
-        readers = [f"{one.who} ({k})" for k, one in enumerate(records, 1)]
+        readers = {f"{one.who} ({k})": frozenset(one.labels) for k, one in enumerate(records, 1)}
         disagreements += [
-            Disagreement(first.id, block, {who: block in one.labels for who, one in zip(readers, records, strict=True)})
+            Disagreement(first.id, block, {who: block in labels for who, labels in readers.items()})
             for block in sorted(differing)
         ]
         votes = Counter(block for one in records for block in one.labels)

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from scrapy_dripper.cli.console import UsageError, say, to_json
+from scrapy_dripper.characters import to_json
+from scrapy_dripper.cli.console import UsageError, say
 from scrapy_dripper.cli.inputs import Source, find_sources, is_url
 from scrapy_dripper.cli.options import count, key_in, seconds
 from scrapy_dripper.engines.qwen3.profile import PROFILES
@@ -190,20 +191,28 @@ def _adjudicate(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -
     """Write the pages that readers agree on, or most of three, and print the blocks on which two differ."""
     if path.exists() or len(arguments.adjudicate) < 2:
         raise UsageError("--adjudicate needs the labels of two readers or more, and a new file as -o")
-    decided, disagreements, agreement = adjudicated([_labels(Path(name)) for name in arguments.adjudicate])
+    sources = _sources(arguments, path, outcomes)
+    readings = [_once(Path(name), _labels(Path(name))) for name in arguments.adjudicate]
+    decided, disagreements, agreement = adjudicated([list(one.values()) for one in readings])
     with closing(Store(path)) as store:
         for record in decided:
             store.add(record)
+    names = {sha256: record.id for one in readings for sha256, record in one.items()}
     texts = {
         sheet.id: sheet.page.blocks.text
-        for sheet in outcomes.sheets(_sources(arguments, path, outcomes), arguments.url, arguments.profile)
+        for sheet in outcomes.sheets(sources, arguments.url, arguments.profile)
+        if sheet.sha256 in names
     }
-    open_pages = {one.page for one in disagreements} - {record.id for record in decided}
     for one in disagreements:
         text = texts[one.page][one.block - 1] if one.block <= len(texts.get(one.page, ())) else None
         print(to_json({"page": one.page, "block": one.block, "main": dict(one.main), "text": text}))
-    for page in sorted(open_pages):
-        outcomes.fail(page, "its readers differ; add a third reading, of a person, to --adjudicate")
+    for record in decided:
+        del names[record.sha256]
+    for sha256, page in sorted(names.items(), key=lambda item: item[1]):
+        if sum(sha256 in one for one in readings) > 1:
+            outcomes.fail(page, "its readers differ; add another reading, of a person, to --adjudicate")
+        else:
+            outcomes.count("with one reader")
     outcomes.count("decided", len(decided))
     if agreement:
         say(f"{len(agreement)} pages with two readers, who agree on {mean(agreement):.1%} of the blocks of a page")

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
-from scrapy_dripper.characters import printable
-from scrapy_dripper.cli.console import PROGRAM, UsageError, say, to_json
+from scrapy_dripper.characters import printable, to_json
+from scrapy_dripper.cli.console import PROGRAM, UsageError, say
 from scrapy_dripper.cli.options import add_options, configured, count, key_in
 from scrapy_dripper.workshop.cli import add_command
 
@@ -226,7 +226,9 @@ def _run_folders(arguments: argparse.Namespace, config: Config) -> int:
     evaluation = evaluate(name, digest, samples, pages, labels, notes, arguments.resamples)
     _print(evaluation, arguments.json)
     if arguments.csv:
-        rows = evaluation.pages()
+        rows = [{key: printable(value) if isinstance(value, str) else value for key, value in row.items()}
+                for row in evaluation.pages()]  # fmt: skip
+        arguments.csv.parent.mkdir(parents=True, exist_ok=True)
         with arguments.csv.open("w", encoding="utf-8", errors="replace", newline="") as file:
             writer = csv.DictWriter(file, list(rows[0]))
             writer.writeheader()

@@ -9,7 +9,6 @@ import webbrowser
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
                 document = replace(document, url=arguments.url) if arguments.url else document
                 look = look or _looking(config, stack)
                 text = look(source, document)
-            except (OSError, ValueError, HTTPException) as error:
+            except (OSError, ValueError) as error:
                 if isinstance(error, ConfigError):
                     raise
                 fail(source.name, why(error))

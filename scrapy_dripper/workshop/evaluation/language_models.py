@@ -112,7 +112,11 @@ class LanguageModel:
         answer = self._endpoint.ask(asked)
         seconds = time.monotonic() - start
         cost = sum(count * price for count, price in zip(answer.tokens, self._options.price, strict=True)) / 1e6
-        return ModelReply(read_text(answer.text), seconds, sum(answer.tokens), cost)
+        try:
+            text = read_text(answer.text)
+        except AnswerError as error:
+            raise AnswerError(self._endpoint.clean(str(error))) from None
+        return ModelReply(text, seconds, sum(answer.tokens), cost)
 
     def _question(self, html: bytes) -> tuple[list[dict[str, str]], Callable[[str], str]]:
         """Return the messages about a page, and what makes its main text of the answer."""

@@ -209,8 +209,9 @@ class Measurer:
             seconds = time.process_time() - start
             stored = Stored(extraction.text or "", extraction.labels)
             source, markdown = source_of(extraction), extraction.markdown or ""
-            for reason, numbers in extraction.details.get("removed", {}).items():
-                removed[reason] = len(numbers), int((~page.main[list(numbers)]).sum())
+            if page.labels_of(stored) is not None:  # or the method, which has other limits, has seen other blocks
+                for reason, numbers in extraction.details.get("removed", {}).items():
+                    removed[reason] = len(numbers), int((~page.main[list(numbers)]).sum())
         labels = page.labels_of(stored)
         result = self._scored(page, stored.text, labels)
         blocks = None if page.page is None else page.block_prf(stored.text, labels)
@@ -319,9 +320,10 @@ def read_stored(path: Path) -> dict[str, Stored]:
                     continue
                 entry = json.loads(line)
                 labels = tuple(bool(value) for value in entry.get("labels") or ())
-                if entry["id"] in stored:
-                    raise ValueError(f"the id {entry['id']!r} is there twice")
-                stored[str(entry["id"])] = Stored(str(entry.get("text") or ""), labels)
+                name = str(entry["id"])
+                if name in stored:
+                    raise ValueError(f"the id {name!r} is there twice")
+                stored[name] = Stored(str(entry.get("text") or ""), labels)
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

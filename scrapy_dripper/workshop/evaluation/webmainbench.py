@@ -35,11 +35,11 @@ from rapidfuzz.distance import Levenshtein
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
+from scrapy_dripper.fallback.methods import flat_tree
 from scrapy_dripper.metadata.read import detected_language
 from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.output.text import text
 from scrapy_dripper.page import Page
-from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.dataset.metrics import PRF, ReportTable
 from scrapy_dripper.workshop.dataset.sets import DataError
 from scrapy_dripper.workshop.evaluation.measure import OURS, STORED, Stored, Systems, answered, source_of
@@ -84,8 +84,8 @@ def formulas(text: str) -> str:
 
 
 def html_tables(text: str) -> list[HtmlElement]:
-    """Return the HTML tables that are not inside another table."""
-    found = parse(text).iter("table") if "<table" in text.lower() else ()
+    """Return the HTML tables that are not inside another table. Very deep ones become siblings."""
+    found = flat_tree(text).iter("table") if "<table" in text.lower() else ()
     return [table for table in found if next(table.iterancestors("table"), None) is None]
 
 
@@ -448,15 +448,15 @@ def check(path: Path, cut: Cut) -> BenchCheck:
         try:
             record = json.loads(line)
             names = [key.removesuffix("_success") for key, good in record.items() if key.endswith("_success") and good]
-        except (ValueError, AttributeError) as error:
+            scores = [(name, *one) for name in names for one in _stored_scores(record, name, cut)]
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise DataError(f"{path}, line {number}: expected a page with results ({error})") from None
         page = record.get("track_id") or record.get("id") or f"line {number}"
-        for name in names:
-            for metric, stored, ours in _stored_scores(record, name, cut):
-                found.scores += 1
-                if ours is None or round(ours, DIGITS) != round(stored, DIGITS):
-                    value = "does not apply" if ours is None else f"is {ours:.6f}"
-                    found.differences.append(f"{page}: {metric} of {name} {value}, stored is {stored:.6f}")
+        for name, metric, stored, ours in scores:
+            found.scores += 1
+            if ours is None or round(ours, DIGITS) != round(stored, DIGITS):
+                value = "does not apply" if ours is None else f"is {ours:.6f}"
+                found.differences.append(f"{page}: {metric} of {name} {value}, stored is {stored:.6f}")
     return found
 
 
@@ -515,7 +515,7 @@ class BenchMeasurer:
         number, line = numbered
         try:
             page = read_page(line)
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise DataError(f"line {number} is no page of WebMainBench: {error}") from None
         scores, errors, sources = {}, {}, [STORED]
         for name in (OURS, *self._setup.peers):

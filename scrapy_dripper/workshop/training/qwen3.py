@@ -123,7 +123,10 @@ def _same_training(path: Path, values: dict[str, object]) -> None:
     """Write what determines a training to a file. Raise :exc:`DataError` if the folder has another training."""
     values = json.loads(json.dumps(values))
     if path.is_file():
-        before = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            before = dict(json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError, RecursionError):
+            raise DataError(f"{path} is damaged: name another --out, or delete this one to begin again") from None
         if what := [name for name, value in values.items() if before.get(name) != value]:
             raise DataError(f"{path.parent} is of another training ({', '.join(what)}): name another --out")
         return

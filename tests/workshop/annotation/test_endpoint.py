@@ -205,6 +205,29 @@ def test_key_in_an_answer(
     assert KEY not in output
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        "".join(f"\\\\u{ord(c):04x}" for c in KEY),
+        "".join(f"%{ord(c):02X}" for c in KEY),
+        "".join(f"&#x{ord(c):x};" for c in KEY),
+        " ".join(KEY),
+        f"{KEY[:12]}... and more",
+    ],
+)
+def test_key_escaped_or_in_pieces(
+    form: str, annotate: Annotate, fake: FakeEndpoint, pages: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """Such an error is not shown. A few characters are, as some servers say them."""
+    monkeypatch.setenv("TEST_KEY", KEY)
+    fake.script = [Reply(400, f"Incorrect API key: {said}".encode()) for said in (form, f"{KEY[:7]}***{KEY[-4:]}")]
+    assert annotate(pages, "--api-key-env", "TEST_KEY", ask=True) == 1
+    output = "".join(capsys.readouterr())
+    assert "HTTP 400: (a message that repeats the key)" in output
+    assert form[:12] not in output
+    assert f"{KEY[:7]}***{KEY[-4:]}" in output
+
+
 def test_key_in_place_of_a_name_is_not_repeated(
     annotate: Annotate, fake: FakeEndpoint, pages: Path, capsys: Any
 ) -> None:

@@ -235,6 +235,25 @@ def test_appendix_a_5_a_second_reader_and_an_adjudicator(
     assert main([*two[:-1], "-o", str(tmp_path / "one.jsonl")]) == 2
     assert "needs the labels of two readers or more, and a new file" in capsys.readouterr().err
 
+    # Two against two decide nothing, even if the first two agree. A page that only one has read is counted.
+    moons = [line for line in second.read_text("utf-8").splitlines(keepends=True) if "Moons" in line]
+    third.write_text("".join(moons), encoding="utf-8")
+    four = [str(first), str(first), str(third), str(third)]
+    out = ("-o", str(tmp_path / "four.jsonl"))
+    assert main(["annotate", "--adjudicate", *four, *out]) == 2
+    assert not (tmp_path / "four.jsonl").exists(), "there were no pages"
+    assert main(["annotate", str(labelled), "--adjudicate", *four, *out]) == 1
+    assert "2 decided, 1 failed (Moons-" in capsys.readouterr().err
+    second.write_text("".join(moons), encoding="utf-8")
+    third.write_text("".join(moons), encoding="utf-8")
+    assert main([*two[:-2], str(second), str(third), str(first), "-o", str(tmp_path / "once.jsonl")]) == 0
+    assert "2 with one reader, 1 decided" in capsys.readouterr().err
+
+    # A reader whose file has a page twice is one reader.
+    second.write_text("".join(moons * 2), encoding="utf-8")
+    assert main([*two, "-o", str(tmp_path / "twice.jsonl")]) == 2
+    assert "is labelled twice" in capsys.readouterr().err
+
 
 def test_a_person_who_decides_is_the_author(tmp_path: Path) -> None:
     """The labels then count in full. Labels of other blocks cannot be combined."""
@@ -246,6 +265,13 @@ def test_a_person_who_decides_is_the_author(tmp_path: Path) -> None:
     assert adjudicated(readings[:2])[0] == []
     with pytest.raises(StoreError, match="was cut into other blocks for b than for a"):
         adjudicated([readings[0], [record_of({**task, "profile": "v1.0"}, [2], "b")]])
+
+
+def test_readers_who_differ_on_every_block() -> None:
+    """A file of labels may name as many blocks as it likes: membership is looked up in time that is not theirs."""
+    task = {**task_of(sheet_of(html()), "prompt"), "blocks": 200_000}
+    readings = [[record_of(task, ids, who)] for ids, who in ((list(range(1, 200_001)), "a"), ([], "b"))]
+    assert len(adjudicated(readings)[1]) == 200_000
 
 
 def test_section_4_2_export_in_the_form_of_the_benchmark(

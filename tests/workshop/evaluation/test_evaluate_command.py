@@ -116,6 +116,11 @@ def test_the_reasons_of_a_method_are_judged(data: Path, tmp_path: Path) -> None:
     assert rows == {"legal": (8, 1.0), "too irrelevant": (8, 7 / 8)}
     assert found["pages"][0]["source"] == "sore"
 
+    # A page over a limit of models has no blocks here, but the method reads a part of it.
+    limited = (data, "--engine", "sore", "--method-embedder", embedder, "--jobs", 1, "--max-blocks", 2)
+    assert evaluate(*limited, "--json", tmp_path / "out.json") == 0
+    assert "Why blocks were removed" not in figures(tmp_path / "out.json")["tables"]
+
 
 def test_stored_texts_beside_peers(data: Path, held_out: Path, tmp_path: Path, capsys: Any) -> None:
     """Tables and JSON have every system, by type and difficulty, and the paired differences."""
@@ -333,6 +338,7 @@ def test_a_peer_that_raises_counts_as_empty(
         ('{"id": "p0", "text": "x"}\nnot json\n', [], r"line 2: expected .*\"id\""),
         ('{"text": "x"}\n', [], "line 1: expected"),
         ('{"id": "p0"}\n{"id": "p0"}\n', [], "'p0' is there twice"),
+        ('{"id": 1}\n{"id": "1"}\n', [], "'1' is there twice"),
         ('{"id": "other", "text": "x"}\n', [], "no id of .* expected ids such as 'p0'"),
         (None, [], "cannot read .*No such file"),
         ('{"id": "p0", "text": "x"}\n', ["--peers", "nobody"], "expected peers from"),
@@ -378,9 +384,11 @@ def test_stored_texts_and_pages_need_not_match(data: Path, tmp_path: Path, capsy
     assert "Stored texts that belong to no page and are ignored: 1." in said
 
 
-def test_hostile_text_cannot_control_the_terminal(data: Path, model: Path, capsys: Any) -> None:
-    """The type and the id of a page are printed without control characters."""
+def test_hostile_text_cannot_control_the_terminal(data: Path, model: Path, tmp_path: Path, capsys: Any) -> None:
+    """The type and the id of a page are printed and written without control characters, into folders that are made."""
     write_page(data, "worst\x1b[31m", kind="\x1b]0;forum\x07")
+    figures = [tmp_path / "new" / "a.csv", tmp_path / "new" / "b" / "a.json"]
 
-    assert evaluate(data, "--model", model, "--jobs", 1) == 0
-    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", capsys.readouterr().out)
+    assert evaluate(data, "--model", model, "--jobs", 1, "--csv", figures[0], "--json", figures[1]) == 0
+    for text in (capsys.readouterr().out, *(path.read_text() for path in figures)):
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", text)

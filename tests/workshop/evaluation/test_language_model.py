@@ -12,7 +12,7 @@ import pytest
 
 from scrapy_dripper.cli import main
 from scrapy_dripper.workshop import endpoint as endpoint_module
-from scrapy_dripper.workshop.endpoint import EndpointError
+from scrapy_dripper.workshop.endpoint import AnswerError, EndpointError
 from scrapy_dripper.workshop.evaluation.language_models import (
     Judge,
     LanguageModel,
@@ -113,8 +113,14 @@ def test_it_does_not_wait_for_ever(fake: FakeEndpoint, options: ModelOptions) ->
         LanguageModel(replace(options, timeout=0.1))(PAGE)
 
 
-def test_the_key_is_in_no_message() -> None:
-    assert "s3cret" not in repr(ModelOptions("http://x/v1", "small", key="s3cret"))
+def test_the_key_is_in_no_message(fake: FakeEndpoint, options: ModelOptions) -> None:
+    """Messages are written into the figures of each page."""
+    with_key = replace(options, key="s3cret", prompt="blocks")
+    fake.script = [chat("You sent s3cret")]
+
+    assert "s3cret" not in repr(with_key)
+    with pytest.raises(AnswerError, match=r"got 'You sent \*\*\*'"):
+        LanguageModel(with_key)(PAGE)
 
 
 # ---------------------------------------------------------------------------- the judge

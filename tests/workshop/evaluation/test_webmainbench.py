@@ -157,6 +157,14 @@ def test_tables_are_compared_as_trees(other: str, nodes: int) -> None:
     assert fine_scores(TABLE, other)["table_TEDS"] == pytest.approx(1 - nodes / 7)
 
 
+@pytest.mark.parametrize("depth", [200, 5_000])
+def test_tables_in_tables(depth: int) -> None:
+    """They took minutes, or ended the run."""
+    deep = "<table><tr><td>x" * depth
+    assert fine_scores(deep, TABLE)["table_TEDS"] is not None
+    assert fine_scores(deep, deep)["text_edit"] == 1
+
+
 def test_texts_with_and_without_tables() -> None:
     """Markdown and HTML of the same table are equal. A lost table is a score of 0."""
     scores = fine_scores(TABLE, TABLE.replace("2", "3"))
@@ -231,6 +239,9 @@ def test_stored_texts_in_two_processes(tmp_path: Path, capsys: Any) -> None:
         (['{"html": "<p>x"}'], [], "expected 'main_html', 'convert_main_content' or 'groundtruth_content'"),
         (['{"html": "<p>x", "main_html": 1}'], [], "expected text as 'main_html' (got int)"),
         (["[]"], [], "line 1 is no page of WebMainBench"),
+        (["[" * 100_000], [], "line 1 is no page of WebMainBench"),
+        (["[" * 100_000], ["--check"], "line 1: expected a page with results"),
+        (['{"a_success": 1, "a_content": 5}'], ["--check"], "line 1: expected a page with results"),
         ([""], [], "has no pages"),
         ([json.dumps(PAGE)], ["--peers", "nobody"], "expected peers from"),
     ],

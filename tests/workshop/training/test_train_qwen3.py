@@ -137,6 +137,9 @@ def test_a_folder_is_of_one_training(command: list[str], tmp_path: Path, capsys:
     assert main(command) == 0
     assert main([*command, "--set", "learning_rate=1e-4"]) == 2
     assert "another training (--set)" in capsys.readouterr().err
+    next(tmp_path.rglob("command.json")).write_text("[1")
+    assert main(command) == 2
+    assert "command.json is damaged" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
