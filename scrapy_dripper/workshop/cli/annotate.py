@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 
 from scrapy_dripper.cli.console import UsageError, say, to_json
@@ -190,7 +192,9 @@ def _adjudicate(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -
     """Write the pages that readers agree on, or most of three, and print the blocks on which two differ."""
     if path.exists() or len(arguments.adjudicate) < 2:
         raise UsageError("--adjudicate needs the labels of two readers or more, and a new file as -o")
-    decided, disagreements, agreement = adjudicated([_labels(Path(name)) for name in arguments.adjudicate])
+    readings = [_once(Path(name), _labels(Path(name))) for name in arguments.adjudicate]
+    decided, disagreements, agreement = adjudicated([list(one.values()) for one in readings])
+    outcomes.count("with one reading", sum(count == 1 for count in Counter(chain(*readings)).values()))
     with closing(Store(path)) as store:
         for record in decided:
             store.add(record)

@@ -27,6 +27,8 @@ class Peer:
     distribution: str
     module: str
     call: Callable[[ModuleType, bytes], str | None]
+    also: str = ""
+    """Another distribution and module that the call needs."""
 
     def load(self) -> Callable[[bytes], str]:
         """Return the extraction function."""
@@ -93,12 +95,13 @@ def check_peers(names: list[str]) -> dict[str, str]:
             raise PeerError(f"expected peers from {', '.join(PEERS)} (got {name!r})")
         peer = PEERS[name]
         try:
-            if util.find_spec(peer.module.split(".")[0]) is None:
+            if any(util.find_spec(one.split(".")[0]) is None for one in (peer.module, peer.also) if one):
                 raise metadata.PackageNotFoundError
             versions[name] = metadata.version(peer.distribution)
         except metadata.PackageNotFoundError:
+            packages = " ".join(filter(None, (peer.distribution, peer.also)))
             raise PeerError(
-                f"the peer {name} is not installed: run 'pip install {peer.distribution}', or leave it out of --peers"
+                f"the peer {name} is not installed: run 'pip install {packages}', or leave it out of --peers"
             ) from None
     return versions
 
@@ -109,11 +112,13 @@ def quiet() -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
-def _html_to_markdown(html_of: Callable[[ModuleType, bytes], str | None]) -> Callable[[ModuleType, bytes], str]:
-    """Return a function that converts the HTML of an extractor with html2text, as the Dripper paper does (4.2.2)."""
-    return lambda module, html: _html2text(
-        import_module("html2text"), (html_of(module, html) or "").encode("utf-8-sig", "replace")
-    )
+def _markdown_peer(distribution: str, module: str, html_of: Callable[[ModuleType, bytes], str | None]) -> Peer:
+    """Return an extractor whose HTML is converted with html2text, as in the Dripper paper (4.2.2)."""
+
+    def call(module: ModuleType, html: bytes) -> str:
+        return _html2text(import_module("html2text"), (html_of(module, html) or "").encode("utf-8-sig", "replace"))
+
+    return Peer(distribution, module, call, also="html2text")
 
 
 def _newspaper(module: ModuleType, html: bytes) -> str:
@@ -130,18 +135,18 @@ def _justext_of_the_study(module: ModuleType, html: bytes) -> str:
 
 PEERS |= {
     # What returns HTML, in the mode HTML+Markdown of the Dripper paper (table 2).
-    "magic-html": Peer(
+    "magic-html": _markdown_peer(
         "magic-html",
         "magic_html",
-        _html_to_markdown(lambda m, html: m.GeneralExtractor().extract(_text(html), base_url="")["html"]),
+        lambda m, html: m.GeneralExtractor().extract(_text(html), base_url="")["html"],
     ),
-    "readability-html": Peer(
-        "readability-lxml", "readability", _html_to_markdown(lambda m, html: m.Document(_text(html)).summary(True))
+    "readability-html": _markdown_peer(
+        "readability-lxml", "readability", lambda m, html: m.Document(_text(html)).summary(True)
     ),
-    "trafilatura-html": Peer(
-        "trafilatura", "trafilatura", _html_to_markdown(lambda m, html: m.extract(html, output_format="html"))
+    "trafilatura-html": _markdown_peer(
+        "trafilatura", "trafilatura", lambda m, html: m.extract(html, output_format="html")
     ),
-    "newspaper4k": Peer("newspaper4k", "newspaper", _html_to_markdown(_newspaper)),
+    "newspaper4k": _markdown_peer("newspaper4k", "newspaper", _newspaper),
     "rs-trafilatura": Peer(
         "rs-trafilatura",
         "rs_trafilatura",

@@ -230,6 +230,18 @@ def test_a_model_that_does_not_say_what_it_was_trained_on(data: Path, model: Pat
     assert "manifest does not say what it was trained on" in capsys.readouterr().err
 
 
+def test_an_engine_without_a_manifest_was_not_trained_on_our_pages(
+    data: Path, model: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """The manifest of the bundled tagger says nothing about a custom engine."""
+    pages = [page_hash(data / "html" / f"p{n}.html") for n in range(3)]
+    (model / "manifest.json").write_text(json.dumps({"training_pages": {"home": pages}}))
+    monkeypatch.setattr("scrapy_dripper.engines.tagger.model.bundled", lambda: model)
+    engine = "tests.workshop.evaluation.test_evaluate_command.Engine"
+    assert evaluate(data, "--engine", engine, "--jobs", 1) == 0
+    assert "IN-SAMPLE" not in capsys.readouterr().err
+
+
 def test_several_sets_have_a_row_each(data: Path, held_out: Path, tmp_path: Path, capsys: Any) -> None:
     """Both layouts work; a headline before a stored text is neutral if the truth lacks it."""
     text = write_page(tmp_path / "listed", "q-0")
@@ -333,6 +345,7 @@ def test_a_peer_that_raises_counts_as_empty(
         ('{"id": "p0", "text": "x"}\nnot json\n', [], r"line 2: expected .*\"id\""),
         ('{"text": "x"}\n', [], "line 1: expected"),
         ('{"id": "p0"}\n{"id": "p0"}\n', [], "'p0' is there twice"),
+        ('{"id": "p0", "labels": ["main", "other"]}\n', [], "the labels are not true or false"),
         ('{"id": "other", "text": "x"}\n', [], "no id of .* expected ids such as 'p0'"),
         (None, [], "cannot read .*No such file"),
         ('{"id": "p0", "text": "x"}\n', ["--peers", "nobody"], "expected peers from"),
