@@ -100,7 +100,7 @@ def figures(path: Path) -> dict[str, Any]:
     return found
 
 
-def test_the_reasons_of_a_method_are_judged(data: Path, tmp_path: Path) -> None:
+def test_table_4_the_reasons_of_a_method_are_judged(data: Path, tmp_path: Path) -> None:
     """Table 4 of the paper on SORE: which share of the removed blocks is not main. One of two menus is."""
     for path in (data / "html").glob("*.html"):
         path.write_text(sore.PAGE, encoding="utf-8")

@@ -78,7 +78,7 @@ SITE = f"{LONG_HEAD}<nav><a href='/'>Home</a></nav><main><h1>Tides</h1><p>Twice 
         ("blocks", '<h1 _item_id="2">Tides</h1>\n<p _item_id="3">Twice a day.</p>'),
     ],
 )
-def test_the_model_reads_the_text_and_not_the_head(
+def test_appendix_b_the_model_reads_the_text_and_not_the_head(
     form: str, sent: str, fake: FakeEndpoint, options: ModelOptions
 ) -> None:
     """A head of 9,000 characters leaves room for the page. With blocks, the answer has labels, as in the
@@ -175,7 +175,7 @@ def test_a_judge_without_an_answer_is_no_verdict(answer: Reply, fake: FakeEndpoi
     assert Judge(options)(PAGE, "a", "b") is None
 
 
-def test_win_rates_by_length() -> None:
+def test_section_4_1_2_win_rates_by_length() -> None:
     """20 groups from -1 to 1; an undecided pair is half a win."""
     table = judged_table([Verdict(1, 1), Verdict(0.5, 0.95), Verdict(0, -0.44), None], "peer")
     assert [list(row.values()) for row in table.records()] == [

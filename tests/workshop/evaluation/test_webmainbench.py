@@ -19,6 +19,7 @@ pytest.importorskip("jieba", reason="needs the extra [evaluate]")
 
 from scrapy_dripper.cli import main
 from scrapy_dripper.workshop.evaluation.webmainbench import (
+    KINDS,
     canonical_markdown,
     code,
     fine_scores,
@@ -131,7 +132,7 @@ def test_tables() -> None:
     assert first_table("") == ""
 
 
-def test_edit_similarities() -> None:
+def test_section_3_2_1_edit_similarities() -> None:
     """1 - distance / length of the longer text (MinerU-HTML, section 3.2.1): kitten and sitting have distance 3."""
     assert fine_scores("kitten", "sitting") == {
         "text_edit": pytest.approx(1 - 3 / 7),
@@ -153,7 +154,7 @@ def test_edit_similarities() -> None:
     ],
     ids=["one cell", "all cells"],
 )
-def test_tables_are_compared_as_trees(other: str, nodes: int) -> None:
+def test_section_3_2_1_tables_are_compared_as_trees(other: str, nodes: int) -> None:
     """A table has 7 nodes: itself, 2 rows and 4 cells. Each cell that differs is a distance of 1."""
     assert fine_scores(TABLE, other)["table_TEDS"] == pytest.approx(1 - nodes / 7)
 
@@ -179,6 +180,22 @@ def test_a_page_is_read_without_the_annotation() -> None:
     assert read_page(json.dumps(forum)).groups == ("all", "other languages", "conversational")
     without = {**PAGE, "meta": {"table": "without", "code": "with", "equation": ""}}
     assert read_page(json.dumps(without)).groups == ("all", "code"), "what a page is said to be without"
+
+
+def test_appendix_a_figure_9_an_entry_of_the_benchmark() -> None:
+    """MinerU-HTML's example: the answer is not in the page that is measured, and its level has another word."""
+    heading = "<h1{}>Hello world!</h1>"
+    page = {
+        "track_id": "XXXX",
+        "html": f"<html><body>{heading.format(' cc-select=True')}<aside>advertisement</aside></body></html>",
+        "main_html": f"<html><body>{heading.format('')}</body></html>",
+        "convert_main_content": "# Hello world!",
+        "meta": {"language": "en", "style": "Normal", "level": "easy", **dict.fromkeys(KINDS, "without")},
+    }
+    found = read_page(json.dumps(page))
+    assert found.html == f"<html><body>{heading.format('')}<aside>advertisement</aside></body></html>"
+    assert found.groups == ("all", "simple", "English", "not conversational")
+    assert canonical_markdown(str(found.main_html)).strip() == found.converted
 
 
 def test_canonical_markdown_has_no_links_and_images() -> None:
