@@ -213,8 +213,6 @@ def test_a_page_without_a_title_has_that_of_its_heading(head: str, title: str) -
     assert page.title == title
 
 
-
-
 @pytest.mark.parametrize(
     ("body", "markdown"),
     [

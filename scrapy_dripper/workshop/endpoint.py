@@ -102,8 +102,9 @@ class Endpoint:
         """Return the model's answer. Raise :exc:`EndpointError` if there is none, and :exc:`AnswerError` if it was cut
         off."""
         body = json.dumps({"model": self.model, "messages": messages, "temperature": 0}).encode()
+        asked = sum(len(one["content"]) for one in messages)
         for attempt in range(1, ATTEMPTS + 1):
-            answer = self._try(body)
+            answer = self._try(body, asked)
             if isinstance(answer, ModelAnswer):
                 return answer
             if attempt < ATTEMPTS:
@@ -111,9 +112,9 @@ class Endpoint:
                 time.sleep(min(_MAX_WAIT, max(wait, answer.wait)))
         raise EndpointError(f"{answer}, {ATTEMPTS} times")
 
-    def _try(self, body: bytes) -> ModelAnswer | _RetryError:
+    def _try(self, body: bytes, asked: int) -> ModelAnswer | _RetryError:
         try:
-            return self._content(self._post(body), len(body))
+            return self._content(self._post(body), asked)
         except _RetryError as error:
             return error
 
@@ -163,7 +164,7 @@ class Endpoint:
         return EndpointError(said, refused=error.code in _REFUSED)
 
     def _content(self, data: bytes, asked: int) -> ModelAnswer:
-        """Return the answer in a response. ``asked`` is the length of the request, in characters."""
+        """Return the answer in a response. ``asked`` is the length of the messages, in characters."""
         try:
             response = json.loads(data)
             choice = response["choices"][0]

@@ -90,7 +90,9 @@ def near(texts: list[str]) -> int:
     return len(set(group))
 
 
-def test_the_counts_are_those_of_sets_and_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_section_4_1_3_the_counts_are_those_of_sets_and_pairs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """As many documents are left as with SHA-256 and the Jaccard index of all pairs, however they are divided among
     files. Repeated, the command runs no task again.
     """

@@ -61,7 +61,7 @@ def test_a_sample_is_a_sample(pages: list[tuple[str, str, str]], n: int) -> None
     assert chosen == sorted(chosen) == balanced(languages, formats, hosts, n)
 
 
-def test_rare_languages_and_formats_are_not_rare_in_a_sample() -> None:
+def test_section_4_1_rare_languages_and_formats_are_not_rare_in_a_sample() -> None:
     """20 pages are chosen from 100 English articles on one host, 10 forums on ten hosts, and 10 German articles."""
     languages = ["en"] * 110 + ["de"] * 10
     formats = ["article"] * 100 + ["forum"] * 10 + ["article"] * 10
@@ -78,7 +78,7 @@ def test_rare_languages_and_formats_are_not_rare_in_a_sample() -> None:
     assert Counter(languages[i] for i in paper) == {"en": 19, "de": 1}
 
 
-def test_the_cost_of_the_paper() -> None:
+def test_section_5_2_equation_1_and_table_1() -> None:
     """The costs of the paper's table 1 follow from its lengths. The mean cost is above that of the mean lengths."""
     assert flops(0, 0) == 0
     assert flops(1, 0) == 28 * 1024 + 28 * 1024**2

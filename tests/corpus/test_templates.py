@@ -44,7 +44,9 @@ def extracted(folder: Path, name: str, *options: str) -> dict[object, dict[str, 
     return {row["url"]: row for row in table(folder / name)}
 
 
-def test_pages_of_one_site_in_ten_archives(tmp_path: Path, rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_section_2_1_2_pages_of_one_site_in_ten_archives(
+    tmp_path: Path, rules: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The rules can be read, do not depend on the number of tasks, and give the text that the engine would."""
     (file,) = rules.glob("*.toml")
     assert file.read_text() == (

@@ -180,3 +180,25 @@ def test_a_command_exists_with_its_options(command: str) -> None:
         code = (path / "__main__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8")
         known = set(re.findall(r'"(--[a-z-]+)"', code))
         assert options <= known | {f"--{name}" for name in re.findall(r'"([a-z-]+)"', code)}
+
+
+def test_the_table_of_the_papers_names_tests_that_exist() -> None:
+    """A row without a test is of a method that was measured and is not worth an option. Each test that is named after a
+    part of a paper is in the table.
+    """
+    text = (ROOT / "docs/internals/papers.md").read_text(encoding="utf-8")
+    _, _, *rows = (line.split("|")[1:-1] for line in text.splitlines() if line.startswith("|"))
+    known = {
+        f"{path.name}::{name}"
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for name in re.findall(r"^def (test_\w+)\(", path.read_text(encoding="utf-8"), re.M)
+    }
+    named = set()
+    for section, _, command, figure, tests in rows:
+        found = re.findall(r"`(test_\w+\.py::test_\w+)`", tests)
+        assert set(found) <= known, section
+        assert found or command.strip() == "not worth it", section
+        assert figure.strip(), section
+        named |= set(found)
+    of_papers = re.compile(r"::test_(?:section|appendix|definition|table)_\d|::test_appendix_[ab]_").search
+    assert named >= set(filter(of_papers, known))

@@ -43,7 +43,7 @@ def extract(html: str, engine: str, empty: str, fallback: str = "trafilatura") -
         (MISSING, "qwen3", "auto", "fallback:trafilatura"),
     ],
 )
-def test_who_answers(html: str, engine: str, empty: str, source: str) -> None:
+def test_section_5_3_who_answers(html: str, engine: str, empty: str, source: str) -> None:
     page = extract(html, engine, empty)
 
     assert page.source == source

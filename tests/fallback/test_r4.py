@@ -157,7 +157,9 @@ def built(tree: tuple[str, str, list[tuple[str, str, list[object], str]], str], 
 
 
 @given(st.lists(trees, max_size=4))
-def test_algorithms_1_to_5(forest: list[tuple[str, str, list[tuple[str, str, list[object], str]], str]]) -> None:
+def test_section_3_algorithms_1_to_5(
+    forest: list[tuple[str, str, list[tuple[str, str, list[object], str]], str]],
+) -> None:
     """Our linear algorithms give the same result as the paper's loops over all pairs."""
     body = parse("<body></body>").find("body")
     assert body is not None

@@ -33,13 +33,13 @@ def embed_wrongly(texts: Sequence[str]) -> list[float]:
 
 
 # ---------------------------------------------------------------------------- section 3.1 and A.2 of the paper
-def test_outliers_are_removed_with_their_group() -> None:
+def test_section_3_1_outliers_are_removed_with_their_group() -> None:
     """What is near the title stays, a phrase of a group goes, and so does what has nothing to do with the core."""
     blocks = ["the ferry over the river", "privacy policy", "football", "river", "ferry river ferry"]
     assert Sore(embed)(blocks, "River ferry", OPTIONS) == [None, "legal", FAR, None, None]
 
 
-def test_the_core_stays_and_the_cutoff_can_be_off() -> None:
+def test_section_3_1_the_core_stays_and_the_cutoff_can_be_off() -> None:
     """A page about football keeps football; with a cut-off of 2, nothing is too irrelevant."""
     half, off = MethodOptions(k=0.5, most=1), MethodOptions(d=2, most=1)
     assert Sore(embed)(["football", "river"], "football", half) == [None, FAR]
@@ -51,7 +51,7 @@ def test_without_metadata_everything_stays() -> None:
     assert Sore(embed)([], "river", OPTIONS) == []
 
 
-def test_the_groups_are_those_of_the_paper() -> None:
+def test_appendix_a_2_the_groups_of_the_paper() -> None:
     """Thirteen groups (A.2.1 to A.2.13), whose phrases are those of table 4 as well."""
     phrases = "; ".join(GROUPS.values()).split("; ")
     assert len(GROUPS) == 13
@@ -68,7 +68,7 @@ def test_the_groups_are_those_of_the_paper() -> None:
         (0.0, [None, None, None, None]),
     ],
 )
-def test_reasons_that_remove_too_much_are_taken_back(most: float, left: list[str | None]) -> None:
+def test_section_5_1_reasons_that_remove_too_much_are_taken_back(most: float, left: list[str | None]) -> None:
     assert guarded([None, FAR, "legal", "dates"], [10, 70, 15, 5], most) == left
 
 

@@ -113,7 +113,7 @@ def test_numbers_that_are_code(code: str) -> None:
         ("<div class='language-switcher code'><pre>a</pre></div>", None, None),
     ],
 )
-def test_language(markup: str, language: str | None, by: str | None) -> None:
+def test_section_2_2_1_language(markup: str, language: str | None, by: str | None) -> None:
     """The language that the page names has its common name. Names for "no language" give none."""
     assert first(markup) == CodeBlock("a", language, by)
 
@@ -153,7 +153,7 @@ def test_twins(markup: str) -> None:
     assert first(markup) == TWIN
 
 
-def test_code_of_lines() -> None:
+def test_section_2_2_1_code_of_lines() -> None:
     """A paragraph that consists of lines of inline code is a block."""
     lines = (Code("a"), LineBreak(), Text(" "), Code("b"), LineBreak(), LineBreak(), Code("c"))
     assert code_of_lines(lines) == CodeBlock("a\nb\n\nc")

@@ -11,6 +11,7 @@ import pytest
 from scrapy_dripper.cli import main
 from scrapy_dripper.output.content_json import to_mineru
 from scrapy_dripper.output.content_list import content_list
+from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.page.parse import parse
 
 
@@ -72,7 +73,17 @@ def test_section_2_2_the_nodes_of_the_reference(html: str, expected: list[tuple[
     assert nodes(html) == expected
 
 
-def test_tables_are_simple_or_complex() -> None:
+def test_appendix_a_2_figures_7_and_8() -> None:
+    """The title of the paper's example, and its Markdown: a mark for each level, and a blank line between nodes."""
+    html = "<h1>Tides</h1><pre>x = 1</pre>"
+    title, code = nodes(html)
+    assert title == ("title", {"title_content": "Tides", "level": "1"})
+    assert code[0] == "code"
+    found = content_list(parse(f"<body>{html}</body>"), "https://e.org/")
+    assert markdown(found) == "# Tides\n\n```\nx = 1\n```"
+
+
+def test_section_2_2_1_tables_are_simple_or_complex() -> None:
     """A table with spans is complex. Both are given as HTML."""
     simple, spanned = (nodes(f"<table><tr><th{span}>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>")[0]
                        for span in ("", " rowspan=2"))  # fmt: skip
@@ -81,7 +92,7 @@ def test_tables_are_simple_or_complex() -> None:
     assert "<td>1</td>" in simple[1]["html"]
 
 
-def test_display_formulas_are_nodes() -> None:
+def test_section_2_2_1_display_formulas_are_nodes() -> None:
     [(kind, content)] = nodes(MATH.format("block"))
     assert (kind, content["math_content"], content["math_type"]) == ("equation-interline", "n^2", "latex")
 

@@ -22,10 +22,8 @@ from scrapy_dripper.workshop.cli import add_command
 if TYPE_CHECKING:
     from scrapy_dripper.config import Config
     from scrapy_dripper.workshop.dataset.sets import PageSet
-    from scrapy_dripper.workshop.evaluation.figures import Evaluation
     from scrapy_dripper.workshop.evaluation.language_models import ModelOptions
-    from scrapy_dripper.workshop.evaluation.measure import Stored
-    from scrapy_dripper.workshop.evaluation.webmainbench import BenchFigures
+    from scrapy_dripper.workshop.evaluation.measure import Figures, Stored
 
 OPTIONS = ("engine", "model", "fallback", "methods", "empty", "favor", "sites", "oversize", "limits")
 SUFFIXES = (".jsonl", ".jsonl.xz")
@@ -36,6 +34,8 @@ IN_SAMPLE = (
     "'python -m scrapy_dripper.workshop.training DATA --predictions FILE' extracts each page with a model that has not "
     "seen its host, and '--predictions FILE' scores these texts here."
 )
+FOLDERS_ONLY = ("free", "rouge", "nodes", "study", "judge", "endpoint", "endpoint_model", "api_key_env")
+"""Options that say nothing about a file of WebMainBench."""
 PROMPTS = ("raw-html", "raw-text", "tag-depth", "blocks")
 EXAMPLES = """\
 examples:
@@ -154,8 +154,8 @@ def run(arguments: argparse.Namespace) -> int:
     from scrapy_dripper.workshop.evaluation.peers import PeerError
 
     config = configured(arguments)
-    for path in (arguments.json, arguments.csv):
-        if path is not None and path.is_dir():  # Checked before the work begins.
+    for path in (arguments.json, arguments.csv):  # Checked before the work begins.
+        if path is not None and path.is_dir():
             raise UsageError(f"{path} is a folder: name a file in it")
     if config.sites != "off":
         say(IN_ORDER)
@@ -163,14 +163,30 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         if arguments.check:
             return _check(arguments)
-        if any(name.endswith(SUFFIXES) and not Path(name).is_dir() for name in arguments.data):
-            return _run_bench(arguments, config)
-        return _run_folders(arguments, config)
+        bench = any(name.endswith(SUFFIXES) and not Path(name).is_dir() for name in arguments.data)
+        figures = _of_bench(arguments, config) if bench else _of_folders(arguments, config)
     except (DataError, PeerError, RunError) as error:
         raise UsageError(str(error)) from None
+    print(printable(figures.text()))
+    for path in filter(None, (arguments.json, arguments.csv)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    if arguments.json:
+        text = to_json(figures.to_json(), 1) + "\n"
+        arguments.json.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+    if arguments.csv:
+        rows = [
+            {name: printable(value) if isinstance(value, str) else value for name, value in row.items()}
+            for row in figures.pages()
+        ]
+        with arguments.csv.open("w", encoding="utf-8", errors="replace", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    return 0
 
 
-def _run_folders(arguments: argparse.Namespace, config: Config) -> int:
+def _of_folders(arguments: argparse.Namespace, config: Config) -> Figures:
+    """Measure folders of pages with known main text."""
     from scrapy_dripper.workshop.dataset.sets import SetChoice, load_sets
     from scrapy_dripper.workshop.evaluation.figures import evaluate
     from scrapy_dripper.workshop.evaluation.language_models import ENDPOINT
@@ -181,8 +197,6 @@ def _run_folders(arguments: argparse.Namespace, config: Config) -> int:
     judged = [arguments.judge] if arguments.judge else []
     peers = check_peers(list(dict.fromkeys([*arguments.peers, *judged])))
     language_model = _language_model(arguments)
-    if judged and not language_model:
-        raise UsageError("--judge needs --endpoint URL and --endpoint-model NAME")
     try:
         if arguments.rouge:
             load_cut()
@@ -223,17 +237,7 @@ def _run_folders(arguments: argparse.Namespace, config: Config) -> int:
         labels[ENDPOINT] = f"{ENDPOINT} {language_model.model}"
     name = ", ".join(one.name for one in sets)
     pages = tqdm(found, total=len(samples), unit="page", desc="evaluate", disable=None)
-    evaluation = evaluate(name, digest, samples, pages, labels, notes, arguments.resamples)
-    _print(evaluation, arguments.json)
-    if arguments.csv:
-        rows = [{key: printable(value) if isinstance(value, str) else value for key, value in row.items()}
-                for row in evaluation.pages()]  # fmt: skip
-        arguments.csv.parent.mkdir(parents=True, exist_ok=True)
-        with arguments.csv.open("w", encoding="utf-8", errors="replace", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-    return 0
+    return evaluate(name, digest, samples, pages, labels, notes, arguments.resamples, arguments.judge)
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -268,9 +272,11 @@ def _bench_file(arguments: argparse.Namespace) -> Path:
     return path
 
 
-def _run_bench(arguments: argparse.Namespace, config: Config) -> int:
+def _of_bench(arguments: argparse.Namespace, config: Config) -> Figures:
     """Measure a file of WebMainBench with the metrics of its toolkit."""
     path = _bench_file(arguments)
+    if unused := [name for name in FOLDERS_ONLY if getattr(arguments, name)]:
+        raise UsageError(f"--{unused[0].replace('_', '-')} is for folders of pages, not for {path.name}")
     from scrapy_dripper.engines import load_engine
     from scrapy_dripper.workshop.evaluation.measure import OURS, measured, named, read_stored
     from scrapy_dripper.workshop.evaluation.peers import check_peers
@@ -288,10 +294,11 @@ def _run_bench(arguments: argparse.Namespace, config: Config) -> int:
     results = list(measured(BenchSetup(config, tuple(peers), stored), lines, arguments.jobs))
     if not results:
         raise UsageError(f"{path} has no pages")
+    if stored is not None:
+        _check_ids(arguments.predictions, stored, {one.id for one in results})
     labels = {OURS: named(label, (one.source for one in results))}
     labels |= {name: f"{name} {number}" for name, number in peers.items()}
-    _print(BenchFigures(path.name, labels, results, notes), arguments.json)
-    return 0
+    return BenchFigures(path.name, labels, results, notes)
 
 
 def _language_model(arguments: argparse.Namespace) -> ModelOptions | None:
@@ -299,6 +306,8 @@ def _language_model(arguments: argparse.Namespace) -> ModelOptions | None:
     from scrapy_dripper.workshop.evaluation.language_models import ModelOptions
 
     if arguments.endpoint is None:
+        if unused := [name for name in ("judge", "endpoint_model", "api_key_env") if getattr(arguments, name)]:
+            raise UsageError(f"--{unused[0].replace('_', '-')} needs --endpoint URL and --endpoint-model NAME")
         return None
     if not arguments.endpoint_model:
         raise UsageError("--endpoint needs --endpoint-model NAME")
@@ -330,8 +339,9 @@ def _model(config: Config, sets: Sequence[PageSet], checkpoint: Path | None) -> 
         _check_free(config, checkpoint)
     if config.engine in METHODS:
         return f"ours: {config.engine} {version(PROGRAM)}", []
-    folder = Path(config.model) if config.model else bundled()
-    pages = json.loads((folder / MANIFEST).read_bytes()).get(TRAINING_PAGES)
+    folder = Path(config.model) if config.model else bundled() if config.engine == "tagger" else None
+    manifest = folder / MANIFEST if folder else None  # another engine may have none
+    pages = json.loads(manifest.read_bytes()).get(TRAINING_PAGES) if manifest and manifest.is_file() else None
     # This field of the manifest has not been validated.
     lists = pages.values() if isinstance(pages, dict) else ()
     seen = {digest for one in lists if isinstance(one, list) for digest in one}
@@ -345,7 +355,7 @@ def _model(config: Config, sets: Sequence[PageSet], checkpoint: Path | None) -> 
             "The model's manifest does not say what it was trained on. If these pages are among its training data, our "
             "figures are too good."
         )
-    which = "" if config.model is None else f" ({folder.name})"
+    which = "" if config.model is None else f" ({Path(config.model).name})"
     return f"ours: {config.engine} {version(PROGRAM)}{which}", notes
 
 
@@ -365,9 +375,13 @@ def _check_free(config: Config, checkpoint: Path) -> None:
         raise UsageError(str(error)) from None
 
 
-def _stored_texts(path: Path, stored: dict[str, Stored], ids: set[str]) -> tuple[str, list[str]]:
+def _check_ids(path: Path, stored: dict[str, Stored], ids: set[str]) -> None:
     if not stored.keys() & ids:
         raise UsageError(f"no id of {path} is the name of a page: expected ids such as {min(ids)!r}")
+
+
+def _stored_texts(path: Path, stored: dict[str, Stored], ids: set[str]) -> tuple[str, list[str]]:
+    _check_ids(path, stored, ids)
     notes = [
         f"Ours are the stored texts of {path.name}. Their figures are honest only if the model that made the texts "
         "had not seen these pages."
@@ -377,11 +391,3 @@ def _stored_texts(path: Path, stored: dict[str, Stored], ids: set[str]) -> tuple
     if unknown := len(stored.keys() - ids):
         notes.append(f"Stored texts that belong to no page and are ignored: {unknown}.")
     return f"ours: {path.name}", notes
-
-
-def _print(figures: Evaluation | BenchFigures, path: Path | None) -> None:
-    """Print the tables, and write all figures to the file that is named."""
-    print(printable(figures.text()))
-    if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(to_json(figures.to_json(), 1) + "\n", encoding="utf-8", errors="replace", newline="\n")

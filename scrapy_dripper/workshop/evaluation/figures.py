@@ -24,7 +24,7 @@ from scrapy_dripper.workshop.dataset.metrics import (
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage
 from scrapy_dripper.workshop.evaluation.complexity import LEVELS, levels
 from scrapy_dripper.workshop.evaluation.language_models import judged_table
-from scrapy_dripper.workshop.evaluation.measure import OURS, PageResults, Result, answered, named
+from scrapy_dripper.workshop.evaluation.measure import OURS, Figures, PageResults, Result, answered, fields_of, named
 from scrapy_dripper.workshop.evaluation.text_measures import SCALE, Study
 
 TIE = 1e-9
@@ -41,9 +41,9 @@ Scores = Mapping[str, Mapping[str, ScoreRow]]
 """Scores by system, ours first, and then by the page's id."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """The results of a run."""
+@dataclass(frozen=True)
+class Evaluation(Figures):
+    """The results of a run on folders of pages."""
 
     data: str
     """The names of the sets."""
@@ -56,8 +56,19 @@ class Evaluation:
     results: Mapping[str, Mapping[str, Result]]
     """The results by system and page."""
     notes: Sequence[str]
-    """Caveats that readers must know."""
     resamples: int
+    judged: str | None = None
+    """The peer whose text a judge has compared with ours."""
+
+    @property
+    def about(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """The names, the hash and the number of pages of the sets."""
+        return {"folder": self.data, "sha256": self.data_sha256, "pages": len(self.samples)}
+
+    @property
+    def head(self) -> str:  # type: ignore[override]
+        """What was measured, in a line."""
+        return f"{len(self.samples):,} pages of {self.data}"
 
     @property
     def scores(self) -> Scores:
@@ -84,20 +95,6 @@ class Evaluation:
         yield from self._removed()
         yield from set_tables(self.samples, self.scores, self.resamples)
 
-    def text(self) -> str:
-        """Return the tables as text."""
-        head = f"{len(self.samples):,} pages of {self.data}"
-        return "\n\n".join([head, *(table.text() for table in self.tables())])
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the tables, and the figures of each page, as JSON values."""
-        return {
-            "data": {"folder": self.data, "sha256": self.data_sha256, "pages": len(self.samples)},
-            "notes": list(self.notes),
-            "tables": {table.title: table.records() for table in self.tables()},
-            "pages": self.pages(),
-        }
-
     def pages(self) -> list[dict[str, Any]]:
         """Return the figures of each page and system, all with the same keys."""
         rows = []
@@ -105,21 +102,16 @@ class Evaluation:
             for name, results in self.results.items():
                 one = results[sample.id]
                 row: dict[str, Any] = {"id": sample.id, "type": sample.page_type, "level": self.levels[sample.id]}
-                row |= {"system": name, "source": one.source or name, **_named("", one.row.word, PRF)}
+                row |= {"system": name, "source": one.source or name, **fields_of("", one.row.word, PRF)}
                 for kind in ("rouge", "nodes", "blocks"):
                     if any(getattr(some, kind) for some in results.values()):
-                        row |= _named(f"{kind}_", getattr(one, kind), PRF)
+                        row |= fields_of(f"{kind}_", getattr(one, kind), PRF)
                 if any(some.study for some in results.values()):
-                    row |= _named("study_", one.study, Study)
+                    row |= fields_of("study_", one.study, Study)
                 row |= {key: getattr(one, key) for key in ("seconds", "tokens", "cost", "error")}
                 rows.append({**row, "preferred": one.verdict.ours if one.verdict else None})
         keys = dict.fromkeys(key for row in rows for key in row)
         return [{key: row.get(key) for key in keys} for row in rows]
-
-    @property
-    def judged(self) -> str | None:
-        """The peer whose text a judge has compared with ours."""
-        return next((name for name in self.results if any(one.verdict for one in self.results[name].values())), None)
 
     def _systems(self) -> ReportTable:
         columns = {
@@ -236,11 +228,6 @@ class Evaluation:
             yield ReportTable("Blocks", columns, rows, note)
 
 
-def _named(prefix: str, values: Sequence[float] | None, kind: type[PRF] | type[Study]) -> dict[str, float | None]:
-    """Return the fields of a score by name."""
-    return {f"{prefix}{name}": values[k] if values else None for k, name in enumerate(kind._fields)}
-
-
 def evaluate(
     data: str,
     data_sha256: str,
@@ -249,13 +236,14 @@ def evaluate(
     labels: Mapping[str, str],
     notes: Sequence[str],
     resamples: int,
+    judged: str | None = None,
 ) -> Evaluation:
     """Return the evaluation of pages. ``labels`` are the display names of the systems, ours first."""
     pages = list(found)
     level = dict(zip((page.id for page in pages), levels([page.complexity for page in pages]), strict=True))
     results = {name: {page.id: page.results[name] for page in pages} for name in labels}
     shown = {**labels, OURS: named(labels[OURS], (one.source for one in results[OURS].values()))}
-    return Evaluation(data, data_sha256, samples, level, shown, results, notes, resamples)
+    return Evaluation(data, data_sha256, samples, level, shown, results, notes, resamples, judged)
 
 
 # ---------------------------------------------------------------------------------------------- tables of all systems

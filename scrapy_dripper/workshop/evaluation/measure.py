@@ -6,8 +6,9 @@ import json
 import multiprocessing
 import signal
 import time
+from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
@@ -126,6 +127,39 @@ class Systems:
             extractor.close()
 
 
+class Figures(ABC):
+    """The figures of a run: tables, caveats, and a row for each page and system."""
+
+    about: Mapping[str, Any]
+    """What was measured, as JSON values."""
+    head: str
+    """What was measured, in a line."""
+    notes: Sequence[str]
+    """Caveats that readers must know."""
+
+    @abstractmethod
+    def tables(self) -> Iterable[ReportTable]:
+        """Return all tables."""
+
+    @abstractmethod
+    def pages(self) -> list[dict[str, Any]]:
+        """Return the figures of each page and system, all with the same keys."""
+
+    def text(self) -> str:
+        """Return the tables as text."""
+        return "\n\n".join([self.head, *(table.text() for table in self.tables())])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tables, and the figures of each page, as JSON values."""
+        tables = {table.title: table.records() for table in self.tables()}
+        return {"data": dict(self.about), "notes": list(self.notes), "tables": tables, "pages": self.pages()}
+
+
+def fields_of(prefix: str, values: Sequence[float] | None, kind: type[PRF] | type[Study]) -> dict[str, float | None]:
+    """Return the fields of a score by name, with a prefix; None without a score."""
+    return {f"{prefix}{name}": values[k] if values else None for k, name in enumerate(kind._fields)}
+
+
 def source_of(extraction: Extraction) -> str:
     """Return who made an extraction, and the fallback reason if there is one."""
     return ", ".join(filter(None, [extraction.source, extraction.fallback_reason]))
@@ -190,7 +224,7 @@ class Measurer:
         results, markdown = {}, ""
         for name in (OURS, *([FREE] if self.setup.checkpoint else [])):
             results[name], text = self._ours(page, name)
-            markdown = markdown or text
+            markdown = text if name == OURS else markdown
         for name in self.setup.peers:
             results[name] = self._peer(name, page, PEERS[name].load, markdown)
         if (model := self.setup.endpoint) and not self._judge:
@@ -319,11 +353,12 @@ def read_stored(path: Path) -> dict[str, Stored]:
                 if not line.strip():
                     continue
                 entry = json.loads(line)
-                labels = tuple(bool(value) for value in entry.get("labels") or ())
-                name = str(entry["id"])
+                name, labels = str(entry["id"]), tuple(entry.get("labels") or ())
+                if any(value not in (0, 1) for value in labels):
+                    raise ValueError("the labels are not true or false")
                 if name in stored:
                     raise ValueError(f"the id {name!r} is there twice")
-                stored[name] = Stored(str(entry.get("text") or ""), labels)
+                stored[name] = Stored(str(entry.get("text") or ""), tuple(map(bool, labels)))
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -28,6 +28,8 @@ class Peer:
     distribution: str
     module: str
     call: Callable[[ModuleType, bytes], str | None]
+    also: str = ""
+    """Another distribution and module that the call needs."""
 
     def load(self) -> Callable[[bytes], str]:
         """Return the extraction function."""
@@ -94,16 +96,21 @@ PEERS: dict[str, Peer] = {
         "magic-html",
         "magic_html",
         _html_to_markdown(lambda m, html: m.GeneralExtractor().extract(decode_html(html), base_url="")["html"]),
+        also="html2text",
     ),
     "readability-html": Peer(
         "readability-lxml",
         "readability",
         _html_to_markdown(lambda m, html: m.Document(decode_html(html)).summary(html_partial=True)),
+        also="html2text",
     ),
     "trafilatura-html": Peer(
-        "trafilatura", "trafilatura", _html_to_markdown(lambda m, html: m.extract(html, output_format="html"))
+        "trafilatura",
+        "trafilatura",
+        _html_to_markdown(lambda m, html: m.extract(html, output_format="html")),
+        also="html2text",
     ),
-    "newspaper4k": Peer("newspaper4k", "newspaper", _html_to_markdown(_newspaper)),
+    "newspaper4k": Peer("newspaper4k", "newspaper", _html_to_markdown(_newspaper), also="html2text"),
     "rs-trafilatura": Peer(
         "rs-trafilatura",
         "rs_trafilatura",
@@ -136,12 +143,13 @@ def check_peers(names: list[str]) -> dict[str, str]:
             raise PeerError(f"expected peers from {', '.join(PEERS)} (got {name!r})")
         peer = PEERS[name]
         try:
-            if util.find_spec(peer.module.split(".")[0]) is None:
+            if any(util.find_spec(one.split(".")[0]) is None for one in (peer.module, peer.also) if one):
                 raise metadata.PackageNotFoundError
             versions[name] = metadata.version(peer.distribution)
         except metadata.PackageNotFoundError:
+            packages = " ".join(filter(None, (peer.distribution, peer.also)))
             raise PeerError(
-                f"the peer {name} is not installed: run 'pip install {peer.distribution}', or leave it out of --peers"
+                f"the peer {name} is not installed: run 'pip install {packages}', or leave it out of --peers"
             ) from None
     return versions
 

@@ -21,7 +21,7 @@ import json
 import lzma
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,16 @@ from scrapy_dripper.output.text import text
 from scrapy_dripper.page import Page
 from scrapy_dripper.workshop.dataset.metrics import PRF, ReportTable
 from scrapy_dripper.workshop.dataset.sets import DataError
-from scrapy_dripper.workshop.evaluation.measure import OURS, STORED, Stored, Systems, answered, source_of
+from scrapy_dripper.workshop.evaluation.measure import (
+    OURS,
+    STORED,
+    Figures,
+    Stored,
+    Systems,
+    answered,
+    fields_of,
+    source_of,
+)
 from scrapy_dripper.workshop.evaluation.text_measures import Cut, load_cut, rouge
 
 _fences = re.compile(r"```[\s\S]*?```").findall
@@ -291,6 +300,8 @@ def read_page(line: str) -> BenchPage:
         converted = canonical_markdown(main_html)
     if converted is None and truth is None:
         raise ValueError("expected 'main_html', 'convert_main_content' or 'groundtruth_content' (got none of them)")
+    if not isinstance(meta := record.get("meta") or {}, dict):
+        raise ValueError(f"expected an object as 'meta' (got {type(meta).__name__})")
     return BenchPage(
         id=str(record.get("track_id") or record.get("id") or ""),
         url=str(record.get("url") or ""),
@@ -298,7 +309,7 @@ def read_page(line: str) -> BenchPage:
         main_html=main_html,
         converted=converted,
         truth=truth,
-        groups=groups_of(record.get("meta") or {}),
+        groups=groups_of(meta),
     )
 
 
@@ -346,7 +357,7 @@ def groups_of(meta: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the groups of a page: level, language, style, and each kind of rich content that it has."""
     groups = [ALL]
     if level := meta.get("level"):
-        groups.append(str(level))
+        groups.append("simple" if level == "easy" else str(level))  # the word in figure 9 of MinerU-HTML
     if language := meta.get("language"):
         groups.append("English" if language == "en" else "other languages")
     groups += [kind for kind in KINDS if meta.get(kind) not in (*WITHOUT, None, [], {}, False, 0)]
@@ -543,15 +554,26 @@ class BenchMeasurer:
         return canonical_markdown(extraction.main_html) if extraction.main_html else markdown, markdown
 
 
-@dataclass(frozen=True, slots=True)
-class BenchFigures:
+@dataclass(frozen=True)
+class BenchFigures(Figures):
     """The means of all systems over the pages of a file."""
 
     name: str
     labels: Mapping[str, str]
     """The display names of the systems, ours first."""
     results: Sequence[BenchResult]
-    notes: Sequence[str] = field(default_factory=tuple)
+    notes: Sequence[str] = ()
+
+    @property
+    def about(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """The name and the number of pages of the file."""
+        return {"file": self.name, "pages": len(self.results)}
+
+    @property
+    def head(self) -> str:  # type: ignore[override]
+        """What was measured, in a line."""
+        count = sum(bool(one.scores[OURS].fine) for one in self.results)
+        return f"{len(self.results):,} pages of {self.name}, {count:,} with Markdown by annotators"
 
     def rouge(self, system: str, group: str = ALL) -> float | None:
         """Return the mean ROUGE-5 F1 of a group, or None if no page has Main-HTML from annotators."""
@@ -589,30 +611,28 @@ class BenchFigures:
             rows = [[label, *self.fine(name).values()] for name, label in self.labels.items()]
             title = "Parts of the Markdown, over the pages where either text has them"
             tables.append(ReportTable(title, columns, rows))
+        errors = {label: sum(system in one.errors for one in self.results) for system, label in self.labels.items()}
+        if any(errors.values()):
+            rows = [[label, count] for label, count in errors.items() if count]
+            tables.append(ReportTable("Exceptions, whose pages count as empty", {"system": "", "pages": ","}, rows))
         return [*tables, *answered({self.labels[OURS]: [one.source for one in self.results]})]
 
-    def text(self) -> str:
-        """Return the tables as text."""
-        count = sum(bool(one.scores[OURS].fine) for one in self.results)
-        head = f"{len(self.results):,} pages of {self.name}, {count:,} with Markdown by annotators"
-        errors = {label: sum(system in one.errors for one in self.results) for system, label in self.labels.items()}
-        notes = [f"{name} raised on {n:,} pages, which count as empty" for name, n in errors.items() if n]
-        return "\n\n".join([head, *(table.text() for table in self.tables()), *notes])
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the tables, and the scores of all pages, as JSON values."""
-        pages = [
+    def pages(self) -> list[dict[str, Any]]:
+        """Return the scores of each page and system, all with the same keys."""
+        return [
             {
                 "id": one.id,
-                "groups": list(one.groups),
-                "source": one.source,
-                "errors": dict(one.errors),
-                "scores": {name: {**asdict(found), "overall": found.overall} for name, found in one.scores.items()},
+                "groups": ", ".join(one.groups),
+                "system": name,
+                "source": one.source if name == OURS else name,
+                **fields_of("rouge_", found.rouge, PRF),
+                "overall": found.overall,
+                **{part: found.fine.get(part) for part in FINE},
+                "error": one.errors.get(name),
             }
             for one in self.results
+            for name, found in one.scores.items()
         ]
-        tables = {table.title: table.records() for table in self.tables()}
-        return {"data": self.name, "notes": list(self.notes), "tables": tables, "pages": pages}
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -28,6 +28,8 @@ class Reference:
     def __init__(self, folder: Path) -> None:
         self._model = Qwen3ForCausalLM.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
         self._model.eval()
+        ends = self._model.generation_config.eos_token_id
+        self._ends = frozenset(ends if isinstance(ends, list) else [ends])
         self._cache: DynamicCache | None = None
 
     def checks(self, tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) -> list[LogitCheck]:
@@ -65,13 +67,13 @@ class Reference:
 
     @torch.no_grad()
     def write(self, prompt: Ids, tokens: int) -> Ids:
-        """Return the tokens that greedy decoding adds to a prompt."""
+        """Return the tokens that greedy decoding adds to a prompt, up to the end of the model's answer."""
         self._cache = DynamicCache(config=self._model.config)
         likely = self._step(torch.from_numpy(prompt), last=True)
         found: list[int] = []
-        while len(found) < tokens:
-            found.append(int(likely[0].argmax()))
-            likely = self._step(torch.tensor(found[-1:]))
+        while len(found) < tokens and (token := int(likely[0].argmax())) not in self._ends:
+            found.append(token)
+            likely = self._step(torch.tensor([token]))
         self._cache = None
         return np.array(found, dtype=np.int64)
 

@@ -36,7 +36,7 @@ _PAGES = (
 )  # fmt: skip
 
 
-_MAIN = ("1", "0110", "000001111100")
+PROBE_LABELS = ("1", "0110", "000001111100")
 """Which blocks of the pages are main content."""
 
 
@@ -84,7 +84,7 @@ def probe_pages() -> list[list[str]]:
 def probes(tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) -> list[tuple[Ids, Ids]]:
     """Return the ids and rows of a few prompts, the longest last, each with the right answer."""
     found = []
-    for page, main in zip(probe_pages(), _MAIN, strict=True):
+    for page, main in zip(probe_pages(), PROBE_LABELS, strict=True):
         prompt = np.array(tokenizer.encode(template.replace(HTML, "".join(page))).ids, dtype=np.int64)
         answer = grammar.answer(len(page))
         ids = answer.ids.copy()
@@ -98,7 +98,7 @@ def probes(tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) 
 
 def right_labels(checks: Sequence[LogitCheck]) -> dict[str, int]:
     """Return how many blocks the checkpoint labels right, given right labels before them, and the number of blocks."""
-    truth = {len(main): main for main in _MAIN}
+    truth = {len(main): main for main in PROBE_LABELS}
     right = [
         (one[0] > one[1]) == (label == "1")
         for check in checks

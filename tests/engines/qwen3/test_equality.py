@@ -31,7 +31,7 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, int]]:
 
 
 @pytest.mark.parametrize("answer", FORMATS)
-def test_labels_are_those_of_one_token_at_a_time(prepared: Prepared, answer: str) -> None:
+def test_section_3_4_labels_are_those_of_one_token_at_a_time(prepared: Prepared, answer: str) -> None:
     """With drafts of any quality."""
     *_, proof = Prover(prepared.folder, answer, seed=1).prove(pages=10, most_blocks=30)
 

@@ -26,7 +26,7 @@ def spelt(tokenizer: Tokenizer, grammar: Grammar, answer: AnswerTokens, labels: 
 
 @given(labels=st.lists(st.booleans(), min_size=1, max_size=150))
 @pytest.mark.parametrize("name", FORMATS)
-def test_an_answer_spells_its_labels(thinking: Tokenizer, name: str, labels: list[bool]) -> None:
+def test_section_3_4_an_answer_spells_its_labels(thinking: Tokenizer, name: str, labels: list[bool]) -> None:
     """For any labels, the tokens are those of the whole text up to the last label."""
     grammar = Grammar(thinking, name)
     text = FORMATS[name].text(["main" if label else "other" for label in labels])

@@ -84,7 +84,7 @@ def test_page_knows_its_title_and_base() -> None:
         ("<form>a<select><option>b</select></form>", [0], "<form>a</form>"),
     ],
 )
-def test_main_html(body: str, main: list[int], expected: str) -> None:
+def test_section_3_3_main_html(body: str, main: list[int], expected: str) -> None:
     """Main blocks stay with their ancestors."""
     assert kept(body, *main) == expected
 
@@ -114,7 +114,7 @@ def test_drafts(body: str, expected: list[bool]) -> None:
 
 
 @given(document=seen_documents(), random=st.randoms(use_true_random=False))
-def test_property_main_html_is_part_of_the_page(document: str, random: object) -> None:
+def test_section_2_1_1_main_html_is_part_of_the_page(document: str, random: object) -> None:
     """For any labels, Main-HTML is a subtree with the texts of the main blocks in order, and nothing else."""
     rules = PROFILES["v1.0"]
     found = rules.cut(rules.parse(document), "")

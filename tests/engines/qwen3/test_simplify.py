@@ -35,7 +35,7 @@ def native(body: str, truncate_chars: int | None = 200) -> list[str]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["rule"])
-def test_rule_of_the_published_weights(case: dict[str, str | list[str]]) -> None:
+def test_appendix_a_10_rule_of_the_published_weights(case: dict[str, str | list[str]]) -> None:
     """There is an example for each rule of the profile v1.0."""
     document = f"<html><body class='{case.get('body_class', '')}'>{case['body']}</body></html>"
 
@@ -65,7 +65,7 @@ def test_rule_of_the_published_weights(case: dict[str, str | list[str]]) -> None
         ("<table><tr><th>abcd</th><td>efgh</td></table>", 2, '<tr _item_id="1"><th>ab...</th><td>ef...</td></tr>'),
     ],
 )
-def test_truncation_counts_by_element(body: str, chars: int | None, expected: str) -> None:
+def test_appendix_a_10_truncation_counts_by_element(body: str, chars: int | None, expected: str) -> None:
     """The limit applies to the text directly in each element, even in tables and lists."""
     assert v1(body, chars) == [expected]
 

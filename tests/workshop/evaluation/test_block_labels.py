@@ -16,7 +16,7 @@ def test_nothing_to_find_and_nothing_found() -> None:
 
 
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50))
-def test_f1_is_the_harmonic_mean(hits: int, wrong: int, missed: int) -> None:
+def test_appendix_a_8_f1_is_the_harmonic_mean(hits: int, wrong: int, missed: int) -> None:
     """Of precision and recall."""
     precision, recall, f1 = count_prf(hits, wrong, missed)
     assert f1 == pytest.approx(2 * precision * recall / (precision + recall) if hits else f1)

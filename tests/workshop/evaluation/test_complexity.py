@@ -32,7 +32,7 @@ def test_a_more_complex_page_scores_more(less: str, more: str) -> None:
     assert of(less) < of(more)
 
 
-def test_the_score_by_hand() -> None:
+def test_appendix_a_5_the_score_by_hand() -> None:
     """Five elements are nested, and html has two children. Of html, head, body, p, a and b, only p and b have text of
     their own, so the state changes 3 times. The link has 4 of 8 characters, and the text after it is not in it.
     """
@@ -50,7 +50,7 @@ def test_scripts_are_no_text() -> None:
     assert of("<p>a</p><!-- <table> $$ -->") == of("<p>a</p>")
 
 
-def test_levels_are_cut_at_30_and_70_percent() -> None:
+def test_appendix_a_5_levels_are_cut_at_30_and_70_percent() -> None:
     """Of ten different pages three are simple, four are medium and three are hard."""
     found = levels([k / 10 for k in (5, 3, 9, 0, 1, 8, 2, 7, 4, 6)])
 

@@ -33,7 +33,7 @@ def names(labels: list[bool]) -> list[str]:
     return [str(name) for name, is_main in zip([*tags, *texts], chosen, strict=True) if is_main]
 
 
-def test_a_subtree_is_main_if_all_of_its_text_is() -> None:
+def test_definition_2_3_a_subtree_is_main_if_all_of_its_text_is() -> None:
     """This includes the elements around the text, and other nodes between them (Definition 2.3)."""
     assert page().blocks.text == BLOCKS
     assert names([False, True, True, False]) == [
@@ -51,7 +51,7 @@ def test_nothing_and_all() -> None:
     assert names([True] * 4)[:2] == ["html", "body"]
 
 
-def test_precision_and_recall() -> None:
+def test_section_4_precision_and_recall() -> None:
     """Ten nodes are main. Five of them are found, and also four nodes of the menu (such as its list, item and text)."""
     wanted = np.array([False, True, True, False])
     assert node_prf(page(), wanted, wanted) == (1, 1, 1)

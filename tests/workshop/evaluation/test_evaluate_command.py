@@ -100,7 +100,7 @@ def figures(path: Path) -> dict[str, Any]:
     return found
 
 
-def test_the_reasons_of_a_method_are_judged(data: Path, tmp_path: Path) -> None:
+def test_table_4_the_reasons_of_a_method_are_judged(data: Path, tmp_path: Path) -> None:
     """Table 4 of the paper on SORE: which share of the removed blocks is not main. One of two menus is."""
     for path in (data / "html").glob("*.html"):
         path.write_text(sore.PAGE, encoding="utf-8")
@@ -235,6 +235,18 @@ def test_a_model_that_does_not_say_what_it_was_trained_on(data: Path, model: Pat
     assert "manifest does not say what it was trained on" in capsys.readouterr().err
 
 
+def test_an_engine_without_a_manifest_was_not_trained_on_our_pages(
+    data: Path, model: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """The manifest of the bundled tagger says nothing about a custom engine."""
+    pages = [page_hash(data / "html" / f"p{n}.html") for n in range(3)]
+    (model / "manifest.json").write_text(json.dumps({"training_pages": {"home": pages}}))
+    monkeypatch.setattr("scrapy_dripper.engines.tagger.model.bundled", lambda: model)
+    engine = "tests.workshop.evaluation.test_evaluate_command.Engine"
+    assert evaluate(data, "--engine", engine, "--jobs", 1) == 0
+    assert "IN-SAMPLE" not in capsys.readouterr().err
+
+
 def test_several_sets_have_a_row_each(data: Path, held_out: Path, tmp_path: Path, capsys: Any) -> None:
     """Both layouts work; a headline before a stored text is neutral if the truth lacks it."""
     text = write_page(tmp_path / "listed", "q-0")
@@ -339,6 +351,7 @@ def test_a_peer_that_raises_counts_as_empty(
         ('{"text": "x"}\n', [], "line 1: expected"),
         ('{"id": "p0"}\n{"id": "p0"}\n', [], "'p0' is there twice"),
         ('{"id": 1}\n{"id": "1"}\n', [], "'1' is there twice"),
+        ('{"id": "p0", "labels": ["main", "other"]}\n', [], "the labels are not true or false"),
         ('{"id": "other", "text": "x"}\n', [], "no id of .* expected ids such as 'p0'"),
         (None, [], "cannot read .*No such file"),
         ('{"id": "p0", "text": "x"}\n', ["--peers", "nobody"], "expected peers from"),

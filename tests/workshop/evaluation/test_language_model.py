@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.cli import main
+from scrapy_dripper.config import Config
+from scrapy_dripper.data import Extraction
 from scrapy_dripper.workshop import endpoint as endpoint_module
+from scrapy_dripper.workshop.dataset.sets import SetChoice, load_sets
 from scrapy_dripper.workshop.endpoint import AnswerError, EndpointError
 from scrapy_dripper.workshop.evaluation.language_models import (
     Judge,
@@ -20,6 +23,7 @@ from scrapy_dripper.workshop.evaluation.language_models import (
     Verdict,
     judged_table,
 )
+from scrapy_dripper.workshop.evaluation.measure import Setup
 from tests.fake_endpoint import FakeEndpoint, Reply, Request, chat, good
 from tests.workshop.evaluation.test_evaluate_command import data, figures, held_out
 
@@ -70,21 +74,37 @@ SITE = f"{LONG_HEAD}<nav><a href='/'>Home</a></nav><main><h1>Tides</h1><p>Twice 
     [
         ("raw-html", '<html><body><nav><a href="/">Home</a></nav><main><h1>Tides</h1>'),
         ("raw-text", "\n\nHome\nTides\nTwice a day."),
-        ("tag-depth", "\n\nnav 2 Home\nh1 3 Tides\np 3 Twice a day."),
+        ("tag-depth", "\n\n1 nav 2 Home\n2 h1 3 Tides\n3 p 3 Twice a day."),
         ("blocks", '<h1 _item_id="2">Tides</h1>\n<p _item_id="3">Twice a day.</p>'),
     ],
 )
-def test_the_model_reads_the_text_and_not_the_head(
+def test_appendix_b_the_model_reads_the_text_and_not_the_head(
     form: str, sent: str, fake: FakeEndpoint, options: ModelOptions
 ) -> None:
     """A head of 9,000 characters leaves room for the page. With blocks, the answer has labels, as in the
-    comparison of the Dripper paper (A.9), and the text is that of the main blocks.
+    comparison of the Dripper paper (A.9), and with tag-depth the numbers of lines, as in the paper on SORE (appendix
+    B). The text is then that of the main blocks.
     """
-    fake.script = [good if form == "blocks" else chat("Tides\nTwice a day.")]
+    answers = {"blocks": good, "tag-depth": chat("2, 3")}
+    fake.script = [answers.get(form, chat("Tides\nTwice a day."))]
     reply = LanguageModel(replace(options, prompt=form))(SITE.encode())
 
     assert sent in fake.requests[0].payload["messages"][-1]["content"]
     assert reply.text == "Tides\nTwice a day."
+
+
+@pytest.mark.parametrize(("answer", "text"), [("", ""), ("3,1", "Home\nTwice a day."), ("4", None), ("none", None)])
+def test_appendix_b_the_answer_is_a_list_of_lines(
+    answer: str, text: str | None, fake: FakeEndpoint, options: ModelOptions
+) -> None:
+    """The text is then always of the page. A number that no line has is an error, and so are words alone."""
+    fake.script = [chat(answer)]
+    model = LanguageModel(replace(options, prompt="tag-depth"))
+    if text is None:
+        with pytest.raises(AnswerError, match="expected the numbers of lines, 1 to 3"):
+            model(SITE.encode())
+    else:
+        assert model(SITE.encode()).text == text
 
 
 def test_only_the_first_characters_are_sent(fake: FakeEndpoint, options: ModelOptions) -> None:
@@ -102,9 +122,10 @@ def test_only_the_first_characters_are_sent(fake: FakeEndpoint, options: ModelOp
 
 def test_tokens_are_guessed_where_none_are_reported(fake: FakeEndpoint, options: ModelOptions) -> None:
     fake.script = [chat("x" * 41)]
-    reply = LanguageModel(options)(PAGE)
+    reply = LanguageModel(options)(PAGE.replace(b"Tides", "\u6f6e".encode() * 40))
 
-    assert 11 + len(fake.requests[0].question) // 4 < reply.tokens < 200
+    question = fake.requests[0].question
+    assert reply.tokens == 11 + -(-len(question) // 4), "in characters, whatever JSON makes of them"
 
 
 def test_it_does_not_wait_for_ever(fake: FakeEndpoint, options: ModelOptions) -> None:
@@ -160,7 +181,7 @@ def test_a_judge_without_an_answer_is_no_verdict(answer: Reply, fake: FakeEndpoi
     assert Judge(options)(PAGE, "a", "b") is None
 
 
-def test_win_rates_by_length() -> None:
+def test_section_4_1_2_win_rates_by_length() -> None:
     """20 groups from -1 to 1; an undecided pair is half a win."""
     table = judged_table([Verdict(1, 1), Verdict(0.5, 0.95), Verdict(0, -0.44), None], "peer")
     assert [list(row.values()) for row in table.records()] == [
@@ -187,6 +208,22 @@ def test_evaluate_with_a_judge(data: Path, held_out: Path, tmp_path: Path, fake:
     assert [row["preferred"] for row in found["pages"] if row["system"] == "html2text"] == [0.0] * 8
     assert len(fake.requests) == 16
     assert run(data, "--predictions", held_out, "--judge", "html2text") == 2
+    fake.script = [Reply(401, b"no")]
+    assert run(*wanted, "--endpoint-model", "x") == 0
+    assert "Pages without a valid answer: 8." in capsys.readouterr().out
+
+
+def test_only_our_own_text_is_judged(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not that of the free decoder, where ours is empty."""
+    sample = load_sets([SetChoice(data)])[0].samples[0]
+    setup = Setup(Config(), ("html2text",), {}, endpoint=ModelOptions("http://x", "m"), judged="html2text")
+    measurer, judged = setup(), list[str]()
+    free = Extraction("", None, "", "free", "free", "qwen3")
+    monkeypatch.setattr(measurer, "setup", replace(setup, checkpoint=tmp_path))
+    monkeypatch.setattr(measurer, "_judge", lambda html, ours, other: judged.append(ours))
+    monkeypatch.setattr(measurer._systems, "extracted", lambda name, document: free)
+    measurer(sample)
+    assert judged == [""]
 
 
 # ---------------------------------------------------------------------------- the command
@@ -231,6 +268,7 @@ def text_of(request: Request) -> str:
     ("more", "message"),
     [
         ([], "--endpoint needs --endpoint-model NAME"),
+        (["--endpoint-model", "x", "--csv", "."], ". is a folder"),
         (["--endpoint-price", "1"], "expected two prices of a million tokens, such as 0.15,0.6 (got '1')"),
         (["--endpoint-model", "x", "--api-key-env", "NO_SUCH"], "it is not set"),
     ],
@@ -243,6 +281,13 @@ def test_wrong_use(more: list[str], message: str, data: Path, held_out: Path, ca
 
     assert code == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--judge", "--endpoint-model", "--api-key-env"])
+def test_options_of_an_endpoint_that_is_not_named(option: str, data: Path, held_out: Path, capsys: Any) -> None:
+    """They would do nothing."""
+    assert run(data, "--predictions", held_out, option, "html2text") == 2
+    assert f"{option} needs --endpoint URL" in capsys.readouterr().err
 
 
 def test_a_wrong_address(data: Path, held_out: Path, capsys: Any) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
+from dataclasses import replace
 
 import pytest
 
 from scrapy_dripper.workshop.evaluation import peers
-from scrapy_dripper.workshop.evaluation.peers import PEERS, Peer, PeerError, check_peers
+from scrapy_dripper.workshop.evaluation.peers import PEERS, Peer, PeerError, check_peers, installed_peers
 
 SENTENCE = "The ferry to the island leaves the harbour at noon, and it comes back when the tide allows it to."
 REST = (
@@ -25,7 +25,7 @@ PAGE = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Fer
 @pytest.mark.parametrize("name", PEERS)
 def test_a_peer_returns_the_text_of_a_page(name: str) -> None:
     """Each adapter fits its library, if that is installed."""
-    if importlib.util.find_spec(PEERS[name].module.split(".")[0]) is None:
+    if name not in installed_peers([name]):
         pytest.skip(f"{name} is not installed")
 
     text = PEERS[name].load()(PAGE)
@@ -55,6 +55,13 @@ def test_a_missing_peer_is_named_with_its_package(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(peers.PEERS, "readability", Peer("readability-lxml", "no_such_module", lambda m, html: ""))
     with pytest.raises(PeerError, match="pip install readability-lxml"):
         check_peers(["html2text", "readability"])
+
+
+def test_markdown_of_html_needs_html2text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is missed before the run, and not on every page."""
+    monkeypatch.setitem(peers.PEERS, "trafilatura-html", replace(PEERS["trafilatura-html"], also="no_such_module"))
+    with pytest.raises(PeerError, match="pip install trafilatura no_such_module"):
+        check_peers(["trafilatura-html"])
 
 
 def test_an_unknown_peer_names_the_known_ones() -> None:

@@ -27,7 +27,7 @@ texts = st.text(alphabet="ab \n", max_size=40)
         ("", "abcde", 5, (0, 0, 0)),
     ],
 )
-def test_rouge(prediction: str, truth: str, n: int, expected: tuple[float, float, float]) -> None:
+def test_section_4_2_2_rouge(prediction: str, truth: str, n: int, expected: tuple[float, float, float]) -> None:
     """N-grams count as often as both texts have them; case and white space count; texts shorter than n have none."""
     assert rouge(prediction, truth, list, n) == pytest.approx(expected)
 
@@ -53,7 +53,7 @@ def test_unigrams_are_a_bag_of_tokens(one: str, other: str) -> None:
         assert rouge(one, other, list, 1).recall == pytest.approx(bags / max(len(other), 1))
 
 
-def test_the_tokens_are_those_of_jieba() -> None:
+def test_section_4_2_2_the_tokens_are_those_of_jieba() -> None:
     """Every white-space character and punctuation mark is a token, and Chinese is cut into words."""
     pytest.importorskip("jieba")
     cut = load_cut()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.workshop.evaluation.text_measures import Study, check_rapidfuzz, study
+from scrapy_dripper.workshop.evaluation.text_measures import SCALE, Study, check_rapidfuzz, study
 
 pytest.importorskip("rapidfuzz")
 TRUTH = "We repair bicycles in Magdeburg. Call us today, or write to us."
@@ -21,7 +21,7 @@ def test_the_truth_itself() -> None:
     assert found[:7] == (1,) * 7
 
 
-def test_rouge_counts_what_the_truth_has() -> None:
+def test_section_4_3_1_equations_1_to_3() -> None:
     """Equations 1 to 3: recall of words and of pairs, and the common subsequence over the longer text."""
     found = study("a b x c", "a b c d e")
 
@@ -30,6 +30,12 @@ def test_rouge_counts_what_the_truth_has() -> None:
     assert found.rouge_l == 3 / 5
     assert study("a a a a", "a a b").rouge_1 == 2 / 3
     assert study("c b a", "a b c").rouge_l == 1 / 3
+
+
+def test_section_4_3_1_equations_4_and_15() -> None:
+    """The study's example: a ROUGE-L of .45 is 2.25 on its scale, whose smallest value is 0."""
+    twenty = " ".join("abcdefghijklmnopqrst")
+    assert study(twenty[:17], twenty).rouge_l * SCALE == pytest.approx(2.25)
 
 
 def test_chinese_has_words() -> None:
@@ -41,7 +47,7 @@ def test_chinese_has_words() -> None:
     assert found.rouge_l == found.recall == 4 / 6
 
 
-def test_equations_5_to_7_and_14_compare_sets_of_words() -> None:
+def test_section_4_3_1_equations_5_to_7_and_14() -> None:
     """How often a word occurs does not matter. Completeness (equation 14) is the recall (equation 6)."""
     found = study("us us x", "us us us call")
 
@@ -63,12 +69,12 @@ def test_equations_5_to_7_and_14_compare_sets_of_words() -> None:
         ("www. www. a", 2, 3),
     ],
 )
-def test_noise(text: str, noise: int, words: int) -> None:
+def test_section_4_3_2_equation_8(text: str, noise: int, words: int) -> None:
     """Equation 8, with the words and artifacts that the study names."""
     assert study(text, TRUTH).clean == pytest.approx(1 - noise / words)
 
 
-def test_coherence() -> None:
+def test_section_4_3_2_equations_9_to_13() -> None:
     """Equations 9 to 13: ten words, five of them distinct, in two sentences."""
     found = study("a b c d e. A b c d e!", TRUTH)
 

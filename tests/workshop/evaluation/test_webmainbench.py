@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import lzma
 import re
@@ -18,6 +19,7 @@ pytest.importorskip("jieba", reason="needs the extra [evaluate]")
 
 from scrapy_dripper.cli import main
 from scrapy_dripper.workshop.evaluation.webmainbench import (
+    KINDS,
     canonical_markdown,
     code,
     fine_scores,
@@ -130,7 +132,7 @@ def test_tables() -> None:
     assert first_table("") == ""
 
 
-def test_edit_similarities() -> None:
+def test_section_3_2_1_edit_similarities() -> None:
     """1 - distance / length of the longer text (MinerU-HTML, section 3.2.1): kitten and sitting have distance 3."""
     assert fine_scores("kitten", "sitting") == {
         "text_edit": pytest.approx(1 - 3 / 7),
@@ -152,7 +154,7 @@ def test_edit_similarities() -> None:
     ],
     ids=["one cell", "all cells"],
 )
-def test_tables_are_compared_as_trees(other: str, nodes: int) -> None:
+def test_section_3_2_1_tables_are_compared_as_trees(other: str, nodes: int) -> None:
     """A table has 7 nodes: itself, 2 rows and 4 cells. Each cell that differs is a distance of 1."""
     assert fine_scores(TABLE, other)["table_TEDS"] == pytest.approx(1 - nodes / 7)
 
@@ -188,6 +190,22 @@ def test_a_page_is_read_without_the_annotation() -> None:
     assert read_page(json.dumps(without)).groups == ("all", "code"), "what a page is said to be without"
 
 
+def test_appendix_a_figure_9_an_entry_of_the_benchmark() -> None:
+    """MinerU-HTML's example: the answer is not in the page that is measured, and its level has another word."""
+    heading = "<h1{}>Hello world!</h1>"
+    page = {
+        "track_id": "XXXX",
+        "html": f"<html><body>{heading.format(' cc-select=True')}<aside>advertisement</aside></body></html>",
+        "main_html": f"<html><body>{heading.format('')}</body></html>",
+        "convert_main_content": "# Hello world!",
+        "meta": {"language": "en", "style": "Normal", "level": "easy", **dict.fromkeys(KINDS, "without")},
+    }
+    found = read_page(json.dumps(page))
+    assert found.html == f"<html><body>{heading.format('')}<aside>advertisement</aside></body></html>"
+    assert found.groups == ("all", "simple", "English", "not conversational")
+    assert canonical_markdown(str(found.main_html)).strip() == found.converted
+
+
 def test_canonical_markdown_has_no_links_and_images() -> None:
     assert canonical_markdown("<p>a <a href='/x'>b</a> <img src='c' alt='d'> <b>e</b></p>") == "a b **e**\n"
     assert canonical_markdown(" ") == ""
@@ -198,7 +216,7 @@ def test_the_model_and_a_peer_on_a_file(tmp_path: Path, model: Path, capsys: Any
     data = write(tmp_path / "bench.jsonl", PAGE, {**PAGE, "track_id": "two", "groundtruth_content": None})
     out = tmp_path / "out" / "figures.json"
     arguments = ["evaluate", str(data), "--model", str(model), "--peers", "html2text", "--jobs", "1"]
-    assert main([*arguments, "--json", str(out)]) == 0
+    assert main([*arguments, "--json", str(out), "--csv", str(tmp_path / "new" / "rows.csv")]) == 0
 
     printed = capsys.readouterr().out
     found = json.loads(out.read_text())
@@ -207,8 +225,13 @@ def test_the_model_and_a_peer_on_a_file(tmp_path: Path, model: Path, capsys: Any
     assert ours["all (2)"] == ours["code (2)"] == 1
     assert fine["text_edit"] == 1
     assert fine["overall"] == pytest.approx(1 / 5), "as in the toolkit, metrics without pages count as 0"
-    assert found["pages"][0]["scores"]["ours"]["overall"] == 1
-    assert found["pages"][1]["scores"]["ours"]["fine"] == {}
+    assert found["data"] == {"file": "bench.jsonl", "pages": 2}
+    first, of_peer, second, _ = found["pages"]
+    assert (first["system"], first["source"], of_peer["system"]) == ("ours", "fake", "html2text")
+    assert (first["overall"], first["text_edit"], first["table_TEDS"]) == (1, 1, None)
+    assert (second["overall"], second["text_edit"]) == (None, None)
+    with (tmp_path / "new" / "rows.csv").open(newline="") as file:
+        assert [row["overall"] for row in csv.DictReader(file)] == ["1.0", str(of_peer["overall"]), "", ""]
     assert peer["mid (2)"] < 1
     assert "2 pages of bench.jsonl, 1 with Markdown by annotators" in printed
     assert "1.0000" in printed
@@ -222,14 +245,16 @@ def test_stored_texts_in_two_processes(tmp_path: Path, capsys: Any) -> None:
     out = tmp_path / "figures.json"
     assert main(["evaluate", str(data), "--predictions", str(stored), "--jobs", "2", "--json", str(out)]) == 0
 
-    pages = {page["id"]: page["scores"]["ours"] for page in json.loads(out.read_text())["pages"]}
-    assert list(pages) == ["one", "two"], "in the order of the file"
-    precision, recall, _ = pages["one"]["rouge"]
+    one, two = json.loads(out.read_text())["pages"]
+    assert (one["id"], two["id"]) == ("one", "two"), "in the order of the file"
     # 12 words with 11 spaces and a line break are 24 tokens, so 20 5-grams; 6 words are 11 tokens, so 7.
-    assert (precision, recall) == (1, pytest.approx(7 / 20))
-    assert pages["one"]["fine"]["text_edit"] == pytest.approx(len(half) / len(PROSE))
-    assert pages["two"]["rouge"] == [0, 0, 0]
+    assert (one["rouge_precision"], one["rouge_recall"]) == (1, pytest.approx(7 / 20))
+    assert one["text_edit"] == pytest.approx(len(half) / len(PROSE))
+    assert (two["rouge_precision"], two["rouge_recall"], two["rouge_f1"]) == (0, 0, 0)
     assert "count as empty" in capsys.readouterr().err
+    write(stored, {"id": "three", "text": half})
+    assert main(["evaluate", str(data), "--predictions", str(stored), "--jobs", "1"]) == 2
+    assert "no id of" in capsys.readouterr().err, "and so all texts would be empty"
 
 
 @pytest.mark.parametrize(
@@ -244,6 +269,9 @@ def test_stored_texts_in_two_processes(tmp_path: Path, capsys: Any) -> None:
         (['{"a_success": 1, "a_content": 5}'], ["--check"], "line 1: expected a page with results"),
         ([""], [], "has no pages"),
         ([json.dumps(PAGE)], ["--peers", "nobody"], "expected peers from"),
+        ([json.dumps({**PAGE, "meta": "mid"})], [], "expected an object as 'meta' (got str)"),
+        ([json.dumps(PAGE)], ["--nodes"], "--nodes is for folders of pages, not for bench.jsonl"),
+        ([json.dumps(PAGE)], ["--endpoint-model", "x"], "--endpoint-model is for folders of pages"),
     ],
 )
 def test_wrong_data(

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.random_model import ROPE_THETA, SIZES, write_checkpoint
-from scrapy_dripper.engines.qwen3.grammar import HTML, Grammar
+from scrapy_dripper.engines.qwen3.grammar import FORMATS, HTML, Grammar
 from scrapy_dripper.engines.qwen3.simplify import FOOT, HEAD
 from scrapy_dripper.workshop.export.checkpoint import RECIPE
-from scrapy_dripper.workshop.export.validate import probes
+from scrapy_dripper.workshop.export.validate import PROBE_LABELS, probes
 
 NAME = "opendatalab/MinerU-HTML"
 QUESTION = "Each block of this page has an _item_id. Is it main content, or other?\nInput HTML:\n{html}\n/no_think\n"
@@ -66,7 +66,7 @@ def _rewrite(path: Path, **values: object) -> None:
 
 
 def _teach(folder: Path, template: str, answer: str) -> None:
-    """Train the weights to answer the probes, and store them in bfloat16."""
+    """Train the weights to answer the probes, and to end the answer, and store them in bfloat16."""
     import torch
     from tokenizers import Tokenizer
     from transformers import Qwen3ForCausalLM
@@ -75,9 +75,12 @@ def _teach(folder: Path, template: str, answer: str) -> None:
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     grammar = Grammar(tokenizer, answer)
     before = int(grammar.answer(1).places[0])
-    found = probes(tokenizer, template, grammar, 4096)
-    texts = [(torch.from_numpy(ids), int(rows[0]) - before) for ids, rows in found]
     model = Qwen3ForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    rest = [*tokenizer.encode(FORMATS[answer].last).ids, model.config.eos_token_id]
+    texts = []
+    for (ids, rows), main in zip(probes(tokenizer, template, grammar, 4096), PROBE_LABELS, strict=True):
+        label = grammar.main if main.endswith("1") else grammar.other
+        texts.append((torch.tensor([*ids.tolist(), label, *rest]), int(rows[0]) - before))
     optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
     for _ in range(400):
         loss = sum(

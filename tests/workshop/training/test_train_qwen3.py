@@ -171,7 +171,9 @@ def test_a_base_without_a_recipe_gets_our_prompt(command: list[str], tmp_path: P
     assert recipe["prompt"].count("{html}") == 1
 
 
-def test_pages_without_main_content_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_section_4_1_pages_without_main_content_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The paper leaves them out (section 4.1)."""
     write_page(tmp_path, "full", 0)
     write_page(tmp_path, "empty", 1, empty=True)
