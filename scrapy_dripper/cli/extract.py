@@ -23,7 +23,7 @@ from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.console import UsageError, say, to_json, why
 from scrapy_dripper.cli.fetch import SECONDS
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, file_name, find_sources, is_url, read_source
-from scrapy_dripper.cli.options import add_options, configured, count, seconds
+from scrapy_dripper.cli.options import add_options, add_url, configured, count, seconds
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.replace import replace_file
@@ -92,7 +92,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     extract.add_argument("--metadata", action="store_true", help="add what the page says about itself to JSON")
     extract.add_argument("--chunks", action="store_true", help="add the main content in chunks for search to JSON")
     extract.add_argument("--link-list", action="store_true", help="add the links of the main content to JSON")
-    extract.add_argument("--url", help="URL of the page in a single file or on standard input")
+    add_url(extract)
     extract.add_argument(
         "--jobs",
         type=count,
@@ -274,6 +274,8 @@ def run(arguments: argparse.Namespace) -> int:
         _extract(arguments, config, sources, failures)
     except StartError as error:
         raise UsageError(f"no worker process can be started ({error}); leave --jobs out to work without one") from None
+    if arguments.output and len(sources) > 1 and os.path.isfile(arguments.output) and "." not in arguments.output:
+        say(f"all pages are in the file {arguments.output}; -o {arguments.output}/ writes a file for each of them")
     if failures.count and max(len(sources), len(arguments.inputs)) > 1:
         say(f"{failures.count} inputs gave no result" if failures.count > 1 else "1 input gave no result")
     return 1 if failures.count else 0

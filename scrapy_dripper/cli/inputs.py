@@ -67,6 +67,8 @@ def _missing(name: str) -> str:
     """Return why a name has no page."""
     if os.path.isdir(name):
         return f"no page there ({', '.join(PAGE_EXTENSIONS)}, or those with .gz)"
+    if "://" in name:
+        return "not found: URLs begin with http:// or https://, and a file is named by its path"
     return f"not found (did you mean https://{name}?)" if _host(name) else "not found"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, read_source
-from scrapy_dripper.cli.options import add_options, configured
+from scrapy_dripper.cli.options import add_options, add_url, configured
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import SUSPECT
 from scrapy_dripper.replace import replace_file
@@ -47,7 +47,7 @@ LONGEST_TEXT = 70
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
     rules = commands.add_parser("rules", help="try rules for the pages of a site, or learn them", allow_abbrev=False)
-    parts = rules.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    parts = rules.add_subparsers(title="commands", metavar="COMMAND")
     check = parts.add_parser(
         "check",
         help="show which blocks of a page each rule selects",
@@ -59,7 +59,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     check.set_defaults(run=run)
     check.add_argument("rules", metavar="FILE", help="the rules, TOML or JSON")
     check.add_argument("pages", nargs="+", metavar="PAGE", help="pages, as for extract")
-    check.add_argument("--url", help="URL of the page in a single file or on standard input")
+    add_url(check)
     learn = parts.add_parser(
         "learn",
         help="write rules that keep and drop what an engine does on a few pages",
@@ -73,7 +73,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     learn.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FILE", help="a new file for the rules, TOML"
     )
-    learn.add_argument("--url", help="URL of the page in a single file or on standard input")
+    add_url(learn)
     add_options(learn, ("engine", "model", "favor", "comments", "limits"))
 
 

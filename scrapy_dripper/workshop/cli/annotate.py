@@ -10,7 +10,7 @@ from pathlib import Path
 
 from scrapy_dripper.cli.console import UsageError, say, to_json
 from scrapy_dripper.cli.inputs import Source, find_sources, is_url
-from scrapy_dripper.cli.options import count, key_in, seconds
+from scrapy_dripper.cli.options import add_url, count, key_in, seconds
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.page import NATIVE
 from scrapy_dripper.page.parse import parse
@@ -99,7 +99,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         default=NATIVE.name,
         help="the rules by which pages are cut (default: native; v1.0 is that of the published Qwen3 weights)",
     )
-    other.add_argument("--url", help="URL of the page in a single file or on standard input")
+    add_url(other)
     other.add_argument(
         "--sure",
         type=_share,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, file_name, find_sources, is_url, read_source
-from scrapy_dripper.cli.options import add_options, configured
+from scrapy_dripper.cli.options import add_options, add_url, configured
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import Document
 from scrapy_dripper.replace import replace_file
@@ -78,7 +78,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help=f"the file to write, or the folder for ID{EXTENSION} of each input (default: this folder)",
     )
     parser.add_argument("--open", action="store_true", help="open the files in the browser")
-    parser.add_argument("--url", help="URL of the page in a file or on standard input")
+    add_url(parser)
     add_options(parser, OPTIONS)
 
 
