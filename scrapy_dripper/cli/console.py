@@ -27,6 +27,17 @@ def say(message: str) -> None:
     tqdm.write(f"{PROGRAM}: {on_one_line(message)}", file=sys.stderr)
 
 
+class Failures:
+    """Names inputs that give no result, and counts them."""
+
+    count = 0
+
+    def __call__(self, name: str, reason: str) -> None:
+        """Report why an input gives no result, and count it."""
+        self.count += 1
+        say(f"{name}: {reason}")
+
+
 _controls = re.compile("[\x7f-\x9f]").sub
 
 

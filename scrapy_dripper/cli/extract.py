@@ -13,16 +13,15 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any, TextIO
 
 from tqdm import tqdm
 
 from scrapy_dripper.characters import on_one_line
-from scrapy_dripper.cli.console import UsageError, say, to_json, why
+from scrapy_dripper.cli.console import Failures, UsageError, say, to_json, why
 from scrapy_dripper.cli.fetch import SECONDS
-from scrapy_dripper.cli.inputs import READ_FACTOR, Source, file_name, find_sources, is_url, read_source
+from scrapy_dripper.cli.inputs import READ_FACTOR, UNREADABLE, Source, check_url, file_name, find_sources, read_source
 from scrapy_dripper.cli.options import add_options, add_url, configured, count, seconds
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction
@@ -264,8 +263,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = replace(config, **asked)
     check_methods(config)
     sources = find_sources(arguments.inputs, failures)
-    if arguments.url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):
-        raise UsageError("--url is for a single file or standard input")
+    check_url(arguments.url, sources)
     if not sources:
         return 1
     # Trafilatura reports on documents that this command reports on itself.
@@ -306,17 +304,6 @@ def _extract(arguments: argparse.Namespace, config: Config, sources: Sequence[So
             output.close()
 
 
-class Failures:
-    """Names inputs that give no result, and counts them."""
-
-    count = 0
-
-    def __call__(self, name: str, reason: str) -> None:
-        """Report why an input gives no result, and count it."""
-        self.count += 1
-        say(f"{name}: {reason}")
-
-
 def _batches(
     sources: Sequence[Source],
     config: Config,
@@ -332,7 +319,7 @@ def _batches(
         for source in sources[start : start + size]:
             try:
                 document = read_source(source, READ_FACTOR * config.limits.bytes, timeout)
-            except (OSError, ValueError, HTTPException) as error:
+            except UNREADABLE as error:
                 more = "; --timeout gives it more" if isinstance(error, TimeoutError) else ""
                 fail(source.name, why(error) + more)
                 bar.update()

@@ -11,14 +11,16 @@ import re
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from email import message_from_bytes
+from http.client import HTTPException
 from mimetypes import MimeTypes
 from pathlib import Path
 from typing import BinaryIO
 
 from scrapy_dripper.characters import on_one_line
+from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.cli.fetch import PIECE, SECONDS, fetch
 from scrapy_dripper.data import Document
 
@@ -27,6 +29,8 @@ WARC = (".warc", ".warc.gz", ".warc.zst", ".warc.lz4")
 # A document larger than this multiple of --max-bytes is not read at all: it may be a gzip bomb or an endless stream.
 READ_FACTOR = 10
 NAME_LENGTH = 120
+UNREADABLE = (OSError, ValueError, HTTPException)
+"""What is raised for an input that gives no document."""
 LONGEST_NAME = 255
 """Longest name of a file, in bytes, that file systems allow."""
 
@@ -149,8 +153,14 @@ def file_name(name: str, extension: str) -> str:
     return data[: most - len(mark)].decode("utf-8", "ignore") + mark + extension
 
 
+def check_url(url: str | None, sources: Sequence[Source]) -> None:
+    """Raise :exc:`UsageError` if ``--url`` is given with several inputs, or with one whose URL is known."""
+    if url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):
+        raise UsageError("--url is for a single file or standard input")
+
+
 def read_source(source: Source, limit: int, seconds: float = SECONDS) -> Document:
-    """Return the document of an input. Raise OSError, ValueError or HTTPException if it cannot be read or is no page.
+    """Return the document of an input. Raise an error of :data:`UNREADABLE` if it cannot be read or is no page.
 
     ``limit`` is the maximum number of its bytes, and ``seconds`` the deadline for a URL.
     """

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from scrapy_dripper.characters import on_one_line
-from scrapy_dripper.cli.console import UsageError, say, why
-from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, read_source
+from scrapy_dripper.cli.console import Failures, UsageError, say, why
+from scrapy_dripper.cli.inputs import READ_FACTOR, UNREADABLE, Source, check_url, find_sources, read_source
 from scrapy_dripper.cli.options import add_options, add_url, configured
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import SUSPECT
@@ -90,13 +90,15 @@ def _learn(arguments: argparse.Namespace) -> int:
     config = replace(configured(arguments), fallback="none")
     if arguments.output.exists():
         raise UsageError(f"{arguments.output} exists: name another file, because somebody may have edited this one")
-    sources, failed = _sources(arguments)
+    failed = Failures()
+    sources = find_sources(arguments.pages, failed)
+    check_url(arguments.url, sources)
     lessons: dict[str, list[Lesson]] = defaultdict(list)
     with Extractor(config) as extractor:
         for source in sources:
             try:
                 document = read_source(source, READ_FACTOR * config.limits.bytes)
-            except (OSError, ValueError) as error:
+            except UNREADABLE as error:
                 failed(source.name, why(error))
                 continue
             document = replace(document, url=arguments.url or document.url)
@@ -117,39 +119,21 @@ def _learn(arguments: argparse.Namespace) -> int:
         say("there is no page to learn from, so nothing was written")
         return 1
     replace_file(arguments.output, "\n".join(texts))
-    return 1 if failed.names else 0
-
-
-class _Failures:
-    """Names pages that cannot be used."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-
-    def __call__(self, name: str, reason: str) -> None:
-        self.names.append(name)
-        say(f"{name}: {reason}")
-
-
-def _sources(arguments: argparse.Namespace) -> tuple[list[Source], _Failures]:
-    """Return the pages, and what reports failures. Raise UsageError for a URL of several pages."""
-    failed = _Failures()
-    sources = find_sources(arguments.pages, failed)
-    if arguments.url is not None and len(sources) > 1:
-        raise UsageError("--url is for a single file or standard input")
-    return list(sources), failed
+    return 1 if failed.count else 0
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Show what each rule selects and return the exit code."""
     config = Config(rules=arguments.rules, fallback="none")
-    sources, fail = _sources(arguments)
+    fail = Failures()
+    sources = find_sources(arguments.pages, fail)
+    check_url(arguments.url, sources)
     selects: dict[SiteRule, bool] = {}
     worker = OneWorker(config)
     for source in sources:
         try:
             lines = list(_lines(source, arguments.url, config, worker))
-        except (OSError, ValueError) as error:
+        except UNREADABLE as error:
             fail(source.name, why(error))
             continue
         if not lines:
@@ -162,7 +146,7 @@ def run(arguments: argparse.Namespace) -> int:
     worker.close()
     for rule in (rule for rule, takes in selects.items() if not takes):
         fail(f"{rule.kind} {rule.pattern} {rule.selector}", "selects nothing on any of these pages")
-    return 1 if fail.names else 0
+    return 1 if fail.count else 0
 
 
 def _lines(source: Source, url: str | None, config: Config, worker: OneWorker) -> Iterator[tuple[str, SiteRule, bool]]:

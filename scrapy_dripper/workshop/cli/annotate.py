@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from scrapy_dripper.cli.console import UsageError, say, to_json
-from scrapy_dripper.cli.inputs import Source, find_sources, is_url
+from scrapy_dripper.cli.inputs import Source, check_url, find_sources
 from scrapy_dripper.cli.options import add_url, count, key_in, seconds
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.page import NATIVE
@@ -275,8 +275,7 @@ def _sources(arguments: argparse.Namespace, labels: Path, outcomes: Outcomes) ->
     if not arguments.inputs:
         raise UsageError("name the pages: files, folders or URLs")
     sources = find_sources(arguments.inputs, outcomes.fail)
-    if arguments.url is not None and (len(sources) != 1 or is_url(sources[0].name)):
-        raise UsageError("--url is for a single file or standard input")
+    check_url(arguments.url, sources)
     if os.path.realpath(labels) in {os.path.realpath(s.path) for s in sources if s.path}:
         raise UsageError(f"{labels} is an input as well; name another file of labels")
     return sources

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from http.client import HTTPException
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from tqdm import tqdm
 
 from scrapy_dripper.characters import printable
 from scrapy_dripper.cli.console import UsageError, say, to_json, why
-from scrapy_dripper.cli.inputs import READ_FACTOR, WARC, Source, find_sources, read_source
+from scrapy_dripper.cli.inputs import READ_FACTOR, UNREADABLE, WARC, Source, find_sources, read_source
 from scrapy_dripper.cli.options import add_options, configured, count
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import Document
@@ -98,7 +97,7 @@ class PageInputs:
     def _read(self, source: Source) -> Document | None:
         try:
             return read_source(source, self._limit)
-        except (OSError, ValueError, HTTPException) as error:
+        except UNREADABLE as error:
             self._fail(source.name, why(error))
             return None
 

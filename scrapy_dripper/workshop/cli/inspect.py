@@ -9,12 +9,11 @@ import webbrowser
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_dripper.cli.console import UsageError, say, why
-from scrapy_dripper.cli.inputs import READ_FACTOR, Source, file_name, find_sources, is_url, read_source
+from scrapy_dripper.cli.console import Failures, UsageError, say, why
+from scrapy_dripper.cli.inputs import READ_FACTOR, UNREADABLE, Source, check_url, file_name, find_sources, read_source
 from scrapy_dripper.cli.options import add_options, add_url, configured
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import Document
@@ -84,13 +83,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Write a file for each input and return the exit code."""
-    failed = False
 
-    def fail(name: str, reason: str) -> None:
-        nonlocal failed
-        failed = True
-        say(f"{name}: {reason}")
-
+    fail = Failures()
     sources = find_sources(arguments.inputs, fail)
     outputs = _outputs(arguments, sources)
     config = configured(arguments)
@@ -102,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
                 document = replace(document, url=arguments.url) if arguments.url else document
                 look = look or _looking(config, stack)
                 text = look(source, document)
-            except (OSError, ValueError, HTTPException) as error:
+            except UNREADABLE as error:
                 if isinstance(error, ConfigError):
                     raise
                 fail(source.name, why(error))
@@ -110,13 +104,12 @@ def run(arguments: argparse.Namespace) -> int:
             _write(output, text, named=arguments.output is not None)
             if arguments.open and not webbrowser.open(output.resolve().as_uri()):
                 say(f"no browser could be started; open {output} in one")
-    return 1 if failed else 0
+    return 1 if fail.count else 0
 
 
 def _outputs(arguments: argparse.Namespace, sources: Sequence[Source]) -> list[Path]:
     """Return the file for each input. Raise UsageError if the options do not fit together."""
-    if arguments.url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):
-        raise UsageError("--url is for a single file or standard input")
+    check_url(arguments.url, sources)
     target = arguments.output
     if target is None or os.path.isdir(target) or target.endswith(("/", os.sep)):
         outputs = [Path(target or "") / file_name(source.id, EXTENSION) for source in sources]
