@@ -33,6 +33,8 @@ __all__ = [
 
 PREFIX = "DRIPPER_"
 """Start of the names of settings."""
+NEARLY = "DRIP"
+"""Start of names that may be misspelt ones."""
 
 
 class ConfigError(ValueError):
@@ -166,7 +168,7 @@ class MethodOptions:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """The options of one crawl, or of one page. Construction checks every value and raises :exc:`ConfigError`."""
 
@@ -360,12 +362,12 @@ class Config:
     def from_settings(cls, settings: BaseSettings) -> Config:
         """Read the ``DRIPPER_*`` settings of a crawl. Raise :exc:`ConfigError` for an unknown name or a wrong value."""
         known = {PREFIX + option.name.upper(): option.name for option in fields(cls)}
-        names = [name for name in settings if isinstance(name, str) and name.startswith(PREFIX)]
+        names = [name for name in settings if isinstance(name, str) and name.startswith(NEARLY)]
         for name in names:
-            if name not in known:
-                meant = did_you_mean(name, known) or f"; the settings are {', '.join(known)}"
+            if name not in known and ((meant := did_you_mean(name, known)) or name.startswith(PREFIX)):
+                meant = meant or f"; the settings are {', '.join(known)}"
                 raise ConfigError(f"{name} is not a setting of scrapy-dripper{meant}")
-        return cls(**{known[name]: settings[name] for name in names})
+        return cls(**{known[name]: settings[name] for name in names if name in known})
 
     def overridden(self, values: Mapping[Any, Any]) -> tuple[Config, int, list[str]]:
         """Return this configuration with the valid options of a request's ``meta["dripper"]`` applied.
@@ -411,13 +413,12 @@ def _naming_wrong_options(init: Callable[..., None]) -> Callable[..., None]:
     names = [option.name for option in fields(Config)]
 
     @wraps(init)
-    def checked(self: Config, *values: Any, **options: Any) -> None:
+    def checked(self: Config, **options: Any) -> None:
         for name in options:
             if name not in names:
-                raise TypeError(
-                    f"Config has no option {name!r}{did_you_mean(name, names) or ': see its documentation'}"
-                )
-        init(self, *values, **options)
+                meant = did_you_mean(name.lower().removeprefix(PREFIX.lower()), names)
+                raise TypeError(f"Config has no option {name!r}{meant or ': see its documentation'}")
+        init(self, **options)
 
     return checked
 

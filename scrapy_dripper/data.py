@@ -62,7 +62,8 @@ class Document:
 
     ``html`` is text if it has been decoded already, bytes otherwise. ``charset`` is the charset of the Content-Type
     header, if there is one; it is only used for bytes. ``config`` replaces the extractor's options for this document.
-    Other buffers become bytes, and a URL of any type becomes text. Raise TypeError if ``html`` is neither.
+    Other buffers become bytes, and a URL of any type becomes text. Raise TypeError if ``html`` is neither, or
+    if ``config`` is a dict.
     """
 
     html: str | bytes
@@ -80,6 +81,10 @@ class Document:
             object.__setattr__(self, "url", "" if self.url is None else str(self.url))
         if not isinstance(self.charset, str):
             object.__setattr__(self, "charset", None)
+        if isinstance(self.config, Mapping):
+            raise TypeError(
+                'config must be a Config, as in Document(html, config=Config(fallback="empty")), not a dict'
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from itertools import islice
@@ -142,7 +142,9 @@ class Extractor:
         If the model cannot process a document, the configured fallback does, and the extraction says why. Raise
         TypeError if there is no list around a document, and RuntimeError after :meth:`close`.
         """
-        if isinstance(documents, (str, bytes, bytearray, memoryview, Document)):
+        if isinstance(documents, (str, bytes, bytearray, memoryview, Document, Mapping)) or not hasattr(
+            documents, "__iter__"
+        ):
             raise TypeError(
                 "Extractor.extract takes a list of pages, as in [page] = extractor.extract([html]); for one page, "
                 f"there is scrapy_dripper.extract(html, url=...) (got {short(documents)})"
@@ -502,8 +504,9 @@ def _without_collector() -> Iterator[None]:
         gc.enable()
 
 
-_place = re.compile(r"\s*(?:(https?://)[^\s<>]+|[^\s<>]+\.(?:x?html?|mht(?:ml)?))\s*", re.I).fullmatch
-"""Matches what cannot be the text of a page: a URL, or the name of a file with HTML."""
+_url = re.compile(r"(?:[a-z][a-z\d+.-]*://|www\.|(?:[\w-]+\.)+[a-z]{2,}/)[^\s<>]+", re.I).fullmatch
+_file_name = re.compile(r"[^\n\r<>]+\.(?:x?html?|mht(?:ml)?)(?:\.gz)?", re.I).fullmatch
+_folder = re.compile(r"~?\.{0,2}[/\\]|[a-z]:[/\\]", re.I).match
 _lock = threading.RLock()
 _extractor: Extractor | None = None
 
@@ -523,18 +526,26 @@ def extract(html: str | bytes, url: str = "") -> Extraction:
             "extract takes the HTML of one page, as text or bytes: extract(path.read_bytes()) for a file, and "
             f"extract(response.body, url=response.url) for a response (got {type(html).__name__})"
         )
-    start = html[: LONGEST_VALUE + 1]
-    place = _place(start if isinstance(start, str) else start.decode("latin-1"))
-    if place and len(start) <= LONGEST_VALUE:
-        call = "response.body, url=response.url" if place[1] else "open(path, 'rb').read()"
+    if len(html) <= LONGEST_VALUE and (place := _place(html if isinstance(html, str) else html.decode("latin-1"))):
+        call = "response.body, url=response.url" if place == "URL" else "open(path, 'rb').read()"
         raise ValueError(
-            f"extract takes the HTML of a page, and {short(start.strip())} is a {'URL' if place[1] else 'file name'}: "
+            f"extract takes the HTML of a page, and {short(html.strip())} is a {place}: "
             f"read the page first, as in extract({call}), or run the command `scrapy-dripper extract`"
         )
     with _lock:
         if _extractor is None:
             _extractor = Extractor(Config(metadata_field="metadata", content_field="content"))
         return _extractor.extract([Document(html, url)])[0]
+
+
+def _place(text: str) -> str | None:
+    """Return what a text is that is no page but says where one is; None for a page."""
+    name = text.strip()
+    if _url(name):
+        return "URL"
+    # A sentence may end in the name of a file.
+    is_name = _file_name(name) and (" " not in name or _folder(name) or os.path.isfile(name))
+    return "file name" if is_name else None
 
 
 def _forget_the_extractor() -> None:

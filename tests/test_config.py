@@ -97,6 +97,9 @@ def test_a_setting_that_does_not_exist() -> None:
     """A misspelt name is an error."""
     with pytest.raises(ConfigError, match=r"DRIPPER_BATCHSIZE is not a setting .* DRIPPER_BATCH_SIZE"):
         Config.from_settings(Settings({"DRIPPER_BATCHSIZE": 8}))
+    with pytest.raises(ConfigError, match=r"DRIPER_FAVOR is not a setting .* did you mean DRIPPER_FAVOR"):
+        Config.from_settings(Settings({"DRIPER_FAVOR": "recall"}))
+    assert Config.from_settings(Settings({"DRIP_API_KEY": "of another package"})) == Config()
 
 
 LIMITS = "bytes, nodes, depth, blocks, output"
@@ -200,5 +203,7 @@ def test_no_option_that_may_be_none_is_missing_above() -> None:
 def test_an_option_that_does_not_exist() -> None:
     with pytest.raises(TypeError, match=r"^Config has no option 'fallbak'; did you mean fallback\?$"):
         Config(fallbak="empty")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="did you mean fallback"):
+        Config(DRIPPER_FALLBACK="empty")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"^Config has no option 'colour': see its documentation$"):
         Config(colour="red")  # type: ignore[call-arg]

@@ -248,11 +248,15 @@ def test_a_document_is_plain_data(url: Any, text: str) -> None:
 def test_a_document_of_something_else_says_so_at_once(html: Any) -> None:
     with pytest.raises(TypeError, match="html must be text or bytes"):
         Document(html)
+    with pytest.raises(TypeError, match="config must be a Config, as in"):
+        Document("<p>x</p>", config={"fallback": "empty"})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("given", ["<p>Tea</p>", b"<p>Tea</p>", bytearray(b"<p>Tea</p>"), Document("<p>Tea</p>")])
+@pytest.mark.parametrize(
+    "given", ["<p>Tea</p>", b"<p>Tea</p>", bytearray(b"<p>Tea</p>"), Document("<p>Tea</p>"), {"html": "Tea"}, None]
+)
 def test_a_page_without_a_list_around_it_is_refused(given: Any) -> None:
-    """Each character of a text would be a page."""
+    """Each character of a text, or each key of a dict, would be a page."""
     with pytest.raises(TypeError, match=r"takes a list of pages, as in \[page\] = extractor.extract\(\[html\]\)"):
         Extractor(Config(), Engine()).extract(given)
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,10 +58,20 @@ def test_what_is_no_page_is_refused(given: Any) -> None:
         ("page.html", "'page.html' is a file name: .*extract.open"),
         ("C:\\pages\\a.HTM\n", "file name"),
         (b"pages/a.mhtml", "file name"),
+        ("page.html.gz", "file name"),
+        ("/home/ann/The tides.html", "file name"),
+        ("here it is.html", "file name"),
         ("https://e.org/a", "URL: .*extract.response.body, url=response.url"),
+        ("file:///home/ann/a.txt", "URL"),
+        ("e.org/a", "URL"),
     ],
 )
-def test_where_a_page_is_is_refused(given: str | bytes, advice: str) -> None:
+def test_where_a_page_is_is_refused(
+    given: str | bytes, advice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name with spaces is that of a file if it begins with a folder, or if there is such a file."""
+    monkeypatch.chdir(tmp_path)
+    Path("here it is.html").touch()
     with pytest.raises(ValueError, match=advice):
         scrapy_dripper.extract(given)
 

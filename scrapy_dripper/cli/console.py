@@ -24,6 +24,17 @@ def say(message: str) -> None:
     tqdm.write(f"{PROGRAM}: {on_one_line(message)}", file=sys.stderr)
 
 
+class Failures:
+    """Names inputs that give no result, and counts them."""
+
+    count = 0
+
+    def __call__(self, name: str, reason: str) -> None:
+        """Report why an input gives no result, and count it."""
+        self.count += 1
+        say(f"{name}: {reason}")
+
+
 def print_what_can_be() -> None:
     """Let standard output show "?" for characters that its encoding lacks, which pages and file names may have.
 

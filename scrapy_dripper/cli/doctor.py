@@ -8,12 +8,12 @@ import platform
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.characters import on_one_line
-from scrapy_dripper.checks import METHODS, did_you_mean, short
+from scrapy_dripper.checks import METHODS, short
 from scrapy_dripper.cli.console import PROGRAM
 from scrapy_dripper.config import PREFIX, Config, ConfigError, ModelError
 from scrapy_dripper.machine import cores, free_memory
@@ -147,14 +147,9 @@ def _problems(settings: Mapping[Any, Any]) -> Iterator[str]:
     """Yield the problems of single settings, and of names that are similar to theirs."""
     from scrapy.settings import Settings
 
-    known = [PREFIX + option.name.upper() for option in fields(Config)]
     for name in settings:
-        if isinstance(name, str) and name.startswith("DRIP") and not name.startswith(PREFIX):
-            meant = did_you_mean(name, known) or f": they begin with {PREFIX}"
-            yield f"{name} is not a setting of {PROGRAM}{meant}"
-    for name, value in _own(settings).items():
         try:
-            Config.from_settings(Settings({name: value}))
+            Config.from_settings(Settings({name: settings[name]}))
         except ConfigError as error:  # noqa: PERF203 (each setting by itself)
             yield str(error)
 

@@ -7,13 +7,15 @@ Exit codes: 0 every input gave a result, 1 at least one gave none, 2 wrong usage
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from scrapy_dripper.characters import on_one_line
+from scrapy_dripper.checks import did_you_mean
 from scrapy_dripper.cli.console import OUT_OF_MEMORY, PROGRAM, UsageError, drop_output, print_what_can_be, say, why
 from scrapy_dripper.config import ConfigError, ModelError
 
@@ -59,12 +61,28 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong with an option in one sentence. The usage of a command has dozens of them."""
+    """Says what is wrong in one sentence, because the usage of a command has dozens of options. A group of commands
+    without one of them shows its help.
+    """
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Return the arguments. End the program if there are others, here, where the right ones are known."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            meant = did_you_mean(unknown[0].partition("=")[0], self._option_string_actions)
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
+        if "run" not in found:
+            self.print_help(sys.stderr)
+            self.exit(2)
+        return found, unknown
 
     def error(self, message: str) -> NoReturn:
         """End the program with the exit code of wrong usage."""
-        if self.prog == PROGRAM and not message.startswith("unrecognized"):
-            super().error(message)  # there is no such command: these are few
+        wrong = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+        if wrong is not None:
+            is_page = self.prog == PROGRAM and re.search("[./]", wrong[1])
+            meant = f"; did you mean {PROGRAM} extract {wrong[1]}?" if is_page else ""
+            message += meant or did_you_mean(wrong[1], re.findall(r"[\w-]+", wrong[2]))
         self.exit(2, on_one_line(f"{self.prog}: {message} (--help shows all options)") + "\n")
 
 
@@ -73,7 +91,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         prog=PROGRAM, description="Main content of web pages, as clean HTML and Markdown.", allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {version(PROGRAM)}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     named = [name for name in arguments[:1] if name in COMMANDS]  # only the module of that command is imported
     for name in named or COMMANDS:
         import_module(COMMANDS[name]).add_parser(commands)

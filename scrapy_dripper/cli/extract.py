@@ -19,10 +19,10 @@ from typing import Any, TextIO
 from tqdm import tqdm
 
 from scrapy_dripper.characters import on_one_line, to_json
-from scrapy_dripper.cli.console import UsageError, say, why
+from scrapy_dripper.cli.console import Failures, UsageError, say, why
 from scrapy_dripper.cli.fetch import SECONDS
-from scrapy_dripper.cli.inputs import READ_FACTOR, Source, file_name, find_sources, is_url, read_source
-from scrapy_dripper.cli.options import add_options, configured, count, seconds
+from scrapy_dripper.cli.inputs import READ_FACTOR, Source, check_url, file_name, find_sources, read_source
+from scrapy_dripper.cli.options import add_options, add_url, configured, count, seconds
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.replace import replace_file
@@ -93,7 +93,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     extract.add_argument("--metadata", action="store_true", help="add what the page says about itself to JSON")
     extract.add_argument("--chunks", action="store_true", help="add the main content in chunks for search to JSON")
     extract.add_argument("--link-list", action="store_true", help="add the links of the main content to JSON")
-    extract.add_argument("--url", help="URL of the page in a single file or on standard input")
+    add_url(extract)
     extract.add_argument(
         "--jobs",
         type=count,
@@ -262,8 +262,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = replace(config, **fields)
     check_methods(config)
     sources = find_sources(arguments.inputs, failures)
-    if arguments.url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):
-        raise UsageError("--url is for a single file or standard input")
+    check_url(arguments.url, sources)
     if not sources:
         return 1
     # Trafilatura reports on documents that this command reports on itself.
@@ -272,6 +271,8 @@ def run(arguments: argparse.Namespace) -> int:
         _extract(arguments, config, sources, failures)
     except StartError as error:
         raise UsageError(f"no worker process can be started ({error}); leave --jobs out to work without one") from None
+    if arguments.output and len(sources) > 1 and os.path.isfile(arguments.output) and "." not in arguments.output:
+        say(f"all pages are in the file {arguments.output}; -o {arguments.output}/ writes a file for each of them")
     if failures.count and max(len(sources), len(arguments.inputs)) > 1:
         say(f"{failures.count} inputs gave no result" if failures.count > 1 else "1 input gave no result")
     return 1 if failures.count else 0
@@ -300,17 +301,6 @@ def _extract(arguments: argparse.Namespace, config: Config, sources: Sequence[So
             raise
         finally:
             output.close()
-
-
-class Failures:
-    """Names inputs that give no result, and counts them."""
-
-    count = 0
-
-    def __call__(self, name: str, reason: str) -> None:
-        """Report why an input gives no result, and count it."""
-        self.count += 1
-        say(f"{name}: {reason}")
 
 
 def _batches(

@@ -11,7 +11,7 @@ import re
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from email import message_from_bytes
 from mimetypes import MimeTypes
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from scrapy_dripper.characters import on_one_line
+from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.cli.fetch import PIECE, SECONDS, fetch
 from scrapy_dripper.data import Document
 
@@ -67,6 +68,8 @@ def _missing(name: str) -> str:
     """Return why a name has no page."""
     if os.path.isdir(name):
         return f"no page there ({', '.join(PAGE_EXTENSIONS)}, or those with .gz)"
+    if "://" in name:
+        return "not found: URLs begin with http:// or https://, and a file is named by its path"
     return f"not found (did you mean https://{name}?)" if _host(name) else "not found"
 
 
@@ -145,6 +148,12 @@ def file_name(name: str, extension: str) -> str:
         return name + extension
     mark = "-" + hashlib.sha256(data).hexdigest()[:16]
     return data[: most - len(mark)].decode("utf-8", "ignore") + mark + extension
+
+
+def check_url(url: str | None, sources: Sequence[Source]) -> None:
+    """Raise :exc:`UsageError` if ``--url`` is given with several inputs, or with one whose URL is known."""
+    if url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):
+        raise UsageError("--url is for a single file or standard input")
 
 
 def read_source(source: Source, limit: int, seconds: float = SECONDS) -> Document:

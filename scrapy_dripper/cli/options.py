@@ -91,6 +91,18 @@ def count(value: str) -> int:
     raise argparse.ArgumentTypeError(f"expected a whole number of at least 1 (got {value!r})")
 
 
+def add_url(parser: argparse._ActionsContainer) -> None:
+    """Add the flag for the URL of a page that comes without one."""
+    parser.add_argument("--url", type=_url, help="URL of the page in a single file or on standard input")
+
+
+def _url(value: str) -> str:
+    """Return a URL that has a scheme. Without one, it makes no links absolute."""
+    if "://" in value:
+        return value
+    raise argparse.ArgumentTypeError(f"expected a URL, such as https://example.com/story (got {value!r})")
+
+
 def seconds(value: str) -> float:
     """Return a positive number of seconds (a ``type`` for argparse)."""
     with suppress(ValueError):

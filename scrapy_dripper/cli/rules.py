@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from scrapy_dripper.characters import on_one_line
-from scrapy_dripper.cli.console import UsageError, say, why
-from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, read_source
-from scrapy_dripper.cli.options import add_options, configured
+from scrapy_dripper.cli.console import Failures, UsageError, say, why
+from scrapy_dripper.cli.inputs import READ_FACTOR, Source, check_url, find_sources, read_source
+from scrapy_dripper.cli.options import add_options, add_url, configured
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import SUSPECT
 from scrapy_dripper.replace import replace_file
@@ -47,7 +47,7 @@ LONGEST_TEXT = 70
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
     rules = commands.add_parser("rules", help="try rules for the pages of a site, or learn them", allow_abbrev=False)
-    parts = rules.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    parts = rules.add_subparsers(title="commands", metavar="COMMAND")
     check = parts.add_parser(
         "check",
         help="show which blocks of a page each rule selects",
@@ -59,7 +59,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     check.set_defaults(run=run)
     check.add_argument("rules", metavar="FILE", help="the rules, TOML or JSON")
     check.add_argument("pages", nargs="+", metavar="PAGE", help="pages, as for extract")
-    check.add_argument("--url", help="URL of the page in a single file or on standard input")
+    add_url(check)
     learn = parts.add_parser(
         "learn",
         help="write rules that keep and drop what an engine does on a few pages",
@@ -73,7 +73,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     learn.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FILE", help="a new file for the rules, TOML"
     )
-    learn.add_argument("--url", help="URL of the page in a single file or on standard input")
+    add_url(learn)
     add_options(learn, ("engine", "model", "favor", "comments", "limits"))
 
 
@@ -90,7 +90,9 @@ def _learn(arguments: argparse.Namespace) -> int:
     config = replace(configured(arguments), fallback="none")
     if arguments.output.exists():
         raise UsageError(f"{arguments.output} exists: name another file, because somebody may have edited this one")
-    sources, failed = _sources(arguments)
+    failed = Failures()
+    sources = find_sources(arguments.pages, failed)
+    check_url(arguments.url, sources)
     lessons: dict[str, list[Lesson]] = defaultdict(list)
     with Extractor(config) as extractor:
         for source in sources:
@@ -126,33 +128,15 @@ def _learn(arguments: argparse.Namespace) -> int:
         say("there is no page to learn from, so nothing was written")
         return 1
     replace_file(arguments.output, "\n".join(texts))
-    return 1 if failed.names else 0
-
-
-class _Failures:
-    """Names pages that cannot be used."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-
-    def __call__(self, name: str, reason: str) -> None:
-        self.names.append(name)
-        say(f"{name}: {reason}")
-
-
-def _sources(arguments: argparse.Namespace) -> tuple[list[Source], _Failures]:
-    """Return the pages, and what reports failures. Raise UsageError for a URL of several pages."""
-    failed = _Failures()
-    sources = find_sources(arguments.pages, failed)
-    if arguments.url is not None and len(sources) > 1:
-        raise UsageError("--url is for a single file or standard input")
-    return list(sources), failed
+    return 1 if failed.count else 0
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Show what each rule selects and return the exit code."""
     config = Config(rules=arguments.rules, fallback="none")
-    sources, fail = _sources(arguments)
+    fail = Failures()
+    sources = find_sources(arguments.pages, fail)
+    check_url(arguments.url, sources)
     selects: dict[SiteRule, bool] = {}
     worker = OneWorker(config)
     for source in sources:
@@ -171,7 +155,7 @@ def run(arguments: argparse.Namespace) -> int:
     worker.close()
     for rule in (rule for rule, takes in selects.items() if not takes):
         fail(f"{rule.kind} {rule.pattern} {rule.selector}", "selects nothing on any of these pages")
-    return 1 if fail.names else 0
+    return 1 if fail.count else 0
 
 
 def _lines(source: Source, url: str | None, config: Config, worker: OneWorker) -> Iterator[tuple[str, SiteRule, bool]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import logging
@@ -16,11 +17,13 @@ from typing import Any, ClassVar
 from itemadapter import ItemAdapter
 from scrapy import Request, Spider, signals
 from scrapy.commands import ScrapyCommand
+from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, UsageError
 from scrapy.http import Response
 from scrapy.utils.datatypes import SequenceExclude
 from scrapy.utils.misc import load_object
 from scrapy.utils.serialize import ScrapyJSONEncoder
+from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 from w3lib.url import is_url
 
@@ -29,6 +32,7 @@ from scrapy_dripper.characters import on_one_line, printable, to_json
 from scrapy_dripper.cli.console import drop_output, why
 from scrapy_dripper.cli.options import count
 from scrapy_dripper.commands.site import FolderError, SiteFolder, SiteSpider
+from scrapy_dripper.config import Config, ConfigError, ModelError
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.data import Extraction
 from scrapy_dripper.pipelines import DripperPipeline
@@ -36,8 +40,8 @@ from scrapy_dripper.pipelines import DripperPipeline
 FORMATS = ("markdown", "html", "text", "json")
 LOUD = ("scrapy.downloadermiddlewares.robotstxt", "scrapy.downloadermiddlewares.retry")
 """Loggers that report a failed download with a traceback, which the command reports in one line."""
-ADVICE = "scrapy_dripper.crawl.log"
-"""The logger of advice for a crawl, which is to look at one page with this command."""
+ADVICE, STATS = "scrapy_dripper.crawl.log", "scrapy_dripper.crawl.stats"
+"""The loggers of advice for a crawl, such as to look at one page with this command, and of what is found on pages."""
 MOST_PAGES = 10_000
 """Default of ``--max-pages``. Some sites have no end, such as those with a calendar."""
 POLITE = {"ROBOTSTXT_OBEY": True, "DOWNLOAD_DELAY": 0.25}
@@ -124,8 +128,11 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: Namespace) -> None:
         """Download the page and print its main content or its items. Raise UsageError for a wrong command line."""
-        if len(args) != 1 or not is_url(args[0]):
+        if not args:
             raise UsageError
+        if len(args) != 1 or not is_url(args[0]):
+            wrong = next((arg for arg in args if not is_url(arg)), args[-1])
+            raise _wrong(f"expected one URL, such as https://example.com/story (got {wrong})")
         assert self.crawler_process is not None
         self.exitcode = 1
         for name in LOUD:
@@ -161,8 +168,32 @@ class Command(ScrapyCommand):
             def no_page(self, failure: Failure) -> None:
                 command.complain(url, failure.getErrorMessage())
 
+        logging.getLogger(STATS).setLevel(logging.CRITICAL)
+        self._begin(self._with_addon(OnePage))
+
+    def _with_addon(self, spider: type[Spider]) -> Crawler:
+        """Return the crawler of a spider of this command, with the add-on, which loads the model before any page."""
+        assert self.settings is not None
         assert self.crawler_process is not None
-        self.crawler_process.crawl(OnePage)
+        addons = self.settings.getdict("ADDONS")
+        if Addon not in map(load_object, addons):
+            self.settings.set("ADDONS", {**addons, Addon: 500}, "cmdline")
+        return self.crawler_process.create_crawler(spider)
+
+    def _begin(self, crawler: Crawler, **arguments: Any) -> None:
+        """Start a crawl. If its settings or its model are wrong, one sentence says so, instead of a traceback."""
+
+        def failed(failure: Failure) -> Failure | None:
+            if not isinstance(failure.value, (ConfigError, ModelError)):
+                return failure
+            print(on_one_line(failure.getErrorMessage()), file=sys.stderr)
+            self._has_complained, self.exitcode = True, 2
+            return None
+
+        assert self.crawler_process is not None
+        begun = self.crawler_process.crawl(crawler, **arguments)  # a task, or without an asyncio process a Deferred
+        deferred = begun if isinstance(begun, Deferred) else Deferred.fromFuture(asyncio.ensure_future(begun))
+        deferred.addErrback(failed)
 
     def _crawl_site(self, url: str, opts: Namespace) -> None:
         """Write the pages of a site into a folder. Raise UsageError for options that make no sense."""
@@ -170,28 +201,26 @@ class Command(ScrapyCommand):
             raise _wrong("--follow needs a folder for the pages, as in -o pages/")
         if opts.spider is not None or opts.format not in (None, "markdown"):
             raise _wrong("--follow has its own spider, and writes Markdown")
+        assert self.settings is not None
         try:
+            Config.from_settings(self.settings)  # before the index of an earlier crawl is replaced
             folder = SiteFolder(Path(opts.output), url)
-        except FolderError as error:
+        except (ConfigError, FolderError) as error:
             raise _wrong(str(error)) from None
         except OSError as error:
             raise _wrong(f"cannot write {opts.output}: {why(error)}") from None
-        assert self.settings is not None
         assert self.crawler_process is not None
         for name, value in POLITE.items():
             self.settings.set(name, value, "command")
         if not self.settings["JOBDIR"]:
             self.settings.set("JOBDIR", str(folder.job), "cmdline")
-        addons = self.settings.getdict("ADDONS")
-        if Addon not in map(load_object, addons):
-            self.settings.set("ADDONS", {**addons, Addon: 500}, "cmdline")
-        crawler = self.crawler_process.create_crawler(SiteSpider)
-        self.crawler_process.crawl(
-            crawler, url=url, folder=folder, max_pages=opts.max_pages, allow=opts.allow, deny=opts.deny
-        )
+        crawler = self._with_addon(SiteSpider)
+        self._begin(crawler, url=url, folder=folder, max_pages=opts.max_pages, allow=opts.allow, deny=opts.deny)
         self.crawler_process.start()
         reason = crawler.spider.reason if isinstance(crawler.spider, SiteSpider) else None
         folder.close(reason)
+        if self.exitcode == 2:
+            return
         print(on_one_line(folder.summary(reason)), file=sys.stderr)
         self.exitcode = 0 if folder.files else 1
 
@@ -241,7 +270,7 @@ class Command(ScrapyCommand):
         }  # signals hold their receivers only by weak references
         for signal, receiver in self._receivers.items():
             crawler.signals.connect(receiver, signal)
-        self.crawler_process.crawl(crawler, **dict(opts.spargs))
+        self._begin(crawler, **dict(opts.spargs))
 
     def _spider(self, name: str) -> type[Spider]:
         assert self.crawler_process is not None
@@ -277,7 +306,8 @@ class Command(ScrapyCommand):
             text = texts[form] or ""
         self._print(text)
         if extraction.fallback_reason is not None:
-            self.complain(response.url, f"{extraction.source}, because of {extraction.fallback_reason}")
+            reason = f" ({extraction.error})" if extraction.error else ""
+            self.complain(response.url, f"{extraction.source}, because of {extraction.fallback_reason}{reason}")
         if extraction.main_html and response.status < 400:
             self.exitcode = 0
 

@@ -221,8 +221,7 @@ class SiteSpider(SitemapSpider):
             self.folder.fail(url, "not an HTML page")
             return
         if self._begun >= self.max_pages:
-            assert response.request is not None
-            yield response.request.replace(dont_filter=True)  # for the command that goes on
+            yield self._again(response)  # for the command that goes on
             raise CloseSpider(MAX_PAGES)
         self._begun += 1
         self._taken.add(url)
@@ -237,12 +236,16 @@ class SiteSpider(SitemapSpider):
                 self.folder.write(url, page)
             except OSError as error:
                 print(on_one_line(f"cannot write {error.filename or self.folder.path}: {why(error)}"), file=sys.stderr)
-                assert response.request is not None
-                yield response.request.replace(dont_filter=True)
+                yield self._again(response)
                 raise CloseSpider("cannot_write") from None
         self._bar.update(self.folder.pages - self._bar.n)
         if self.folder.pages >= self.max_pages:
             raise CloseSpider(MAX_PAGES)
+
+    def _again(self, response: Response) -> Request:
+        """Return a new request for a page. Its meta has nothing of the download."""
+        meta = {"first": True} if response.meta.get("first") else {}
+        return Request(response.url, self.parse, errback=self.no_page, dont_filter=True, meta=meta)
 
     def no_page(self, failure: Failure) -> None:
         """Write why a page cannot be downloaded."""

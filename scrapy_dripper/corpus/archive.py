@@ -66,6 +66,8 @@ class WarcMiddleware:
                 "TWISTED_REACTOR must be 'twisted.internet.asyncioreactor.AsyncioSelectorReactor', Scrapy's default, "
                 f"for DRIPPER_WARC (got {crawler.settings['TWISTED_REACTOR']!r})"
             )
+        if os.path.isdir(path):
+            raise ConfigError(f"DRIPPER_WARC must be the path of a file (got the folder {path!r})")
         self._crawler = crawler
         self._thread = ThreadPoolExecutor(1, "scrapy-dripper-warc")
         self._is_broken = False

@@ -138,9 +138,9 @@ def warn_of_feeds(crawler: Crawler, config: Config) -> None:
         if f"{options.get('format')}".lower() in HEADED and not options.get("fields"):
             _warned.add(crawler)
             logger.warning(
-                "The feed %s takes its columns from the first item. If that item has no main content, such as one of "
-                "a file or of start(), the feed has none at all. To name the columns, set FEED_EXPORT_FIELDS = %s, "
-                "with all other fields of your items, or 'fields' of that feed in FEEDS",
+                "The feed %s takes its columns from the first item. If that item lacks the fields of main content, "
+                "such as a dict of start(), the feed has none of them. To name the columns, set FEED_EXPORT_FIELDS = "
+                "%s, with all other fields of your items, or 'fields' of that feed in FEEDS",
                 uri,
                 ["url", *names],
             )

@@ -885,21 +885,18 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"scrapy-dripper {version('scrapy-dripper')}\n"
 
 
-@pytest.mark.parametrize("arguments", [[], ["unknown"]])
-def test_a_command_is_needed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a command, or with an unknown one, the usage is shown."""
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-
-    assert caught.value.code == 2
-    assert "usage: scrapy-dripper" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["extract", "--formt", "text", "a.html"], "unrecognized arguments: --formt"),
+        (["extract", "--formt", "text", "a.html"], "unrecognized arguments: --formt; did you mean --format?"),
         (["extract", "-f", "pdf", "a.html"], "invalid choice: 'pdf'"),
+        (["extract", "-f", "markdwon", "a.html"], "did you mean markdown?"),
+        (["extract", "a.html", "--url", "example.com/a"], "expected a URL, such as https://"),
+        (["extrct", "a.html"], "did you mean extract?"),
+        (["https://example.com/a"], "did you mean scrapy-dripper extract https://example.com/a?"),
+        (["--colour"], "unrecognized arguments: --colour"),
+        (["rules", "chek"], "did you mean check?"),
+        (["rules", "check", "rules.toml", "a.html", "--ulr=a"], "did you mean --url?"),
         (["extract"], "the following arguments are required: INPUT"),
         (["extract", "a.html", "--links", "dropp"], "did you mean drop?"),
         (["rules", "check", "rules.toml"], "the following arguments are required: PAGE"),

@@ -30,11 +30,13 @@ def test_a_command_teaches_by_examples_and_says_how_it_ends(
     assert {"2 ", "130 "} <= set(re.findall(r"\b(?:2|130) ", codes))
 
 
+@pytest.mark.parametrize("asks", [True, False], ids=["--help", "bare"])
 @pytest.mark.parametrize("command", [[], ["corpus"], ["rules"]], ids=" ".join)
-def test_a_group_of_commands_lists_them(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_group_of_commands_lists_them(command: list[str], asks: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without one of them, the list is on standard error, and the usage was wrong."""
     with pytest.raises(SystemExit) as ended:
-        main([*command, "--help"])
+        main([*command, *["--help"] * asks])
 
-    assert ended.value.code == 0
-    out = capsys.readouterr().out
+    assert ended.value.code == (0 if asks else 2)
+    out = capsys.readouterr()[0 if asks else 1]
     assert all(len(name) == 1 + len(command) or name[0] in out for name in ALL if name[: len(command)] == command)

@@ -91,6 +91,7 @@ def test_a_page_as_browsers_save_it(
         ("empty.mhtml", b"MIME-Version: 1.0\r\nContent-Type: multipart/related\r\n\r\n", "an MHTML file without HTML"),
         ("example.com/x", None, "not found (did you mean https://example.com/x?)"),
         ("www.example.com", None, "not found (did you mean https://www.example.com?)"),
+        ("ftp://example.com/x", None, "not found: URLs begin with http:// or https://"),
         ("none.html", None, "not found\n"),
         ("folder/none", None, "not found\n"),
     ],

@@ -8,7 +8,9 @@ import re
 import subprocess
 import sys
 from functools import partial
+from http.client import IncompleteRead
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -92,6 +94,20 @@ def test_a_page_that_cannot_be_read_is_named(page: str, tmp_path: Path, capsys: 
 
     assert main(["rules", "check", rules(tmp_path, drop="p"), str(tmp_path / "empty.html")]) == 1
     assert "empty.html: empty_body" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["check", "learn"])
+def test_a_server_that_breaks_off_is_named(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> NoReturn:
+        raise IncompleteRead(b"")
+
+    monkeypatch.setattr(rules_command, "read_source", broken)
+    file = rules(tmp_path, drop="p")
+
+    assert main(["rules", command, *([file] if command == "check" else ["-o", f"{file}.new"]), URL]) == 1
+    assert f"{URL}: IncompleteRead" in capsys.readouterr().err
 
 
 def test_a_selector_that_takes_for_ever_is_given_up(

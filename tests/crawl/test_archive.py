@@ -209,6 +209,8 @@ def test_a_wrong_path_stops_the_crawl_at_its_start(name: str, tmp_path: Path, cr
     with pytest.raises(ConfigError, match=name):
         crawls(spider(site.pages(1)), {**ENGINE, name: tmp_path / "file" / "crawl.warc.gz"})
     with pytest.raises(ConfigError, match=name):
+        crawls(spider(site.pages(1)), {**ENGINE, name: tmp_path})
+    with pytest.raises(ConfigError, match=name):
         Config(**{name.removeprefix("DRIPPER_").lower(): 7})
 
 

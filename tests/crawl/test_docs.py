@@ -14,7 +14,7 @@ import scrapy
 from itemadapter import ItemAdapter
 
 from scrapy_dripper.data import FallbackReason
-from tests.crawl.crawling import Crawls, Reactor, Site
+from tests.crawl.crawling import Crawls, Reactor, Site, page
 from tests.crawl.processes import run, scrapy_command
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -84,7 +84,8 @@ def test_the_snippets_run(
 
 @pytest.mark.parametrize("door", ["../README", "start/five-minutes"])
 def test_the_first_steps_need_no_project(site: Site, tmp_path: Path, door: str) -> None:
-    """The first spider and the command below it, as typed in an empty folder."""
+    """The first spider and the command below it, as typed in an empty folder. Letters are written as they are."""
+    site.routes["/"] = ("text/html; charset=utf-8", page("\u6d77").encode())
     text = (DOCS / f"{door}.md").read_text(encoding="utf-8")
     (code,) = snippets(door, "# spider.py")[:1]
     (command,) = re.findall(r"^(?:\$ )?scrapy (runspider .*)$", text, re.M)
@@ -93,8 +94,10 @@ def test_the_first_steps_need_no_project(site: Site, tmp_path: Path, door: str) 
     done = run(scrapy_command, command.split(), {}, cwd=tmp_path)
 
     assert done.returncode == 0, done.stderr
-    (item,) = map(json.loads, (tmp_path / "quotes.jsonl").read_text(encoding="utf-8").splitlines())
-    assert "MAIN text of" in item["markdown"]
+    lines = (tmp_path / "quotes.jsonl").read_text(encoding="utf-8").splitlines()
+    (item,) = map(json.loads, lines)
+    assert "MAIN text of page \u6d77" in item["markdown"]
+    assert "MAIN text of page \u6d77" in lines[0]
     assert set(item) == {"url", "title", "markdown", "main_html", "text", "metadata"}
 
 

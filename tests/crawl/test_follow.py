@@ -132,6 +132,17 @@ def test_the_largest_number_of_pages_and_the_command_that_goes_on(site: Site, tm
     assert len(list(tmp_path.glob("*.md"))) == 10
 
 
+def test_pages_that_are_too_many_are_left_to_the_next_command(site: Site, tmp_path: Path) -> None:
+    """They have been downloaded already when the number is reached."""
+    links = "".join(f'<a href="/page/{number}">link</a>' for number in range(9))
+    site.routes["/"] = (HTML, page("home", links).encode())
+
+    done = follow(site.url("/"), tmp_path, "--max-pages", "2")
+    assert "meta keys" not in done.stderr
+    follow(site.url("/"), tmp_path)
+    assert set(index(tmp_path)) >= {"/", *(f"/page/{number}" for number in range(9))}
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for other processes")
 def test_ctrl_c_loses_nothing(site: Site, tmp_path: Path) -> None:
     """The command can be interrupted at any time, and goes on."""
@@ -215,6 +226,16 @@ def test_wrong_options_get_one_sentence(args: list[str], message: str, tmp_path:
     assert done.returncode == 2
     assert message in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_misspelt_setting_keeps_the_folder(site: Site, tmp_path: Path) -> None:
+    before = json.dumps({"url": site.url("/"), "file": "a.md"}) + "\n"
+    (tmp_path / "index.jsonl").write_text(before, encoding="utf-8")
+
+    done = follow(site.url("/"), tmp_path, "-s", "DRIPER_FAVOR=recall")
+
+    assert (done.returncode, "did you mean DRIPPER_FAVOR?" in done.stderr) == (2, True)
+    assert (tmp_path / "index.jsonl").read_text(encoding="utf-8") == before
 
 
 def test_a_folder_of_another_site_is_refused(site: Site, tmp_path: Path) -> None:

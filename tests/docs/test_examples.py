@@ -153,7 +153,7 @@ def commands() -> list[Any]:
     """Return the command lines that documents show, in fences and in sentences, as test parameters."""
     found = []
     for document in DOCUMENTS:
-        text = document.read_text(encoding="utf-8").replace("\\\n", " ")
+        text = document.read_text(encoding="utf-8").replace("\\\n", " ").replace("$URL", "https://example.org/")
         lines = [line for block in re.findall(r"^```\w*\n(.*?)^```$", text, re.S | re.M) for line in block.splitlines()]
         parts = re.split(r"#|&&|\||\n", "\n".join([*lines, *re.findall(r"`([^`\n]+)`", text)]))
         calls = (re.sub(r"^(?:\$ )?(?:\S+/bin/)?", "", part.strip()) for part in parts)

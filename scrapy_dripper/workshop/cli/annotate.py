@@ -12,8 +12,8 @@ from pathlib import Path
 
 from scrapy_dripper.characters import to_json
 from scrapy_dripper.cli.console import UsageError, say
-from scrapy_dripper.cli.inputs import Source, find_sources, is_url
-from scrapy_dripper.cli.options import count, key_in, seconds
+from scrapy_dripper.cli.inputs import Source, check_url, find_sources
+from scrapy_dripper.cli.options import add_url, count, key_in, seconds
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.page import NATIVE
 from scrapy_dripper.page.parse import parse
@@ -102,7 +102,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         default=NATIVE.name,
         help="the rules by which pages are cut (default: native; v1.0 is that of the published Qwen3 weights)",
     )
-    other.add_argument("--url", help="URL of the page in a single file or on standard input")
+    add_url(other)
     other.add_argument(
         "--sure",
         type=_share,
@@ -287,8 +287,7 @@ def _sources(arguments: argparse.Namespace, labels: Path, outcomes: Outcomes) ->
     if not arguments.inputs:
         raise UsageError("name the pages: files, folders or URLs")
     sources = find_sources(arguments.inputs, outcomes.fail)
-    if arguments.url is not None and (len(sources) != 1 or is_url(sources[0].name)):
-        raise UsageError("--url is for a single file or standard input")
+    check_url(arguments.url, sources)
     if os.path.realpath(labels) in {os.path.realpath(s.path) for s in sources if s.path}:
         raise UsageError(f"{labels} is an input as well; name another file of labels")
     return sources

@@ -140,7 +140,7 @@ be written, 130 Ctrl-C
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
     corpus = commands.add_parser("corpus", help="extract whole archives, and clean the result", allow_abbrev=False)
-    parts = corpus.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    parts = corpus.add_subparsers(title="commands", metavar="COMMAND")
     extract = add_command(parts, "extract", _extract, "extract the pages of WARC files into Parquet", EXTRACT_EXAMPLES)
     _add_inputs(extract, "the folder of the Parquet files")
     extract.add_argument(

@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_dripper.cli.console import UsageError, say, why
-from scrapy_dripper.cli.inputs import READ_FACTOR, Source, file_name, find_sources, is_url, read_source
-from scrapy_dripper.cli.options import add_options, configured
+from scrapy_dripper.cli.console import Failures, UsageError, say, why
+from scrapy_dripper.cli.inputs import READ_FACTOR, Source, check_url, file_name, find_sources, read_source
+from scrapy_dripper.cli.options import add_options, add_url, configured
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import Document
 from scrapy_dripper.replace import replace_file
@@ -76,19 +76,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help=f"the file to write, or the folder for ID{EXTENSION} of each input (default: this folder)",
     )
     parser.add_argument("--open", action="store_true", help="open the files in the browser")
-    parser.add_argument("--url", help="URL of the page in a file or on standard input")
+    add_url(parser)
     add_options(parser, OPTIONS)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write a file for each input and return the exit code."""
-    failed = False
 
-    def fail(name: str, reason: str) -> None:
-        nonlocal failed
-        failed = True
-        say(f"{name}: {reason}")
-
+    fail = Failures()
     sources = find_sources(arguments.inputs, fail)
     outputs = _outputs(arguments, sources)
     config = configured(arguments)
@@ -108,13 +103,12 @@ def run(arguments: argparse.Namespace) -> int:
             _write(output, text, named=arguments.output is not None)
             if arguments.open and not webbrowser.open(output.resolve().as_uri()):
                 say(f"no browser could be started; open {output} in one")
-    return 1 if failed else 0
+    return 1 if fail.count else 0
 
 
 def _outputs(arguments: argparse.Namespace, sources: Sequence[Source]) -> list[Path]:
     """Return the file for each input. Raise UsageError if the options do not fit together."""
-    if arguments.url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):
-        raise UsageError("--url is for a single file or standard input")
+    check_url(arguments.url, sources)
     target = arguments.output
     if target is None or os.path.isdir(target) or target.endswith(("/", os.sep)):
         outputs = [Path(target or "") / file_name(source.id, EXTENSION) for source in sources]

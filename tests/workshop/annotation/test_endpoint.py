@@ -375,7 +375,7 @@ def test_bad_inputs_do_not_stop_the_others(annotate: Annotate, pages: Path, tmp_
     [
         (["-o", "x.jsonl", "--endpoint", "http://h"], "needs --model"),
         (
-            ["page.html", "--url", "u", "-o", "x.jsonl", "--endpoint", "http://h", "--model", "m"],
+            ["page.html", "--url", "http://u/", "-o", "x.jsonl", "--endpoint", "http://h", "--model", "m"],
             "--url is for a single",
         ),
         (["--endpoint", "http://h", "--model", "m"], "name the file of labels"),
