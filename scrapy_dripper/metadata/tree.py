@@ -51,6 +51,7 @@ _edit = re.compile(
 _is_sign = re.compile(
     r"\W{0,5}|[^\w]{0,5}(?:permalink|permanent link|direct link|link to (?:this|here)|copy link)\b.{0,100}|anchor", re.I
 ).fullmatch
+_is_profile = re.compile(r"/(?:members?|users?|u|profiles?|authors?|people)[/.?]|\bmember\.php|[?&]u(?:id)?=").search
 _sign_class = re.compile(
     r"\b(?:editsection|headerlink|permalink|(?:header|heading|hash)-?(?:anchor|link))\b", re.I
 ).search
@@ -158,13 +159,17 @@ def _is_teaser(element: HtmlElement) -> bool:
 
 
 def _has_linked_heading(element: HtmlElement) -> bool:
-    """Return True if one of the first headings of an element has a link, and is not that of a page that it quotes."""
+    """Return True if one of the first headings of an element has a link to another page.
+
+    A post has one with a link to its author or to itself, and may quote another page with its heading.
+    """
     for heading in islice(element.iter("h1", "h2", "h3", "h4", "h5", "h6"), 2):
         between = takewhile(lambda one: one is not element, islice(heading.iterancestors(), NEAR))
         if any(one.tag in ("aside", "blockquote") for one in between):
             continue
         links = chain(heading.iter("a"), islice(heading.iterancestors("a"), 1))
-        if any((link.get("href") or "#")[0] != "#" for link in islice(links, 3)):
+        addresses = [href[:LONGEST_CONTENT] for link in islice(links, 3) if (href := link.get("href"))]
+        if any("#" not in href and not _is_profile(href) for href in addresses):
             return True
     return False
 

@@ -56,11 +56,12 @@ def test_teasers_below_an_article_do_not_date_it() -> None:
     assert (found.title, found.authors, found.date_published) == ("Tides", ("Eve Fox",), "2022-06-07")
 
 
-def test_the_first_post_of_a_thread_names_its_author() -> None:
+@pytest.mark.parametrize("href", ["#p1", "/t/tides?p=1#p1", "/members/1/"])
+def test_the_first_post_of_a_thread_names_its_author(href: str) -> None:
     quote = "<aside><h3><a href=/quoted>Another page</a></h3></aside>"
-    post = "<div class=post><h3><a href='#p{0}'>Re: Tides</a></h3><p class=author>{1}</p><time datetime=2024-05-0{0}>"
-    post += "</time>" + quote
-    found = about("<title>Tides</title>", "<h1>Tides</h1>" + post.format(1, "Anna") + "</div>" + post.format(2, "ben"))
+    heading = f"<div class=post><h3><a href='{href}'>Tides</a></h3>"
+    post = heading + "<p class=author>{1}</p><time datetime=2024-05-0{0}></time>" + quote + "</div>"
+    found = about("<title>Tides</title>", "<h1>Tides</h1>" + post.format(1, "Anna") + post.format(2, "Ben"))
     assert (found.authors, found.date_published) == (("Anna",), "2024-05-01")
 
 
