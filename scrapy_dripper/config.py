@@ -304,7 +304,7 @@ class Config:
     html_field: str | None = _field("main_html", "the Main-HTML")
     markdown_field: str | None = _field("markdown", "the Markdown")
     text_field: str | None = _field(None, "the main content as plain text")
-    title_field: str | None = _field(None, "the page's title")
+    title_field: str | None = _field(None, "the page's headline")
     content_field: str | None = _field(None, "the content list, as plain JSON values")
     chunks_field: str | None = _field(
         None, "the main content in chunks along its headings, as plain JSON values (DRIPPER_CHUNKS)"

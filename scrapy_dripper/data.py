@@ -175,6 +175,7 @@ class Extraction:
 
     url: str
     title: str | None
+    """The headline of the page, without the name of the site: the title of its metadata. None if it has none."""
     main_html: str | None
     markdown: str | None
     text: str | None

@@ -19,7 +19,6 @@ import numpy as np
 from scrapy_dripper.checks import LANGUAGE_MODELS, LONGEST_VALUE, METHODS, short
 from scrapy_dripper.choose import Choice, Given, choose
 from scrapy_dripper.choose.comments import posts_of
-from scrapy_dripper.choose.given import Bools
 from scrapy_dripper.choose.short_pages import is_menu, shows_prose
 from scrapy_dripper.choose.steps import MOST_TAKEN, TEMPLATE, overruled, stages
 from scrapy_dripper.choose.user_rules import marks
@@ -35,7 +34,6 @@ from scrapy_dripper.output.items import Items
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.cards import list_cards
 from scrapy_dripper.page.page import Over, Wishes
-from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.retrieval import measure, with_front_matter, with_retrieval
 from scrapy_dripper.sites import Hosts, Said, SiteMemory, Templates
 from scrapy_dripper.workers.one_worker import OneWorker
@@ -361,7 +359,7 @@ class Extractor:
         over = _exceeded(page, labels, written.truncated, job.config)
         extraction = Extraction(
             url=job.document.url,
-            title=page.title or _heading(page, main),
+            title=page.metadata.title,
             main_html=written.main_html,
             markdown=written.markdown,
             text=written.text,
@@ -448,13 +446,6 @@ def _as_config(value: object) -> str:
     if isinstance(value, dict) and value and all(name in names for name in value):
         return f"Config({', '.join(f'{name}={short(one)}' for name, one in value.items())})"
     return 'Config(fallback="empty")'
-
-
-def _heading(page: Page, main: Bools) -> str | None:
-    """Return the first main ``<h1>`` of a page, which is its title if it has no other."""
-    tags = page.tree.tag[page.blocks.context]
-    found = next((page.blocks.text[i] for i in np.flatnonzero(main & (tags == TAGS["h1"])).tolist()), None)
-    return found and " ".join(found.split())
 
 
 def _is_settled(made: Extraction) -> bool:

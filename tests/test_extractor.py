@@ -206,11 +206,18 @@ def test_what_the_engine_says_of_the_page_comes_out() -> None:
     assert (fallen.page_type, fallen.meta()["page_type_probability"], fallen.quality) == (None, None, None)
 
 
-@pytest.mark.parametrize(("head", "title"), [("", "The ferry"), ("<title>Ferries</title>", "Ferries")])
-def test_a_page_without_a_title_has_that_of_its_heading(head: str, title: str) -> None:
-    [page] = Extractor(engine=FakeEngine()).extract([f"{head}<body><h1>The\n ferry</h1><p>It leaves at nine."])
+@pytest.mark.parametrize("heading", ["<h1>The\n ferry</h1>", "<h2>The ferry</h2>", "<p>The ferry</p>"])
+@pytest.mark.parametrize("engine", [FakeEngine(), "trafilatura", "r4"])
+@pytest.mark.parametrize("metadata_field", ["metadata", None])
+def test_the_title_is_the_headline(heading: str, engine: Any, metadata_field: str | None) -> None:
+    """It does not depend on what has extracted the page, and on what is asked for."""
+    head = "<title>The ferry | Harbour</title><meta property=og:site_name content=Harbour>"
+    html = f"{head}<body>{heading}<p>It leaves at nine in the morning, and comes back in the evening."
+    with Extractor(Config(metadata_field=metadata_field), engine) as extractor:
+        [page] = extractor.extract([html])
 
-    assert page.title == title
+    assert page.title == "The ferry"
+    assert page.metadata is None or page.metadata.title == page.title
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ The content of a heading, its section, are the blocks up to the next heading of 
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import numpy.typing as npt
 
@@ -12,6 +14,7 @@ from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given
 from scrapy_dripper.metadata.facts import CHECKED, FactIndex, tokens
 from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.tags import TAGS
+from scrapy_dripper.page.vocabulary import REPLIES, either
 
 HEADING_PROBABILITY, DECLARED_PROBABILITY = 0.3, 0.1
 """Minimum probability for a heading to follow its section, and to follow facts that the page declares."""
@@ -26,9 +29,12 @@ MOST_HEADINGS = 3
 """Maximum number of headings without content on a page. More of them are content themselves, such as names on cards."""
 LONGEST_HEADING = 12
 """Maximum number of words of a heading. A longer one says something by itself."""
+LONGEST_ASKING = 60
+"""Maximum length of a heading that asks for a comment, in characters."""
 MOST_WORDS = MOST_HEADINGS * LONGEST_HEADING
 """Maximum number of words that are left out of a page."""
 
+_asks = re.compile(rf"(?:{either(REPLIES)})\W*(?:cancel reply\W*)?", re.I).fullmatch
 _RANKS = np.zeros(max(TAGS.values()) + 1, dtype=np.int8)
 _RANKS[[TAGS[f"h{rank}"] for rank in range(1, 7)]] = range(1, 7)
 
@@ -75,7 +81,8 @@ def with_headings(given: Given, main: Bools) -> Bools:
 
 
 def without_empty_headings(given: Given, main: Bools) -> Bools:
-    """Return the labels without headings that were followed by content of which nothing is main.
+    """Return the labels without headings that were followed by content of which nothing is main, or by a form for a
+    comment.
 
     A heading stays if it is the first main block, a link, or the heading of an image. All arrays have shape (n,).
     """
@@ -90,7 +97,8 @@ def without_empty_headings(given: Given, main: Bools) -> Bools:
         bare = ranks[i] and not blocks.links[i] and len(blocks.text[i].split()) <= LONGEST_HEADING
         if bare and (after == n or 0 < ranks[after] <= ranks[i]):
             end = min(ends[i], after)
-            if seen[i + 1 : end].any() and not blocks.images[i + 1 : end + 1].any():
+            asks = len(blocks.text[i]) <= LONGEST_ASKING and _asks(blocks.text[i]) is not None
+            if (asks or seen[i + 1 : end].any()) and not blocks.images[i + 1 : end + 1].any():
                 found.append(i)
                 continue
         after = i

@@ -15,14 +15,13 @@ __all__ = ["Article", "to_article"]
 def to_article(found: Extraction) -> Article:
     """Return an extraction as an article. Values that the page does not provide are None.
 
-    The headline is the page's title if the extraction has no metadata. If only the date of the last change is known, it
-    is also the date of publication, as zyte-common-items requires.
+    If only the date of the last change is known, it is also the date of publication, as zyte-common-items requires.
     """
     about = found.metadata or Metadata()
     media = list(_media(found.content))
     return Article(
         url=found.url,
-        headline=about.title or found.title,
+        headline=found.title,
         datePublished=_moment(about.date_published or about.date_modified),
         dateModified=_moment(about.date_modified),
         authors=[Author(name=name, nameRaw=name) for name in about.authors] or None,

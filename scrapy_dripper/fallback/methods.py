@@ -18,13 +18,12 @@ import numpy as np
 import numpy.typing as npt
 from lxml import etree
 
-from scrapy_dripper.characters import without_controls
 from scrapy_dripper.config import Config, MethodOptions
 from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
-from scrapy_dripper.metadata.tree import without_signs
 from scrapy_dripper.output import NOTHING, write
-from scrapy_dripper.page import Page
+from scrapy_dripper.page import Page, title_of
 from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.head import title_and_base
 from scrapy_dripper.page.page import PageError
 from scrapy_dripper.page.parse import cut_off, parse
 from scrapy_dripper.page.recover import drop_controls
@@ -61,11 +60,11 @@ def by_title_and_paragraphs(text: str, url: str, config: Config, size: int) -> E
     elements ``<title>`` and ``<p>``, with nothing filtered but scripts and styles.
     """
     root, truncated = limited_tree(text)
-    title, body = title_of(root), root.find("body")
+    title, body = title_and_base(root, url)[0], root.find("body")
     heading: HtmlElement | None = None
     if title is not None and body is not None:
         heading = body.makeelement("h1")
-        heading.text, heading.tail, body.text = without_controls(title), body.text, None
+        heading.text, heading.tail, body.text = title, body.text, None
         body.insert(0, heading)
 
     def choose(page: Page) -> Bools:
@@ -85,7 +84,7 @@ def by_readability(text: str, url: str, config: Config, size: int) -> Extraction
     if logging.getLogger("readability").level == logging.NOTSET:
         logging.getLogger("readability").setLevel(logging.CRITICAL)
     root, truncated = limited_tree(text, flat=True)
-    title = title_of(root)
+    title = title_of(root, url)
     parse_all(root)
     drop_controls(root)  # it assigns texts, and lxml refuses some that it has parsed
     article = Document(root)
@@ -106,7 +105,7 @@ def by_justext(text: str, url: str, config: Config, size: int) -> Extraction:
     from justext import core  # of an extra
 
     root, truncated = limited_tree(text, flat=True)
-    title = title_of(root)
+    title = title_of(root, url)
     words = _stop_words(root.get("lang", "")[:20].split("-")[0].lower())
     low, high = (core.STOPWORDS_LOW_DEFAULT, core.STOPWORDS_HIGH_DEFAULT) if words else (0, 0)
     paragraphs = core.ParagraphMaker.make_paragraphs(core.preprocessor(root))
@@ -308,13 +307,14 @@ def by_blocks(
     labels as well, with probabilities of 1 and 0.
     """
     root, truncated = tree
+    title = title_of(root, url)  # cutting removes the head
     page = cut(root, url)
     main = choose(page)
     some = main.any() or not len(main)  # a page of images has no blocks
     written = write(page, main, replace(config, oversize="truncate"), size) if some else NOTHING
     return Extraction(
         url=url,
-        title=page.title,
+        title=title,
         main_html=written.main_html,
         markdown=written.markdown,
         text=written.text,
@@ -381,14 +381,6 @@ def flat_tree(text: str, flat: bool = True) -> HtmlElement:
     """Return the tree of a document, as :func:`limited_tree` does, with any number of elements."""
     root = parse(text)
     return parse(text, flat=True, depth=MAX_DEPTH) if flat and _is_deep(root) else root
-
-
-def title_of(root: HtmlElement) -> str | None:
-    """Return the text of the first ``<title>``, or None if there is none."""
-    title = root.find(".//title")
-    return (
-        None if title is None else without_signs(without_controls(" ".join("".join(title.itertext()).split()))) or None
-    )
 
 
 def parse_all(root: HtmlElement) -> None:

@@ -21,8 +21,10 @@ from lxml import etree
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
-from scrapy_dripper.fallback.methods import limited_tree, title_of, whole_page
+from scrapy_dripper.fallback.methods import limited_tree, whole_page
+from scrapy_dripper.page import title_of
 from scrapy_dripper.page.charset import decode_html
+from scrapy_dripper.page.head import title_and_base
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -120,8 +122,8 @@ def fill_shell(document: Document, config: Config) -> Extraction | None:
     text = html if isinstance(html, str) else decode_html(html, document.charset)
     root, truncated = limited_tree(text)
     scripts = list(root.iter("script"))
-    title = title_of(root)
-    article = _article(scripts, title or "") if config.fallback not in ("none", "empty") else None
+    title = title_of(root, document.url)
+    article = _article(scripts, title_and_base(root, "")[0] or "") if config.fallback not in ("none", "empty") else None
     if article is None:
         if not scripts or not _waits(root):
             return None

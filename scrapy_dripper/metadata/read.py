@@ -16,6 +16,7 @@ from urllib.parse import urljoin, urlsplit
 
 from resiliparse.parse.lang import detect_fast
 
+from scrapy_dripper.characters import without_controls
 from scrapy_dripper.data import Breadcrumb, Metadata
 from scrapy_dripper.metadata.authors import LONGEST_NAME, authors_of
 from scrapy_dripper.metadata.dates import Dating
@@ -26,6 +27,7 @@ from scrapy_dripper.metadata.tree import (
     around,
     base_url,
     describe,
+    describe_title,
     heading_text,
     text_of,
     without_signs,
@@ -100,10 +102,11 @@ def read_metadata(root: HtmlElement, url: str) -> Metadata:
     language = _language_of(described, linked)
     headline = described.headline(title)
     beside = [] if headline is None else around(headline)
-    published, modified = Dating(described, linked, beside, language).dates(canonical or url)
+    own = described.without_teasers(title, headline, beside)
+    published, modified = Dating(described, linked, own, language).dates(canonical or url)
     return Metadata(
         title=title or None,
-        authors=authors_of(described, linked, site, beside),
+        authors=authors_of(described, linked, site, own),
         date_published=published or None,
         date_modified=modified or None,
         language=language or None,
@@ -114,6 +117,13 @@ def read_metadata(root: HtmlElement, url: str) -> Metadata:
         image=_image(described, linked, resolve) or _lead_picture(headline, beside, resolve) or None,
         breadcrumbs=breadcrumbs(described, linked, resolve),
     ).without_controls()
+
+
+def read_title(root: HtmlElement, url: str) -> str:
+    """Return the title of a page, which is that of its metadata, or an empty text."""
+    described = describe_title(root)
+    linked = read_json_ld(described.json_ld)
+    return without_controls(_title(described, linked, _site(described, linked), _host_of(url)))
 
 
 def _first(described: Described, names: tuple[str, ...]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
@@ -27,6 +27,10 @@ START = 60
 BEFORE, BEHIND = 30, 200
 """Number of elements before and after the headline that are around it."""
 
+NEAR = 8
+"""Number of elements around a byline or a date that may be its teaser."""
+_OF_TEASERS = ("author", "datepublished", "datemodified", "pubdate")
+
 _TAGS = ("base", "meta", "link", "script", "title", "h1", "h2", "time", "abbr")
 _INLINE = frozenset(
     "a abbr b bdi bdo cite code data del dfn em font i ins kbd mark q s samp small span strong sub sup u wbr".split()
@@ -47,6 +51,7 @@ _edit = re.compile(
 _is_sign = re.compile(
     r"\W{0,5}|[^\w]{0,5}(?:permalink|permanent link|direct link|link to (?:this|here)|copy link)\b.{0,100}|anchor", re.I
 ).fullmatch
+_is_profile = re.compile(r"/(?:members?|users?|u|profiles?|authors?|people)[/.?]|\bmember\.php|[?&]u(?:id)?=").search
 _sign_class = re.compile(
     r"\b(?:editsection|headerlink|permalink|(?:header|heading|hash)-?(?:anchor|link))\b", re.I
 ).search
@@ -79,6 +84,19 @@ class Described:
     trails: list[HtmlElement] = field(default_factory=list)
     """Elements that are labelled as breadcrumbs."""
 
+    def without_teasers(self, title: str, headline: HtmlElement | None, beside: list[HtmlElement]) -> list[HtmlElement]:
+        """Leave out the bylines and dates of teasers, which belong to other pages. Return the elements ``beside`` the
+        headline without those of teasers.
+
+        A teaser has a linked heading, and a sibling like it. What is around a headline with the title is none.
+        """
+        is_own = headline is not None and heading_text(headline) == title
+        known = dict.fromkeys((headline, *headline.iterancestors()), False) if headline is not None and is_own else {}
+        kinds = (self.times, self.bylines, self.dated, *(self.properties.get(name, []) for name in _OF_TEASERS))
+        for elements in kinds:
+            elements[:] = [one for one in elements if not _is_in_teaser(one, known)]
+        return [one for one in beside if not _is_in_teaser(one, known)]
+
     def headline(self, title: str) -> HtmlElement | None:
         """Return the first heading with the title of the page, or else the first heading."""
         headings = [*self.headings, *self.subheadings]
@@ -87,9 +105,7 @@ class Described:
 
 def describe(root: HtmlElement) -> Described:
     """Return the elements of a page that describe it."""
-    found = Described(root)
-    for element in root.iter(*_TAGS):
-        _tagged(element, str(element.tag), found)
+    found = describe_title(root)
     # Many elements of a page have a class. Reading each of them costs less than XPath, which copies them.
     kinds: dict[str, tuple[list[HtmlElement], ...]] = {}
     for element in root.iter():
@@ -110,6 +126,52 @@ def describe(root: HtmlElement) -> Described:
         if label and "breadcrumb" in label.lower():
             _keep(found.trails, element)
     return found
+
+
+def describe_title(root: HtmlElement) -> Described:
+    """Return the elements of a page that describe it by their tags, which is enough for its title."""
+    found = Described(root)
+    for element in root.iter(*_TAGS):
+        _tagged(element, str(element.tag), found)
+    return found
+
+
+def _is_in_teaser(element: HtmlElement, known: dict[HtmlElement, bool]) -> bool:
+    """Return True if an element is in a teaser. ``known`` says it of elements that are around others."""
+    way: list[HtmlElement] = []
+    is_in = False
+    for one in islice(element.iterancestors(), NEAR):
+        is_in = known[one] if one in known else _is_teaser(one)
+        way.append(one)
+        if is_in or one in known:
+            break
+    known |= dict.fromkeys(way, is_in)
+    return is_in
+
+
+def _is_teaser(element: HtmlElement) -> bool:
+    """Return True for an element with a linked heading that has a sibling with one and the same tag and class."""
+    if not _has_linked_heading(element):
+        return False
+    kind = (element.tag, element.get("class"))
+    beside = chain(islice(element.itersiblings(), 2), islice(element.itersiblings(preceding=True), 2))
+    return any((one.tag, one.get("class")) == kind and _has_linked_heading(one) for one in beside)
+
+
+def _has_linked_heading(element: HtmlElement) -> bool:
+    """Return True if one of the first headings of an element has a link to another page.
+
+    A post has one with a link to its author or to itself, and may quote another page with its heading.
+    """
+    for heading in islice(element.iter("h1", "h2", "h3", "h4", "h5", "h6"), 2):
+        between = takewhile(lambda one: one is not element, islice(heading.iterancestors(), NEAR))
+        if any(one.tag in ("aside", "blockquote") for one in between):
+            continue
+        links = chain(heading.iter("a"), islice(heading.iterancestors("a"), 1))
+        addresses = [href[:LONGEST_CONTENT] for link in islice(links, 3) if (href := link.get("href"))]
+        if any("#" not in href and not _is_profile(href) for href in addresses):
+            return True
+    return False
 
 
 def base_url(url: str, href: str) -> str:

@@ -88,6 +88,9 @@ def write(
     """
     made: dict[int, etree._Element] = {}
     tree = main_tree(page, main, hidden, made if posts else None)
+    for post in posts:
+        if post.body and post.body in made:
+            made[post.body].tag = "div"
     kept = (post for post in posts if post.node in made)
     marks = {made[post.node]: Post(i, post.author, post.date) for i, post in enumerate(kept, start=1)}
     written = _fitting(tree, None, page.base_url, config, size, config.oversize == "truncate", page.scripts, marks)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import cast
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from lxml import etree
 
@@ -89,6 +89,20 @@ _NEUTRAL_WORDS = frozenset(
     "image img picture photo thumb thumbnail post video default lazy loading load bg background square small medium "
     "large grey gray white transparent available found yet svg png gif ajax".split()
 )
+_ORNAMENTS = frozenset(
+    "arrow arrows border bullet bullets button caret checkmark chevron corner decoration divider dot dots favicon "
+    "flourish hr icon icons line ornament rss rule separator squiggle swoosh tick underline".split()
+)
+_OF_ORNAMENTS = _ORNAMENTS | frozenset(
+    "back black blank blue bold bottom brown bw center check circle close color dark dashed dotted double down email "
+    "fat footer full gold gray green grey h header heading horizontal hover image img large left light line long mail "
+    "medium mid middle mini minus navy next normal orange page pdf pink plus post prev print purple red right round "
+    "section short side silver small solid square star thick thin title top up v vertical violet wave wavy white "
+    "yellow".split()
+)
+"""What the name of the file of an ornament says, complete."""
+_words_of_name = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])").findall
+_hash = re.compile(r"(?=[a-f]{0,63}\d)[0-9a-f]{8,64}(?=[-_.])").sub
 _file_name = re.compile(r"[\w.,@%()+-]+\.(?:jpe?g|png|gif|webp|avif|svg|bmp)", re.I).fullmatch
 _icon_length = re.compile(r"\s*0*(?:[12]?\d|3[0-2])(?:\.\d+)?\s*(?:px\s*)?").fullmatch
 _without_size = re.compile(r"[-_]\d{2,5}x\d{2,5}(?=\.\w+$)|-scaled(?=\.\w+$)").sub
@@ -139,7 +153,20 @@ def _is_decoration(element: etree._Element, img: dict[str, str], address: str, a
             or "data-srcset" in img
             or any(around.tag == "figure" for around in islice(element.iterancestors(), 3))
         )
-    return bool(_icon_length(img.get("width", "")) and _icon_length(img.get("height", "")))
+    if _icon_length(img.get("width", "")) and _icon_length(img.get("height", "")):
+        return True
+    # A check mark may be all that a cell says.
+    has_place = any(around.tag in ("figure", "td", "th") for around in islice(element.iterancestors(), 3))
+    return not (has_place or img.get("title")) and _is_ornament(path.rpartition("/")[2])
+
+
+def _is_ornament(file: str) -> bool:
+    """Return True for the name of a file that says nothing but that it is an ornament, as in ``arrow-left-red.gif``."""
+    name, _, kind = unquote(file).rpartition(".")
+    if kind.lower() not in ("gif", "png", "svg", "webp"):
+        return False
+    words = {word.lower() for word in _words_of_name(_hash("", name + "."))}
+    return not words.isdisjoint(_ORNAMENTS) and words <= _OF_ORNAMENTS
 
 
 def is_button(element: etree._Element) -> bool:

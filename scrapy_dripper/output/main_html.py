@@ -201,7 +201,8 @@ def _at_edges(page: Page, main: npt.NDArray[np.bool_], left: list[int]) -> Itera
 
     The smallest element with blocks around a node decides. All its blocks must be main; or it must hold the main block
     beside the node but not the block on the other side. Or it is between main blocks and only has one or two short
-    blocks without links, such as a caption that is not main. Or it is a picture near the beginning, and only a few
+    blocks without links, such as a caption that is not main. Or it is in a figure that ends a text, with such a
+    caption. Or it is a picture near the beginning, and only a few
     short blocks, such as a byline and a caption, part it from the headline and the text. Nodes with a class or id of
     icons, advertisements and the like are skipped.
     """
@@ -243,6 +244,15 @@ def _at_edges(page: Page, main: npt.NDArray[np.bool_], left: list[int]) -> Itera
             short = all(len(text) <= _LONGEST_CAPTION for text in blocks.text[a:b])
             if short and not blocks.links[a:b].any() and not _is_beside(tree.names[around]):
                 yield i
+        elif _ends_text(tree, around, main) and all(len(text) <= _LONGEST_CAPTION for text in blocks.text[a:b]):
+            yield i
+
+
+def _ends_text(tree: Tree, around: int, main: npt.NDArray[np.bool_]) -> bool:
+    """Return True for a figure with a caption that is not main, right behind main text in the same element."""
+    a, up = int(tree.block_start[around]), int(tree.parent[around])
+    is_figure = tree.nodes[around].tag == "figure" and int(tree.block_end[around]) - a <= _CAPTIONS
+    return is_figure and up >= 0 and int(tree.block_start[up]) < a and bool(main[a - 1])
 
 
 def _leads(page: Page, main: npt.NDArray[np.bool_], total: list[int], gap: int, controls: int) -> bool:

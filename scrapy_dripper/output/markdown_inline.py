@@ -237,7 +237,8 @@ class InlineWriter:
             end = self._punctuation(runs[-1], _last_word)
         lead, inner, trail = inner[:start], inner[start : len(inner) - end], inner[len(inner) - end :]
         if not (_can_open(lead[-1:] or before, inner[0], mark) and _can_open(trail[:1] or after, inner[-1], mark)):
-            return f"{lead}<{tag}>{inner}</{tag}>{trail}"
+            is_sign = not any(map(str.isalnum, inner))  # such as a comma, which is not worth a tag
+            return f"{lead}{inner}{trail}" if is_sign else f"{lead}<{tag}>{inner}</{tag}>{trail}"
         return f"{lead}{mark}{inner}{mark}{trail}"
 
     def _punctuation(self, run: Run, word: Callable[[str], re.Match[str] | None]) -> int:

@@ -17,7 +17,7 @@ from scrapy_dripper.page.parse import enforce, parse
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-__all__ = ["NATIVE", "Page", "PageError", "Profile", "metadata_of", "plant", "read"]
+__all__ = ["NATIVE", "Page", "PageError", "Profile", "metadata_of", "plant", "read", "title_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +66,8 @@ def read(document: Document, config: Config, profile: Profile = NATIVE, engine_l
             raise PageError(FallbackReason.OVERSIZE, *over)
         document = replace(document, html=document.html[: limits.bytes])
     root, cut_off = plant(document, config, profile, False)
-    metadata = metadata_of(root, document.url) if config.reads_metadata else None  # cutting removes head and scripts
+    # Cutting removes the head and scripts.
+    metadata = metadata_of(root, document.url) if config.reads_metadata else Metadata(title_of(root, document.url))
     page = profile.cut(root, document.url)
     if page.tree.depth.max() >= limits.depth:
         root, cut_off = plant(document, config, profile, True)
@@ -100,13 +101,24 @@ def read(document: Document, config: Config, profile: Profile = NATIVE, engine_l
 
 def metadata_of(root: HtmlElement, url: str) -> Metadata:
     """Return the metadata of a tree that has not been cut. Never raises: values that cannot be read are None."""
-    from scrapy_dripper.metadata.read import read_metadata  # most crawls do without its regular expressions
+    from scrapy_dripper.metadata.read import read_metadata
 
     try:
         return read_metadata(root, url)
     except Exception:  # metadata is optional, so a page must not fail because of it
         logger.debug("no metadata of %(url)s", {"url": url}, exc_info=True)
         return Metadata()
+
+
+def title_of(root: HtmlElement, url: str) -> str | None:
+    """Return the title of a tree that has not been cut, as :func:`metadata_of` does. Never raises."""
+    from scrapy_dripper.metadata.read import read_title
+
+    try:
+        return read_title(root, url) or None
+    except Exception:  # as for metadata
+        logger.debug("no title of %(url)s", {"url": url}, exc_info=True)
+        return None
 
 
 def _has_formula(page: Page) -> bool:

@@ -207,6 +207,7 @@ class Page:
     base_url: str
     """The URL that relative links resolve against: that of ``<base href>``, or ``url``."""
     title: str | None
+    """The text of ``<title>``, which often has the name of the site as well."""
     tree: Tree
     blocks: Blocks
     truncated: bool = False
@@ -220,8 +221,8 @@ class Page:
     oversize: str = "fallback"
     """What an engine does if the page is too long for it: a value of ``DRIPPER_OVERSIZE``."""
     wishes: Wishes = Wishes()
-    metadata: Metadata | None = None
-    """What the page says about itself, if the configuration asks for it."""
+    metadata: Metadata = field(default_factory=Metadata)
+    """What the page says about itself: only its title, unless the configuration asks for more."""
     facts: tuple[Fact, ...] = ()
     """The facts that the page declares about itself."""
     styles: Styles = field(default_factory=dict)

@@ -19,7 +19,7 @@ from scrapy_dripper.metadata.authors import byline
 from scrapy_dripper.metadata.dates import iso_date
 from scrapy_dripper.metadata.tree import text_of
 from scrapy_dripper.page.page import Flag, Page
-from scrapy_dripper.page.tags import LONGEST_CLASS
+from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
 from scrapy_dripper.page.vocabulary import either
 
 LONGEST_LINE = 100
@@ -38,9 +38,12 @@ MOST_ALONE = 0.8
 """The share of posts of a kind that must be alone in larger elements, if these are the posts."""
 LEAST_HELD = 0.1
 """The share of the main text that posts hold at least. Where they hold less, others have not been found."""
+MOST_QUOTED = 0.8
+"""The share of the text of a post that is in a ``<blockquote>`` if the site has one for every post."""
 SHORTEST_POST = 20
 """Of the elements of a kind with main text, half must have as many characters of it to be posts, beside dates."""
 
+_QUOTE = TAGS["blockquote"]
 _NOT_HERE = Flag.QUOTE | Flag.NAV | Flag.FOOTER | Flag.HIDDEN
 """Where the dates and names are those of others: in what a post quotes, and around the thread."""
 
@@ -116,6 +119,9 @@ class ThreadPost(NamedTuple):
     """The name of its author; empty if it is not known."""
     date: str = ""
     """Its date in ISO 8601; empty if it is not known, as with "yesterday"."""
+    body: int = 0
+    """The number of the ``<blockquote>`` with its text, if the site has one for every post. 0 for other sites, on which
+    a post quotes another text."""
 
 
 def thread_posts(page: Page, main: npt.NDArray[np.bool_]) -> list[ThreadPost]:
@@ -138,13 +144,28 @@ def thread_posts(page: Page, main: npt.NDArray[np.bool_]) -> list[ThreadPost]:
         named.setdefault(_post_of(page, i, posts), name)
     for i in dates:
         dated.setdefault(_post_of(page, int(page.blocks.context[i]), posts), i)
+    known = sorted(posts & (named.keys() | dated.keys()))
+    bodies = _quoted_bodies(page, known, chars)
     found = []
-    for node in sorted(posts & (named.keys() | dated.keys())):
+    for node in known:
         line = dated.get(node)
         author = named.get(node) or ("" if line is None else before_date(texts[line]))
-        found.append(ThreadPost(node, author, "" if line is None else dates[line]))
+        found.append(ThreadPost(node, author, "" if line is None else dates[line], bodies.get(node, 0)))
     held = sum(chars[page.tree.block_end[post.node]] - chars[page.tree.block_start[post.node]] for post in found)
     return found if len(found) > 1 and held >= LEAST_HELD * chars[-1] else []
+
+
+def _quoted_bodies(page: Page, posts: Sequence[int], chars: Sequence[int]) -> dict[int, int]:
+    """Return the outer ``<blockquote>`` of each post if all posts have one of the same class, with nearly all text."""
+    start, end = page.tree.block_start, page.tree.block_end
+    inside, bodies = set(posts), dict[int, int]()
+    for i in np.flatnonzero(page.tree.tag == _QUOTE).tolist():
+        bodies.setdefault(_post_of(page, i, inside), i)
+    size = {node: chars[end[node]] - chars[start[node]] for node in (*posts, *bodies.values())}
+    told = [node for node in posts if size[node]]
+    if not all(node in bodies and size[bodies[node]] >= MOST_QUOTED * size[node] for node in told):
+        return {}
+    return bodies if len({page.tree.names[bodies[node]] for node in told}) == 1 else {}
 
 
 def _post_of(page: Page, node: int, posts: Collection[int]) -> int:

@@ -185,8 +185,34 @@ SHARING: Group = (
     *("condividi (?:su facebook|questo articolo|l'articolo)", "deel dit (?:artikel|bericht)"),
     *("udostępnij (?:artykuł|na facebooku)", "поделиться(?: (?:в соцсетях|статьей|ссылкой))?"),
     *("この記事を?シェア(?:する)?", "シェアする", "分享到", "分享本文", "공유하기"),
+    *("click to expand", "(?:zum )?(?:vergrößern|erweitern) (?:an)?klicken", "cliquez pour (?:agrandir|développer)"),
+    *("ha(?:z|cer) clic para expandir", "clique para expandir", "clicca per (?:allargare|espandere)"),
+    *("klik om te vergroten", "kliknij,? aby rozwinąć", "нажмите(?:,? чтобы раскрыть| для раскрытия)"),
+    "you must be (?:logged in|registered)(?: (?:and|or) (?:logged in|registered))? to "
+    "(?:post a comment|reply(?: here)?|comment)",
+    "(?:please )?log ?in(?: or (?:register|sign up))? to (?:reply|comment|post a comment|leave a comment)",
+    "your email address will not be published(?:. required fields are marked)?",
+    *("du musst angemeldet sein, um einen kommentar abzugeben", "deine e-mail-adresse wird nicht veröffentlicht"),
+    "vous devez (?:être connecté|vous connecter) pour (?:publier|poster|laisser) un commentaire",
+    *("debes estar conectado para (?:publicar|enviar) un comentario", "tu correo electrónico no será publicado"),
 )
-"""Lines above or on the controls by which a page is shared, judged or made larger, complete."""
+"""Lines above or on the controls by which a page is shared, judged, answered or made larger, complete."""
+
+REPLIES: Group = (
+    *(
+        "(?:leave|post|write|add)(?: a| your)? (?:reply|comment|response|review)",
+        "(?:join|start) the (?:discussion|conversation)",
+    ),
+    *(
+        "(?:schreibe?|hinterlasse?n?)(?: sie)? einen kommentar",
+        "(?:dein )?kommentar (?:schreiben|hinterlassen|verfassen)",
+    ),
+    *("laisser un commentaire", "(?:ajouter|publier) un commentaire", "votre commentaire"),
+    *("deja(?:r)? (?:un comentario|una respuesta)", "deixe (?:um comentário|uma resposta)", "lascia un commento"),
+    *("(?:laat een|geef een) (?:reactie|antwoord)(?: achter)?", "dodaj komentarz", "(?:добавить|оставить) комментарий"),
+    *("コメントを(?:残す|書く)", "发表(?:评论|回复)", "댓글 (?:남기기|쓰기)"),
+)
+"""Headings of the form for a comment, complete."""
 
 ACTIONS: Group = (
     *("add", "save", "print", "share", "copy", "jump to", "skip to", "rate", "reply", "report", "follow", "pin it"),

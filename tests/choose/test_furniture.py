@@ -33,6 +33,8 @@ def around(markup: str) -> str:
         "<div class=post-share>E-Mail</div>",
         "<button>Add beavers to your list</button>",
         "<p>Share this:</p>",
+        "<p>You must be logged in to post a comment.</p>",
+        "<div>Click to expand...</div>",
         "<div>Was this page helpful?</div>",
         "<p>War dieser Artikel hilfreich?</p>",
         "<p>Cette page vous a-t-elle été utile ?</p>",

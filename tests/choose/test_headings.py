@@ -27,6 +27,9 @@ TEXT = "<h1>Baskets</h1><p>Weave the rods."
         ("<h2><a href=/all>All of them</a></h2><p>- Log in", "## [All of them](https://example.org/all)"),
         ("<h2>Part two</h2><h2>Part three</h2><p>The end.", "## Part two\n\n## Part three\n\nThe end."),
         ("<h2>Hidden</h2><p hidden>- Log in", "## Hidden"),
+        ("<h3>Leave a Reply</h3>", ""),
+        ("<h3>Kommentar schreiben</h3><form><textarea></textarea></form>", ""),
+        ("<h3>Leave a comment</h3><p>Press the key C.", "### Leave a comment\n\nPress the key C."),
         (
             "".join(f"<h2>Card {number}</h2><p>- More" for number in range(4)),
             "\n\n".join(f"## Card {number}" for number in range(4)),
@@ -41,6 +44,9 @@ TEXT = "<h1>Baskets</h1><p>Weave the rods."
         "link",
         "no content",
         "hidden",
+        "form that is not there",
+        "form",
+        "text about comments",
         "cards",
     ],
 )

@@ -34,7 +34,35 @@ def test_a_page_has_its_metadata_on_request() -> None:
     found = read(document, Config(metadata_field="metadata")).metadata
     assert found is not None
     assert found.title == "Tides"
-    assert read(document, Config()).metadata is None
+    assert read(document, Config()).metadata == Metadata("Tides")
+
+
+TEASER = (
+    "<article class=teaser><h2><a href=/{0}>A story about {0}</a></h2><p class=byline>By Ann Bell</p>"
+    "<time datetime=2024-05-0{1}>{1} May</time><p itemprop=author>Ben Carr</p><p>By Cleo Dane, 3 June 2023</article>"
+)
+TEASERS = TEASER.format("boats", 1) + TEASER.format("piers", 2)
+
+
+@pytest.mark.parametrize("heading", ["<h1>The harbour</h1>", ""])
+def test_a_list_of_teasers_is_by_nobody(heading: str) -> None:
+    found = about("<title>The harbour</title>", heading + TEASERS)
+    assert (found.title, found.authors, found.date_published) == ("The harbour", (), None)
+
+
+def test_teasers_below_an_article_do_not_date_it() -> None:
+    article = "<article class=teaser><h1><a href=/tides>Tides</a></h1><p>By Eve Fox, 7 June 2022<p>It rises.</article>"
+    found = about("<title>Tides</title>", TEASERS + article + TEASERS)
+    assert (found.title, found.authors, found.date_published) == ("Tides", ("Eve Fox",), "2022-06-07")
+
+
+@pytest.mark.parametrize("href", ["#p1", "/t/tides?p=1#p1", "/members/1/"])
+def test_the_first_post_of_a_thread_names_its_author(href: str) -> None:
+    quote = "<aside><h3><a href=/quoted>Another page</a></h3></aside>"
+    heading = f"<div class=post><h3><a href='{href}'>Tides</a></h3>"
+    post = heading + "<p class=author>{1}</p><time datetime=2024-05-0{0}></time>" + quote + "</div>"
+    found = about("<title>Tides</title>", "<h1>Tides</h1>" + post.format(1, "Anna") + post.format(2, "Ben"))
+    assert (found.authors, found.date_published) == (("Anna",), "2024-05-01")
 
 
 def test_plain_values_and_back() -> None:

@@ -84,7 +84,7 @@ def src(html: str) -> str | None:
         # Pixels that count visits.
         ("src=/count.php?i=1 width=1 height=1", None),
         ("src=/count.php?i=1 height=0", None),
-        ("src=/line.png width=100% height=10", "https://example.org/line.png"),
+        ("src=/map.png width=100% height=10", "https://example.org/map.png"),
     ],
 )
 def test_address(attributes: str, expected: str | None) -> None:
@@ -117,6 +117,14 @@ def test_lazy_attributes() -> None:
         ("src=/i.png alt='Level 3' width=24 height=24", True),
         ("src=/photos/iconic-tower.jpg class=iconic-photo", True),
         ("src=/app-icon.png alt='The new icon'", True),
+        ("src=/img/divider.gif", False),
+        ("src=/img/arrow-left_red2.png", False),
+        ("src=/img/64ca5799dbd70f68dfa6a7db_Tick-White.svg", False),
+        ("src=/img/printButton.png alt=''", False),
+        ("src=/img/arrow-left.png alt='The way to the left'", True),
+        ("src=/img/finish-line.png", True),
+        ("src=/img/line.jpg", True),
+        ("src=/img/borders-of-prussia.png", True),
     ],
 )
 def test_decoration(attributes: str, kept: bool) -> None:

@@ -102,6 +102,10 @@ def test_columns_do_not_shift_where_a_dropped_row_spans() -> None:
         ("<p>a</p><div><img src=i><p>c</p><p>d</p><p>e</p></div><p>b</p>", [0, 4], False),
         ("<p>a</p><div><img src=i><p><a href=/x>Read this</a></p></div><p>b</p>", [0, 2], False),
         ("<p>a</p><div class=promo><img src=i><p>c</p></div><p>b</p>", [0, 2], False),
+        # a figure that ends a text
+        ("<article><p>a</p><figure><img src=i><figcaption>c</figcaption></figure></article><p>b</p>", [0], True),
+        ("<div><p>a</p></div><div><figure><img src=i><figcaption>c</figcaption></figure></div>", [0], False),
+        ("<p>a</p><div><img src=i><p>c</p></div>", [0], False),
         # the lead picture, with a byline above it
         (
             "<h1>a</h1><p>By <a href=/s>Sam</a></p><figure><img src=i><figcaption>c</figcaption></figure><p>b</p>",
@@ -137,6 +141,7 @@ def test_players_at_the_edge() -> None:
     video = '<iframe src="https://www.youtube.com/embed/x"></iframe>'
 
     assert "iframe" in kept(f"<p>b</p><article>{video}<p>a</p></article>", 1)
+    assert "iframe" in kept(f"<p>a</p><figure>{video}<figcaption>c</figcaption></figure>", 0)
     assert "iframe" not in kept(f"<p>b</p><article>{video.replace('youtube', 'adtube')}<p>a</p></article>", 1)
 
 

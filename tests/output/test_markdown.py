@@ -47,6 +47,7 @@ def line(*runs: Run) -> str:
         ("<p><a href='/a/b'>in a text</a></p>", "[in a text](https://example.org/a/b)"),
         ("<p><a href='/x' title='t \"q\"'>link</a></p>", '[link](https://example.org/x "t \\"q\\"")'),
         ("<p><a href='https://e.org/'>https://e.org/</a></p>", "<https://e.org/>"),
+        ("<p>Tea<em>™</em> or<strong>,</strong>better, c<em>o</em>ffee</p>", "Tea™ or,better, c*o*ffee"),
         ("<p><a href=/x><img src=/i.png alt=a></a></p>", "[![a](https://example.org/i.png)](https://example.org/x)"),
         ("<pre>a\n\n  b</pre>", "```\na\n\n  b\n```"),
         ("<pre class=language-python>```\n</pre>", "````python\n```\n````"),

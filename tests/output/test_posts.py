@@ -117,6 +117,23 @@ def test_a_chunk_holds_one_post(thread: Extraction) -> None:
     ]
 
 
+def test_the_text_of_a_post_is_no_quote() -> None:
+    """Some forums put the text of every post into a ``<blockquote>``. Those in it are quotes."""
+    quote = f"<blockquote class=quote>{A}</blockquote><p>Right.</p>"
+    posts = (f"<blockquote class=text><p>{text}</p>{more}</blockquote>" for text, more in ((A, ""), (B, quote)))
+    names = zip(("Ann", "Ben"), ("6 May 2024", "7 May 2024"), posts, strict=True)
+    html = "".join(f"<li class=comment>{HEAD.format(name=name, date=date)}{text}</li>" for name, date, text in names)
+
+    assert extracted(Engine(), f"<ol>{html}</ol>").markdown == f"{A}\n\n---\n\n{B}\n\n> {A}\n\nRight."
+
+
+def test_a_post_that_quotes_another_stays_one() -> None:
+    quote = f"<blockquote class=quote>{A}</blockquote>"
+    found = extracted(Engine(), f"<ol>{post('Ann', '6 May 2024', A)}{post('Ben', '7 May 2024', 'Right.', quote)}</ol>")
+
+    assert found.markdown == f"{A}\n\n---\n\nRight.\n\n> {A}"
+
+
 def passages(*some: tuple[int, str]) -> Items:
     """Return posts by their numbers, with a title for a text that begins with #, and a rule for ---."""
 
