@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,17 +27,19 @@ from scrapy_dripper.config import FALLBACKS, Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, teaching
 from scrapy_dripper.engines import load_engine, profile_of
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked
-from scrapy_dripper.fallback import NOT_A_PAGE, by_method, fall_back, fill_shell, metadata
+from scrapy_dripper.fallback import NOT_A_PAGE, by_method, fall_back, metadata
 from scrapy_dripper.fallback_names import check_methods
 from scrapy_dripper.metadata.facts import missing, tokens
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.output.items import Items
 from scrapy_dripper.page import Page, PageError, read
-from scrapy_dripper.page.cards import list_cards
 from scrapy_dripper.page.page import Over, Wishes
 from scrapy_dripper.retrieval import measure, with_front_matter, with_retrieval
 from scrapy_dripper.sites import Hosts, Said, SiteMemory, Templates
 from scrapy_dripper.workers.one_worker import OneWorker
+
+if TYPE_CHECKING:
+    from scrapy_dripper.page.cards import ListCard
 
 logger = logging.getLogger(__name__)
 
@@ -351,7 +354,11 @@ class Extractor:
         nothing = not main.any() and len(page.blocks) > 0
         posts = posts_of(page, main, labels.page_type, job.config.comments)
         wanted = job.config.content_field is not None and not posts
-        cards = list_cards(page, main, choice.hidden, labels.page_type) if wanted else []
+        cards: list[ListCard] = []
+        if wanted:
+            from scrapy_dripper.page.cards import list_cards  # reads dates and names, as thread_posts does
+
+            cards = list_cards(page, main, choice.hidden, labels.page_type)
         size = len(job.document.html)
         written = NOTHING if nothing else write(page, main, job.config, size, choice.hidden, posts, cards)
         if not len(page.blocks) and not (written.text or written.markdown):
@@ -401,6 +408,8 @@ class Extractor:
 
         If the data hold none, the page has the reason ``js_shell``.
         """
+        from scrapy_dripper.fallback.shell import fill_shell  # for few pages
+
         self._begin(job.document)
         try:
             shell = fill_shell(job.document, job.config)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, Metadata, fingerprints
 from scrapy_dripper.output import most_chars
-from scrapy_dripper.output.chunks import Chunk, chunks
 from scrapy_dripper.output.content_json import from_json, to_json
 from scrapy_dripper.output.items import Items
 from scrapy_dripper.output.markdown import Callouts, Posts, Tables
@@ -18,6 +17,9 @@ from scrapy_dripper.output.markdown import front_matter as yaml
 from scrapy_dripper.output.markdown import markdown as of_items
 from scrapy_dripper.output.markdown_inline import Links
 from scrapy_dripper.output.urls import outlinks
+
+if TYPE_CHECKING:
+    from scrapy_dripper.output.chunks import Chunk
 
 _LARGER = (1, 8, 64, 512)
 
@@ -126,6 +128,8 @@ def _front_matter(extraction: Extraction, metadata: Metadata) -> str:
 
 def _chunks(content: Items, url: str, config: Config, most: int) -> tuple[Chunk, ...]:
     """Return the chunks of a content list, with a larger chunk size if the output would otherwise be too long."""
+    from scrapy_dripper.output.chunks import chunks
+
     form = config.markdown
     write = partial(of_items, links=form.links, tables=form.tables, callouts=form.callouts, posts=form.posts)
     for larger in _LARGER:

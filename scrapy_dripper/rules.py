@@ -21,8 +21,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import quote, urlsplit
 
-from cssselect import HTMLTranslator, parse
-from cssselect import SelectorError as CssError
 from lxml import etree
 
 from scrapy_dripper.characters import to_json
@@ -327,6 +325,9 @@ def find(selector: str) -> Find:
 
 
 def _css(selector: str) -> Find:
+    from cssselect import HTMLTranslator, parse  # crawls without selectors do not need it
+    from cssselect import SelectorError as CssError
+
     try:
         parsed = parse(selector)
         pseudo = next((one.pseudo_element for one in parsed if one.pseudo_element is not None), None)

@@ -26,7 +26,7 @@ from lxml import html as lxml_html
 import scrapy_dripper
 from scrapy_dripper import Document
 from scrapy_dripper.config import Config
-from scrapy_dripper.fallback import fill_shell
+from scrapy_dripper.fallback.shell import fill_shell
 from scrapy_dripper.metadata.read import read_metadata
 from scrapy_dripper.output import mathml, write
 from scrapy_dripper.output.chunks import chunks

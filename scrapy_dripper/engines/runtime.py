@@ -37,7 +37,7 @@ def check_runtime(who: str) -> None:
 
 def _installed(distribution: str) -> bool:
     try:
-        metadata.version(distribution)
+        metadata.distribution(distribution)
     except metadata.PackageNotFoundError:
         return False
     return True

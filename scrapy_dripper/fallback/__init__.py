@@ -14,7 +14,6 @@ from scrapy_dripper.checks import METHODS
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, nothing
 from scrapy_dripper.fallback.methods import first_part, limited_tree, whole_page
-from scrapy_dripper.fallback.shell import fill_shell
 from scrapy_dripper.fallback_names import is_method, load
 from scrapy_dripper.output import write_html
 from scrapy_dripper.output.content_json import clean, to_json
@@ -22,7 +21,7 @@ from scrapy_dripper.page import PageError, metadata_of
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.retrieval import wants_content, with_retrieval
 
-__all__ = ["NOT_A_PAGE", "by_method", "fall_back", "fill_shell", "first_part", "metadata", "method"]
+__all__ = ["NOT_A_PAGE", "by_method", "fall_back", "first_part", "metadata", "method"]
 
 logger = logging.getLogger(__name__)
 NOT_A_PAGE = (FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML)

@@ -19,12 +19,12 @@ from scrapy_dripper.output.main_html import main_tree, make_absolute, to_html
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.text import plain_text
 from scrapy_dripper.output.urls import resolver
-from scrapy_dripper.page.cards import ListCard
 from scrapy_dripper.page.page import Page, PageError
 from scrapy_dripper.page.parse import cut_off, parse
 from scrapy_dripper.page.recover import drop_controls
 
 if TYPE_CHECKING:
+    from scrapy_dripper.page.cards import ListCard
     from scrapy_dripper.page.posts import ThreadPost
 
 __all__ = ["NOTHING", "Written", "most_chars", "write", "write_html"]

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from scrapy_dripper import Extraction, Extractor
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, FallbackReason
-from scrapy_dripper.fallback import fill_shell
 from scrapy_dripper.fallback import shell as shell_module
-from scrapy_dripper.fallback.shell import MOST_CHARACTERS, Budget
+from scrapy_dripper.fallback.shell import MOST_CHARACTERS, Budget, fill_shell
 
 FERRY = (
     "The ferry leaves the northern pier at nine and comes back after dark, and in winter it does not leave at all when "

@@ -113,8 +113,13 @@ def least_on_page(values: npt.NDArray[Any], first: Ints) -> npt.NDArray[Any]:
     return _on_page(np.minimum, values, first)
 
 
+def starts_of(first: Ints) -> Ints:
+    """Return the first block of each page."""
+    return np.flatnonzero(first == np.arange(len(first)))  # np.unique would import numpy.ma
+
+
 def _on_page(reduce: np.ufunc, values: npt.NDArray[Any], first: Ints) -> npt.NDArray[Any]:
-    starts = np.unique(first)
+    starts = starts_of(first)
     found: npt.NDArray[Any] = np.repeat(reduce.reduceat(values, starts), np.diff(starts, append=len(first)))
     return found
 

@@ -31,6 +31,7 @@ from scrapy_dripper.engines.tagger.columns import (
     neighbour,
     pair,
     ratio,
+    starts_of,
 )
 from scrapy_dripper.engines.tagger.evidence import declared, roots
 from scrapy_dripper.engines.tagger.lexicon import KEYWORDS, PAGE_KINDS, SCHEMA_TYPES, WORDS
@@ -119,7 +120,7 @@ def features(pages: Sequence[Page]) -> Features:
     _repetition(x, t, c, pages)
     _ancestors(x, t, c)
     _neighbours(x, t)
-    edges = np.append(np.unique(t.first), len(t.first))
+    edges = np.append(starts_of(t.first), len(t.first))
     _page(x, t, c, edges)
     _about(x, pages)
     roots(x, t, c, pages, declared(x, t, words, pages))

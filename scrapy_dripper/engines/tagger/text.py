@@ -39,13 +39,16 @@ def _classify(codes: Codes) -> npt.NDArray[np.uint8]:
 
     Each worker process classifies a whole plane when it starts, so the loops are those of functions in C.
     """
-    chars = list(map(chr, codes.tolist()))
-    result = np.zeros(len(chars), dtype=np.uint8)
-    for bit, test in ((WORD, str.isalnum), (UPPER, str.isupper), (DIGIT, str.isdigit)):
-        result[np.fromiter(map(test, chars), np.bool_, len(chars))] |= bit
+    chars = codes.view("U1")
+    result = np.zeros(len(codes), dtype=np.uint8)
+    for bit, test in ((WORD, np.char.isalnum), (UPPER, np.char.isupper), (DIGIT, np.char.isdigit)):
+        result[test(chars)] |= bit
     for low, high in _CJK:
         result[(codes >= low) & (codes <= high)] |= CJK
-    result[np.fromiter(map(unicodedata.category, chars), "U2", len(chars)) == "Sc"] |= CURRENCY
+    others = np.flatnonzero(result & WORD == 0)
+    result[
+        [i for i, char in zip(others, chars[others], strict=True) if char and unicodedata.category(char) == "Sc"]
+    ] |= CURRENCY
     return result
 
 
