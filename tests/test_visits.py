@@ -62,7 +62,6 @@ NOT_HERE = {
     "engines/qwen3/simplify.py:_make": "tries once more, with another name",
     "engines/tagger/lexicon.py:_longest": "words of our own, once",
     "extractor.py:Extractor._answers": "halves a batch if its engine fails",
-    "extractor.py:Extractor._extraction": "once more at most, without a minimum of the quality",
 }
 """A function of each circle that the trees below do not reach, with the reason."""
 LEAVES = (

@@ -78,11 +78,11 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End the program with the exit code of wrong usage."""
-        wrong = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
-        if wrong is not None:
-            is_page = self.prog == PROGRAM and re.search("[./]", wrong[1])
-            meant = f"; did you mean {PROGRAM} extract {wrong[1]}?" if is_page else ""
-            message += meant or did_you_mean(wrong[1], re.findall(r"[\w-]+", wrong[2]))
+        wrong, _, choices = message.partition("invalid choice: '")[2].rpartition("' (choose from ")
+        if choices:
+            is_page = self.prog == PROGRAM and re.search("[./]", wrong)
+            meant = f"; did you mean {PROGRAM} extract {wrong}?" if is_page else ""
+            message += meant or did_you_mean(wrong, re.findall(r"[\w-]+", choices))
         self.exit(2, on_one_line(f"{self.prog}: {message} (--help shows all options)") + "\n")
 
 

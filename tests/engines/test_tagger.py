@@ -41,7 +41,7 @@ def test_an_article_without_its_navigation_and_footer() -> None:
 
     assert found.source == "tagger"
     assert found.fallback_reason is None
-    assert found.title == "Bees"
+    assert found.title == "How bees keep warm"
     assert found.markdown is not None
     assert "In winter the bees of hive 5" in found.markdown
     assert "About us" not in found.markdown

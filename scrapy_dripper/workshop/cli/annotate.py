@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from itertools import chain
 from pathlib import Path
 
 from scrapy_dripper.characters import to_json
@@ -196,7 +194,6 @@ def _adjudicate(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -
     sources = _sources(arguments, path, outcomes)
     readings = [_once(Path(name), _labels(Path(name))) for name in arguments.adjudicate]
     decided, disagreements, agreement = adjudicated([list(one.values()) for one in readings])
-    outcomes.count("with one reading", sum(count == 1 for count in Counter(chain(*readings)).values()))
     with closing(Store(path)) as store:
         for record in decided:
             store.add(record)

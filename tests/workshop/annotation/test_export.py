@@ -236,7 +236,7 @@ def test_appendix_a_5_a_second_reader_and_an_adjudicator(
     assert "needs the labels of two readers or more, and a new file" in capsys.readouterr().err
     second.write_text(second.read_text().partition("\n")[2])
     assert main([*two, "-o", str(tmp_path / "fewer.jsonl")]) == 0
-    assert "1 with one reading, 2 decided" in capsys.readouterr().err
+    assert "1 with one reader, 2 decided" in capsys.readouterr().err
     first.write_text(2 * first.read_text())
     assert main([*two, "-o", str(tmp_path / "one.jsonl")]) == 2
     assert "is labelled twice" in capsys.readouterr().err, "a reader would agree with himself"

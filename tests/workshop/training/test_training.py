@@ -20,7 +20,7 @@ from scrapy_dripper.engines.tagger.model import GRAPHS
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set, page_hash
 from scrapy_dripper.workshop.evaluation import measure
-from scrapy_dripper.workshop.training import augment, export, fit, prepare
+from scrapy_dripper.workshop.training import augment, fit, graphs, prepare
 from scrapy_dripper.workshop.training.__main__ import main
 
 WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal paper".split()
@@ -156,7 +156,7 @@ def test_pages_that_cannot_be_labelled(
 @pytest.mark.usefixtures("in_this_process")
 def test_a_model_that_answers_otherwise_once_it_is_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is rejected, and the page with the difference is named."""
-    monkeypatch.setattr(export, "TOLERANCE", -1.0)
+    monkeypatch.setattr(graphs, "TOLERANCE", -1.0)
     for i in range(4):
         write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i)
 
