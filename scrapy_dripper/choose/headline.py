@@ -206,9 +206,8 @@ def headline(page: Page, main: Bools, names: PageNames) -> int | None:
     # Ignore flags that the text itself has, for example because of an unclosed <nav>.
     unseen, elsewhere = _UNSEEN & ~flags[body], _ELSEWHERE & ~flags[body]
     tags = page.tree.tag[page.blocks.context].tolist()
-    top = (
-        _last_of_first_lines(page, numbers, body) if _H1 in tags[body + 1 :] else body
-    )  # only an h1 may follow the body text
+    # Only an h1 may follow the body text.
+    top = _last_of_first_lines(page, numbers, body) if _H1 in tags[body + 1 :] else body
     fronts: dict[int, bool] = {}
     headings: list[HeadlineCandidate] = []
     plain: int | None = None

@@ -202,9 +202,8 @@ def _at_edges(page: Page, main: npt.NDArray[np.bool_], left: list[int]) -> Itera
     The smallest element with blocks around a node decides. All its blocks must be main; or it must hold the main block
     beside the node but not the block on the other side. Or it is between main blocks and only has one or two short
     blocks without links, such as a caption that is not main. Or it is in a figure that ends a text, with such a
-    caption. Or it is a picture near the beginning, and only a few
-    short blocks, such as a byline and a caption, part it from the headline and the text. Nodes with a class or id of
-    icons, advertisements and the like are skipped.
+    caption. Or it is a picture near the beginning, and only a few short blocks, such as a byline and a caption, part it
+    from the headline and the text. Nodes with a class or id of icons, advertisements and the like are skipped.
     """
     tree, blocks = page.tree, page.blocks
     total: list[int] = np.concatenate([[0], np.cumsum(main)]).tolist()  # how many blocks before each one are main

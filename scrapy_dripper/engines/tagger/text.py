@@ -46,9 +46,9 @@ def _classify(codes: Codes) -> npt.NDArray[np.uint8]:
     for low, high in _CJK:
         result[(codes >= low) & (codes <= high)] |= CJK
     others = np.flatnonzero(result & WORD == 0)
-    result[
-        [i for i, char in zip(others, chars[others], strict=True) if char and unicodedata.category(char) == "Sc"]
-    ] |= CURRENCY
+    # numpy returns NUL as an empty text.
+    signs = [i for i, char in zip(others, chars[others], strict=True) if char and unicodedata.category(char) == "Sc"]
+    result[signs] |= CURRENCY
     return result
 
 
