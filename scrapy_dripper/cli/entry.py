@@ -47,8 +47,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (UsageError, ConfigError, ModelError) as error:
         say(str(error))
         return 2
-    except MemoryError:
-        say(OUT_OF_MEMORY)
+    except (MemoryError, ImportError) as error:
+        if isinstance(error, ImportError) and "failed to map segment" not in str(error):  # as the dynamic linker says
+            raise
+        print(f"{PROGRAM}: {OUT_OF_MEMORY}", file=sys.stderr)  # say() may have to load more
         return 2
     except KeyboardInterrupt:
         return 130

@@ -934,11 +934,14 @@ def test_a_closed_standard_output_is_said(
     assert "standard output is closed" in capsys.readouterr().err
 
 
-def test_too_little_memory_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """In one sentence, wherever it runs out."""
+@pytest.mark.parametrize("error", [MemoryError(), ImportError("x.so: failed to map segment from shared object")])
+def test_too_little_memory_is_said(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In one sentence, wherever it runs out, also if a library of numpy is being loaded."""
 
     def run_out(*_: object) -> None:
-        raise MemoryError
+        raise error
 
     monkeypatch.setattr("scrapy_dripper.cli.extract.find_sources", run_out)
 

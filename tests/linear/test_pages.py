@@ -57,6 +57,36 @@ READ: dict[str, tuple[Any, str, Callable[[int], str]]] = {
 """By name: a module, its function that reads, and a function that returns the page of a size."""
 
 
+def _asciimath(n: int) -> str:
+    return f"`{'((' * n}x{')(d))' * n}`"
+
+
+def _references(n: int) -> str:
+    """Return a drawing in which each group shows the one before it twice."""
+    groups = "".join(f"<g id=g{i}>{f'<use href=#g{i - 1} />' * 2}</g>" for i in range(1, n))
+    return f"<svg><defs><g id=g0><text>twice</text></g>{groups}</defs><use href=#g{n - 1} /></svg>"
+
+
+MULTIPLYING: dict[str, tuple[Callable[[int], str], Callable[[int], str]]] = {
+    "AsciiMath": (_asciimath, _asciimath),
+    "AsciiMath in a script": (
+        lambda n: f"<script type=math/asciimath>{_asciimath(n)[1:-1]}</script>", _asciimath,
+    ),
+    "srcset": (
+        lambda n: f"<img alt=boat srcset='{','.join(f'{i}.png {i}w' for i in range(250 * n))}'>",
+        lambda n: f"![boat]({250 * n - 1}.png)",
+    ),
+    "<picture> in each other": (
+        lambda n: "<picture><source srcset='s.png 1w, l.png 2w'>" * n + "<img alt=boat>", lambda _: "![boat](l.png)",
+    ),
+    "<use>": (lambda n: f"before {_references(n)} after", lambda _: "before after"),
+    "<use> in a formula": (
+        lambda n: f"before <mjx-container jax=SVG>{_references(n)}</mjx-container> after", lambda _: "before",
+    ),
+}  # fmt: skip
+"""By name: what could take exponential time or room, and what is written for it."""
+
+
 def _fall_back(page: str) -> Extraction:
     extractor = Extractor(Config(processes=0), engine=FakeEngine())
     return extractor.fall_back(Document(page), FallbackReason.ENGINE_ERROR)
@@ -88,6 +118,23 @@ def test_what_is_read_grows_with_the_page(name: str, extractor: Extractor, monke
 
     assert counts[2] <= 2.5 * counts[1] + 1_000, counts
     assert counts[2] <= 60 * len(page(440)), counts
+
+
+@pytest.mark.parametrize("name", MULTIPLYING)
+def test_what_could_multiply_is_read_once(name: str, extractor: Extractor) -> None:
+    """A formula between backquotes stays as it stands, the largest of 100,000 candidates is the image, and no
+    reference in a drawing is followed.
+    """
+    made, written = MULTIPLYING[name]
+
+    def lines(n: int) -> int:
+        return lines_of(lambda: extractor.extract([f"{HEAD}<p>{made(n)}"]))
+
+    (found,) = extractor.extract([f"{HEAD}<p>{made(400)}"])
+    assert found.fallback_reason is None
+    assert written(400) in (found.markdown or "").replace("\\", "")
+    assert len(found.main_html or "") <= 2 * len(made(400)) + 1_000
+    assert lines(200) <= 2.5 * lines(100)
 
 
 def test_nodes_in_boxes_that_are_named_as_line_numbers(extractor: Extractor, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,7 @@ PAGES = {
     "<base>": f"<base href='https://example.org/{'a/' * 2_000}'>" + "<a href=x>y</a> " * 500,
     "links": "<p><a href=x>y</a>" * 400,
     "images": "<p>a<img src=x.png alt=y>" * 250,
+    "candidates of an image": f"<p>words<img src=x.png alt=y srcset='{'x.png 1w, ' * 500}'>",
     "players": "<p>a<video src=x.mp4></video>" * 250,
     "a link around images": f"<p>words</p><a href='http://e.org/{'a' * 8_000}'>"
     + "<p><img src=http://e.org/a.png><p><img src=http://e.org/b.png>" * 100,
@@ -45,7 +46,7 @@ PAGES = {
 }
 WAYS: dict[str, dict[str, Any]] = {
     "all main": {},
-    "linear": {"markdown": {"tables": "linear", "links": "citations"}},
+    "linear": {"markdown": {"tables": "linear", "links": "citations"}, "absolute_urls": True},
     "truncate": {"oversize": "truncate", "markdown": {"tables": "linear"}},
     "html": {"fallback": "html"},
     "trafilatura": {"fallback": "trafilatura"},
