@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import fields
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,29 +32,13 @@ from scrapy_dripper.corpus.processes import Processes
 from scrapy_dripper.sites import Hosts
 from scrapy_dripper.workshop.cli.corpus import _files
 from scrapy_dripper.workshop.cli.corpus_pages import PageInputs
+from tests.cli.conftest import Serve, redirect, send
 from tests.corpus.zoo import AFTER, PLAIN
 
-KEYS = [
-    "id",
-    "url",
-    "title",
-    "text",
-    "markdown",
-    "main_html",
-    "source",
-    "fallback_reason",
-    "error",
-    "limit",
-    "confidence",
-    "blocks",
-    "main_blocks",
-    "truncated",
-    "page_type",
-    "page_type_probability",
-    "quality",
-    "content_hash",
-    "simhash",
-]
+KEYS = (
+    "id url title text markdown main_html source fallback_reason error limit confidence blocks main_blocks truncated "
+    "page_type page_type_probability quality content_hash simhash"
+).split()
 
 
 def page(title: str = "Tides") -> str:
@@ -94,57 +78,22 @@ def site(tmp_path: Path) -> Path:
     return folder
 
 
-class Handler(BaseHTTPRequestHandler):
-    """Serves a few pages that are sent in different ways."""
+def stuck(serve: Serve) -> tuple[str, threading.Event]:
+    """Return the URL of a server that never answers, and what is set as soon as it is asked."""
+    waiting = threading.Event()
 
-    agents: list[str]
-    waiting: threading.Event
-    release: threading.Event
+    def answer(_: BaseHTTPRequestHandler) -> None:
+        waiting.set()
+        threading.Event().wait(60)
 
-    def do_GET(self) -> None:
-        """Answer by path."""
-        self.agents.append(self.headers["User-Agent"])
-        if self.path == "/moved":
-            self.send_response(302)
-            self.send_header("Location", "/folder/page.html")
-            self.end_headers()
-            return
-        if self.path == "/slow":
-            self.waiting.set()
-            self.release.wait(30)
-        if self.path == "/missing":
-            self.send_error(404)
-            return
-        body, headers = page("Przyp\u0142ywy").encode("iso-8859-2"), {"Content-Type": "text/html; charset=iso-8859-2"}
-        if self.path == "/gzipped":
-            body, headers = gzip.compress(page("Zip").encode()), {"Content-Type": "text/html; charset=utf-8"}
-        self.send_response(200)
-        for name, value in {**headers, "Content-Length": str(len(body))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+    return serve(answer), waiting
 
 
-@pytest.fixture
-def server() -> Iterator[tuple[str, type[Handler]]]:
-    """The address of a web server on this machine, and its handler, which records the requests."""
-
-    class Fresh(Handler):
-        agents: list[str] = []  # noqa: RUF012
-        waiting = threading.Event()
-        release = threading.Event()
-
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Fresh)
-    thread = threading.Thread(target=httpd.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{httpd.server_port}", Fresh
-    Fresh.release.set()
-    httpd.shutdown()
-    httpd.server_close()
-    thread.join()
+def pages(folder: Path, *names: str) -> Path:
+    """Write a page for each name, which is its title, and return the folder."""
+    for name in names:
+        (folder / f"{name}.html").write_text(page(name), encoding="utf-8")
+    return folder
 
 
 def extract(*arguments: object) -> int:
@@ -209,20 +158,14 @@ def test_json_is_an_array_whatever_the_number_of_pages(
     count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A script need not know how many pages a glob matches."""
-    for number in range(count):
-        (tmp_path / f"{number}.html").write_text(page(f"Number {number}"), encoding="utf-8")
+    assert extract(pages(tmp_path, *"abc"[:count]), "-f", "json") == 0
 
-    assert extract(tmp_path, "-f", "json") == 0
-
-    array = json.loads(capsys.readouterr().out)
-    assert [record["title"] for record in array] == [f"Number {number}" for number in range(count)]
+    assert [record["title"] for record in json.loads(capsys.readouterr().out)] == [*"abc"[:count]]
 
 
 def test_texts_of_several_pages_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Markdown and HTML are headed by a comment with the input's name, text by a line."""
-    for name in ("one", "two--three"):
-        (tmp_path / f"{name}.html").write_text(page(name), encoding="utf-8")
-
+    pages(tmp_path, "one", "two--three")
     outs = {}
     for form in ("markdown", "html", "text"):
         assert extract(tmp_path, "-f", form) == 0
@@ -302,11 +245,17 @@ def test_standard_input_with_the_url_it_came_from(
 
 
 def test_a_url_is_fetched_with_its_charset_and_its_final_address(
-    server: tuple[str, type[Handler]], capsys: pytest.CaptureFixture[str]
+    serve: Serve, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The Content-Type header gives the charset; links resolve against the URL after redirects."""
-    address, handler = server
+    agents = set()
 
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        agents.add(handler.headers["User-Agent"])
+        polish = send(page("Przyp\u0142ywy").encode("iso-8859-2"), "text/html; charset=iso-8859-2")
+        (redirect("/folder/page.html") if handler.path == "/moved" else polish)(handler)
+
+    address = serve(answer)
     assert extract(f"{address}/moved", "-f", "jsonl") == 0
 
     (record,) = records(capsys.readouterr().out)
@@ -314,12 +263,12 @@ def test_a_url_is_fetched_with_its_charset_and_its_final_address(
     assert record["url"] == f"{address}/folder/page.html"
     assert f"({address}/folder/more.html)" in str(record["markdown"])
     assert re.fullmatch(r"[\w.-]+", str(record["id"]))
-    assert set(handler.agents) == {f"scrapy-dripper/{version('scrapy-dripper')}"}
+    assert agents == {f"scrapy-dripper/{version('scrapy-dripper')}"}
 
 
-def test_a_gzipped_page_from_the_web(server: tuple[str, type[Handler]], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_gzipped_page_from_the_web(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
     """A gzipped body is unpacked, whatever its name."""
-    assert extract(f"{server[0]}/gzipped", "-f", "jsonl") == 0
+    assert extract(serve(send(gzip.compress(page("Zip").encode()))), "-f", "jsonl") == 0
 
     assert records(capsys.readouterr().out)[0]["title"] == "Zip"
 
@@ -327,15 +276,12 @@ def test_a_gzipped_page_from_the_web(server: tuple[str, type[Handler]], capsys: 
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_batches_keep_the_order(size: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each page gets its own result, whatever the batch size, also after one that cannot be read."""
-    names = [f"{letter}.html" for letter in "abcde"]
-    for name in names:
-        (tmp_path / name).write_text(page(name), encoding="utf-8")
-    inputs = [tmp_path / name for name in names]
-    inputs.insert(1, tmp_path / "none.html")
+    pages(tmp_path, *"abcde")
+    inputs = [tmp_path / f"{name}.html" for name in ("a", "none", *"bcde")]
 
     assert extract(*inputs, "-f", "jsonl", "--batch-size", size) == 1
 
-    assert [record["title"] for record in records(capsys.readouterr().out)] == names
+    assert [record["title"] for record in records(capsys.readouterr().out)] == [*"abcde"]
 
 
 # Exit codes
@@ -348,7 +294,7 @@ def test_batches_keep_the_order(size: int, tmp_path: Path, capsys: pytest.Captur
         ("*.nothing", "not found"),
         ("folder", "no page there"),
         ("broken.html.gz", ""),
-        ("SERVER/missing", "HTTP 404 Not Found"),
+        ("MISSING", "HTTP 404 Not Found"),
         ("http://127.0.0.1:1/", "refused"),
         ("http://[half/", ""),
     ],
@@ -357,7 +303,7 @@ def test_an_input_that_cannot_be_read_is_named_and_the_others_go_on(
     name: str,
     reason: str,
     tides: Path,
-    server: tuple[str, type[Handler]],
+    serve: Serve,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -365,7 +311,8 @@ def test_an_input_that_cannot_be_read_is_named_and_the_others_go_on(
     monkeypatch.chdir(tides.parent)
     Path("folder").mkdir()
     Path("broken.html.gz").write_bytes(gzip.compress(page().encode())[:100])
-    name = name.replace("SERVER", server[0])
+    if name == "MISSING":
+        name = serve(lambda handler: handler.send_error(404))
 
     assert extract(name, "tides.html", "-f", "jsonl") == 1
 
@@ -436,32 +383,6 @@ def test_what_the_fallback_extracts_is_a_result(tides: Path, capsys: pytest.Capt
     (record,) = records(capsys.readouterr().out)
     assert (record["source"], record["fallback_reason"]) == ("fallback:trafilatura", "oversize")
     assert "the Moon" in str(record["markdown"])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "the following arguments are required: INPUT"),
-        (["a.html", "--format", "yaml"], "invalid choice: 'yaml'"),
-        (["a.html", "--favor", "recal"], "'precision', 'recall' (got 'recal'; did you mean recall?)"),
-        (["a.html", "--batch-size", "0"], "argument --batch-size: expected a whole number of at least 1 (got '0')"),
-        (["a.html", "--fallback", "magic"], "argument --fallback: expected one of 'trafilatura'"),
-        (
-            ["a.html", "--oversize", "cut"],
-            "argument --oversize: expected one of 'fallback', 'truncate' (got 'cut')",
-        ),
-        (["a.html", "--batch", "2"], "unrecognized arguments: --batch"),
-    ],
-)
-def test_wrong_usage_ends_with_2_and_says_what_was_expected(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """With a wrong option nothing is extracted."""
-    with pytest.raises(SystemExit) as caught:
-        extract(*arguments)
-
-    assert caught.value.code == 2
-    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -574,8 +495,7 @@ def test_a_file_that_cannot_be_written_is_named_and_the_others_are_there(
     """One output's name is taken by a folder."""
     folder, out = tmp_path / "in", tmp_path / "out"
     folder.mkdir()
-    for name in "abc":
-        (folder / f"{name}.html").write_text(page(name), encoding="utf-8")
+    pages(folder, *"abc")
     (out / "b.md").mkdir(parents=True)
     assert extract(folder, "-o", out) == 1
     assert sorted(file.name for file in out.iterdir() if file.is_file()) == ["a.md", "c.md"]
@@ -590,8 +510,7 @@ def test_a_named_pipe_in_a_folder_is_passed_over(
     pattern: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Reading it could wait for ever. It is named, and the other pages are extracted."""
-    for name in ("a.html", "c.html"):
-        (tmp_path / name).write_text(page(name), encoding="utf-8")
+    pages(tmp_path, "a", "c")
     os.mkfifo(tmp_path / "b.html")
     assert extract(tmp_path / pattern, "-f", "jsonl") == 1
     out, said = capsys.readouterr()
@@ -667,9 +586,7 @@ def test_the_progress_bar_is_for_a_terminal_and_leaves_the_output_alone(site: Pa
 @pytest.mark.skipif(sys.platform == "win32", reason="no broken pipes")
 def test_a_closed_pipe_is_not_an_error(tmp_path: Path) -> None:
     """``| head -1`` gives no error message."""
-    for number in range(20):
-        (tmp_path / f"{number:02}.html").write_text(page(f"Page {number}"), encoding="utf-8")
-
+    pages(tmp_path, *(f"{number:02}" for number in range(20)))
     process = subprocess.Popen(
         command("extract", tmp_path, "-f", "jsonl", "--batch-size", 1), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -686,17 +603,17 @@ def test_a_closed_pipe_is_not_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to a single process")
-def test_ctrl_c_ends_without_a_traceback(server: tuple[str, type[Handler]]) -> None:
+def test_ctrl_c_ends_without_a_traceback(serve: Serve) -> None:
     """The exit code is 130, as in shells."""
-    address, handler = server
+    address, waiting = stuck(serve)
     process = subprocess.Popen(
-        command("extract", f"{address}/slow"),
+        command("extract", address),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job's children ignore it
     )
-    assert handler.waiting.wait(30)
+    assert waiting.wait(30)
 
     process.send_signal(signal.SIGINT)
 
@@ -706,21 +623,17 @@ def test_ctrl_c_ends_without_a_traceback(server: tuple[str, type[Handler]]) -> N
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to a single process")
 @pytest.mark.parametrize("jobs", [[], ["--jobs", "2"]], ids=["here", "2"])
-def test_ctrl_c_among_many_pages_says_how_many_are_done(
-    server: tuple[str, type[Handler]], tmp_path: Path, jobs: list[str]
-) -> None:
+def test_ctrl_c_among_many_pages_says_how_many_are_done(serve: Serve, tides: Path, jobs: list[str]) -> None:
     """Pages that are done are written, and the JSON is complete."""
-    (tmp_path / "a.html").write_text(page(), encoding="utf-8")
-    address, handler = server
-    inputs = [str(tmp_path / "a.html"), f"{address}/slow"]
-    out = tmp_path / "out.json"
+    address, waiting = stuck(serve)
+    out = tides.parent / "out.json"
     process = subprocess.Popen(
-        command("extract", *inputs, "-f", "json", "-o", out, "--batch-size", "1", *jobs),
+        command("extract", tides, address, "-f", "json", "-o", out, "--batch-size", "1", *jobs),
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    assert handler.waiting.wait(60)
+    assert waiting.wait(60)
 
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
@@ -734,9 +647,7 @@ def test_ctrl_c_among_many_pages_says_how_many_are_done(
 
 def test_jobs_give_what_one_process_gives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Order and exit code are the same; unreadable inputs are named."""
-    for number in range(7):
-        (tmp_path / f"{number}.html").write_text(page(f"Page {number}"), encoding="utf-8")
-    inputs = [str(tmp_path), str(tmp_path / "missing.html")]
+    inputs = [str(pages(tmp_path, *"1234567")), str(tmp_path / "missing.html")]
 
     found = []
     for jobs in ([], ["--jobs", "1"], ["--jobs", "2"]):
@@ -770,15 +681,14 @@ class Watched:
 
 
 @pytest.mark.parametrize(
-    ("jobs", "pages", "expected"),
+    ("jobs", "count", "expected"),
     [("2", 5, (2, [3, 2])), ("4", 1, (1, [1])), ("1", 3, (1, [3])), ("2", 20, (2, [8, 8, 4]))],
 )
 def test_each_job_has_pages(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: str, pages: int, expected: tuple[int, list[int]]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: str, count: int, expected: tuple[int, list[int]]
 ) -> None:
     """If there are few pages, batches are smaller; one job is a process too."""
-    for number in range(pages):
-        (tmp_path / f"{number}.html").write_text(page(f"Page {number}"), encoding="utf-8")
+    pages(tmp_path, *map(str, range(count)))
     monkeypatch.setattr("scrapy_dripper.corpus.processes.Processes", Watched)
     monkeypatch.setattr(Watched, "made", [])
 
@@ -786,23 +696,23 @@ def test_each_job_has_pages(
     assert Watched.made == [expected]
 
 
-class Inline:
-    """An executor that runs each call at once."""
-
-    def submit(self, call: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(call(*arguments))
-        return future
+def door(submit: Callable[..., Future[Any]]) -> Processes:
+    """Return worker processes whose threads are a function."""
+    made = object.__new__(Processes)
+    workers, threads = SimpleNamespace(pool=None), SimpleNamespace(submit=submit)
+    vars(made).update(_config=Config(), _count=2, _hosts=Hosts(), _workers=workers, _threads=threads)
+    return made
 
 
 def test_what_is_done_is_written_before_more_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages from the web take long to read; Ctrl-C loses none that is done."""
-    door = object.__new__(Processes)
-    vars(door).update(
-        _config=Config(), _count=2, _hosts=Hosts(), _workers=SimpleNamespace(pool=None), _threads=Inline()
-    )
     monkeypatch.setattr("scrapy_dripper.corpus.processes.answers", lambda pool, tasks: [pool] * len(tasks))
     seen: list[str] = []
+
+    def at_once(call: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(call(*arguments))
+        return future
 
     def batches() -> Iterator[tuple[list[int], list[Document]]]:
         for number in range(3):
@@ -811,26 +721,14 @@ def test_what_is_done_is_written_before_more_is_read(monkeypatch: pytest.MonkeyP
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012 (what is seen on the way is the point)
-        for (number,), _ in door.extract(batches()):
+        for (number,), _ in door(at_once).extract(batches()):
             seen.append(f"done {number}")
     assert seen == ["read 0", "done 0", "read 1", "done 1", "read 2", "done 2"]
 
 
-def test_after_ctrl_c_what_is_done_is_yielded(monkeypatch: pytest.MonkeyPatch) -> None:
-    futures: list[Future[Any]] = []
-
-    def submit(*_: Any) -> Future[Any]:
-        futures.append(Future())
-        return futures[-1]
-
-    door = object.__new__(Processes)
-    vars(door).update(
-        _config=Config(),
-        _count=2,
-        _hosts=Hosts(),
-        _workers=SimpleNamespace(pool=None),
-        _threads=SimpleNamespace(submit=submit),
-    )
+def test_after_ctrl_c_what_is_done_is_yielded() -> None:
+    futures: list[Future[Any]] = [Future() for _ in range(3)]
+    waiting = iter(futures)
 
     def batches() -> Iterator[tuple[list[int], list[Document]]]:
         for number in range(3):
@@ -841,19 +739,13 @@ def test_after_ctrl_c_what_is_done_is_yielded(monkeypatch: pytest.MonkeyPatch) -
 
     seen: list[Any] = []
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012 (what is seen on the way is the point)
-        for things, answers in door.extract(batches()):
+        for things, answers in door(lambda *_: next(waiting)).extract(batches()):
             seen.append((things, answers))
     assert seen == [([0], ["zero"])]
 
 
-def test_a_model_that_workers_cannot_load_is_one_sentence(
-    tides: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "b.html").write_text(page(), encoding="utf-8")
-
-    code = main(["extract", str(tides), str(tmp_path / "b.html"), "--jobs", "2", "--model", str(tmp_path / "none")])
-
-    assert code == 2
+def test_a_model_that_workers_cannot_load_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert extract(pages(tmp_path, "a", "b"), "--jobs", "2", "--model", tmp_path / "none") == 2
     assert "manifest.json is missing" in capsys.readouterr().err
 
 
@@ -890,6 +782,10 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["extract", "--formt", "text", "a.html"], "unrecognized arguments: --formt; did you mean --format?"),
         (["extract", "-f", "pdf", "a.html"], "invalid choice: 'pdf'"),
+        (["extract", "a.html", "--favor", "recal"], "'precision', 'recall' (got 'recal'; did you mean recall?)"),
+        (["extract", "a.html", "--batch-size", "0"], "--batch-size: expected a whole number of at least 1 (got '0')"),
+        (["extract", "a.html", "--fallback", "magic"], "argument --fallback: expected one of 'trafilatura'"),
+        (["extract", "a.html", "--batch", "2"], "unrecognized arguments: --batch"),
         (["extract", "-f", "markdwon", "a.html"], "did you mean markdown?"),
         (["extract", "a.html", "--url", "example.com/a"], "expected a URL, such as https://"),
         (["extrct", "a.html"], "did you mean extract?"),
@@ -913,24 +809,21 @@ def test_wrong_options_get_one_sentence(arguments: list[str], says: str, capsys:
 
 
 def test_a_link_that_leads_to_itself_ends_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "good.html").write_text("<p>" + "A page of some words. " * 9, encoding="utf-8")
-    (tmp_path / "in" / "loop.html").symlink_to(tmp_path / "in" / "loop.html")
+    pages(tmp_path, "good")
+    (tmp_path / "loop.html").symlink_to(tmp_path / "loop.html")
 
-    code = main(["extract", str(tmp_path / "in"), "-f", "jsonl", "-o", str(tmp_path / "out.jsonl")])
-
-    assert code == 1
-    assert "loop.html" in capsys.readouterr().err
-    assert len((tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()) == 1
+    assert extract(tmp_path, "-f", "jsonl") == 1
+    out, err = capsys.readouterr()
+    assert "loop.html" in err
+    assert [record["id"] for record in records(out)] == ["good"]
 
 
 def test_a_closed_standard_output_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tides: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "page.html").write_text("<p>A page.", encoding="utf-8")
     monkeypatch.setattr(sys, "stdout", None)
 
-    assert main(["extract", str(tmp_path / "page.html")]) == 2
+    assert extract(tides) == 2
     assert "standard output is closed" in capsys.readouterr().err
 
 
@@ -951,15 +844,11 @@ def test_too_little_memory_is_said(
 
 def test_controls_in_the_name_of_a_file(tmp_path: Path, capsys: Any) -> None:
     """A line feed does not end the heading, and JSON holds no character that controls a terminal."""
-    names = ["a\nb.html", "c\x9bd.html"]
-    for name in names:
-        (tmp_path / name).write_text(page(), encoding="utf-8")
-
-    assert main(["extract", str(tmp_path)]) == 0
+    assert extract(pages(tmp_path, "a\nb", "c\x9bd")) == 0
     headings = [line for line in capsys.readouterr().out.splitlines() if line.startswith("<!--")]
     assert [heading.endswith(" -->") for heading in headings] == [True, True]
 
-    assert main(["extract", str(tmp_path), "-f", "jsonl", "--content"]) == 0
+    assert extract(tmp_path, "-f", "jsonl", "--content") == 0
     written = capsys.readouterr().out
     assert not re.search("[\x7f-\x9f]", written)
     assert [json.loads(line)["id"] for line in written.splitlines()] == ["a b", "c\ufffdd"]

@@ -6,8 +6,7 @@ import socket
 import threading
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 
@@ -16,51 +15,11 @@ import pytest
 from scrapy_dripper.cli import fetch as module
 from scrapy_dripper.cli import main
 from scrapy_dripper.cli.fetch import RefusedError, fetch
+from tests.cli.conftest import Answer, Serve, redirect, send
 
 BODY = b"<p>The tides rise and fall twice a day, and sailors plan their passages by them.</p>"
 
-Serve = Callable[[Callable[[BaseHTTPRequestHandler], None]], str]
-
-
-@pytest.fixture
-def serve() -> Iterator[Serve]:
-    """Start a server whose answers a function writes, and return its URL."""
-    servers = []
-
-    def start(answer: Callable[[BaseHTTPRequestHandler], None]) -> str:
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                answer(self)
-
-            def log_message(self, *_: object) -> None: ...
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-        return f"http://127.0.0.1:{server.server_port}"
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
-
-
-def page(handler: BaseHTTPRequestHandler) -> None:
-    handler.send_response(200)
-    handler.send_header("Content-Type", "text/html; charset=utf-8")
-    handler.send_header("Content-Length", str(len(BODY)))
-    handler.end_headers()
-    handler.wfile.write(BODY)
-
-
-def redirect(to: str) -> Callable[[BaseHTTPRequestHandler], None]:
-    def answer(handler: BaseHTTPRequestHandler) -> None:
-        handler.send_response(302)
-        handler.send_header("Location", to)
-        handler.end_headers()
-
-    return answer
+page = send(BODY)
 
 
 @pytest.fixture
@@ -105,37 +64,30 @@ def test_a_byte_a_second(serve: Serve, begin: str) -> None:
     assert ended.wait(30)
 
 
-def test_an_endless_body_is_not_read_to_its_end(serve: Serve) -> None:
-    sent = []
+def endless(head: Answer) -> tuple[Answer, list[int]]:
+    """Return an answer whose body has no end, and the list of the sizes that were sent."""
+    sent: list[int] = []
 
-    def flood(handler: BaseHTTPRequestHandler) -> None:
-        handler.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        head(handler)
         for _ in range(10_000):
             try:
                 handler.wfile.write(b"x" * 100_000)
             except OSError:
                 return
             sent.append(100_000)
+
+    return answer, sent
+
+
+def test_an_endless_body_is_not_read_to_its_end(serve: Serve) -> None:
+    """Of the one that comes with a redirect, which nobody sees, nothing is read."""
+    flood, sent = endless(lambda handler: handler.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n"))
+    hidden, unseen = endless(redirect(serve(page)))
 
     assert len(fetch(serve(flood), 500_000).body) == 500_001
-    assert sum(sent) < 100_000_000
-
-
-def test_an_endless_redirect_is_not_read_to_its_end(serve: Serve) -> None:
-    """Nobody sees what comes with a redirect."""
-    target, sent = serve(page), []
-
-    def flood(handler: BaseHTTPRequestHandler) -> None:
-        redirect(target)(handler)
-        for _ in range(10_000):
-            try:
-                handler.wfile.write(b"x" * 100_000)
-            except OSError:
-                return
-            sent.append(100_000)
-
-    assert fetch(serve(flood), 1_000).body == BODY
-    assert sum(sent) < 100_000_000
+    assert fetch(serve(hidden), 1_000).body == BODY
+    assert sum(sent + unseen) < 100_000_000
 
 
 @pytest.mark.parametrize(
@@ -210,14 +162,9 @@ def test_a_redirect_through_a_proxy(serve: Serve, monkeypatch: pytest.MonkeyPatc
     assert asked == ["http://site.invalid/away", "http://only-the-proxy-knows.invalid/page", "http://site.invalid/in"]
 
 
+@pytest.mark.usefixtures("internet")
 def test_the_typed_name_must_stay_public(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """A site on the internet cannot redirect to itself after its name has moved to this machine."""
-    known = socket.getaddrinfo
-
-    def resolve(host: str, *options: object, **named: object) -> object:
-        return known("127.0.0.1" if host == "site.example" else host, *options, **named)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(socket, "getaddrinfo", resolve)
     answers = iter([True])  # its first address is public, its second is not
     monkeypatch.setattr(module, "_is_public", lambda address: next(answers, False))
 

@@ -79,12 +79,17 @@ def test_a_rule_for_some_of_the_pages_is_no_failure(
     assert "drop * .gone: selects nothing on any of these pages" in capsys.readouterr().err
 
 
-def test_a_wrong_kind_of_rule_names_the_right_one_and_the_file(
-    page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [({"dropp": ".ad"}, "'example.com' has 'dropp'; did you mean drop?"),
+     ({"drop": "p >"}, "'p >' of 'example.com' is not CSS")],
+)  # fmt: skip
+def test_a_wrong_rule_is_one_sentence_that_names_the_file(
+    page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: dict[str, str], words: str
 ) -> None:
-    assert main(["rules", "check", rules(tmp_path, dropp=".ad"), page]) == 2
+    assert main(["rules", "check", rules(tmp_path, **wrong), page]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "'example.com' has 'dropp'; did you mean drop?" in line
+    assert words in line
     assert str(tmp_path / "rules.json") in line
 
 
@@ -125,13 +130,6 @@ def test_a_selector_that_takes_for_ever_is_given_up(
     assert "3 blocks" in out
 
 
-def test_a_wrong_rule_is_one_sentence(page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Both this command and extract say it and end with the exit code of wrong usage."""
-    assert main(["rules", "check", rules(tmp_path, drop="p >"), page]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "'p >' of 'example.com' is not CSS" in line
-
-
 def test_extract_takes_rules(page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = main(["extract", page, "-f", "text", "--url", URL, "--rules", rules(tmp_path, whole=".newsletter")])
 
@@ -141,18 +139,9 @@ def test_extract_takes_rules(page: str, tmp_path: Path, capsys: pytest.CaptureFi
 def test_texts_are_shown_as_far_as_the_terminal_can(tmp_path: Path) -> None:
     """The code page of a pipe on Windows lacks most characters."""
     (tmp_path / "page.html").write_text("<p class=x>A \u65e5\u672c \u00e9 text</p>", encoding="utf-8")
+    arguments = ["rules", "check", rules(tmp_path, drop=".x"), "page.html", "--url", URL]
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "scrapy_dripper",
-            "rules",
-            "check",
-            rules(tmp_path, drop=".x"),
-            "page.html",
-            "--url",
-            URL,
-        ],
+        [sys.executable, "-m", "scrapy_dripper", *arguments],
         capture_output=True,
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "cp1252:strict"},
