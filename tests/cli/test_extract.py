@@ -323,16 +323,6 @@ def test_an_input_that_cannot_be_read_is_named_and_the_others_go_on(
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("inputs", [["none.html"], ["none.html", "nothing.html"]])
-def test_no_readable_input_at_all(inputs: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is written if all inputs fail."""
-    assert extract(*(tmp_path / name for name in inputs)) == 1
-
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert all(name in err for name in inputs)
-
-
 @pytest.mark.parametrize(
     ("content", "arguments", "reason"),
     [

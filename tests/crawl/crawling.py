@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scrapy import Request, Spider, signals
@@ -20,6 +20,9 @@ from scrapy.settings import default_settings
 from scrapy.utils.reactor import install_reactor
 
 from scrapy_dripper.engines.base import EngineError, Labels, Limits
+
+if TYPE_CHECKING:
+    import pytest
 
 EXTENSIONS = {
     path: order
@@ -245,28 +248,28 @@ class Crawls:
 
 
 def spider(
-    urls: Sequence[str], parse: Callable[..., Any] | None = None, meta: dict[str, Any] | None = None
+    urls: Sequence[str | Request], parse: Callable[..., Any] | None = None, meta: dict[str, Any] | None = None
 ) -> type[Spider]:
-    """Return a spider that downloads pages and, by default, yields one dict item for each."""
+    """Return a spider that downloads pages and, by default, yields one dict item for each. ``meta`` is for all URLs."""
 
     def default(self: Spider, response: Any) -> Iterator[Any]:
         yield {"url": response.url}
 
     async def start(self: Spider) -> Any:
         for url in urls:
-            yield Request(url, meta=dict(meta or {}), dont_filter=True)
+            yield url if isinstance(url, Request) else Request(url, meta=dict(meta or {}), dont_filter=True)
 
     return type("TestSpider", (Spider,), {"name": "test", "start": start, "parse": parse or default})
 
 
-@contextmanager
-def eventually(what: str) -> Iterator[Callable[[Callable[[], bool]], None]]:
-    """Return a function that waits until a condition holds, and fails the test if it never does."""
+def eventually(what: str, condition: Callable[[], bool]) -> None:
+    """Wait until a condition holds, and fail the test if it never does."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"never happened: {what}"
+        time.sleep(0.01)
 
-    def wait(condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            assert time.monotonic() < deadline, f"never happened: {what}"
-            time.sleep(0.01)
 
-    yield wait
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return the messages of warnings and errors."""
+    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]

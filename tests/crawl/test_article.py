@@ -43,6 +43,12 @@ PAGE = f"""<!doctype html><html lang="en-GB"><head><title>Tides | Sand</title>
 {SENTENCE}</p><p>{SENTENCE * 2}</p></article><footer><p>Contact</p></footer></body></html>"""
 
 
+@pytest.fixture(autouse=True)
+def news(site: Site) -> None:
+    """An article at /news."""
+    site.routes["/news"] = ("text/html; charset=utf-8", PAGE.encode())
+
+
 def labels(page: Any) -> Labels:
     main = np.array(["MAIN" in text or text == "Tides" for text in page.blocks.text])
     return Labels(main.astype(np.float32), main)
@@ -75,7 +81,6 @@ class NewsPage(AutoArticlePage):
 @pytest.mark.parametrize("processes", [0, 1])
 def test_a_callback_can_ask_for_an_article(crawl: Crawls, site: Site, processes: int) -> None:
     """It has the page's metadata, whatever the settings are, and the bundled model's probability."""
-    site.routes["/news"] = ("text/html; charset=utf-8", PAGE.encode())
 
     def parse(self: scrapy.Spider, response: DummyResponse, article: Article) -> Any:
         yield article
@@ -89,7 +94,6 @@ def test_a_callback_can_ask_for_an_article(crawl: Crawls, site: Site, processes:
 
 
 def test_a_page_object_can_change_one_field(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    site.routes["/news"] = ("text/html; charset=utf-8", PAGE.encode())
     engine.act = lambda engine, pages: [labels(page) for page in pages]
 
     async def parse(self: scrapy.Spider, response: DummyResponse, page: NewsPage) -> Any:
@@ -103,7 +107,6 @@ def test_a_page_object_can_change_one_field(crawl: Crawls, site: Site, engine: E
 
 def test_both_come_from_one_extraction(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """An item that the add-on fills shares it, too."""
-    site.routes["/news"] = ("text/html; charset=utf-8", PAGE.encode())
 
     def parse(self: scrapy.Spider, response: Any, main: MainContent, article: Article) -> Any:
         yield {"headline": article.headline, "text": main.text}
@@ -130,7 +133,6 @@ def test_other_files_give_no_article(crawl: Crawls, site: Site) -> None:
 
 def test_it_can_be_cached(crawl: Crawls, site: Site, engine: EngineLog, tmp_path: Path) -> None:
     pytest.importorskip("zyte_common_items.serialization", reason="came with zyte-common-items 0.30")
-    site.routes["/news"] = ("text/html; charset=utf-8", PAGE.encode())
 
     def parse(self: scrapy.Spider, response: DummyResponse, article: Article) -> Any:
         yield article

@@ -40,8 +40,8 @@ class Slow:
         if len(engine.log.batches) > 1:
             engine.log.pause(0.01)
             return
-        with eventually("responses held back") as wait:
-            wait(lambda: self.crawlers[0].stats.get_value("dripper/held_back", 0) >= self.held_back)
+        stats = self.crawlers[0].stats
+        eventually("responses held back", lambda: stats.get_value("dripper/held_back", 0) >= self.held_back)
         for seconds in (0, 0.5):
             engine.log.pause(seconds)
             self.asked.append(len(self.site.seen))
@@ -83,16 +83,13 @@ def test_what_does_not_go_to_the_engine_passes(
     """While the engine has no capacity, a callback can still download other responses."""
     fetched: list[str] = []
 
-    def act(engine: FakeEngine, pages: Any) -> None:
-        with eventually("files fetched beside pages that wait") as wait:
-            wait(lambda: len(fetched) >= 4)
+    engine.act = lambda *_: eventually("files fetched beside pages that wait", lambda: len(fetched) >= 4)
 
     async def parse(self: scrapy.Spider, response: Any) -> Any:
         yield {"url": response.url}
         file = await self.crawler.engine.download_async(Request(site.url("/file"), **request_options))
         fetched.append(file.url)
 
-    engine.act = act
     site.routes["/file"] = (content_type, b"<p>a file</p>")
 
     result = crawl(spider(site.pages(8), parse), {"DRIPPER_BATCH_SIZE": 2, "DRIPPER_TIMEOUT": 2 * PATIENCE})
@@ -145,16 +142,11 @@ def test_without_a_limit_of_requests_nothing_is_held_back() -> None:
 def test_it_can_be_switched_off(crawl: Crawls, site: Site, engine: EngineLog, off: dict[str, Any]) -> None:
     """Scrapy's setting or the plugin's disables it. Then no page is held back."""
     crawlers = []
-
-    def act(_: FakeEngine, pages: Any) -> None:
-        with eventually("all pages wait") as wait:
-            wait(lambda: crawlers[0].stats.get_value("dripper/queue/max") == 30)
+    engine.act = lambda *_: eventually("all pages wait", lambda: crawlers[0].stats.get_value("dripper/queue/max") == 30)
 
     def parse(self: scrapy.Spider, response: Any) -> Any:
         crawlers.append(self.crawler)
         yield {"url": response.url}
-
-    engine.act = act
 
     result = crawl(spider(site.pages(30), parse), {**FOURS, **off})
 

@@ -12,8 +12,8 @@ import scrapy
 from scrapy.http import HtmlResponse, Response
 
 from scrapy_dripper.crawl.dripper import Dripper
-from scrapy_dripper.data import Document, Extraction, FallbackReason
-from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Reactor, Site, eventually, page, spider
+from scrapy_dripper.data import Document, Extraction
+from tests.crawl.crawling import Crawls, EngineLog, Reactor, Site, eventually, page, spider
 
 MAIN = "MAIN text of page 1, which is about nothing in particular."
 
@@ -174,8 +174,7 @@ def test_nothing_of_a_crawl_is_kept(crawl: Crawls, site: Site) -> None:
         gc.collect()
         return dripper() is None
 
-    with eventually("the crawl's Dripper collected") as wait:
-        wait(gone)
+    eventually("the crawl's Dripper collected", gone)
 
 
 def test_after_the_crawl_there_is_nothing_to_wait_for(crawl: Crawls, reactor: Reactor, site: Site) -> None:
@@ -202,19 +201,3 @@ def test_a_document_can_be_extracted_too(crawl: Crawls, site: Site) -> None:
     crawl(spider(site.pages(1), parse))
 
     assert [extraction and extraction.markdown.strip() for extraction in got] == [MAIN, MAIN, None, None, None]
-
-
-def test_an_engine_error_is_told_in_words(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """``fallback_reason`` is for programs and ``error`` for people."""
-
-    def act(_: FakeEngine, pages: Any) -> Any:
-        raise ValueError("bad luck")
-
-    engine.act = act
-    got: list[Any] = []
-
-    crawl(spider(site.pages(1), extracting(got)), {"DRIPPER_FALLBACK": "empty"})
-
-    (extraction,) = got
-    assert extraction.fallback_reason is FallbackReason.ENGINE_ERROR
-    assert "bad luck" in extraction.error

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 import pytest
 import scrapy
 
 from scrapy_dripper.config import Config, ConfigError
-from tests.crawl.crawling import Crawls, EngineLog, Site
+from tests.crawl.crawling import Crawls, EngineLog, Site, spider, warnings
 
 
 class Yes:
@@ -52,21 +51,14 @@ def test_fields_that_requests_name_fill_neither_log_nor_stats(
         url = scrapy.Field()
         main_html = scrapy.Field()
 
-    class Spider(scrapy.Spider):
-        name = "naming"
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        yield Page(url=response.url)
 
-        async def start(self) -> Any:
-            for number in range(60):
-                meta = {"dripper": {"markdown_field": f"field{number}"}}
-                yield scrapy.Request(site.url(f"/page/{number}"), meta=meta)
-
-        def parse(self, response: Any) -> Any:
-            yield Page(url=response.url)
-
-    result = crawl(Spider)
+    metas = ({"dripper": {"markdown_field": f"field{number}"}} for number in range(60))
+    requests = [scrapy.Request(url, meta=meta) for url, meta in zip(site.pages(60), metas, strict=True)]
+    result = crawl(spider(requests, parse))
 
     assert len(result.items) == 60
-    warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
-    assert len(warnings) == 1
+    assert len(warnings(caplog)) == 1
     assert result.stat("field_errors/other") == 20
     assert sum(name.startswith("dripper/field_errors/") for name in result.stats) == 41

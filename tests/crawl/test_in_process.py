@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 import pytest
@@ -10,12 +9,7 @@ import scrapy
 from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_dripper.crawl.dripper import Dripper
-from tests.crawl.crawling import Crawls, EngineLog, Site, spider
-
-
-def messages(caplog: pytest.LogCaptureFixture, level: int) -> list[str]:
-    """Return the messages of a log level."""
-    return [record.getMessage() for record in caplog.records if record.levelno == level]
+from tests.crawl.crawling import Crawls, EngineLog, Site, spider, warnings
 
 
 def test_a_stats_collector_that_fails_costs_nothing(
@@ -35,7 +29,7 @@ def test_a_stats_collector_that_fails_costs_nothing(
 
     assert all("MAIN" in item["markdown"] for item in result.items)
     assert len(result.items) == 9
-    (warning,) = messages(caplog, logging.WARNING)
+    (warning,) = warnings(caplog)
     assert "cannot be counted: ConnectionError: the stats server is away" in warning
 
 

@@ -13,7 +13,7 @@ import scrapy
 from itemadapter import ItemAdapter
 
 from scrapy_dripper import Document, Dripper, PageItem
-from tests.crawl.crawling import Crawls, EngineLog, Site, page, spider
+from tests.crawl.crawling import Crawls, EngineLog, Site, page, spider, warnings
 
 MAIN = "MAIN text of page 1, which is about nothing in particular."
 
@@ -69,7 +69,7 @@ def test_several_dicts_of_a_response_are_left_as_they_are(
 
     assert result.items == [{"n": number} for number in range(50)]
     assert result.stat("unfilled") == 50
-    (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    (warning,) = warnings(caplog)
     assert "DRIPPER_ITEMS = ['dict']" in warning
     assert between or not engine.batches
 
@@ -90,7 +90,7 @@ def test_dicts_of_an_api_are_not_filled(crawl: Crawls, site: Site, caplog: pytes
 
     assert result.items == [{"n": 1}, {"n": 2}]
     assert result.stat("unfilled") == 0
-    assert [record for record in caplog.records if record.levelno == logging.WARNING] == []
+    assert warnings(caplog) == []
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_a_csv_feed_has_the_content_whatever_comes_first(
 
     assert [bool(row["markdown"]) for row in rows] == [False, True, True, True]
     assert list(rows[0]) == ["url", "main_html", "markdown"]
-    (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    (warning,) = warnings(caplog)
     assert "FEED_EXPORT_FIELDS = ['url', 'main_html', 'markdown']" in warning
 
 
@@ -220,7 +220,7 @@ def test_a_feed_that_loses_nothing_gets_no_warning(
     monkeypatch.chdir(tmp_path)
     crawl(spider([site.url("/page/1")]), {"FEEDS": {"pages.csv": {"format": "csv"}}} | settings)
 
-    assert [record for record in caplog.records if record.levelno == logging.WARNING] == []
+    assert warnings(caplog) == []
 
 
 def test_the_order_in_which_items_of_a_response_leave(crawl: Crawls, site: Site) -> None:
@@ -300,10 +300,6 @@ class Half(scrapy.Item):
     url = scrapy.Field()
     markdown = scrapy.Field()
     text = scrapy.Field()
-
-
-def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 def test_one_warning_for_each_class_that_lacks_fields(

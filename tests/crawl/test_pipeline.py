@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import scrapy
 
-from tests.crawl.crawling import Crawls, EngineLog, Site, page
+from tests.crawl.crawling import Crawls, EngineLog, Site, page, warnings
 
 MAIN = "MAIN text of page 1, which is about nothing in particular."
 PIPELINE = {"ADDONS": {}, "ITEM_PIPELINES": {"scrapy_dripper.pipelines.DripperPipeline": 300}}
@@ -87,7 +86,7 @@ def test_items_that_cannot_be_filled_survive(crawl: Crawls, caplog: pytest.LogCa
 
     assert [item.markdown for item in result.items] == [None] * 3
     assert result.stat("field_errors/Frozen.markdown") == 3
-    assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == 1
+    assert len(warnings(caplog)) == 1
 
 
 class Broken(dict[str, Any]):
@@ -141,6 +140,6 @@ def test_html_of_another_type_is_warned_about_once_and_counted(crawl: Crawls, ca
 
     assert [set(item) for item in result.items] == [{"html"}] * 8
     assert result.stat("skipped/not_text") == 8
-    (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    (warning,) = warnings(caplog)
     assert "use TakeFirst()" in warning
     assert result.stat("bugs") == 0

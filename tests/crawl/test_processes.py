@@ -58,16 +58,7 @@ def test_every_kind_of_process_works(start: Start, site: Site, kind: str) -> Non
             "ConfigError: TWISTED_REACTOR must be 'twisted.internet.asyncioreactor.AsyncioSelectorReactor'",
         ),
     ],
-    ids=[
-        "value",
-        "name",
-        "engine",
-        "model",
-        "model of a worker",
-        "engine of a worker",
-        "fallback of a worker",
-        "reactor",
-    ],
+    ids="value name engine model worker's-model worker's-engine worker's-fallback reactor".split(),
 )
 def test_a_crawl_that_cannot_work_stops_at_its_start(
     start: Start, site: Site, settings: dict[str, Any], engine: str, sentence: str

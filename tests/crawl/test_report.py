@@ -19,12 +19,10 @@ from scrapy_dripper.crawl import report as report_module
 from scrapy_dripper.crawl.report import MOST_NAMES, MOST_ROWS, Report
 from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.engines.base import EngineError
-from tests.crawl.crawling import Crawls, EngineLog, Site, spider
+from tests.crawl.crawling import Crawls, EngineLog, Site, spider, truth
 
 
 def one_fails(engine: Any, pages: Any) -> Any:
-    from tests.crawl.crawling import truth
-
     return [EngineError("no") if page.url.endswith("/0") else truth(page) for page in pages]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from scrapy.utils.test import get_crawler
 
 from scrapy_dripper.config import ConfigError
 from scrapy_dripper.downloadermiddlewares import DripperShellMiddleware
+from tests.crawl import crawling
 from tests.crawl.crawling import Crawls, EngineLog, Site
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "example_project"))
@@ -38,16 +38,10 @@ ON = {**HANDLERS, "DRIPPER_RETRY_SHELLS": True, "DRIPPER_META_FIELD": "about"}
 
 
 def spider(url: str, **meta: Any) -> type[scrapy.Spider]:
-    class OnePage(scrapy.Spider):
-        name = "one"
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        yield {"url": response.url, "rendered": bool(response.meta.get("playwright"))}
 
-        async def start(self) -> AsyncIterator[Any]:
-            yield scrapy.Request(url, meta=meta)
-
-        def parse(self, response: Any) -> Any:
-            yield {"url": response.url, "rendered": bool(response.meta.get("playwright"))}
-
-    return OnePage
+    return crawling.spider([scrapy.Request(url, meta=meta)], parse)
 
 
 @pytest.fixture

@@ -75,20 +75,12 @@ def test_the_requests_options_count(crawl: Crawls, site: Site) -> None:
     """The same batch also has pages with other options."""
     site.routes["/page/1"] = ("text/html", page(1, "<p>MAIN <a href='/a'>link</a></p>").encode())
 
-    async def start(self: scrapy.Spider) -> Any:
-        for links in ("keep", "drop", "citations"):
-            yield scrapy.Request(
-                site.url("/page/1"),
-                meta={"dripper": {"markdown": {"links": links}}},
-                cb_kwargs={"links": links},
-                dont_filter=True,
-            )
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        yield response.meta["dripper"]["markdown"] | {"url": response.url}
 
-    def parse(self: scrapy.Spider, response: Any, links: str) -> Any:
-        yield {"links": links}
-
-    cls = type("Three", (scrapy.Spider,), {"name": "three", "start": start, "parse": parse})
-    result = crawl(cls, workers(batch_size=3, batch_wait=10))
+    metas = [{"dripper": {"markdown": {"links": links}}} for links in ("keep", "drop", "citations")]
+    requests = [scrapy.Request(site.url("/page/1"), meta=meta, dont_filter=True) for meta in metas]
+    result = crawl(spider(requests, parse), workers(batch_size=3, batch_wait=10))
     found = {item["links"]: item["markdown"] for item in result.items}
     assert result.stat("batches") == 1
     assert f"[link]({site.url('/a')})" in found["keep"]
@@ -163,11 +155,10 @@ def test_slow_pages_wait_for_the_others_and_not_the_others_for_them(crawl: Crawl
         site.routes[f"/slow/{n}"] = ("text/html", page(n, f"<p>THEN WAIT-FOR {flag} </p>").encode())
     urls = [*good[:3], slow[0], *good[3:20], slow[1], slow[2], *good[20:40], slow[3], *good[40:]]
 
-    async def start(self: scrapy.Spider) -> Any:
-        for n, url in enumerate(urls):
-            options = {"limits": {"blocks": 1}} if url in slow else {}  # which lets the fallback have them
-            yield scrapy.Request(url, meta={"dripper": options}, priority=-n)
-
+    fall = {"limits": {"blocks": 1}}  # which lets the fallback have them
+    requests = [
+        scrapy.Request(url, meta={"dripper": fall if url in slow else {}}, priority=-n) for n, url in enumerate(urls)
+    ]
     out: list[str] = []
 
     class Pipeline:
@@ -177,9 +168,8 @@ def test_slow_pages_wait_for_the_others_and_not_the_others_for_them(crawl: Crawl
                 flag.touch()
             return item
 
-    cls = type("Slow", (scrapy.Spider,), {"name": "slow", "start": start, "parse": lambda self, r: {"url": r.url}})
     settings = workers(1, timeout=120, fallback="tests.workers.engines.fallback")
-    result = crawl(cls, {**settings, "ITEM_PIPELINES": {Pipeline: 900}})
+    result = crawl(spider(requests), {**settings, "ITEM_PIPELINES": {Pipeline: 900}})
 
     assert sorted(out[: len(good)]) == sorted(good)
     assert sorted(out[len(good) :]) == sorted(slow)

@@ -80,18 +80,6 @@ def test_a_damaged_model_is_one_sentence_at_load(folder: Path, damage: Any, mess
         Extractor(Config(model=str(folder)))
 
 
-def test_weights_that_are_not_a_graph(folder: Path) -> None:
-    """The hash cannot reveal this damage, because the manifest was made for it."""
-    import hashlib
-
-    (folder / "context.onnx").write_bytes(b"nothing")
-    hashes = json.loads((folder / model.MANIFEST).read_text())["weights_sha256"]
-    manifest(folder, weights_sha256={**hashes, "context.onnx": hashlib.sha256(b"nothing").hexdigest()})
-
-    with pytest.raises(ModelError, match="onnxruntime cannot load"):
-        Tagger.load(Config(model=str(folder)))
-
-
 def test_no_runtime_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime, "_installed", lambda _: False)
     monkeypatch.setitem(__import__("sys").modules, "onnxruntime", None)

@@ -10,6 +10,11 @@ from hypothesis import strategies as st
 
 from scrapy_dripper.metadata.dates import date_in_path, iso_date
 
+NO_DATES = (
+    "", "May 2024", "2024", "2024-13-01", "2024-02-30", "0001-01-01", "1970-01-01T00:00:00Z", "9999-12-31",
+    "Smarch 6, 2024", "yesterday", "Mon, 99 May 2024 07:08:09 GMT", "tel. 555-2024-05", "v1.2.2024.7",
+)  # fmt: skip
+
 
 @pytest.mark.parametrize(
     ("written", "expected"),
@@ -40,19 +45,11 @@ from scrapy_dripper.metadata.dates import date_in_path, iso_date
         ("13/05/2024", "2024-05-13"),
         ("05/13/2024", "2024-05-13"),
         ("05/06/2024", "2024-05-06"),
+        *((written, None) for written in NO_DATES),
     ],
 )
-def test_dates(written: str, expected: str) -> None:
+def test_dates(written: str, expected: str | None) -> None:
     assert iso_date(written) == expected
-
-
-@pytest.mark.parametrize(
-    "written",
-    ["", "May 2024", "2024", "2024-13-01", "2024-02-30", "0001-01-01", "1970-01-01T00:00:00Z", "9999-12-31",
-     "Smarch 6, 2024", "yesterday", "Mon, 99 May 2024 07:08:09 GMT", "tel. 555-2024-05", "v1.2.2024.7"],
-)  # fmt: skip
-def test_no_dates(written: str) -> None:
-    assert iso_date(written) is None
 
 
 @pytest.mark.parametrize(

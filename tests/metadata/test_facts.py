@@ -67,19 +67,9 @@ def test_a_recipe_in_json_ld() -> None:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (
-            {
-                "@type": "FAQPage",
-                "mainEntity": [
-                    {
-                        "@type": "Question",
-                        "name": "Is it open on Sundays?",
-                        "acceptedAnswer": {"@type": "Answer", "text": "<p>Yes, from &amp;nbsp; ten.</p>"},
-                    }
-                ],
-            },
-            [("question", "Is it open on Sundays?"), ("answer", " Yes, from   ten. ")],
-        ),
+        ({"@type": "FAQPage", "mainEntity": [{"@type": "Question", "name": "Is it open on Sundays?", "acceptedAnswer":
+          {"@type": "Answer", "text": "<p>Yes, from &amp;nbsp; ten.</p>"}}]},
+         [("question", "Is it open on Sundays?"), ("answer", " Yes, from   ten. ")]),
         ({"@type": "NewsArticle", "articleBody": "The bridge was opened."}, [("body", "The bridge was opened.")]),
         ({"@type": "Product", "description": "A sturdy chair."}, [("description", "A sturdy chair.")]),
         ({"@type": "Article", "description": "A teaser."}, []),

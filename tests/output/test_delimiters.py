@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scrapy_dripper.output.delimiters import (
     Notation,
     join_formulas,
-    looks_like_formula,
     notation,
     spans,
 )
@@ -114,12 +113,6 @@ def test_dollars_beside_scripts_without_spaces(text: str, found: list[tuple[str,
 def test_notation(script: str, found: Notation) -> None:
     """The settings of MathJax 2, 3 and 4 and of KaTeX."""
     assert notation(["var a = 1;", script]) == found
-
-
-def test_looks_like_formula() -> None:
-    """A letter, an index or a command is a formula, but not a word or an amount."""
-    assert all(map(looks_like_formula, ["x", "x_1", r"\frac{a}{b}", "a+b=c", "e^x", "f(x)", "[0, n]"]))
-    assert not any(map(looks_like_formula, ["", "5", "5M", "1,000 and x", "the cat", "foo_bar", "a +", "中"]))
 
 
 def test_formulas_over_runs() -> None:

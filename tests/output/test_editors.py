@@ -30,36 +30,30 @@ def test_levels_of_a_list_that_stand_apart() -> None:
     assert markdown("<ul class=lst-kix_a-0><li>a</ul><ul class=lst-kix_b-1><li>b</ul>").startswith("- a\n\n* b")
 
 
-@pytest.mark.parametrize(
-    ("html", "expected"),
-    [
-        ("a <span style='font-weight: bold'>b</span> c", "a **b** c"),
-        ("a <span style='color:red;font-weight:700'>b</span> c", "a **b** c"),
-        ("a <font style='font-style:italic'>b</font> c", "a *b* c"),
-        ("a <span style='font-weight:400'>b</span> c", "a b c"),
-        ("<b style='font-weight:normal'>a b c</b>", "a b c"),  # as Google Docs copies a text
-        ("a <span class=T4>b</span> c", "a **b** c"),
-        ("a <span class=price>b</span> c", "a b c"),  # of the site's design
-    ],
+SHEET = "<style>.T4{font-weight:700}.price{font-weight:700}.c4{font-size:11pt}</style>"
+PUBLISHED = "<div id=banners><p>Published with it</p></div>"
+SIGN = (
+    "<a class=sl-anchor-link href=#b><span aria-hidden=true><svg></svg></span><span class=sr-only>Section b</span></a>"
 )
-def test_bold_and_italics_by_style(html: str, expected: str) -> None:
-    sheet = "<style>.T4{font-weight:700}.price{font-weight:700}</style>"
-
-    assert markdown(f"<p>{html}</p>", sheet) == expected
-
-
-def test_a_title_of_a_word_processor_is_a_heading() -> None:
-    sheet = "<style>.c4{font-size:11pt}</style>"
-
-    assert markdown("<p class='c4 title'>Minutes</p><p class='c4 subtitle'>May</p><p>We met.</p>", sheet) == (
-        "# Minutes\n\n## May\n\nWe met."
-    )
-    assert markdown("<p class=MsoTitle>Minutes</p><p class=title>We met.</p>") == "# Minutes\n\nWe met."
 
 
 @pytest.mark.parametrize(
     ("html", "expected"),
     [
+        # Bold and italics by style.
+        ("<p>a <span style='font-weight: bold'>b</span> c</p>", "a **b** c"),
+        ("<p>a <span style='color:red;font-weight:700'>b</span> c</p>", "a **b** c"),
+        ("<p>a <font style='font-style:italic'>b</font> c</p>", "a *b* c"),
+        ("<p>a <span style='font-weight:400'>b</span> c</p>", "a b c"),
+        ("<p><b style='font-weight:normal'>a b c</b></p>", "a b c"),  # as Google Docs copies a text
+        ("<p>a <span class=T4>b</span> c</p>", "a **b** c"),
+        ("<p>a <span class=price>b</span> c</p>", "a b c"),  # of the site's design
+        # A title of a word processor is a heading.
+        (
+            "<p class='c4 title'>Minutes</p><p class='c4 subtitle'>May</p><p>We met.</p>",
+            "# Minutes\n\n## May\n\nWe met.",
+        ),
+        # Letters and Roman numerals.
         ("<ol type=a><li>x<li>y</ol>", "- a. x\n- b. y"),
         ("<ol type=A start=3><li>x<li>y</ol>", "- C. x\n- D. y"),
         ("<ol type=i reversed><li>x<li>y</ol>", "- ii. x\n- i. y"),
@@ -67,10 +61,34 @@ def test_a_title_of_a_word_processor_is_a_heading() -> None:
         ("<ol style='list-style: lower-alpha inside'><li>x</ol>", "- a. x"),
         ("<ol type=1><li>x<li>y</ol>", "1. x\n2. y"),
         ("<ol type=a>intro<li>x</ol>", "- intro\n- a. x"),  # what is no entry has no letter
+        # Call-outs of older generators.
+        (
+            "<div class='note caution note_caution'><span class=note__title>CAUTION:</span> Hot.</div>",
+            "> [!CAUTION]\n> Hot.",
+        ),
+        ("<div class=warning><p>Hot.</p></div>", "> [!WARNING]\n> Hot."),
+        ("<aside class=note>Old.</aside>", "> [!NOTE]\n> Old."),
+        (
+            "<div class='admonition note'><h5 class=admonition-title>Rust</h5>Old.</div>",
+            "> [!NOTE]\n> **Rust**\n>\n> Old.",
+        ),
+        ("<div class=note><strong>Note</strong><p>Old.</div>", "> [!NOTE]\n> Old."),
+        ("<div class=note><h4>Note:</h4><p>Old.</div>", "> [!NOTE]\n> Old."),
+        ("<p class=note>Old.</p>", "Old."),
+        ("<ol><li>Wait.<div class=tip>Read.</div></ol>", "1. Wait.\n\n   > [!TIP]\n   > Read."),
+        # The sign of a heading may have a text for screen readers.
+        (f"<div><h2 id=b>Bees</h2>{SIGN}</div><p>They fly.</p>", "## Bees\n\nThey fly."),
+        # The banner of a published document is left out.
+        (f"{PUBLISHED}<p class=c4>We met.</p>", "We met."),
     ],
 )
-def test_letters_and_roman_numerals(html: str, expected: str) -> None:
-    assert markdown(html) == expected
+def test_what_editors_write(html: str, expected: str) -> None:
+    assert markdown(html, SHEET) == expected
+
+
+def test_a_title_without_a_style_sheet() -> None:
+    """Only the class of Word is a title then."""
+    assert markdown("<p class=MsoTitle>Minutes</p><p class=title>We met.</p>") == "# Minutes\n\nWe met."
 
 
 def test_numerals_of_browsers() -> None:
@@ -167,39 +185,3 @@ def test_a_panel_with_its_own_title_gets_no_other() -> None:
     panels = f"<div><div><h3>npm</h3>{CODES[0]}</div><div><h3>yarn</h3>{CODES[1]}</div></div>"
 
     assert markdown(tabs + panels).count("npm\n\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("html", "expected"),
-    [
-        (
-            "<div class='note caution note_caution'><span class=note__title>CAUTION:</span> Hot.</div>",
-            "> [!CAUTION]\n> Hot.",
-        ),
-        ("<div class=warning><p>Hot.</p></div>", "> [!WARNING]\n> Hot."),
-        ("<aside class=note>Old.</aside>", "> [!NOTE]\n> Old."),
-        (
-            "<div class='admonition note'><h5 class=admonition-title>Rust</h5>Old.</div>",
-            "> [!NOTE]\n> **Rust**\n>\n> Old.",
-        ),
-        ("<div class=note><strong>Note</strong><p>Old.</div>", "> [!NOTE]\n> Old."),
-        ("<div class=note><h4>Note:</h4><p>Old.</div>", "> [!NOTE]\n> Old."),
-        ("<p class=note>Old.</p>", "Old."),
-        ("<ol><li>Wait.<div class=tip>Read.</div></ol>", "1. Wait.\n\n   > [!TIP]\n   > Read."),
-    ],
-)
-def test_call_outs_of_older_generators(html: str, expected: str) -> None:
-    assert markdown(html) == expected
-
-
-def test_the_sign_of_a_heading_may_have_a_text_for_screen_readers() -> None:
-    unseen = "<span aria-hidden=true><svg></svg></span><span class=sr-only>Section b</span>"
-    sign = f"<a class=sl-anchor-link href=#b>{unseen}</a>"
-
-    assert markdown(f"<div><h2 id=b>Bees</h2>{sign}</div><p>They fly.</p>") == "## Bees\n\nThey fly."
-
-
-def test_the_banner_of_a_published_document_is_left_out() -> None:
-    sheet = "<style>.c4{font-size:11pt}</style>"
-
-    assert markdown("<div id=banners><p>Published with it</p></div><p class=c4>We met.</p>", sheet) == "We met."

@@ -9,13 +9,13 @@ from lxml import html
 
 from scrapy_dripper.output.formulas import MATH_TAGS, TWIN, formula
 from scrapy_dripper.output.items import Formula
-from scrapy_dripper.page.recognise import has_math_class
 
 MATHML = "<math><msup><mi>x</mi><mn>2</mn></msup></math>"
 ANNOTATED = (
     "<math><semantics><msup><mi>x</mi><mn>2</mn></msup>"
     '<annotation encoding="application/x-tex">x^{2}</annotation></semantics></math>'
 )
+SCRIPT = "<script type='math/tex'>x</script>"
 
 
 def first(markup: str) -> Formula | None:
@@ -48,6 +48,11 @@ def first(markup: str) -> Formula | None:
         ("<img src='https://latex.codecogs.com/svg.latex?%5Clarge%20x^2'>", "x^2", "image", False),
         ("<img class='mwe-math-fallback-image-inline' alt='{\\displaystyle x}'>", "x", "wikipedia", False),
         ("<x:math><mi>x</mi></x:math>", "x", "mathml", False),
+        # A preview is only a copy if no text separates it from the formula. Otherwise, it is the formula.
+        (f"<span class='MathJax_Preview'>\\theta</span> and {SCRIPT}", r"\theta", "mathjax2", False),
+        # LaTeX never ends in a backslash, which would escape the delimiter after it.
+        ("<script type='math/tex'>x \\ </script>", "x", "mathjax2", False),
+        ("<img class='latex' alt='x\\'>", "x", "image", False),
     ],
 )  # fmt: skip
 def test_formula(markup: str, latex: str, origin: str, display: bool) -> None:
@@ -76,9 +81,6 @@ def test_no_formula(markup: str) -> None:
     assert first(markup) is None
 
 
-SCRIPT = "<script type='math/tex'>x</script>"
-
-
 @pytest.mark.parametrize(
     "markup",
     [
@@ -97,25 +99,6 @@ def test_twins(markup: str) -> None:
     found = first(markup)
     assert found is not None
     assert found.latex == ""
-
-
-def test_preview_without_formula() -> None:
-    """A preview is only a copy if no text separates it from the formula. Otherwise, it is the formula."""
-    markup = f"<span class='MathJax_Preview'>\\theta</span> and {SCRIPT}"
-    assert first(markup) == Formula(r"\theta", "mathjax2")
-
-
-def test_no_open_end() -> None:
-    """LaTeX never ends in a backslash, which would escape the delimiter after it."""
-    assert first("<script type='math/tex'>x \\ </script>") == Formula("x", "mathjax2")
-    assert first("<img class='latex' alt='x\\'>") == Formula("x", "image")
-
-
-@pytest.mark.parametrize("name", ["katex", "MathJax_SVG", "math inline", "ql-formula", "ltx_equation", "tex", "latex"])
-def test_classes(name: str) -> None:
-    """The classes of generators are recognised."""
-    assert has_math_class(name)
-    assert not has_math_class("content main text-center")
 
 
 NAMES = (

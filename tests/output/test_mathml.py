@@ -17,9 +17,17 @@ def of(inner: str) -> str:
     return latex(html.fragment_fromstring(f"<math>{inner}</math>"))
 
 
+TABLE = (
+    "<mtable><mtr><mtd><mi>a</mi></mtd><mtd><mi>b</mi></mtd></mtr>"
+    "<mtr><mtd><mn>0</mn></mtd><mtd><mn>1</mn></mtd></mtr></mtable>"
+)
+ROWS = r"a & b \\ 0 & 1"
+
+
 @pytest.mark.parametrize(
     ("mathml", "tex"),
     [
+        # Letters, numbers, operators with their spaces, names, fonts and text.
         ("<mi>x</mi><mo>+</mo><mn>1</mn><mo>=</mo><mo>-</mo><mi>y</mi>", "x + 1 = -y"),
         ("<mo>−</mo><mi>a</mi>", "-a"),
         ("<mi>α</mi><mi>b</mi><mi>Γ</mi>", r"\alpha b\Gamma"),
@@ -39,16 +47,7 @@ def of(inner: str) -> str:
         ("<mtext>for all </mtext><mi>x</mi>", r"\text{for all }x"),
         ("<mtext>50% of $9</mtext>", r"\text{50\% of \$9}"),
         ("<mtext>−</mtext>", "-"),
-    ],
-)
-def test_tokens(mathml: str, tex: str) -> None:
-    """Letters, numbers, operators with their spaces, names, fonts and text."""
-    assert of(mathml) == tex
-
-
-@pytest.mark.parametrize(
-    ("mathml", "tex"),
-    [
+        # Scripts above and below, with braces where they are needed.
         ("<msup><mi>x</mi><mn>2</mn></msup>", "x^2"),
         ("<msup><mi>x</mi><mn>10</mn></msup>", "x^{10}"),
         ("<msub><mi>x</mi><mrow><mi>i</mi><mo>+</mo><mn>1</mn></mrow></msub>", "x_{i+1}"),
@@ -74,23 +73,7 @@ def test_tokens(mathml: str, tex: str) -> None:
         ("<munderover><mo>→</mo><mi>g</mi><mi>f</mi></munderover>", r"\xrightarrow[g]{f}"),
         ("<mmultiscripts><mi>C</mi><mi>a</mi><none/><mprescripts/><mn>6</mn><mn>14</mn></mmultiscripts>",
          "{}_6^{14}C_a"),
-    ],
-)  # fmt: skip
-def test_scripts_and_limits(mathml: str, tex: str) -> None:
-    """Scripts above and below get braces where needed."""
-    assert of(mathml) == tex
-
-
-TABLE = (
-    "<mtable><mtr><mtd><mi>a</mi></mtd><mtd><mi>b</mi></mtd></mtr>"
-    "<mtr><mtd><mn>0</mn></mtd><mtd><mn>1</mn></mtd></mtr></mtable>"
-)
-ROWS = r"a & b \\ 0 & 1"
-
-
-@pytest.mark.parametrize(
-    ("mathml", "tex"),
-    [
+        # Fractions, roots, growing delimiters, and tables in their environments.
         ("<mfrac><mi>a</mi><mrow><mi>b</mi><mo>+</mo><mn>1</mn></mrow></mfrac>", r"\frac{a}{b + 1}"),
         ("<mo>(</mo><mfrac linethickness='0'><mi>n</mi><mi>k</mi></mfrac><mo>)</mo>", r"\binom{n}{k}"),
         ("<msqrt><mi>x</mi><mo>+</mo><mn>1</mn></msqrt>", r"\sqrt{x + 1}"),
@@ -117,16 +100,7 @@ ROWS = r"a & b \\ 0 & 1"
         ("<mo>(</mo><mo>|</mo><mi>x</mi><mo>)</mo>", "(|x)"),
         ("<mo>)</mo><mi>x</mi><mo>(</mo>", ")x("),
         ("<semantics><mi>x</mi><annotation encoding='text/plain'>no</annotation></semantics>", "x"),
-    ],
-)  # fmt: skip
-def test_layout(mathml: str, tex: str) -> None:
-    """Fractions, roots, growing delimiters, and tables in their environments."""
-    assert of(mathml) == tex
-
-
-@pytest.mark.parametrize(
-    ("mathml", "tex"),
-    [
+        # Broken markup loses no content.
         ("<mfrac><mi>a</mi></mfrac>", r"\frac{a}{}"),
         ("<msup></msup>", "{}"),
         ("x+1", "x+1"),
@@ -136,9 +110,8 @@ def test_layout(mathml: str, tex: str) -> None:
         ("<mtext>}{\\</mtext>", r"\text{\}\{\textbackslash{}}"),
         ("", ""),
     ],
-)
-def test_broken_markup(mathml: str, tex: str) -> None:
-    """No content is lost."""
+)  # fmt: skip
+def test_latex(mathml: str, tex: str) -> None:
     assert of(mathml) == tex
 
 

@@ -38,25 +38,6 @@ def run(html: str = PAGE, **options: Any) -> Written:
     return write(page, np.ones(len(page.blocks), dtype=np.bool_), Config(**options))
 
 
-def test_all_forms_come_from_one_content_list() -> None:
-    found = run()
-
-    assert [item.type for item in found.content] == [
-        "title",
-        "paragraph",
-        "title",
-        "paragraph",
-        "image",
-        "table",
-        "list",
-    ]
-    assert found.markdown.startswith("# Tides\n\nThe tide")
-    assert "[more](https://example.org/more)" in found.markdown
-    assert found.text.startswith("Tides\nThe tide")
-    assert "<table>" in found.markdown
-    assert "<h1>Tides</h1>" in found.main_html
-
-
 def test_html2text_stays() -> None:
     """The papers' form of Markdown is available, with and without links."""
     assert "* The tide" in run(markdown="html2text").markdown
@@ -98,30 +79,23 @@ def test_invalid_content_types(value: Any) -> None:
 # ---------------------------------------------------------------------- fallbacks
 @pytest.mark.parametrize("fallback", ["trafilatura", "html"])
 def test_fallbacks_have_a_content_list_too(fallback: str) -> None:
-    """It is read from the HTML that they return, and the same code writes the Markdown."""
-    found = fall_back(
-        Document(PAGE, URL),
-        Config(fallback=fallback, markdown={"links": "drop"}, content_field="c"),
-        FallbackReason.NO_BLOCKS,
-    )
+    """It is read from the HTML that they return, and the same code writes the Markdown and keeps to types."""
 
-    assert found.content is not None
-    assert Title(2, (Text("High"),)) in from_json(found.content)
-    assert "paragraph" in [item["type"] for item in found.content]
-    assert found.markdown is not None
-    assert "## High" in found.markdown
-    assert "](https://example.org/more)" not in found.markdown
+    def found(**options: Any) -> tuple[list[Any], str, str]:
+        config = Config(fallback=fallback, markdown=options, content_field="c")
+        one = fall_back(Document(PAGE, URL), config, FallbackReason.NO_BLOCKS)
+        return one.content or [], one.markdown or "", one.text or ""
 
+    content, written, _ = found(links="drop")
+    assert Title(2, (Text("High"),)) in from_json(content)
+    assert "paragraph" in [item["type"] for item in content]
+    assert "## High" in written
+    assert "](https://example.org/more)" not in written
 
-def test_fallbacks_keep_to_types() -> None:
-    for fallback in ("trafilatura", "html"):
-        config = Config(fallback=fallback, markdown={"types": ["title"]})
-        found = fall_back(Document(PAGE, URL), config, FallbackReason.NO_BLOCKS)
-        assert found.markdown is not None
-        assert found.text is not None
-        assert found.markdown.endswith("## High")
-        assert found.text.endswith("High")
-        assert "sandcastle" not in found.markdown + found.text
+    _, written, text = found(types=["title"])
+    assert written.endswith("## High")
+    assert text.endswith("High")
+    assert "sandcastle" not in written + text
 
 
 def extraction(html: str, url: str) -> Extraction:

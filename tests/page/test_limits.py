@@ -17,45 +17,32 @@ def page(html: str, **options: object) -> Page:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("limits", "message"),
     [
-        ({"limits": {"bytes": 1_000}}, 'over DRIPPER_LIMITS["bytes"] = 1,000 bytes'),
-        ({"limits": {"nodes": 60}}, '102 elements, over DRIPPER_LIMITS["nodes"] = 60'),
-        ({"limits": {"blocks": 50}}, '100 blocks, over DRIPPER_LIMITS["blocks"] = 50'),
+        ({"bytes": 1_000}, 'over DRIPPER_LIMITS["bytes"] = 1,000 bytes'),
+        ({"nodes": 60}, '102 elements, over DRIPPER_LIMITS["nodes"] = 60'),
+        ({"blocks": 50}, '100 blocks, over DRIPPER_LIMITS["blocks"] = 50'),
     ],
 )
-def test_a_page_over_a_limit(options: dict[str, int], message: str) -> None:
+def test_a_page_over_a_limit(limits: dict[str, int], message: str) -> None:
     """The error names the setting, its value, and the number in the page."""
     with pytest.raises(PageError) as caught:
-        page(PARAGRAPHS, **options)
+        page(PARAGRAPHS, limits=limits)
     assert caught.value.reason is FallbackReason.OVERSIZE
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"limits": {"nodes": 60}}, 58),
-        ({"limits": {"blocks": 50}}, 50),
-    ],
-)
-def test_its_first_part(options: dict[str, int], words: int) -> None:
-    cut = page(PARAGRAPHS, oversize="truncate", **options)
+@pytest.mark.parametrize(("limits", "words"), [({"nodes": 60}, 58), ({"blocks": 50}, 50)])
+def test_its_first_part(limits: dict[str, int], words: int) -> None:
+    cut = page(PARAGRAPHS, oversize="truncate", limits=limits)
     assert cut.truncated
     assert cut.blocks.text[: words - 1] == [f"word{i}" for i in range(words - 1)]
     assert len(cut.blocks) == words
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"limits": {"nodes": 102}},
-        {"limits": {"blocks": 100}},
-        {"limits": {"bytes": 2_096}},
-    ],
-)
-def test_a_page_at_a_limit(options: dict[str, int]) -> None:
-    found = page(PARAGRAPHS, **options)
+@pytest.mark.parametrize("limits", [{"nodes": 102}, {"blocks": 100}, {"bytes": 2_096}])
+def test_a_page_at_a_limit(limits: dict[str, int]) -> None:
+    found = page(PARAGRAPHS, limits=limits)
     assert (len(found.blocks), found.truncated) == (100, False)
 
 

@@ -30,21 +30,10 @@ def test_what_decides_about_files_code_and_the_machine_is_no_part_of_a_request()
     """A new option is not allowed in requests until it is listed here."""
     assert {"model", "timeout", "batch_size", "processes", "warc"} <= set(FORBIDDEN)
     named = [name for name in ALLOWED if not isinstance(getattr(Config(), name), (bool, int)) and "field" not in name]
-    allowed = {
-        "engine",  # a method, which loads no model and runs no code of others
-        "fallback",
-        "favor",
-        "comments",
-        "empty",
-        "rules",  # a dict with CSS selectors
-        "items",  # names, of which nothing is imported
-        "oversize",
-        "title",
-        "limits",
-        "markdown",
-        "chunks",
-    }
-    assert set(named) <= allowed
+    # An engine is a method, which loads no model and runs no code of others; rules are a dict with CSS selectors, and
+    # items are names, of which nothing is imported.
+    allowed = "engine fallback favor comments empty rules items oversize title limits markdown chunks"
+    assert set(named) <= set(allowed.split())
     keys = {name: fields(getattr(Config(), name)) for name in ("limits", "markdown", "chunks")}
     forbidden = {f"{name}.{key.name}" for name in keys for key in keys[name] if not key.metadata["per_request"]}
     assert forbidden == {"chunks.tokenizer"}
@@ -147,17 +136,8 @@ class Counted(dict[Any, Any]):
 
 def test_the_work_does_not_grow_with_the_keys() -> None:
     """Otherwise, a queue that others fill could slow down the crawl. Valid keys still count."""
-    few, many = (
-        Counted(
-            {
-                "limits": Counted({"blocks": 7}),
-                "fallback": "os.system",
-                **{f"x{i}": i for i in range(n)},
-                "title": "drop",
-            }
-        )
-        for n in (100, 100_000)
-    )
+    known = {"limits": Counted({"blocks": 7}), "fallback": "os.system"}
+    few, many = (Counted({**known, **{f"x{i}": i for i in range(n)}, "title": "drop"}) for n in (100, 100_000))
 
     for values in (few, many):
         config, wrong, problems = Config().overridden(values)
@@ -184,16 +164,8 @@ def test_any_value_is_shown_in_few_characters() -> None:
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
-    for value in (
-        *WEIRD,
-        deep,
-        [deep] * 1_000_000,
-        {"x": deep},
-        Endless("xyz"),
-        10**100_000,
-        "x" * 10**7,
-        b"x" * 10**7,
-    ):
+    large = (deep, [deep] * 1_000_000, {"x": deep}, Endless("xyz"), 10**100_000, "x" * 10**7, b"x" * 10**7)
+    for value in (*WEIRD, *large):
         assert 0 < len(short(value)) < 150
 
 

@@ -157,12 +157,6 @@ def test_an_unknown_format(tokenizer: Tokenizer) -> None:
         Grammar(tokenizer, "yaml")
 
 
-@pytest.mark.parametrize("template", ["no place", "{html} twice {html}"])
-def test_a_prompt_has_one_place(tokenizer: Tokenizer, template: str) -> None:
-    with pytest.raises(ModelError, match=r"\{html\} exactly once"):
-        Prompt(tokenizer, template)
-
-
 def test_the_tokens_of_a_prompt_are_those_of_its_text(tokenizer: Tokenizer) -> None:
     (ids,) = Prompt(tokenizer, "Read {html} now").encode(["<p>text</p>"])
 
