@@ -513,3 +513,23 @@ def test_the_fallback_none_leaves_the_item_as_it_is(crawl: Crawls, site: Site, e
 
     assert result.items == [Article("x")]
     assert result.stat("fallback/engine_error") == 1
+
+
+def test_fields_that_requests_name_fill_neither_log_nor_stats(
+    crawl: Crawls, site: Site, engine: EngineLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Page(scrapy.Item):
+        url = scrapy.Field()
+        main_html = scrapy.Field()
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        yield Page(url=response.url)
+
+    metas = ({"dripper": {"markdown_field": f"field{number}"}} for number in range(60))
+    requests = [scrapy.Request(url, meta=meta) for url, meta in zip(site.pages(60), metas, strict=True)]
+    result = crawl(spider(requests, parse))
+
+    assert len(result.items) == 60
+    assert len(warnings(caplog)) == 1
+    assert result.stat("field_errors/other") == 20
+    assert sum(name.startswith("dripper/field_errors/") for name in result.stats) == 41

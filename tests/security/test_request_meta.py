@@ -186,3 +186,36 @@ def test_what_a_queue_on_disk_gives_back_is_checked_as_well(values: dict[str, An
     assert (config.model, config.chunks.tokenizer, config.methods.embedder) == (None, None, None)
     assert config.engine in ("tagger", *METHODS)
     assert config.fallback in FALLBACKS
+
+
+class Yes:
+    """An object that is equal to everything, like an array with one equal element."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 1
+
+
+@pytest.mark.parametrize("option", ["fallback", "title", "links", "comments", "favor", "oversize"])
+def test_objects_that_are_equal_to_a_value_are_rejected(option: str) -> None:
+    config, wrong, *_ = Config().overridden({option: Yes()})
+    assert wrong == 1
+    assert config == Config()
+
+
+NAMES = ["\ud800", 'x><evil a="1"/', "a\0b", "a b", "1st", "__class__", "x" * 101, "xml\n", "a=b", 5, b"x"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_field_has_a_name_that_every_feed_can_write(name: Any) -> None:
+    with pytest.raises(ConfigError, match="DRIPPER_MARKDOWN_FIELD"):
+        Config(markdown_field=name)
+    _, wrong, *_ = Config().overridden({"markdown_field": name})
+    assert wrong == 1
+
+
+@pytest.mark.parametrize("name", ["markdown", "main_html", "_md", "body.md", "main-html", "größe", "正文", "x2"])
+def test_names_of_any_language_are_taken(name: str) -> None:
+    assert Config(markdown_field=name).markdown_field == name

@@ -342,3 +342,8 @@ def test_the_engine_of_a_configuration() -> None:
     assert (engine.name, engine.profile) == ("qwen3", "native")
     assert len(good(engine.label([page(3)])[0]).main) == 3
     engine.close()
+
+
+def test_no_model_is_bundled() -> None:
+    with pytest.raises(ModelError, match="set DRIPPER_MODEL to a folder made with 'scrapy-dripper export'"):
+        load_engine(Config(engine="qwen3"))
