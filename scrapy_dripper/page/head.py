@@ -17,13 +17,8 @@ from scrapy_dripper.page.page import About, Styles
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-MATH_SETTINGS = {
-    "": ("delimiters", "katex"),
-    "Math": ("inlineMath", "renderMathInElement", "MathJax"),
-    "math": ("mathjax",),
-}
-"""Words that occur in scripts that load or configure MathJax or KaTeX, by a part that they share. Without
-this part, there is no need to search a script for each of them."""
+MATH_SETTINGS = ("delimiters", "katex", "inlineMath", "renderMathInElement", "MathJax", "mathjax")
+"""Words that occur in scripts that load or configure MathJax or KaTeX."""
 
 LONGEST_SHEET = 200_000
 """Maximum number of characters of a style sheet to read."""
@@ -57,16 +52,7 @@ def math_settings(elements: Iterable[HtmlElement]) -> tuple[str, ...]:
     """Return the text or the URL of each script that configures how the page writes formulas."""
     scripts = [element for element in elements if element.tag == "script"]
     written = [text for element in scripts for text in (element.get("src"), element.text) if text]
-    return tuple(text for text in written if _sets_math(text))
-
-
-def _sets_math(text: str) -> bool:
-    for part, words in MATH_SETTINGS.items():
-        if part in text:
-            for word in words:
-                if word in text:
-                    return True
-    return False
+    return tuple(text for text in written if any(word in text for word in MATH_SETTINGS))
 
 
 def json_ld_values(elements: Iterable[HtmlElement]) -> list[Any]:
