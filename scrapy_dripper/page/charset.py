@@ -17,6 +17,9 @@ MAX_DAMAGE = 0.01
 """Maximum share of U+FFFD and C1 controls among the characters of an accepted text."""
 MAX_DAMAGE_NON_ASCII = 0.1
 """The same among the non-ASCII characters. Markup can hide a wrong guess from the first limit."""
+MANY_NULS, SOME_NULS = 0.4, 0.1
+"""The share of zero bytes by which UTF-16 and UTF-32 are recognised, and the same if the header names one of them.
+Markup has many, and a short text in other letters than Latin ones few."""
 
 _PREFIX = 4_096
 _LAST_RESORT = "cp1252"
@@ -82,9 +85,9 @@ def _utf8(body: bytes) -> tuple[str, bytes] | None:
 def _candidates(body: bytes, marked: str | None, charset: str | None) -> Iterator[str | None]:
     """Yield codec names, the most trusted first. The costly detection only runs if the others have failed."""
     yield marked
-    wide = _wide(body)
-    yield wide
     header = _codec(charset)
+    wide = _wide(body, SOME_NULS if header and header.startswith(("utf-16", "utf-32")) else MANY_NULS)
+    yield wide
     declared = _codec(html_body_declared_encoding(body[:_PREFIX]))
     if body.isascii():
         yield from (name for name in (header, declared) if name and name.startswith("iso2022"))
@@ -99,13 +102,16 @@ def _candidates(body: bytes, marked: str | None, charset: str | None) -> Iterato
     yield _LAST_RESORT
 
 
-def _wide(body: bytes) -> str | None:
-    """Return the UTF-16 or UTF-32 codec that the positions of zero bytes indicate, if any."""
+def _wide(body: bytes, least: float) -> str | None:
+    """Return the UTF-16 or UTF-32 codec that the positions of zero bytes indicate, if any.
+
+    ``least`` is the share of the bytes at a position that are zero if the position is that of zeros.
+    """
     prefix = body[:_PREFIX]
     quarter = len(prefix) // 4
     if quarter == 0:
         return None
-    mostly_zero = "".join("0" if prefix[i::4].count(0) > 0.4 * quarter else "x" for i in range(4))
+    mostly_zero = "".join("0" if prefix[i::4].count(0) > least * quarter else "x" for i in range(4))
     return {"x000": "utf-32-le", "000x": "utf-32-be", "x0x0": "utf-16-le", "0x0x": "utf-16-be"}.get(mostly_zero)
 
 
