@@ -535,27 +535,20 @@ def extract(html: str | bytes, url: str = "") -> Extraction:
 
 def _page_itself(html: str | bytes) -> str | bytes:
     """Return the HTML of a page. Raise ValueError if it only says where the page is."""
-    if (
-        isinstance(html, (str, bytes))
-        and len(html) <= LONGEST_VALUE
-        and (place := _place(html if isinstance(html, str) else html.decode("latin-1")))
-    ):
-        call = "response.body, url=response.url" if place == "URL" else "open(path, 'rb').read()"
+    if not isinstance(html, (str, bytes)) or len(html) > LONGEST_VALUE:
+        return html
+    name = (html if isinstance(html, str) else html.decode("latin-1")).strip()
+    # A sentence may end in the name of a file.
+    is_name = _file_name(name) and (" " not in name or _folder(name) or os.path.isfile(name))
+    if is_name or _url(name):
+        place, call = "file name", "open(path, 'rb').read()"
+        if _url(name):
+            place, call = "URL", "response.body, url=response.url"
         raise ValueError(
             f"extract takes the HTML of a page, and {short(html.strip())} is a {place}: "
             f"read the page first, as in extract({call}), or run the command `scrapy-dripper extract`"
         )
     return html
-
-
-def _place(text: str) -> str | None:
-    """Return what a text is that is no page but says where one is; None for a page."""
-    name = text.strip()
-    if _url(name):
-        return "URL"
-    # A sentence may end in the name of a file.
-    is_name = _file_name(name) and (" " not in name or _folder(name) or os.path.isfile(name))
-    return "file name" if is_name else None
 
 
 def _forget_the_extractor() -> None:

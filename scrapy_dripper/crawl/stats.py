@@ -280,9 +280,8 @@ class CrawlStats:
 
     def not_named(self, cls: str) -> None:
         """Log once that items of a class are not filled because ``DRIPPER_ITEMS`` names other classes."""
-        if f"not named {cls}" not in self._warned:
-            self._warned.add(f"not named {cls}")
-            logger.info("Items of class %s are passed on as they are: DRIPPER_ITEMS names others", cls)
+        message = "Items of class %s are passed on as they are: DRIPPER_ITEMS names others"
+        self._warn(f"not named {cls}", message, cls, level=logging.INFO)
 
     def unfilled(self, dicts: int, url: str) -> None:
         """Count dicts of a response that yielded several, so that it is unknown which one stands for the page."""

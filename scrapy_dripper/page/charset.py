@@ -17,9 +17,6 @@ MAX_DAMAGE = 0.01
 """Maximum share of U+FFFD and C1 controls among the characters of an accepted text."""
 MAX_DAMAGE_NON_ASCII = 0.1
 """The same among the non-ASCII characters. Markup can hide a wrong guess from the first limit."""
-MANY_NULS, SOME_NULS = 0.4, 0.1
-"""The share of zero bytes by which UTF-16 and UTF-32 are recognised, and the same if the header names one of them.
-Markup has many, and a short text in other letters than Latin ones few."""
 
 _PREFIX = 4_096
 _LAST_RESORT = "cp1252"
@@ -86,7 +83,8 @@ def _candidates(body: bytes, marked: str | None, charset: str | None) -> Iterato
     """Yield codec names, the most trusted first. The costly detection only runs if the others have failed."""
     yield marked
     header = _codec(charset)
-    wide = _wide(body, SOME_NULS if header and header.startswith(("utf-16", "utf-32")) else MANY_NULS)
+    # A short text in other letters than Latin ones has few zero bytes, unless it has much markup.
+    wide = _wide(body, 0.1 if header and header.startswith(("utf-16", "utf-32")) else 0.4)
     yield wide
     declared = _codec(html_body_declared_encoding(body[:_PREFIX]))
     if body.isascii():
@@ -105,7 +103,7 @@ def _candidates(body: bytes, marked: str | None, charset: str | None) -> Iterato
 def _wide(body: bytes, least: float) -> str | None:
     """Return the UTF-16 or UTF-32 codec that the positions of zero bytes indicate, if any.
 
-    ``least`` is the share of the bytes at a position that are zero if the position is that of zeros.
+    More than the share ``least`` of the bytes at such a position are zero.
     """
     prefix = body[:_PREFIX]
     quarter = len(prefix) // 4

@@ -36,50 +36,22 @@ def test_each_structure_survives_in_an_article(extractor: Extractor, feature: Fe
     assert [feature.verdict(markdown) if markdown else "lost" for markdown in found] == ["yes"] * len(found)
 
 
-DAM = (
-    "The beavers of the upper valley have built a third dam this spring, and the meadow behind it is a lake now.",
-    "Two families had to move their sheep, and the road to the mill is under water for a hundred steps.",
-)
-TEXT = "".join(f"<p>{text}</p>" for text in DAM)
-FACTS = '{"@type": "Recipe", "name": "Leek soup", "totalTime": "PT50M", "recipeIngredient": ["3 leeks", "1 onion"]}'
+TEXT = "<p>Wet wool is combed by two people, who walk away from each other."
+TIME = "<div><span>Total Time</span> <span>50 mins</span></div>"
 
 
 @pytest.mark.parametrize(
-    ("markup", "markdown"),
+    ("html", "markdown"),
     [
-        (
-            f"<h1>Third dam</h1>{TEXT}<aside class=box><h3>How a dam is built</h3><p>Beavers fell willows in the night "
-            f"and fill the gaps with mud and stones.</p><p>It takes two weeks.</p></aside>{TEXT}",
-            "\n\n### How a dam is built\n\nBeavers fell willows",
-        ),
-        (
-            f"<h1>Third dam</h1>{TEXT}<audio controls src=/media/dam.mp3></audio>{TEXT}",
-            "\n\n[dam.mp3](https://example.org/media/dam.mp3)\n\n",
-        ),
-        (
-            f"<news-story><template shadowrootmode=open><style>p{{}}</style><h1>Third dam</h1>{TEXT}</template>"
-            "</news-story>",
-            f"# Third dam\n\n{DAM[0]}\n\n{DAM[1]}",
-        ),
-        (
-            f"<script type='application/ld+json'>{FACTS}</script><h1>Leek soup</h1><p>It is thick, and the children "
-            "like it, also in summer, when leeks are thin.</p><div><span>Total Time</span><span>50 mins</span></div>"
-            "<h2>Ingredients</h2><ul><li>3 leeks<li>1 onion</ul><h2>Method</h2><ol><li>Cut the leeks in rings.<li>Boil "
-            "them in the broth for half an hour.</ol>",
-            "\n\nTotal Time 50 mins\n\n## Ingredients",
-        ),
+        ("<audio controls src=/media/loom.mp3></audio>", "[loom.mp3](https://example.org/media/loom.mp3)"),
+        (f"<x-text><template shadowrootmode=open><style>p{{}}</style>{TEXT}</template></x-text>", "\n\nWet wool"),
+        (f'<script type=\'application/ld+json\'>{{"@type": "Recipe"}}</script>{TIME}', "Total Time 50 mins"),
     ],
-    ids=["box", "sound", "shadow tree", "recipe"],
 )
-def test_what_belongs_to_a_text_stays_among_teasers(extractor: Extractor, markup: str, markdown: str) -> None:
-    teasers = "".join(f"<li><a href=/t/{i}>A short line on place {i}</a></li>" for i in range(6))
-    list_of_them = f"<x-list><template shadowrootmode=closed><h2>More of us</h2><ul>{teasers}</ul></template></x-list>"
-    html = f"<title>The valley</title><nav><a href=/>Home</a></nav><main>{markup}</main>{list_of_them}<footer>Imprint"
+def test_what_others_lose_survives_in_an_article(extractor: Extractor, html: str, markdown: str) -> None:
+    pages = extractor.extract([Document(one, BASE_URL) for one in articles(html)])
 
-    (page,) = extractor.extract([Document(html, "https://example.org/a")])
-
-    assert markdown in (page.markdown or "")
-    assert "place 3" not in (page.markdown or "")
+    assert [page.url for page in pages if markdown not in (page.markdown or "")] == []
 
 
 # ---------------------------------------------------------------------- generated structures
