@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from lxml import etree
@@ -37,7 +37,7 @@ _is_comments = re.compile(
     re.I,
 ).search
 """Matches class names and ids of elements that hold comments."""
-_itemtypes = etree.XPath("//@itemtype", smart_strings=False)
+_itemtypes: Any = etree.XPath("//@itemtype", smart_strings=False)
 _ROLE = "comment"
 _TYPES = frozenset({"comment", "usercomments"})
 
