@@ -13,7 +13,7 @@ from scrapy.settings import BaseSettings
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.crawl.log import JAVASCRIPT
-from scrapy_dripper.data import FallbackReason
+from scrapy_dripper.crawl.stats import is_shell
 
 BROWSER = "playwright"
 """The key of a request's meta with which scrapy-playwright downloads it in a browser."""
@@ -95,7 +95,7 @@ class DripperShellMiddleware:
         except Exception:
             self._dripper.stats.bug("the retry of a shell")
             return response
-        if extraction is None or extraction.fallback_reason is not FallbackReason.JS_SHELL or not extraction.is_empty:
+        if extraction is None or not is_shell(extraction):
             return response
         self._dripper.stats.shell_retried()
         meta = {**request.meta, BROWSER: True, "dont_cache": True}

@@ -141,7 +141,8 @@ class Extractor:
         """Return one extraction per document, in order. No document makes this method raise.
 
         If the model cannot process a document, the configured fallback does, and the extraction says why. Raise
-        TypeError if there is no list around a document, and RuntimeError after :meth:`close`.
+        TypeError if there is no list around a document, RuntimeError after :meth:`close`, and ValueError for a bare
+        text that is the name of a file or a URL.
         """
         if isinstance(documents, (str, bytes, bytearray, memoryview, Document, Mapping)) or not hasattr(
             documents, "__iter__"
@@ -192,7 +193,7 @@ class Extractor:
         jobs: list[_Job] = []
         nodes = 0
         for one in islice(documents, size):
-            document = one if isinstance(one, Document) else Document(one)
+            document = one if isinstance(one, Document) else Document(_page_itself(one))
             config = document.config or self.config
             start = time.perf_counter()
             found = self._page(document, config)
@@ -526,26 +527,28 @@ def extract(html: str | bytes, url: str = "") -> Extraction:
             "extract takes the HTML of one page, as text or bytes: extract(path.read_bytes()) for a file, and "
             f"extract(response.body, url=response.url) for a response (got {type(html).__name__})"
         )
-    if len(html) <= LONGEST_VALUE and (place := _place(html if isinstance(html, str) else html.decode("latin-1"))):
-        call = "response.body, url=response.url" if place == "URL" else "open(path, 'rb').read()"
+    with _lock:
+        if _extractor is None:
+            _extractor = Extractor(Config(metadata_field="metadata", content_field="content"))
+        return _extractor.extract([Document(_page_itself(html), url)])[0]
+
+
+def _page_itself(html: str | bytes) -> str | bytes:
+    """Return the HTML of a page. Raise ValueError if it only says where the page is."""
+    if not isinstance(html, (str, bytes)) or len(html) > LONGEST_VALUE:
+        return html
+    name = (html if isinstance(html, str) else html.decode("latin-1")).strip()
+    # A sentence may end in the name of a file.
+    is_name = _file_name(name) and (" " not in name or _folder(name) or os.path.isfile(name))
+    if is_name or _url(name):
+        place, call = "file name", "open(path, 'rb').read()"
+        if _url(name):
+            place, call = "URL", "response.body, url=response.url"
         raise ValueError(
             f"extract takes the HTML of a page, and {short(html.strip())} is a {place}: "
             f"read the page first, as in extract({call}), or run the command `scrapy-dripper extract`"
         )
-    with _lock:
-        if _extractor is None:
-            _extractor = Extractor(Config(metadata_field="metadata", content_field="content"))
-        return _extractor.extract([Document(html, url)])[0]
-
-
-def _place(text: str) -> str | None:
-    """Return what a text is that is no page but says where one is; None for a page."""
-    name = text.strip()
-    if _url(name):
-        return "URL"
-    # A sentence may end in the name of a file.
-    is_name = _file_name(name) and (" " not in name or _folder(name) or os.path.isfile(name))
-    return "file name" if is_name else None
+    return html
 
 
 def _forget_the_extractor() -> None:

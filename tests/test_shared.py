@@ -69,11 +69,14 @@ def test_what_is_no_page_is_refused(given: Any) -> None:
 def test_where_a_page_is_is_refused(
     given: str | bytes, advice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A name with spaces is that of a file if it begins with a folder, or if there is such a file."""
+    """A name with spaces is that of a file if it begins with a folder, or if there is such a file. Lists of them are
+    refused as well."""
     monkeypatch.chdir(tmp_path)
     Path("here it is.html").touch()
     with pytest.raises(ValueError, match=advice):
         scrapy_dripper.extract(given)
+    with pytest.raises(ValueError, match=advice), Extractor() as extractor:
+        extractor.extract([page(1), given])
 
 
 @pytest.mark.parametrize("text", ["e.org", "Tea", "/tea", "See page.html", "<p>page.html", "https://e.org/ is down"])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from lxml import etree
 
 from scrapy_dripper.choose.given import LINKED_SHARE, Bools, Given
 from scrapy_dripper.page.page import Flag, Page
@@ -36,6 +37,7 @@ _is_comments = re.compile(
     re.I,
 ).search
 """Matches class names and ids of elements that hold comments."""
+_itemtypes: Any = etree.XPath("//@itemtype", smart_strings=False)
 _ROLE = "comment"
 _TYPES = frozenset({"comment", "usercomments"})
 
@@ -65,12 +67,19 @@ def posts_of(page: Page, main: Bools, page_type: str | None, comments: str) -> l
 
     On other pages, what has a date and an author are the cards of a list.
     """
-    is_thread = page_type == FORUM or not DISCUSSIONS.isdisjoint(page.about.types)
+    is_thread = page_type == FORUM or _is_declared_thread(page)
     if not is_thread and comments != "keep":
         return []
     from scrapy_dripper.page.posts import thread_posts  # reads dates and names, which most pages need not be read for
 
     return thread_posts(page, main if is_thread else main & in_comments(page))
+
+
+def _is_declared_thread(page: Page) -> bool:
+    """Return True if JSON-LD or microdata say that posts are the content; the model may take them for an article."""
+    if not DISCUSSIONS.isdisjoint(page.about.types):
+        return True
+    return any(not DISCUSSIONS.isdisjoint(_types(value)) for value in _itemtypes(page.tree.nodes[0]))
 
 
 def in_comments(page: Page) -> Bools:
@@ -93,5 +102,9 @@ def in_comments(page: Page) -> Bools:
 def _says_so(get: Callable[[str, str], str]) -> bool:
     if _ROLE in (get("role", ""), get("itemprop", "")):
         return True
-    types = get("itemtype", "")[:LONGEST_CLASS].lower().split()
-    return any(one.rpartition("/")[2] in _TYPES for one in types)
+    return not _TYPES.isdisjoint(_types(get("itemtype", "")))
+
+
+def _types(value: str) -> list[str]:
+    """Return the names of the schema.org types in an ``itemtype``, in lower case."""
+    return [one.rpartition("/")[2] for one in value[:LONGEST_CLASS].lower().split()]

@@ -32,7 +32,7 @@ from scrapy_dripper.characters import on_one_line, printable, to_json
 from scrapy_dripper.cli.console import drop_output, why
 from scrapy_dripper.cli.options import count
 from scrapy_dripper.commands.site import FolderError, SiteFolder, SiteSpider
-from scrapy_dripper.config import Config, ConfigError, ModelError
+from scrapy_dripper.config import ConfigError, ModelError
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.data import Extraction
 from scrapy_dripper.pipelines import DripperPipeline
@@ -203,9 +203,8 @@ class Command(ScrapyCommand):
             raise _wrong("--follow has its own spider, and writes Markdown")
         assert self.settings is not None
         try:
-            Config.from_settings(self.settings)  # before the index of an earlier crawl is replaced
             folder = SiteFolder(Path(opts.output), url)
-        except (ConfigError, FolderError) as error:
+        except FolderError as error:
             raise _wrong(str(error)) from None
         except OSError as error:
             raise _wrong(f"cannot write {opts.output}: {why(error)}") from None

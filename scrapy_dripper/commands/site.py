@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 from lxml.html import tostring
@@ -50,8 +50,12 @@ class SiteFolder:
     """The Markdown files of a site, their index, and what is needed to go on with an interrupted crawl."""
 
     def __init__(self, path: Path, url: str) -> None:
-        """Raise :exc:`FolderError` if the folder holds another site, and OSError if it cannot be written."""
+        """Raise :exc:`FolderError` if the folder holds another site, and OSError if it cannot be written.
+
+        An index, and a crawl that can go on, are not changed before :meth:`begin`: the model may turn out to be wrong.
+        """
         self.path, self.job, self._running = path, path / JOB, path / JOB / "running"
+        self._url = url
         self.done: set[str] = set()
         """URLs of the pages that have been extracted."""
         self.pages = self.files = self.failed = 0
@@ -73,9 +77,16 @@ class SiteFolder:
         if not self.goes_on and self.job.exists():
             shutil.rmtree(self.job)
         self.job.mkdir(parents=True, exist_ok=True)
-        begun.write_text(url, encoding="utf-8")
+        if index.exists():
+            index.open("a").close()  # raises OSError if begin() could not write it
+        self._index: TextIO | None = None
+
+    def begin(self) -> None:
+        """Open the index, and note that a crawl is running."""
+        (self.job / "url").write_text(self._url, encoding="utf-8")
         self._running.touch()
-        self._index = index.open("a" if self.goes_on else "w", encoding="utf-8", errors="replace", newline="\n")
+        mode = "a" if self.goes_on else "w"
+        self._index = (self.path / INDEX).open(mode, encoding="utf-8", errors="replace", newline="\n")
 
     def _count(self, record: dict[str, Any]) -> None:
         file = record.get("file")
@@ -105,6 +116,7 @@ class SiteFolder:
         self.failed += 1
 
     def _add(self, record: dict[str, Any]) -> None:
+        assert self._index is not None
         self._index.write(json.dumps(record, ensure_ascii=False) + "\n")
         self._index.flush()
 
@@ -127,10 +139,11 @@ class SiteFolder:
 
         A crawl that has finished is forgotten, so that the next one begins again.
         """
-        self._index.close()
+        if self._index is not None:
+            self._index.close()
         if reason is not None:
             self._running.unlink(missing_ok=True)
-        if reason == "finished":
+        if reason == "finished" or (self._index is None and not self.goes_on):
             shutil.rmtree(self.job, ignore_errors=True)
 
 
@@ -176,6 +189,7 @@ class SiteSpider(SitemapSpider):
 
     async def start(self) -> AsyncIterator[Any]:
         """Yield the requests for the first page and for the sitemaps."""
+        self.folder.begin()
         yield Request(self.url, self.parse, errback=self.no_page, meta={"first": True})
         # Not only at the first start, because of its delay.
         yield Request(urljoin(self.url, "/robots.txt"), self.parse_robots, errback=self.no_robots, dont_filter=True)

@@ -259,7 +259,7 @@ class Batcher:
         self._update_capacity()
         if not job.future.done():
             job.future.set_result(extraction)
-        self._stats.page(extraction)
+        self._stats.page(extraction, retries_shells=job.config.retry_shells)
 
 
 class InProcess:

@@ -125,14 +125,18 @@ class CrawlStats:
         """Count a worker process that died, or was killed because it was stuck."""
         self._count(f"workers/{reason}")
 
-    def page(self, extraction: Extraction) -> None:
-        """Count a page by source, fallback reason, page type and quality."""
+    def page(self, extraction: Extraction, *, retries_shells: bool = False) -> None:
+        """Count a page by source, fallback reason, page type and quality.
+
+        With ``retries_shells``, no warning advises a browser for a shell: it gets one already.
+        """
         self._report.page(extraction)
         self._count("pages")
         self._count(f"pages/{extraction.source}")
-        self._no_content.add(extraction)
         if extraction.fallback_reason is not None:
             self._count(f"fallback/{extraction.fallback_reason}")
+        if not (retries_shells and is_shell(extraction)):
+            self._no_content.add(extraction)
             self._warn_of(extraction)
         if extraction.truncated:
             self._count("truncated")
@@ -166,7 +170,7 @@ class CrawlStats:
             self._warn(
                 f"stopped by {extraction.fallback_reason}", STOPPED, url, extraction.error, extraction.fallback_reason
             )
-        if extraction.fallback_reason is FallbackReason.JS_SHELL and extraction.is_empty:
+        if is_shell(extraction):
             self._warn("js_shell", "%s is empty until a script fills it: %s", extraction.url, RENDER)
 
     def remembered(self, *, learnt: bool, hosts: int, blocks: int) -> None:
@@ -276,9 +280,8 @@ class CrawlStats:
 
     def not_named(self, cls: str) -> None:
         """Log once that items of a class are not filled because ``DRIPPER_ITEMS`` names other classes."""
-        if f"not named {cls}" not in self._warned:
-            self._warned.add(f"not named {cls}")
-            logger.info("Items of class %s are passed on as they are: DRIPPER_ITEMS names others", cls)
+        message = "Items of class %s are passed on as they are: DRIPPER_ITEMS names others"
+        self._warn(f"not named {cls}", message, cls, level=logging.INFO)
 
     def unfilled(self, dicts: int, url: str) -> None:
         """Count dicts of a response that yielded several, so that it is unknown which one stands for the page."""
@@ -319,3 +322,8 @@ class CrawlStats:
         if kind not in self._warned:
             self._warned.add(kind)
             logger.log(level, message, *args)
+
+
+def is_shell(extraction: Extraction) -> bool:
+    """Return True for a page that is empty until a script fills it."""
+    return extraction.fallback_reason is FallbackReason.JS_SHELL and extraction.is_empty

@@ -82,9 +82,10 @@ def _utf8(body: bytes) -> tuple[str, bytes] | None:
 def _candidates(body: bytes, marked: str | None, charset: str | None) -> Iterator[str | None]:
     """Yield codec names, the most trusted first. The costly detection only runs if the others have failed."""
     yield marked
-    wide = _wide(body)
-    yield wide
     header = _codec(charset)
+    # A short text in other letters than Latin ones has few zero bytes, unless it has much markup.
+    wide = _wide(body, 0.1 if header and header.startswith(("utf-16", "utf-32")) else 0.4)
+    yield wide
     declared = _codec(html_body_declared_encoding(body[:_PREFIX]))
     if body.isascii():
         yield from (name for name in (header, declared) if name and name.startswith("iso2022"))
@@ -99,13 +100,16 @@ def _candidates(body: bytes, marked: str | None, charset: str | None) -> Iterato
     yield _LAST_RESORT
 
 
-def _wide(body: bytes) -> str | None:
-    """Return the UTF-16 or UTF-32 codec that the positions of zero bytes indicate, if any."""
+def _wide(body: bytes, least: float) -> str | None:
+    """Return the UTF-16 or UTF-32 codec that the positions of zero bytes indicate, if any.
+
+    More than the share ``least`` of the bytes at such a position are zero.
+    """
     prefix = body[:_PREFIX]
     quarter = len(prefix) // 4
     if quarter == 0:
         return None
-    mostly_zero = "".join("0" if prefix[i::4].count(0) > 0.4 * quarter else "x" for i in range(4))
+    mostly_zero = "".join("0" if prefix[i::4].count(0) > least * quarter else "x" for i in range(4))
     return {"x000": "utf-32-le", "000x": "utf-32-be", "x0x0": "utf-16-le", "0x0x": "utf-16-be"}.get(mostly_zero)
 
 

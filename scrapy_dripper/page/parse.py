@@ -172,7 +172,7 @@ _NESTED_TEMPLATES = 4
 SHADOW_ROOT = b"shadow-root"
 """The tag of a shadow tree. As a custom element, it may stand in a line or hold blocks."""
 _template_tags = re.compile(rb"<(/?)template\b([^<>]*)>", re.I)
-_is_shadow = re.compile(rb"\sshadowrootmode\s*=\s*[\"']?(?:open|closed)\b", re.I).search
+_is_shadow = re.compile(rb"\sshadow(?:root)?mode\s*=\s*[\"']?(?:open|closed)\b", re.I).search
 
 
 def without_templates(data: bytes) -> bytes:
@@ -194,9 +194,10 @@ def with_shadow_trees(data: bytes) -> bytes:
     """Return a document with its declarative shadow trees as elements, in linear time. Other templates stay.
 
     A browser attaches ``<template shadowrootmode="open">`` to the element around it (HTML standard, 4.12.3). It is the
-    one template that is shown. What a ``<slot>`` in it shows is the content of that element, which follows.
+    one template that is shown. What a ``<slot>`` in it shows is the content of that element, which follows. In MHTML,
+    Chromium names the attribute ``shadowmode``.
     """
-    if b"shadowrootmode" not in data:
+    if b"shadowrootmode" not in data and b"shadowmode" not in data:
         return data
     is_shown: list[bool] = []  # of the templates that are open
 

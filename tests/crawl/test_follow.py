@@ -228,14 +228,23 @@ def test_wrong_options_get_one_sentence(args: list[str], message: str, tmp_path:
     assert "Traceback" not in done.stderr
 
 
-def test_a_misspelt_setting_keeps_the_folder(site: Site, tmp_path: Path) -> None:
-    before = json.dumps({"url": site.url("/"), "file": "a.md"}) + "\n"
-    (tmp_path / "index.jsonl").write_text(before, encoding="utf-8")
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [("DRIPER_FAVOR=recall", "did you mean DRIPPER_FAVOR?"), ("DRIPPER_MODEL=none-there", "No tagger model in")],
+)
+def test_a_wrong_setting_keeps_the_folder(setting: str, message: str, site: Site, tmp_path: Path) -> None:
+    """Also the crawl that goes on, whether it is misspelt or the model cannot be loaded."""
+    chain(site, 3)
+    follow(site.url("/0"), tmp_path, "--max-pages", "2")
+    before = index(tmp_path)
 
-    done = follow(site.url("/"), tmp_path, "-s", "DRIPER_FAVOR=recall")
+    done, empty = (follow(site.url("/0"), path, "-s", setting) for path in (tmp_path, tmp_path / "new"))
 
-    assert (done.returncode, "did you mean DRIPPER_FAVOR?" in done.stderr) == (2, True)
-    assert (tmp_path / "index.jsonl").read_text(encoding="utf-8") == before
+    assert (done.returncode, message in done.stderr, "Traceback" in done.stderr) == (2, True, False)
+    assert (empty.returncode, list((tmp_path / "new").rglob("*"))) == (2, [])
+    assert index(tmp_path) == before
+    follow(site.url("/0"), tmp_path)
+    assert (set(index(tmp_path)), site.seen.count("/0")) == ({f"/{number}" for number in range(4)}, 1)
 
 
 def test_a_folder_of_another_site_is_refused(site: Site, tmp_path: Path) -> None:

@@ -50,9 +50,13 @@ def shell(site: Site) -> str:
     return site.url("/app")
 
 
-def test_a_shell_is_downloaded_in_a_browser(crawl: Crawls, site: Site, engine: EngineLog, shell: str) -> None:
+def test_a_shell_is_downloaded_in_a_browser(
+    crawl: Crawls, site: Site, engine: EngineLog, shell: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No warning advises what the crawl does already."""
     result = crawl(spider(shell), ON)
 
+    assert "browser" not in "".join(record.getMessage() for record in caplog.records if record.levelname == "WARNING")
     (item,) = result.items
     assert (item["rendered"], item["markdown"]) == (True, "# Ferry\n\nMAIN text that the script writes.")
     assert item["about"]["source"] == "fake"

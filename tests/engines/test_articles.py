@@ -36,6 +36,24 @@ def test_each_structure_survives_in_an_article(extractor: Extractor, feature: Fe
     assert [feature.verdict(markdown) if markdown else "lost" for markdown in found] == ["yes"] * len(found)
 
 
+TEXT = "<p>Wet wool is combed by two people, who walk away from each other."
+TIME = "<div><span>Total Time</span> <span>50 mins</span></div>"
+
+
+@pytest.mark.parametrize(
+    ("html", "markdown"),
+    [
+        ("<audio controls src=/media/loom.mp3></audio>", "[loom.mp3](https://example.org/media/loom.mp3)"),
+        (f"<x-text><template shadowrootmode=open><style>p{{}}</style>{TEXT}</template></x-text>", "\n\nWet wool"),
+        (f'<script type=\'application/ld+json\'>{{"@type": "Recipe"}}</script>{TIME}', "Total Time 50 mins"),
+    ],
+)
+def test_what_others_lose_survives_in_an_article(extractor: Extractor, html: str, markdown: str) -> None:
+    pages = extractor.extract([Document(one, BASE_URL) for one in articles(html)])
+
+    assert [page.url for page in pages if markdown not in (page.markdown or "")] == []
+
+
 # ---------------------------------------------------------------------- generated structures
 Made = tuple[str, list[str]]
 """A structure, and the texts that must come out, in order."""

@@ -54,6 +54,7 @@ def line(*runs: Run) -> str:
         ("<p>so \\(a_1\\)</p><p>\\[b\\]</p>", "so $a_1$\n\n$$\nb\n$$"),
         ("<video src=/v.mp4 title=t></video>", "[t](https://example.org/v.mp4)"),
         ("<video src=/v.mp4></video>", "[v.mp4](https://example.org/v.mp4)"),
+        ("<audio><source src=/a.ogg></audio>", "[a.ogg](https://example.org/a.ogg)"),
         ("<p>a<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1><p>n</p><p>m</p></li></ol>", "a[^1]\n\n[^1]: n\n\n    m"),
         ("", ""),
         # Content of an entry is indented by its marker. Adjacent lists stay apart, and definitions have colons.

@@ -182,13 +182,14 @@ LD = '<script type="application/ld+json">{"@type": "%s"}</script>'
         ("listing", "BlogPosting", "auto", 0),
         (None, "DiscussionForumPosting", "auto", 3),
         ("article", "QAPage", "auto", 3),
+        ("article", "https://schema.org/DiscussionForumPosting", "auto", 3),
         ("article", "", "keep", 3),
         ("article", "", "drop", 0),
     ],
 )
 def test_where_there_are_posts(page_type: str | None, declared: str, comments: str, expected: int) -> None:
-    head = LD % declared if declared else ""
-    found = extracted(Engine(page_type), f"<html><head>{head}</head><body>{THREAD}</body></html>", comments=comments)
+    thread = f"<main itemscope itemtype='{declared}'>{THREAD}</main>" if "/" in declared else LD % declared + THREAD
+    found = extracted(Engine(page_type), f"<html><body>{thread}</body></html>", comments=comments)
     assert len({number for number, _, _ in speakers(found)} - {0}) == expected
 
 

@@ -98,6 +98,14 @@ def test_wide_without_byte_order_mark(codec: str, charset: str | None) -> None:
     assert decode_html(text.encode(codec), charset) == text
 
 
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("lang", ["ru", "zh"])
+def test_the_header_speaks_for_a_wide_text_with_little_markup(codec: str, lang: str) -> None:
+    """It has few zero bytes, and Cyrillic is valid UTF-8 then."""
+    text = f"<p>{SAMPLES[lang] * 2}</p>"
+    assert decode_html(text.encode(codec), codec.removesuffix("-be")) == text
+
+
 def test_big_endian_mark_of_utf16() -> None:
     text = page("ru")
     assert decode_html(codecs.BOM_UTF16_BE + text.encode("utf-16-be")) == text

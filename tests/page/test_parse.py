@@ -339,11 +339,13 @@ def test_a_hidden_paragraph_hides_no_article() -> None:
     assert "summary" not in found.text
 
 
-def test_declarative_shadow_trees_are_shown() -> None:
-    """Also nested ones, and around other templates, which are not shown."""
+@pytest.mark.parametrize("attribute", ["shadowrootmode", "shadowmode"])
+def test_declarative_shadow_trees_are_shown(attribute: str) -> None:
+    """Also nested ones, around other templates, which are not shown, and as Chromium writes them in MHTML."""
     inner = "<x-text><template shadowrootmode=closed><p>The text.</p></template></x-text>"
     other = "<template><p>Not this.</p></template>"
     shown = f'<template shadowrootmode="open"><style>p{{}}</style><div><h1>Title</h1>{inner}{other}</div></template>'
-    page = cut(parse(f"<x-page>{shown}<p>Light.</p></x-page><p>After.</p>"))
+    html = f"<x-page>{shown}<p>Light.</p></x-page><p>After.</p>".replace("shadowrootmode", attribute)
+    page = cut(parse(html))
 
     assert page.blocks.text == ["Title", "The text.", "Light.", "After."]
