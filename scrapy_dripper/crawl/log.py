@@ -66,15 +66,9 @@ class _Shown:
         return f"{{{inside}}}" if name == "dict" else f"{name}({{{inside}}})"
 
 
-def _repr() -> Repr:
-    short = Repr()
-    short.maxstring = short.maxother = short.maxlong = LONGEST_VALUE
-    short.maxdict, short.maxlist, short.maxlevel = 20, 4, 3
-    return short
-
-
-_short = _repr()
-
+_short = Repr()
+_short.maxstring = _short.maxother = _short.maxlong = LONGEST_VALUE
+_short.maxdict, _short.maxlist, _short.maxlevel = 20, 4, 3
 
 logger = logging.getLogger(__name__)
 

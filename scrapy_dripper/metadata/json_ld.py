@@ -109,9 +109,6 @@ class Linked:
         return next(texts(value), "")
 
 
-NOTHING = Linked({}, {}, None, {}, {}, {})
-
-
 def read_json_ld(scripts: Iterable[HtmlElement]) -> Linked:
     """Return the JSON-LD in script elements. Scripts that are not valid JSON are skipped."""
     best: dict[int, Node] = {}
@@ -131,7 +128,8 @@ def read_json_ld(scripts: Iterable[HtmlElement]) -> Linked:
             by_id.setdefault(name, value)
         if types:
             if "breadcrumblist" in types:
-                breadcrumbs = _longer(breadcrumbs, value)
+                # Some sites also describe shorter paths to the page.
+                breadcrumbs = max(breadcrumbs, value, key=lambda node: len(_as_list(node.get("itemListElement"))))
                 continue
             if "website" in types:
                 site = site or value
@@ -141,18 +139,11 @@ def read_json_ld(scripts: Iterable[HtmlElement]) -> Linked:
         for key, one in reversed(value.items()):
             if isinstance(one, (dict, list)) and key != "@context":
                 todo.append((one, of_other or key.lower() in _KEYS_OF_OTHERS))
-    if not (best or breadcrumbs or site):
-        return NOTHING
     # A node within another thing, such as an article of a list, is not the subject of the page.
     ranks = sorted(rank for rank in best if rank < _OF_OTHERS)
     page = best.get(3, {})
     main = best[ranks[0]] if ranks else {}
     return Linked(main, page if page is not main else {}, ranks[0] if ranks else None, breadcrumbs, site, by_id)
-
-
-def _longer(first: Node, second: Node) -> Node:
-    """Return the breadcrumbs with more elements, because some sites also describe shorter paths to the page."""
-    return max(first, second, key=lambda node: len(_as_list(node.get("itemListElement"))))
 
 
 def parsed(text: str) -> list[Any]:
