@@ -18,7 +18,7 @@ from tqdm import tqdm
 from scrapy_dripper.characters import printable, to_json
 from scrapy_dripper.cli.console import PROGRAM, UsageError, say
 from scrapy_dripper.cli.options import add_options, configured, count, key_in
-from scrapy_dripper.workshop.cli import add_command
+from scrapy_dripper.workshop.cli import add_command, extra
 
 if TYPE_CHECKING:
     from scrapy_dripper.config import Config
@@ -107,13 +107,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--csv", type=Path, metavar="FILE", help="write the figures of each page and system to this CSV file")
     add("--json", type=Path, metavar="FILE", help="write all figures to this JSON file")
     add("--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="processes (default: %(default)s)")
-    add(
-        "--resamples",
-        type=count,
-        default=10_000,
-        metavar="N",
-        help="resamples for each interval (default: %(default)s)",
-    )
     model = parser.add_argument_group("a language model as a peer")
     add = model.add_argument
     add("--endpoint", metavar="URL", help="ask the OpenAI-compatible API at this URL, such as http://HOST/v1")
@@ -151,10 +144,6 @@ def _price(text: str) -> tuple[float, float]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print the tables, write the requested files, and return the exit code."""
-    from scrapy_dripper.workshop.dataset.sets import DataError
-    from scrapy_dripper.workshop.evaluation.measure import RunError
-    from scrapy_dripper.workshop.evaluation.peers import PeerError
-
     config = configured(arguments)
     for path in (arguments.json, arguments.csv):  # Checked before the work begins.
         if path is not None and path.is_dir():
@@ -162,12 +151,9 @@ def run(arguments: argparse.Namespace) -> int:
     if config.sites != "off":
         say(IN_ORDER)
         arguments.jobs = 1
-    try:
-        if arguments.check:
-            return _check(arguments)
-        figures = _measure(arguments, config)
-    except (DataError, PeerError, RunError) as error:
-        raise UsageError(str(error)) from None
+    if arguments.check:
+        return _check(arguments)
+    figures = _measure(arguments, config)
     print(printable(figures.text()))
     for path in filter(None, (arguments.json, arguments.csv)):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -202,10 +188,7 @@ def _measure(arguments: argparse.Namespace, config: Config) -> Figures:
             raise UsageError(f"--{unused[0]} is for folders of pages, not for {path.name}")
     judged = [arguments.judge] if arguments.judge else []
     peers = check_peers(list(dict.fromkeys([*arguments.peers, *judged])))
-    try:
-        sets = [] if path else load_sets(map(SetChoice.parse, arguments.data))
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    sets = [] if path else load_sets(map(SetChoice.parse, arguments.data))
     setup = _setup(arguments, config, tuple(peers))
     samples = [sample for one in sets for sample in one.samples]
     if partial := next((one.name for one in sets if any(sample.facts for sample in one.samples)), None):
@@ -237,21 +220,19 @@ def _measure(arguments: argparse.Namespace, config: Config) -> Figures:
         return BenchFigures({"file": path.name, "pages": len(found)}, found, labels, notes, arguments.judge)
     digest = sets[0].sha256 if len(sets) == 1 else sha256("".join(one.sha256 for one in sets).encode()).hexdigest()
     about = {"folder": ", ".join(one.name for one in sets), "sha256": digest, "pages": len(samples)}
-    return Evaluation(about, found, labels, notes, arguments.judge, samples, arguments.resamples)
+    return Evaluation(about, found, labels, notes, arguments.judge, samples)
 
 
 def _setup(arguments: argparse.Namespace, config: Config, peers: tuple[str, ...]) -> Setup:
     """Return what is measured. Raise UsageError if a measure needs a package, or for a wrong endpoint."""
     from scrapy_dripper.workshop.evaluation.measure import Setup, read_stored
-    from scrapy_dripper.workshop.evaluation.text_measures import check_rapidfuzz, load_cut
+    from scrapy_dripper.workshop.evaluation.text_measures import load_cut
 
-    try:
+    with extra("evaluate"):
         if arguments.rouge:
             load_cut()
         if arguments.study:
-            check_rapidfuzz()
-    except ImportError as error:
-        raise UsageError(str(error)) from None
+            import rapidfuzz  # noqa: F401
     return Setup(
         config,
         peers,
@@ -283,18 +264,14 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _bench_file(arguments: argparse.Namespace) -> Path:
-    """Return the only file. Raise UsageError, which also names missing packages, if it cannot be measured."""
-    try:
+    """Return the only file. Raise UsageError if it cannot be measured, also for a missing package."""
+    with extra("evaluate"):
         import html2text  # noqa: F401
 
         from scrapy_dripper.workshop.evaluation.text_measures import load_cut
         from scrapy_dripper.workshop.evaluation.webmainbench import check  # noqa: F401
 
         load_cut()
-    except ImportError as error:
-        raise UsageError(
-            f"WebMainBench needs more packages ({error}): run 'pip install scrapy-dripper[evaluate]'"
-        ) from None
     path = Path(arguments.data[0])
     if len(arguments.data) > 1 or not arguments.data[0].endswith(SUFFIXES):
         raise UsageError(f"expected one {SUFFIXES[0]} file, or folders only (got {' '.join(arguments.data)})")
@@ -366,18 +343,11 @@ def _model(config: Config, sets: Sequence[PageSet], checkpoint: Path | None) -> 
 
 def _check_free(config: Config, checkpoint: Path) -> None:
     """Raise UsageError unless the checkpoint is that of the model, and can be decoded here."""
-    from scrapy_dripper.workshop.export import ExportError
-
     if config.engine != "qwen3":
         raise UsageError("--free needs --engine qwen3 and --model DIR, which was exported from the checkpoint")
-    try:
+    with extra("export"):
         from scrapy_dripper.workshop.export.reference import free_engine
-
-        free_engine(config, checkpoint).close()
-    except ImportError as error:
-        raise UsageError(f"--free needs {error.name}: run 'pip install scrapy-dripper[export]'") from None
-    except ExportError as error:
-        raise UsageError(str(error)) from None
+    free_engine(config, checkpoint).close()
 
 
 def _stored_texts(path: Path, stored: Mapping[str, Stored], ids: set[str]) -> tuple[str, list[str]]:

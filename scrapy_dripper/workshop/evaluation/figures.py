@@ -30,6 +30,8 @@ from scrapy_dripper.workshop.evaluation.measure import OURS, STORED, PageResults
 from scrapy_dripper.workshop.evaluation.text_measures import SCALE, Study
 
 TIE = 1e-9
+RESAMPLES = 2_000
+"""Number of resamples for each interval."""
 LENGTHS = {"under 150 words": 150, "150 to 299": 300, "300 to 599": 600, "600 words or more": float("inf")}
 """The groups of pages by the number of words of their true text, with the end of each."""
 FEW_PAGES = 10
@@ -122,7 +124,6 @@ class Evaluation(Figures):
     """The results of a run on folders of pages."""
 
     samples: Sequence[AnnotatedPage]
-    resamples: int
 
     @property
     def head(self) -> str:
@@ -143,17 +144,17 @@ class Evaluation(Figures):
     def tables(self) -> Iterator[ReportTable]:
         """Yield all tables."""
         yield self._systems()
+        yield from self.answered()
         yield from self._papers()
-        yield type_table(self.samples, self.scores, self.resamples)
+        yield type_table(self.samples, self.scores)
         by_level = _grouped(self.levels, LEVELS)
         note = "The complexity score of the Dripper paper (A.5), cut at the 30th and 70th percentiles of these pages."
-        yield group_table("difficulty", by_level, self.scores, self.resamples, note)
+        yield group_table("difficulty", by_level, self.scores, note)
         if len(self.labels) > 1:
             yield self._differences()
-        yield from self.answered()
         yield from self._blocks()
         yield from self._removed()
-        yield from set_tables(self.samples, self.scores, self.resamples)
+        yield from set_tables(self.samples, self.scores)
 
     def about_page(self, page: PageResults) -> dict[str, Any]:
         """Return the type and the difficulty of a page."""
@@ -190,7 +191,7 @@ class Evaluation(Figures):
                 label,
                 *(whole.pages, whole.word.f1, whole.word.precision, whole.word.recall, whole.poor),
                 *(whole.wcxb.f1, whole.with_rate, whole.without_rate, whole.empty, whole.wrongly_empty),
-                *mean_interval([row.word.f1 for row in scored], self.resamples)[1:],
+                *mean_interval([row.word.f1 for row in scored], RESAMPLES)[1:],
                 *([grams.f1, grams.precision, grams.recall] if rouge else []),
                 sum(one.run.error is not None for one in results),
             ])  # fmt: skip
@@ -253,7 +254,7 @@ class Evaluation(Figures):
                 pairs = zip(self.results(OURS), self.results(peer), strict=True)
                 deltas = [value(one) - value(other) for one, other in pairs]
                 better, worse = sum(d > TIE for d in deltas), sum(d < -TIE for d in deltas)
-                interval = mean_interval(deltas, self.resamples)
+                interval = mean_interval(deltas, RESAMPLES)
                 star = "*" if interval.excludes_zero else ""
                 rows.append([peer, name, *interval, star, better, worse, len(deltas) - better - worse])
         columns = {"peer": "", "metric": "", **dict.fromkeys(("mean", "low", "high"), "+.4f"), "*": ""}
@@ -278,12 +279,12 @@ class Evaluation(Figures):
 
 
 # ---------------------------------------------------------------------------------------------- tables of all systems
-def type_table(samples: Sequence[AnnotatedPage], scores: Scores, resamples: int = 2_000) -> ReportTable:
+def type_table(samples: Sequence[AnnotatedPage], scores: Scores) -> ReportTable:
     """Return a table by page type."""
-    return group_table("page type", _grouped({s.id: s.page_type for s in samples}, PAGE_TYPES), scores, resamples)
+    return group_table("page type", _grouped({s.id: s.page_type for s in samples}, PAGE_TYPES), scores)
 
 
-def set_tables(samples: Sequence[AnnotatedPage], scores: Scores, resamples: int = 2_000) -> list[ReportTable]:
+def set_tables(samples: Sequence[AnnotatedPage], scores: Scores) -> list[ReportTable]:
     """Return a table by set, by language and by length, over pages for which every system has a score."""
     languages = {sample.id: sample.language or declared_language(sample) for sample in samples}
     counts = Counter(languages.values())
@@ -299,7 +300,7 @@ def set_tables(samples: Sequence[AnnotatedPage], scores: Scores, resamples: int 
         "language": _grouped(languages, order),
         "true text": _grouped(lengths, list(LENGTHS)),
     }
-    return [group_table(kind, groups, scores, resamples) for kind, groups in groupings.items()]
+    return [group_table(kind, groups, scores) for kind, groups in groupings.items()]
 
 
 def declared_language(sample: AnnotatedPage) -> str:
@@ -317,9 +318,7 @@ def _grouped(kinds: Mapping[str, str], order: Sequence[str] = ()) -> dict[str, l
     return {kind: ids for kind, ids in groups.items() if ids}
 
 
-def group_table(
-    kind: str, groups: Mapping[str, Sequence[str]], scores: Scores, resamples: int, note: str = ""
-) -> ReportTable:
+def group_table(kind: str, groups: Mapping[str, Sequence[str]], scores: Scores, note: str = "") -> ReportTable:
     """Return the figures of all systems with a row for each group of pages."""
     peers = list(scores)[1:]
     columns = {kind: "", "pages": ",", "word F1": ".4f", "P": ".4f", "R": ".4f", f"< {POOR}": ".1%", "WCXB F1": ".4f"}
@@ -327,7 +326,7 @@ def group_table(
         columns |= {peer: ".4f", f"{peer} < {POOR}": ".1%", f"{peer} WCXB F1": ".4f"}
     if peers:
         columns |= dict.fromkeys((f"F1 less {peers[0]}", "low", "high"), "+.4f")
-    figures = {name: _row(ids, scores, resamples) for name, ids in groups.items()}
+    figures = {name: _row(ids, scores) for name, ids in groups.items()}
     rows: list[list[object]] = [[name, len(groups[name]), *cells] for name, cells in figures.items()]
     if kind == "set":  # all sets have the same weight in their mean
         means: list[float | None] = [mean(column) for column in zip(*figures.values(), strict=True)]
@@ -337,12 +336,12 @@ def group_table(
     return ReportTable(f"By {kind}", columns, rows, note)
 
 
-def _row(ids: Sequence[str], scores: Scores, resamples: int) -> list[float]:
+def _row(ids: Sequence[str], scores: Scores) -> list[float]:
     ours, *peers = (summarize([rows[name] for name in ids]) for rows in scores.values())
     cells = [ours.word.f1, ours.word.precision, ours.word.recall, ours.poor, ours.wcxb.f1]
     for peer in peers:
         cells += [peer.word.f1, peer.poor, peer.wcxb.f1]
     if peers:
         mine, theirs, *_ = scores.values()
-        cells += mean_interval([mine[name].word.f1 - theirs[name].word.f1 for name in ids], resamples)
+        cells += mean_interval([mine[name].word.f1 - theirs[name].word.f1 for name in ids], RESAMPLES)
     return cells

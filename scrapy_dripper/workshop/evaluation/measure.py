@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.page import Page, PageError, read
@@ -313,7 +314,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class RunError(Exception):
+class RunError(UsageError):
     """The run cannot continue. The message says what to do."""
 
 

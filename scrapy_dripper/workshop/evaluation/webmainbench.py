@@ -148,7 +148,9 @@ def _indented_code(text: str) -> Iterator[str]:
         while end < len(lines) and not lines[end].strip():
             end += 1
         # Blank lines may be indented too. They then belong to the block if it would be too short without them.
-        start = next((k for k in range(end, first, -1) if all(map(_is_indented, _two(lines, k)))), None)
+        # At least two lines: the last line alone is no block.
+        pairs = ((k, lines[k : k + 2]) for k in range(min(end, len(lines) - 2), first, -1))
+        start = next((k for k, pair in pairs if all(map(_is_indented, pair))), None)
         if start is None:
             first = end
             continue
@@ -160,10 +162,6 @@ def _indented_code(text: str) -> Iterator[str]:
             yield "\n".join(line[1:] if line.startswith("\t") else line[4:] for line in block)
         # An empty line ends a block and cannot begin the next one. So there must be two empty lines between blocks.
         first = stop + 1 if stop < len(lines) and not lines[stop] else stop
-
-
-def _two(lines: Sequence[str], k: int) -> tuple[str, str]:
-    return (lines[k], lines[k + 1]) if k + 1 < len(lines) else ("", "")
 
 
 def _is_indented(line: str) -> bool:

@@ -240,7 +240,7 @@ def test_only_our_own_text_is_judged(data: Path, tmp_path: Path, monkeypatch: py
 
 # ---------------------------------------------------------------------------- the command
 def run(*arguments: object) -> int:
-    return main(["evaluate", *map(str, arguments), "--resamples", "50", "--jobs", "1", "--study"])
+    return main(["evaluate", *map(str, arguments), "--jobs", "1", "--study"])
 
 
 def test_evaluate(
