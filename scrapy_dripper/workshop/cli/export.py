@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import fields
 from pathlib import Path
 
 from scrapy_dripper.cli.console import UsageError, say
@@ -86,20 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.out is None:
         raise UsageError("expected MODEL and OUT, or --check FOLDER; see 'scrapy-dripper export --help'")
-    request = build.Request(
-        model=arguments.model,
-        out=arguments.out,
-        device=arguments.device,
-        cuda=arguments.cuda,
-        dtype=DTYPES.get(arguments.dtype),
-        profile=arguments.profile,
-        truncate_chars=arguments.truncate_chars,
-        prompt=arguments.prompt,
-        answer=arguments.answer,
-        context=arguments.context,
-        validate=arguments.validate,
-    )
-    folder = build.export(request, say).folder
+    values = {option.name: getattr(arguments, option.name) for option in fields(build.Request)}
+    folder = build.export(build.Request(**{**values, "dtype": DTYPES.get(arguments.dtype)}), say).folder
     if not arguments.validate:
         say(f"not compared yet: on the target machine, run 'scrapy-dripper export --check {folder}'")
     say(f"wrote {folder}: use it with DRIPPER_ENGINE = 'qwen3' and DRIPPER_MODEL = '{folder}'")
