@@ -340,4 +340,4 @@ def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for name in [name for name in sys.modules if name.startswith("scrapy_dripper.workshop.evaluation.webmainbench")]:
         monkeypatch.delitem(sys.modules, name)
     assert main(["evaluate", str(write(tmp_path / "bench.jsonl", PAGE))]) == 2
-    assert "pip install scrapy-dripper[evaluate]" in capsys.readouterr().err
+    assert "scrapy-dripper[evaluate]" in capsys.readouterr().err
