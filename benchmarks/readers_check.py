@@ -26,7 +26,7 @@ from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.dataset.alignment import align
 from scrapy_dripper.workshop.dataset.metrics import neutral_prf, page_title
-from scrapy_dripper.workshop.dataset.sets import DataError, Sample, SetChoice, load_set
+from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, DataError, SetChoice, load_set
 
 ROOT = Path(__file__).parents[1]
 SEED = 20261123
@@ -52,11 +52,11 @@ json.dump({page[0]: {k: getattr(one, v) or "" for k, v in keys.items()} for page
 """Runs in a separate process, because a process cannot import two versions of a package."""
 
 
-def draw(data: Path, seed: int, pages: int) -> list[Sample]:
+def draw(data: Path, seed: int, pages: int) -> list[AnnotatedPage]:
     """Return the pages of a seed: training pages from ``elsewhere``, and one page per site from ``sites``."""
     numbers = random.Random(seed)
     elsewhere = [sample for sample in load_set(SetChoice(data / "elsewhere")).samples if sample.learn]
-    sites: dict[str, list[Sample]] = defaultdict(list)
+    sites: dict[str, list[AnnotatedPage]] = defaultdict(list)
     for sample in load_set(SetChoice(data / "sites")).samples:
         sites[sample.id.rpartition("__")[0]].append(sample)
     drawn = numbers.sample(elsewhere, min(pages, len(elsewhere)))
@@ -64,7 +64,7 @@ def draw(data: Path, seed: int, pages: int) -> list[Sample]:
     return drawn + [numbers.choice(sites[name]) for name in names]
 
 
-def extract(samples: Sequence[Sample], version: Path) -> Outputs:
+def extract(samples: Sequence[AnnotatedPage], version: Path) -> Outputs:
     """Extract pages with the package and the bundled model of a working copy."""
     given = json.dumps([(sample.id, str(sample.path.resolve()), sample.url) for sample in samples])
     command = [sys.executable, "-c", _EXTRACT, str(version / "models" / "tagger")]
@@ -94,7 +94,7 @@ def listing(html: bytes, url: str, texts: Mapping[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(folder: Path, sample: Sample, outputs: Mapping[str, Mapping[str, str]]) -> list[str]:
+def write(folder: Path, sample: AnnotatedPage, outputs: Mapping[str, Mapping[str, str]]) -> list[str]:
     """Write the files for a page, and return its row of the table."""
     folder.mkdir(parents=True, exist_ok=True)
     html = sample.path.read_bytes()

@@ -103,20 +103,16 @@ class Endpoint:
         off."""
         body = json.dumps({"model": self.model, "messages": messages, "temperature": 0}).encode()
         asked = sum(len(one["content"]) for one in messages)
-        for attempt in range(1, ATTEMPTS + 1):
-            answer = self._try(body, asked)
-            if isinstance(answer, ModelAnswer):
-                return answer
-            if attempt < ATTEMPTS:
+        attempt = 1
+        while True:
+            try:
+                return self._content(self._post(body), asked)
+            except _RetryError as error:  # noqa: PERF203
+                if attempt == ATTEMPTS:
+                    raise EndpointError(f"{error}, {ATTEMPTS} times") from None
                 wait = self.backoff * 2 ** (attempt - 1) * random.uniform(1, 1.5)
-                time.sleep(min(_MAX_WAIT, max(wait, answer.wait)))
-        raise EndpointError(f"{answer}, {ATTEMPTS} times")
-
-    def _try(self, body: bytes, asked: int) -> ModelAnswer | _RetryError:
-        try:
-            return self._content(self._post(body), asked)
-        except _RetryError as error:
-            return error
+                time.sleep(min(_MAX_WAIT, max(wait, error.wait)))
+                attempt += 1
 
     def _post(self, body: bytes) -> bytes:
         refused: list[urllib.error.HTTPError] = []
@@ -238,7 +234,10 @@ def in_threads(function: Callable[[T], R], items: Iterable[T], threads: int) -> 
 
     def work() -> None:
         while (task := todo.get()) is not None:
-            done.put((task[0], _outcome(function, task[0])))
+            try:
+                done.put((task[0], function(task[0])))
+            except Exception as error:  # noqa: PERF203
+                done.put((task[0], error))
 
     for _ in range(threads):
         threading.Thread(target=work, daemon=True, name="annotate").start()
@@ -255,10 +254,3 @@ def in_threads(function: Callable[[T], R], items: Iterable[T], threads: int) -> 
     finally:
         for _ in range(threads):
             todo.put(None)
-
-
-def _outcome(function: Callable[[T], R], item: T) -> R | Exception:
-    try:
-        return function(item)
-    except Exception as error:
-        return error

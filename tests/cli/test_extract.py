@@ -904,7 +904,7 @@ def test_damaged_gzip_among_the_inputs_of_a_corpus(damage: str, tides: Path, tmp
     (tmp_path / "bad.html.gz").write_bytes(packed[:-9] if damage == "cut" else packed[:20] + b"\xff" * 40)
 
     pages = list(PageInputs([str(tmp_path)], 1_000_000))
-    assert [page.name for page in pages] == [str(tides)]
+    assert [name for name, _ in pages] == [str(tides)]
     assert f"{tmp_path / 'bad.html.gz'}: " in capsys.readouterr().err
 
 
@@ -914,7 +914,7 @@ def test_a_damaged_archive_among_the_inputs_of_a_corpus(tides: Path, tmp_path: P
     (tmp_path / "none.warc").write_bytes(b"no archive")
 
     inputs = PageInputs([str(tmp_path / "cut.warc"), str(tmp_path / "none.warc"), str(tides)], 1_000_000)
-    assert [[Path(page.name).name for page in inputs] for _ in range(2)] == [[tides.name, "cut.warc"]] * 2
+    assert [[Path(name).name for name, _ in inputs] for _ in range(2)] == [[tides.name, "cut.warc"]] * 2
     assert inputs.failed
     said = capsys.readouterr().err
     assert said.count("cut.warc: records that cannot be read: cut_off 1") == 1

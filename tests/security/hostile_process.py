@@ -46,7 +46,7 @@ def main(folder: Path) -> None:
         written += [repr(one) for one in extractor.extract([Document(d.html.decode("utf-8", "replace"), d.url)  # type: ignore[union-attr]
                                                             for d in documents])]  # fmt: skip
     figures = folder / "figures.json"
-    arguments = ["evaluate", str(folder), "--json", str(figures), "--jobs", "1", "--resamples", "10"]
+    arguments = ["evaluate", str(folder), "--json", str(figures), "--jobs", "1"]
     code = command([*arguments, "--predictions", str(folder / "predictions.jsonl")])
     written.append(figures.read_text(encoding="utf-8"))
     print("\n" + json.dumps({"asked": asked, "written": written, "code": code}))

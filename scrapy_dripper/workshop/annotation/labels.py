@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines.qwen3.profile import PROFILES
@@ -30,7 +31,7 @@ MAX_BLOCKS = 1_000_000
 _HEX = frozenset("0123456789abcdef")
 
 
-class StoreError(ValueError):
+class StoreError(UsageError):
     """A file or a folder does not hold labels. The message names the place and says what to do."""
 
 
@@ -199,7 +200,7 @@ def _drop_torn_line(path: Path) -> None:
 
 
 MODEL_CONFIDENCE = 0.5
-"""Default confidence of a model's labels. That of a person's labels is 1."""
+"""Confidence of a model's labels. That of a person's labels is 1."""
 
 
 class LabelsError(ValueError):
@@ -242,14 +243,14 @@ def checked_page(record: Record, sheet: Sheet) -> tuple[bytes, npt.NDArray[np.bo
     return data, main
 
 
-def write_page(folder: Path, record: Record, sheet: Sheet, sure: float = MODEL_CONFIDENCE) -> None:
+def write_page(folder: Path, record: Record, sheet: Sheet) -> None:
     """Write a page and its labels to a folder. Raise :exc:`LabelsError` if the labels do not match the blocks."""
     data, main = checked_page(record, sheet)
     truth: dict[str, Any] = {
         "url": record.url,
         "file_id": record.id,
         "source": record.who,
-        "sure": 1.0 if record.who == HUMAN else sure,
+        "sure": 1.0 if record.who == HUMAN else MODEL_CONFIDENCE,
         "reviewed": False,
         "_internal": {},
         "ground_truth": {"main_content": text(sheet.page, main), "title": record.title, "with": [], "without": []},
@@ -262,24 +263,13 @@ def write_page(folder: Path, record: Record, sheet: Sheet, sure: float = MODEL_C
     path.write_text(json.dumps(truth, ensure_ascii=False, indent=1) + "\n", encoding="utf-8", errors="replace")
 
 
-@dataclass(frozen=True, slots=True)
-class Disagreement:
-    """A block that readers label differently."""
-
-    page: str
-    """The id of the page."""
-    block: int
-    main: Mapping[str, bool]
-    """Whether it is main, by reader."""
-
-
-def adjudicated(readings: Sequence[Sequence[Record]]) -> tuple[list[Record], list[Disagreement], list[float]]:
+def adjudicated(readings: Sequence[Sequence[Record]]) -> tuple[list[Record], list[dict[str, Any]], list[float]]:
     """Combine two or more readings of pages, as the benchmark of the Dripper paper was annotated (A.5).
 
     Return the pages that are decided: by two readers who agree on all blocks, or, for each block, by most of three or
-    more. Then the blocks on which the first two differ, and the agreement of these two for each page that both have
-    read, 0 to 1, as the share of blocks. A page with one reading is not in the result. Nor is one that an even number
-    of readers has not decided.
+    more. Then the blocks on which the first two differ: ``page``, ``block``, and by reader whether it is ``main``. Then
+    the agreement of these two for each page that both have read, 0 to 1, as the share of blocks. A page with one
+    reading is not in the result. Nor is one that an even number of readers has not decided.
     """
     pages: dict[str, list[Record]] = {}
     for record in (record for reading in readings for record in reading):
@@ -293,7 +283,7 @@ def adjudicated(readings: Sequence[Sequence[Record]]) -> tuple[list[Record], lis
         agreement.append(1 - len(differing) / max(first.blocks, 1))
         readers = {f"{one.who} ({k})": frozenset(one.labels) for k, one in enumerate(records, 1)}
         disagreements += [
-            Disagreement(first.id, block, {who: block in labels for who, labels in readers.items()})
+            {"page": first.id, "block": block, "main": {who: block in labels for who, labels in readers.items()}}
             for block in sorted(differing)
         ]
         votes = Counter(block for one in records for block in one.labels)

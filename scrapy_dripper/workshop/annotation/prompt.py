@@ -11,8 +11,9 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from reprlib import Repr
 from typing import Any
 
 from lxml.html import HtmlElement
@@ -103,11 +104,8 @@ def one_line(text: str) -> str:
     text = " ".join(text.split())  # all characters that can end a line count as white space here
     if text.isascii() and text.isprintable():
         return text
-    return " ".join("".join(c for c in text if _visible(c)).split())
-
-
-def _visible(character: str) -> bool:
-    return character in _JOINERS or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn")
+    kept = (c for c in text if c in _JOINERS or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn"))
+    return " ".join("".join(kept).split())
 
 
 def simplified(page: Sheet) -> list[str]:
@@ -219,6 +217,10 @@ def label(endpoint: Endpoint, question: str, n: int) -> list[int]:
 LABELS = ("main", "other")
 _NAMED = 20  # maximum number of ids in an error message
 
+_short = Repr()
+_short.maxstring = _short.maxother = 24
+_excerpt = Repr()
+_excerpt.maxstring = 100
 _fence = re.compile(r"```(?:json)?[ \t]*\n(.*)```", re.DOTALL | re.IGNORECASE).fullmatch
 
 
@@ -229,7 +231,7 @@ class Pairs(list[tuple[str, Any]]):
         """Return the object as a dict. Raise :exc:`AnswerError` if a key occurs twice."""
         twice = [key for key, count in Counter(key for key, _ in self).items() if count > 1]
         if twice:
-            raise AnswerError(f"expected each key once (got twice: {_names(map(_short, twice))})")
+            raise AnswerError(f"expected each key once (got twice: {_names(map(_short.repr, twice))})")
         return dict(self)
 
 
@@ -251,7 +253,7 @@ def read_object(text: str) -> Pairs:
         value = None
     if isinstance(value, Pairs):
         return value
-    raise AnswerError(f"expected one JSON object and nothing else (got {_excerpt(text)})")
+    raise AnswerError(f"expected one JSON object and nothing else (got {_excerpt.repr(text) if text else 'nothing'})")
 
 
 def check(pairs: Iterable[tuple[str, Any]], n: int) -> list[int]:
@@ -263,11 +265,11 @@ def check(pairs: Iterable[tuple[str, Any]], n: int) -> list[int]:
     wrong: list[str] = []
     for key, label in pairs:
         if key not in expected:
-            unknown.append(_short(key))
+            unknown.append(_short.repr(key))
             continue
         counts[key] += 1
         if label not in LABELS or not isinstance(label, str):
-            wrong.append(f"{key} ({_short(label)})")
+            wrong.append(f"{key} ({_short.repr(label)})")
         elif label == "main":
             main.append(expected[key])
     problems = {
@@ -283,18 +285,7 @@ def check(pairs: Iterable[tuple[str, Any]], n: int) -> list[int]:
     return sorted(main)
 
 
-def _names(ids: Iterable[str] | Sequence[str]) -> str:
+def _names(ids: Iterable[str]) -> str:
     listed = list(ids)
     more = len(listed) - _NAMED
     return ", ".join(listed[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 24 else text[:20] + "..." + text[-1]
-
-
-def _excerpt(text: str) -> str:
-    if not text:
-        return "nothing"
-    return repr(text) if len(text) <= 100 else f"{text[:60]!r} ... {text[-30:]!r}"

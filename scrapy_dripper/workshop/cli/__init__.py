@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
-from scrapy_dripper.cli.console import say, why
+from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, read_source
 from scrapy_dripper.config import Config
 from scrapy_dripper.page import PageError
+from scrapy_dripper.replace import replace_file
 from scrapy_dripper.workshop.annotation.prompt import Sheet, sheet
 
 
@@ -35,6 +39,48 @@ def add_command(
     )
     parser.set_defaults(run=run)
     return parser
+
+
+@contextmanager
+def extra(name: str) -> Iterator[None]:
+    """Raise :exc:`UsageError` if a package cannot be imported, with the extra that brings it."""
+    try:
+        yield
+    except ImportError as error:
+        raise UsageError(
+            f"this command needs more packages ({error}): run pip install 'scrapy-dripper[{name}]'"
+        ) from None
+
+
+def json_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file. Raise OSError or ValueError."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise ValueError(str(error)) from None
+    if not isinstance(found, dict):
+        raise ValueError("not an object")
+    return found
+
+
+def claim(note: Path, values: dict[str, Any]) -> None:
+    """Write the inputs and options of a command to a file in its folder, so that it can be resumed.
+
+    Raise :exc:`UsageError` if the folder was begun with others.
+    """
+    values = json.loads(json.dumps(values))
+    try:
+        before = json_object(note)
+    except FileNotFoundError:
+        note.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(note, json.dumps(values, indent=1) + "\n")
+        return
+    except ValueError:
+        raise UsageError(f"{note} is damaged: name another folder, or delete this file to begin again") from None
+    if wrong := [name for name, value in values.items() if before.get(name) != value]:
+        raise UsageError(
+            f"{note.parent} was begun with other {' and '.join(wrong)} (see {note}); use those, or name another folder"
+        )
 
 
 class Outcomes:

@@ -16,7 +16,6 @@ from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.page import NATIVE
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.annotation.labels import (
-    MODEL_CONFIDENCE,
     LabelsError,
     Record,
     Store,
@@ -31,7 +30,7 @@ from scrapy_dripper.workshop.annotation.labels import (
     write_page,
 )
 from scrapy_dripper.workshop.annotation.prompt import Sheet, label, prompt_hash, question
-from scrapy_dripper.workshop.cli import Outcomes, add_command
+from scrapy_dripper.workshop.cli import Outcomes, add_command, extra
 from scrapy_dripper.workshop.dataset.metrics import mean
 from scrapy_dripper.workshop.endpoint import AnswerError, Endpoint, EndpointError, in_threads
 
@@ -101,13 +100,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="the rules by which pages are cut (default: native; v1.0 is that of the published Qwen3 weights)",
     )
     add_url(other)
-    other.add_argument(
-        "--sure",
-        type=_share,
-        default=MODEL_CONFIDENCE,
-        metavar="P",
-        help=f"with --export: confidence in a model's labels, 0 to 1 (default: {MODEL_CONFIDENCE}; a person's are 1)",
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -125,8 +117,6 @@ def run(arguments: argparse.Namespace) -> int:
             _adjudicate(arguments, path, outcomes)
         else:
             _export(arguments, path, outcomes)
-    except StoreError as error:
-        raise UsageError(str(error)) from None
     finally:
         outcomes.summarise()
     return 1 if outcomes.failed else 0
@@ -204,8 +194,8 @@ def _adjudicate(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -
         if sheet.sha256 in names
     }
     for one in disagreements:
-        text = texts[one.page][one.block - 1] if one.block <= len(texts.get(one.page, ())) else None
-        print(to_json({"page": one.page, "block": one.block, "main": dict(one.main), "text": text}))
+        known = texts.get(one["page"], [])
+        print(to_json({**one, "text": known[one["block"] - 1] if one["block"] <= len(known) else None}))
     for record in decided:
         del names[record.sha256]
     for sha256, page in sorted(names.items(), key=lambda item: item[1]):
@@ -242,7 +232,7 @@ def _export(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -> No
         elif record := left.pop(sheet.sha256, None):
             try:
                 if arguments.export:
-                    write_page(target, record, sheet, arguments.sure)
+                    write_page(target, record, sheet)
                 elif not record.labels:  # as in the paper (4.1); other exports are also for models that know such pages
                     outcomes.count("without main content")
                     continue
@@ -266,10 +256,8 @@ def _export(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -> No
 
 def _write_benchmark(path: Path, pages: Sequence[tuple[Record, Sheet]]) -> None:
     """Write pages to a file that ``evaluate`` measures as WebMainBench."""
-    try:
+    with extra("evaluate"):
         from scrapy_dripper.workshop.evaluation.webmainbench import line_of
-    except ImportError as error:
-        raise UsageError(f"--benchmark needs {error.name}: run 'pip install scrapy-dripper[evaluate]'") from None
     from scrapy_dripper.workshop.evaluation.complexity import complexity, levels
 
     html = [sheet.utf8().decode("utf-8-sig", "replace") for _, sheet in pages]
@@ -302,12 +290,3 @@ def _once(path: Path, records: list[Record]) -> dict[str, Record]:
 
 def _stem(identity: str) -> str:
     return identity.rpartition("-")[0]
-
-
-def _share(value: str) -> float:
-    try:
-        if 0 <= (number := float(value)) <= 1:
-            return number
-    except ValueError:
-        pass
-    raise argparse.ArgumentTypeError(f"expected a number from 0 to 1 (got {value!r})")

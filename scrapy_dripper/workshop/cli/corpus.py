@@ -21,47 +21,17 @@ from scrapy_dripper.cli.options import OPTIONS, add_options, configured, count
 from scrapy_dripper.config import Config
 from scrapy_dripper.replace import replace_file
 from scrapy_dripper.rules import RuleError, read_rules_file
-from scrapy_dripper.workshop.cli import add_command
+from scrapy_dripper.workshop.cli import add_command, claim, extra, json_object
 from scrapy_dripper.workshop.cli.corpus_pages import add_sample, add_tokens
 
 NOTE = "run.json"
 """Name of the file with the inputs and options of a command."""
 
 
-def missing(error: ImportError) -> UsageError:
-    """Return the error for a package of the extra that is not installed."""
-    return UsageError(
-        f"this command needs more packages ({error}): install them with pip install 'scrapy-dripper[corpus]'"
-    )
-
-
-def claim(folder: Path, values: dict[str, Any]) -> None:
-    """Write the inputs and options to a folder. Raise :exc:`UsageError` if it was begun with others.
-
-    datatrove marks tasks as complete by their numbers, which would belong to other files.
-    """
-    note = folder / NOTE
-    values = json.loads(json.dumps(values))
-    try:
-        before = _object(note)
-    except FileNotFoundError:
-        if any(folder.glob("*.parquet")):
-            raise UsageError(f"{folder} has Parquet files of another program; name another folder") from None
-        replace_file(note, json.dumps(values, indent=1))
-        return
-    except ValueError:
-        raise UsageError(f"{note} is damaged: name another folder, or delete this one to begin again") from None
-    wrong = [name for name in values if before.get(name) != values[name]]
-    if wrong:
-        raise UsageError(
-            f"{folder} was begun with other {' and '.join(wrong)} (see {note}); use those, or name another folder"
-        )
-
-
 def extraction_note(folder: Path) -> dict[str, Any]:
     """Return the note of a finished extraction. Raise :exc:`UsageError` if the folder does not hold one."""
     try:
-        note = _object(folder / NOTE)
+        note = json_object(folder / NOTE)
         tasks = int(note["tasks"])
         note["options"]["text"], note["options"]["columns"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -72,17 +42,6 @@ def extraction_note(folder: Path) -> dict[str, Any]:
             f"{done} of {tasks} tasks of {folder} are done: finish `scrapy-dripper corpus extract` for it first"
         )
     return note
-
-
-def _object(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file. Raise OSError or ValueError."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except RecursionError as error:
-        raise ValueError(str(error)) from None
-    if not isinstance(found, dict):
-        raise ValueError("not an object")
-    return found
 
 
 def run_pipeline(steps: list[Any], tasks: int, workers: int | None, logs: Path) -> bool:
@@ -189,7 +148,9 @@ def _add_inputs(command: argparse.ArgumentParser, output: str) -> None:
 def _extract(arguments: argparse.Namespace) -> int:
     """Extract all archives and return the exit code."""
     steps = _steps()
-    config = _config(arguments)
+    config = configured(arguments)
+    if arguments.metadata:
+        config = replace(config, metadata_field="metadata")
     columns = [name for name in ("main_html", "content") if getattr(arguments, name)]
     columns += ["page"] if arguments.metadata else []
     options = {"text": arguments.text, "on_error": arguments.on_error, "columns": columns, "config": _values(config)}
@@ -261,10 +222,8 @@ def _templates(arguments: argparse.Namespace) -> int:
 def _steps() -> Any:
     """Return the module with the steps. Raise :exc:`UsageError` if a package is missing."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # datatrove imports the client of the hub, which is not used here.
-    try:
+    with extra("corpus"):
         import scrapy_dripper.corpus.steps as found  # not "from", which a package that is missing would not stop
-    except ImportError as error:
-        raise missing(error) from None
     return found
 
 
@@ -279,7 +238,10 @@ class ArchiveRun:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.root = os.path.commonpath([file.parent for file in files])
         names = [file.relative_to(self.root).as_posix() for file in files]
-        claim(self.folder, {"root": self.root, "files": names, "tasks": self.tasks, "options": options})
+        if not (self.folder / NOTE).exists() and any(self.folder.glob("*.parquet")):
+            raise UsageError(f"{self.folder} has Parquet files of another program; name another folder")
+        # datatrove marks tasks as complete by their numbers, which would belong to other files.
+        claim(self.folder / NOTE, {"root": self.root, "files": names, "tasks": self.tasks, "options": options})
         self.paths = str(self.folder / "logs" / "inputs.txt")
         os.makedirs(self.folder / "logs", exist_ok=True)
         replace_file(Path(self.paths), "".join(f"{name}\n" for name in names))
@@ -314,17 +276,9 @@ def _lost(read: Counter[str]) -> bool:
     return bool(lost)
 
 
-def _config(arguments: argparse.Namespace) -> Config:
-    config = configured(arguments)
-    return replace(config, metadata_field="metadata") if arguments.metadata else config
-
-
 def _values(config: Config) -> dict[str, Any]:
-    return {name: value if _is_plain(value) else repr(value) for name, value in asdict(config).items()}
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, (bool, int, float, str))
+    plain = (type(None), bool, int, float, str)
+    return {name: value if isinstance(value, plain) else repr(value) for name, value in asdict(config).items()}
 
 
 def _files(inputs: list[str]) -> list[Path]:
@@ -403,10 +357,8 @@ def add_clean(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 def _clean(arguments: argparse.Namespace) -> int:
     """Clean the corpus and return the exit code."""
     _steps()
-    try:
+    with extra("corpus"):
         from scrapy_dripper.workshop.corpus import cleaning
-    except ImportError as error:
-        raise missing(error) from None
     source = Path(os.path.abspath(arguments.folder))
     note, folder = extraction_note(source), source / CLEAN
     if note["options"]["text"] == "main_html":
@@ -418,10 +370,9 @@ def _clean(arguments: argparse.Namespace) -> int:
         pipelines = cleaning.stages(files, folder, note["options"]["columns"], rules)
     except (ImportError, OSError, ValueError, re.error) as error:
         raise UsageError(str(error)) from None
-    folder.mkdir(exist_ok=True)
     prints = {name: hashlib.sha256("\n".join(lines).encode()).hexdigest() for name, lines in lists.items()}
     options = {"languages": rules.languages, "safety": rules.safety, **prints}
-    claim(folder, {"files": [os.path.basename(file) for file in files], "options": options})
+    claim(folder / NOTE, {"files": [os.path.basename(file) for file in files], "options": options})
     logs = folder / "logs"
     if not all(run_pipeline(steps, tasks, arguments.workers, logs / name) for name, tasks, steps in pipelines):
         return 1

@@ -6,8 +6,8 @@ import argparse
 import glob
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from scrapy_dripper.characters import printable, to_json
 from scrapy_dripper.cli.console import UsageError, say, why
-from scrapy_dripper.cli.inputs import READ_FACTOR, WARC, Source, find_sources, read_source
+from scrapy_dripper.cli.inputs import READ_FACTOR, WARC, find_sources, read_source
 from scrapy_dripper.cli.options import add_options, configured, count
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import Document
@@ -28,7 +28,7 @@ from scrapy_dripper.page import PageError, read
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.annotation.prompt import TEMPLATE, declared_url
-from scrapy_dripper.workshop.cli import add_command
+from scrapy_dripper.workshop.cli import add_command, extra
 from scrapy_dripper.workshop.corpus.cost import Tokens, contexts, lengths, savings, tokens_of
 from scrapy_dripper.workshop.dataset.metrics import aligned
 from scrapy_dripper.workshop.dataset.sets import host_of
@@ -37,17 +37,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
-@dataclass(frozen=True, slots=True)
-class InputPage:
-    """A page of the inputs."""
-
-    name: str
-    """The file it is in."""
-    document: Document
-
-
 class PageInputs:
-    """The pages of the inputs, which can be read several times. An input that cannot be read is named only once."""
+    """The files and the pages of the inputs, which can be read several times. An input that cannot be read is named
+    only once.
+    """
 
     def __init__(self, names: Sequence[str], max_bytes: int) -> None:
         self._limit = READ_FACTOR * max_bytes
@@ -67,15 +60,19 @@ class PageInputs:
         if not self._archives and not self._sources:
             raise UsageError(f"no WARC and no HTML file in {' '.join(names)}")
 
-    def __iter__(self) -> Iterator[InputPage]:
+    def __iter__(self) -> Iterator[tuple[str, Document]]:
         for source in self._sources:
-            document = self._read(source)
-            if document is not None:
-                yield InputPage(source.name, document)
-        for archive in self._archives:
-            yield from self._pages(str(archive))
+            try:
+                document = read_source(source, self._limit)
+            except (OSError, ValueError) as error:  # noqa: PERF203
+                self._fail(source.name, why(error))
+            else:
+                yield source.name, document
+        for archive in map(str, self._archives):
+            for document in self._pages(archive):
+                yield archive, document
 
-    def _pages(self, name: str) -> Iterator[InputPage]:
+    def _pages(self, name: str) -> Iterator[Document]:
         """Yield the pages of an archive."""
         from scrapy_dripper.corpus.records import UNREADABLE, charset, pages
 
@@ -83,7 +80,7 @@ class PageInputs:
         try:
             with open(name, "rb") as stream:
                 for _, page in pages(stream, self._limit, lambda reason: lost.update([reason]), name):
-                    yield InputPage(name, Document(page.body, page.url, charset(page)))
+                    yield Document(page.body, page.url, charset(page))
         except OSError as error:
             self._fail(name, why(error))
         if listed := ", ".join(f"{reason} {lost[reason]:,}" for reason in UNREADABLE if lost[reason]):
@@ -94,17 +91,9 @@ class PageInputs:
         """True if an input, or a part of it, could not be read."""
         return bool(self._named)
 
-    def _read(self, source: Source) -> Document | None:
-        try:
-            return read_source(source, self._limit)
-        except (OSError, ValueError) as error:
-            self._fail(source.name, why(error))
-            return None
-
-    def only(self, numbers: Iterable[int]) -> Iterator[tuple[int, InputPage]]:
+    def only(self, numbers: Collection[int]) -> Iterator[tuple[int, tuple[str, Document]]]:
         """Yield the pages with these numbers."""
-        wanted = frozenset(numbers)
-        return ((number, page) for number, page in enumerate(self) if number in wanted)
+        return ((number, page) for number, page in enumerate(self) if number in numbers)
 
     def _fail(self, name: str, reason: str) -> None:
         if name not in self._named:
@@ -168,14 +157,10 @@ def add_sample(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def _sample(arguments: argparse.Namespace) -> int:
     """Choose the pages, write them, and return the exit code."""
-    try:
+    with extra("sample"):
         import py3langid  # noqa: F401
 
-        from scrapy_dripper.workshop.corpus.sampling import balanced, representatives
-    except ImportError as error:
-        raise UsageError(
-            f"this command needs more packages ({error}): install them with pip install 'scrapy-dripper[sample]'"
-        ) from None
+        from scrapy_dripper.workshop.corpus.sampling import balanced, layout, representatives
     config = configured(arguments)
     if arguments.output.exists() and any(arguments.output.iterdir()):
         raise UsageError(f"{arguments.output} is not empty: name a new folder")
@@ -183,11 +168,12 @@ def _sample(arguments: argparse.Namespace) -> int:
     hosts: list[str] = []
     layouts: list[csr_matrix] = []
     numbers: list[int] = []
-    for number, page in enumerate(tqdm(inputs, desc="layouts", unit="page", disable=None)):
-        if (found := _layout(page)) is not None:
+    for number, (name, document) in enumerate(tqdm(inputs, desc="layouts", unit="page", disable=None)):
+        with suppress(PageError):
+            root = parse(_text(document))
+            layouts.append(layout(root))
+            hosts.append(host_of(document.url or declared_url(root)) or str(Path(name).parent))
             numbers.append(number)
-            hosts.append(found[0])
-            layouts.append(found[1])
     alike = representatives(hosts, layouts)
     sizes = {numbers[one.page]: one.pages for one in alike}
     host_by_number = dict(zip(numbers, hosts, strict=True))
@@ -211,17 +197,9 @@ def _sample(arguments: argparse.Namespace) -> int:
     return 1 if inputs.failed else 0
 
 
-def _layout(page: InputPage) -> tuple[str, csr_matrix] | None:
-    """Return the host and the layout of a page, or None if it cannot be parsed."""
-    from scrapy_dripper.workshop.corpus.sampling import layout
-
-    document = page.document
-    html = document.html if isinstance(document.html, str) else decode_html(bytes(document.html), document.charset)
-    try:
-        root = parse(html)
-    except PageError:
-        return None
-    return host_of(document.url or declared_url(root)) or str(Path(page.name).parent), layout(root)
+def _text(document: Document) -> str:
+    html = document.html
+    return html if isinstance(html, str) else decode_html(bytes(html), document.charset)
 
 
 def _described(
@@ -235,7 +213,7 @@ def _described(
     with closing(Extractor(config)) as extractor:
         pages = iter(tqdm(inputs.only(sizes), desc="candidates", unit="page", total=len(sizes), disable=None))
         while batch := list(islice(pages, BATCH)):
-            found = extractor.extract([page.document for _, page in batch])
+            found = extractor.extract([document for _, (_, document) in batch])
             for (number, _), one in zip(batch, found, strict=True):
                 kind = (one.page_type or "other") if one.text and one.text.strip() else ""
                 language = str(classify((one.text or "")[:MOST_IDENTIFIED])[0])
@@ -246,17 +224,17 @@ def _write(folder: Path, inputs: PageInputs, sample: Sequence[_Candidate]) -> No
     folder.mkdir(parents=True, exist_ok=True)
     known = {one.number: one for one in sample}
     with (folder / SAMPLE_LIST).open("w", encoding="utf-8", newline="\n") as lines:
-        for at, (number, page) in enumerate(inputs.only(known), 1):
-            name, html = f"{at:05d}", page.document.html
+        for at, (number, (file, document)) in enumerate(inputs.only(known), 1):
+            name, html = f"{at:05d}", document.html
             if isinstance(html, str):
                 html = html.encode("utf-8", "surrogatepass")
             (folder / f"{name}.html").write_bytes(bytes(html))
             one = known[number]
             line = {
                 "id": name,
-                "url": page.document.url or None,
-                "charset": page.document.charset,
-                "file": page.name,
+                "url": document.url or None,
+                "charset": document.charset,
+                "file": file,
                 "host": one.host,
                 "language": one.language,
                 "page_type": one.page_type,
@@ -289,7 +267,6 @@ def _weights(value: str) -> dict[str, float]:
     return found
 
 
-BATCH = 16
 PROFILE = PROFILES["v1.0"]
 """The profile of the published weights."""
 TOKENS_EXAMPLES = """\
@@ -353,7 +330,7 @@ def _measured(inputs: PageInputs, config: Config, length: Callable[[str], int]) 
     left_out = 0
     with closing(Extractor(config)) as extractor:
         pages = iter(tqdm(inputs, desc="tokens", unit="page", disable=None))
-        while batch := [page.document for page in islice(pages, BATCH)]:
+        while batch := [document for _, document in islice(pages, BATCH)]:
             for document, extraction in zip(batch, extractor.extract(batch), strict=True):
                 try:
                     page = read(document, config, PROFILE)
@@ -363,8 +340,6 @@ def _measured(inputs: PageInputs, config: Config, length: Callable[[str], int]) 
                 if extraction.is_empty:
                     left_out += 1
                     continue
-                html = document.html
-                text = html if isinstance(html, str) else decode_html(bytes(html), document.charset)
-                yield tokens_of(text, page, extraction, length)
+                yield tokens_of(_text(document), page, extraction, length)
     if left_out:
         say(f"{left_out:,} pages without main content are left out")

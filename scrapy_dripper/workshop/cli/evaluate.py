@@ -6,24 +6,26 @@ import argparse
 import csv
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
 from scrapy_dripper.characters import printable, to_json
 from scrapy_dripper.cli.console import PROGRAM, UsageError, say
 from scrapy_dripper.cli.options import add_options, configured, count, key_in
-from scrapy_dripper.workshop.cli import add_command
+from scrapy_dripper.workshop.cli import add_command, extra
 
 if TYPE_CHECKING:
     from scrapy_dripper.config import Config
     from scrapy_dripper.workshop.dataset.sets import PageSet
+    from scrapy_dripper.workshop.evaluation.figures import Figures
     from scrapy_dripper.workshop.evaluation.language_models import ModelOptions
-    from scrapy_dripper.workshop.evaluation.measure import Figures, Stored
+    from scrapy_dripper.workshop.evaluation.measure import Setup, Stored
 
 OPTIONS = ("engine", "model", "fallback", "methods", "empty", "favor", "sites", "oversize", "limits")
 SUFFIXES = (".jsonl", ".jsonl.xz")
@@ -34,7 +36,7 @@ IN_SAMPLE = (
     "'python -m scrapy_dripper.workshop.training DATA --predictions FILE' extracts each page with a model that has not "
     "seen its host, and '--predictions FILE' scores these texts here."
 )
-FOLDERS_ONLY = ("free", "rouge", "nodes", "study", "judge", "endpoint", "endpoint_model", "api_key_env")
+FOLDERS_ONLY = ("rouge", "nodes", "study")
 """Options that say nothing about a file of WebMainBench."""
 PROMPTS = ("raw-html", "raw-text", "tag-depth", "blocks")
 EXAMPLES = """\
@@ -105,13 +107,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--csv", type=Path, metavar="FILE", help="write the figures of each page and system to this CSV file")
     add("--json", type=Path, metavar="FILE", help="write all figures to this JSON file")
     add("--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="processes (default: %(default)s)")
-    add(
-        "--resamples",
-        type=count,
-        default=10_000,
-        metavar="N",
-        help="resamples for each interval (default: %(default)s)",
-    )
     model = parser.add_argument_group("a language model as a peer")
     add = model.add_argument
     add("--endpoint", metavar="URL", help="ask the OpenAI-compatible API at this URL, such as http://HOST/v1")
@@ -149,10 +144,6 @@ def _price(text: str) -> tuple[float, float]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print the tables, write the requested files, and return the exit code."""
-    from scrapy_dripper.workshop.dataset.sets import DataError
-    from scrapy_dripper.workshop.evaluation.measure import RunError
-    from scrapy_dripper.workshop.evaluation.peers import PeerError
-
     config = configured(arguments)
     for path in (arguments.json, arguments.csv):  # Checked before the work begins.
         if path is not None and path.is_dir():
@@ -160,13 +151,9 @@ def run(arguments: argparse.Namespace) -> int:
     if config.sites != "off":
         say(IN_ORDER)
         arguments.jobs = 1
-    try:
-        if arguments.check:
-            return _check(arguments)
-        bench = any(name.endswith(SUFFIXES) and not Path(name).is_dir() for name in arguments.data)
-        figures = _of_bench(arguments, config) if bench else _of_folders(arguments, config)
-    except (DataError, PeerError, RunError) as error:
-        raise UsageError(str(error)) from None
+    if arguments.check:
+        return _check(arguments)
+    figures = _measure(arguments, config)
     print(printable(figures.text()))
     for path in filter(None, (arguments.json, arguments.csv)):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -185,59 +172,85 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _of_folders(arguments: argparse.Namespace, config: Config) -> Figures:
-    """Measure folders of pages with known main text."""
+def _measure(arguments: argparse.Namespace, config: Config) -> Figures:
+    """Measure folders of pages with known main text, or a file of WebMainBench with the metrics of its toolkit."""
     from scrapy_dripper.workshop.dataset.sets import SetChoice, load_sets
-    from scrapy_dripper.workshop.evaluation.figures import evaluate
-    from scrapy_dripper.workshop.evaluation.language_models import ENDPOINT
-    from scrapy_dripper.workshop.evaluation.measure import FREE, OURS, Setup, measured, read_stored
+    from scrapy_dripper.workshop.evaluation.figures import Evaluation
+    from scrapy_dripper.workshop.evaluation.measure import OURS, measured
     from scrapy_dripper.workshop.evaluation.peers import check_peers
-    from scrapy_dripper.workshop.evaluation.text_measures import check_rapidfuzz, load_cut
 
+    path: Path | None = None
+    if any(name.endswith(SUFFIXES) and not Path(name).is_dir() for name in arguments.data):
+        path = _bench_file(arguments)
+        from scrapy_dripper.workshop.evaluation.webmainbench import BenchFigures, BenchPage, read_lines
+
+        if unused := [name for name in FOLDERS_ONLY if getattr(arguments, name)]:
+            raise UsageError(f"--{unused[0]} is for folders of pages, not for {path.name}")
     judged = [arguments.judge] if arguments.judge else []
     peers = check_peers(list(dict.fromkeys([*arguments.peers, *judged])))
-    language_model = _language_model(arguments)
-    try:
-        if arguments.rouge:
-            load_cut()
-        if arguments.study:
-            check_rapidfuzz()
-        sets = load_sets(map(SetChoice.parse, arguments.data))
-    except (ImportError, ValueError) as error:
-        raise UsageError(str(error)) from None
+    sets = [] if path else load_sets(map(SetChoice.parse, arguments.data))
+    setup = _setup(arguments, config, tuple(peers))
     samples = [sample for one in sets for sample in one.samples]
     if partial := next((one.name for one in sets if any(sample.facts for sample in one.samples)), None):
         raise UsageError(f"{partial} holds pages of which only some facts are known: 'make train' measures these")
-    requests = len(samples) * (2 if judged else 1)
-    if language_model and requests > arguments.endpoint_requests:
+    tasks: Iterable[Any] = samples
+    ids = [sample.id for sample in samples]
+    if path:
+        setup, tasks = replace(setup, rouge=True, read=BenchPage.of), read_lines(path)
+        ids = ["" if setup.stored is None else BenchPage.of(line, setup).id for line in read_lines(path)]
+        if not ids:
+            raise UsageError(f"{path} has no pages")
+    requests = len(ids) * (2 if judged else 1)
+    if setup.endpoint and requests > arguments.endpoint_requests:
         raise UsageError(f"{requests:,} requests are more than --endpoint-requests {arguments.endpoint_requests:,}")
-    digest = sets[0].sha256 if len(sets) == 1 else sha256("".join(one.sha256 for one in sets).encode()).hexdigest()
-    stored = read_stored(arguments.predictions) if arguments.predictions else None
-    if stored is None:
+    if setup.stored is None:
         label, notes = _model(config, sets, arguments.free)
     else:
-        label, notes = _stored_texts(arguments.predictions, stored, {sample.id for sample in samples})
+        label, notes = _stored_texts(arguments.predictions, setup.stored, set(ids))
     for note in notes:
         say(note)
-    setup = Setup(
+    pages = measured(setup, tasks, min(arguments.jobs, len(ids)))
+    found = list(tqdm(pages, total=len(ids), unit="page", desc="evaluate", disable=None))
+    sources = {(one.results[OURS].run.source or "").split(", ")[0] for one in found}
+    if len(sources) == 1 and (only := sources.pop()).startswith("fallback:"):
+        label += f", but {only} on all pages"
+    shown = {OURS: label, **{name: f"{name} {number}" for name, number in peers.items()}}
+    labels = {name: shown.get(name) or _label(name, setup) for name in found[0].results}
+    if path:
+        return BenchFigures({"file": path.name, "pages": len(found)}, found, labels, notes, arguments.judge)
+    digest = sets[0].sha256 if len(sets) == 1 else sha256("".join(one.sha256 for one in sets).encode()).hexdigest()
+    about = {"folder": ", ".join(one.name for one in sets), "sha256": digest, "pages": len(samples)}
+    return Evaluation(about, found, labels, notes, arguments.judge, samples)
+
+
+def _setup(arguments: argparse.Namespace, config: Config, peers: tuple[str, ...]) -> Setup:
+    """Return what is measured. Raise UsageError if a measure needs a package, or for a wrong endpoint."""
+    from scrapy_dripper.workshop.evaluation.measure import Setup, read_stored
+    from scrapy_dripper.workshop.evaluation.text_measures import load_cut
+
+    with extra("evaluate"):
+        if arguments.rouge:
+            load_cut()
+        if arguments.study:
+            import rapidfuzz  # noqa: F401
+    return Setup(
         config,
-        tuple(peers),
-        stored,
+        peers,
+        read_stored(arguments.predictions) if arguments.predictions else None,
         rouge=arguments.rouge,
         nodes=arguments.nodes,
         study=arguments.study,
-        endpoint=language_model,
+        endpoint=_language_model(arguments),
         judged=arguments.judge,
         checkpoint=arguments.free,
     )
-    found = measured(setup, samples, min(arguments.jobs, len(samples)))
-    labels = {OURS: label} | ({FREE: f"free: {arguments.free.name}"} if arguments.free else {})
-    labels |= {name: f"{name} {number}" for name, number in peers.items()}
-    if language_model and not judged:
-        labels[ENDPOINT] = f"{ENDPOINT} {language_model.model}"
-    name = ", ".join(one.name for one in sets)
-    pages = tqdm(found, total=len(samples), unit="page", desc="evaluate", disable=None)
-    return evaluate(name, digest, samples, pages, labels, notes, arguments.resamples, arguments.judge)
+
+
+def _label(name: str, setup: Setup) -> str:
+    """Return the display name of a model as a peer."""
+    if setup.checkpoint and name == "free":
+        return f"free: {setup.checkpoint.name}"
+    return f"{name} {setup.endpoint.model}" if setup.endpoint else name
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -251,16 +264,14 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _bench_file(arguments: argparse.Namespace) -> Path:
-    """Return the only file. Raise UsageError, which also names missing packages, if it cannot be measured."""
-    try:
+    """Return the only file. Raise UsageError if it cannot be measured, also for a missing package."""
+    with extra("evaluate"):
+        import html2text  # noqa: F401
+
         from scrapy_dripper.workshop.evaluation.text_measures import load_cut
         from scrapy_dripper.workshop.evaluation.webmainbench import check  # noqa: F401
 
         load_cut()
-    except ImportError as error:
-        raise UsageError(
-            f"WebMainBench needs more packages ({error}): run 'pip install scrapy-dripper[evaluate]'"
-        ) from None
     path = Path(arguments.data[0])
     if len(arguments.data) > 1 or not arguments.data[0].endswith(SUFFIXES):
         raise UsageError(f"expected one {SUFFIXES[0]} file, or folders only (got {' '.join(arguments.data)})")
@@ -270,35 +281,6 @@ def _bench_file(arguments: argparse.Namespace) -> Path:
             "https://github.com/scrapy-dripper/scrapy-dripper/blob/main/docs/guides/evaluation.md"
         )
     return path
-
-
-def _of_bench(arguments: argparse.Namespace, config: Config) -> Figures:
-    """Measure a file of WebMainBench with the metrics of its toolkit."""
-    path = _bench_file(arguments)
-    if unused := [name for name in FOLDERS_ONLY if getattr(arguments, name)]:
-        raise UsageError(f"--{unused[0].replace('_', '-')} is for folders of pages, not for {path.name}")
-    from scrapy_dripper.engines import load_engine
-    from scrapy_dripper.workshop.evaluation.measure import OURS, measured, named, read_stored
-    from scrapy_dripper.workshop.evaluation.peers import check_peers
-    from scrapy_dripper.workshop.evaluation.webmainbench import BenchFigures, BenchSetup, read_lines
-
-    peers = check_peers(arguments.peers)
-    stored, label, notes = None, f"ours: {config.engine} {version(PROGRAM)}", []
-    if arguments.predictions:
-        stored, label = read_stored(arguments.predictions), f"ours: {arguments.predictions.name}"
-        notes.append(f"Ours are the stored texts of {arguments.predictions.name}; pages without one count as empty.")
-        say(notes[0])
-    else:
-        load_engine(config).close()  # so that a broken model is reported before any work is done
-    lines = tqdm(read_lines(path), unit="page", desc="evaluate", disable=None)
-    results = list(measured(BenchSetup(config, tuple(peers), stored), lines, arguments.jobs))
-    if not results:
-        raise UsageError(f"{path} has no pages")
-    if stored is not None:
-        _check_ids(arguments.predictions, stored, {one.id for one in results})
-    labels = {OURS: named(label, (one.source for one in results))}
-    labels |= {name: f"{name} {number}" for name, number in peers.items()}
-    return BenchFigures(path.name, labels, results, notes)
 
 
 def _language_model(arguments: argparse.Namespace) -> ModelOptions | None:
@@ -361,27 +343,16 @@ def _model(config: Config, sets: Sequence[PageSet], checkpoint: Path | None) -> 
 
 def _check_free(config: Config, checkpoint: Path) -> None:
     """Raise UsageError unless the checkpoint is that of the model, and can be decoded here."""
-    from scrapy_dripper.workshop.export import ExportError
-
     if config.engine != "qwen3":
         raise UsageError("--free needs --engine qwen3 and --model DIR, which was exported from the checkpoint")
-    try:
+    with extra("export"):
         from scrapy_dripper.workshop.export.reference import free_engine
-
-        free_engine(config, checkpoint).close()
-    except ImportError as error:
-        raise UsageError(f"--free needs {error.name}: run 'pip install scrapy-dripper[export]'") from None
-    except ExportError as error:
-        raise UsageError(str(error)) from None
+    free_engine(config, checkpoint).close()
 
 
-def _check_ids(path: Path, stored: dict[str, Stored], ids: set[str]) -> None:
+def _stored_texts(path: Path, stored: Mapping[str, Stored], ids: set[str]) -> tuple[str, list[str]]:
     if not stored.keys() & ids:
         raise UsageError(f"no id of {path} is the name of a page: expected ids such as {min(ids)!r}")
-
-
-def _stored_texts(path: Path, stored: dict[str, Stored], ids: set[str]) -> tuple[str, list[str]]:
-    _check_ids(path, stored, ids)
     notes = [
         f"Ours are the stored texts of {path.name}. Their figures are honest only if the model that made the texts "
         "had not seen these pages."

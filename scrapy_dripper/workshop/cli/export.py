@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import fields
 from pathlib import Path
 
 from scrapy_dripper.cli.console import UsageError, say
@@ -77,32 +78,17 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Export or check, and return the exit code."""
-    from scrapy_dripper.workshop.export import ExportError, build
+    from scrapy_dripper.workshop.export import build
 
-    try:
-        if arguments.check is not None:
-            if arguments.model is not None or arguments.device is not None:
-                raise UsageError("--check takes a prepared folder, and no MODEL, OUT or --device")
-            build.check(arguments.check, say)
-            return 0
-        if arguments.out is None:
-            raise UsageError("expected MODEL and OUT, or --check FOLDER; see 'scrapy-dripper export --help'")
-        request = build.Request(
-            model=arguments.model,
-            out=arguments.out,
-            device=arguments.device,
-            cuda=arguments.cuda,
-            dtype=DTYPES.get(arguments.dtype),
-            profile=arguments.profile,
-            truncate_chars=arguments.truncate_chars,
-            prompt=arguments.prompt,
-            answer=arguments.answer,
-            context=arguments.context,
-            validate=arguments.validate,
-        )
-        folder = build.export(request, say).folder
-    except ExportError as error:
-        raise UsageError(str(error)) from None
+    if arguments.check is not None:
+        if arguments.model is not None or arguments.device is not None:
+            raise UsageError("--check takes a prepared folder, and no MODEL, OUT or --device")
+        build.check(arguments.check, say)
+        return 0
+    if arguments.out is None:
+        raise UsageError("expected MODEL and OUT, or --check FOLDER; see 'scrapy-dripper export --help'")
+    values = {option.name: getattr(arguments, option.name) for option in fields(build.Request)}
+    folder = build.export(build.Request(**{**values, "dtype": DTYPES.get(arguments.dtype)}), say).folder
     if not arguments.validate:
         say(f"not compared yet: on the target machine, run 'scrapy-dripper export --check {folder}'")
     say(f"wrote {folder}: use it with DRIPPER_ENGINE = 'qwen3' and DRIPPER_MODEL = '{folder}'")

@@ -60,7 +60,6 @@ def run(arguments: argparse.Namespace) -> int:
     from scrapy_dripper.config import Config
     from scrapy_dripper.engines.tagger import Tagger
     from scrapy_dripper.engines.tagger.model import TaggerModel, bundled
-    from scrapy_dripper.workshop.dataset.sets import DataError
     from scrapy_dripper.workshop.learning import is_ours, learn, trained_on, write_model
 
     out, base = arguments.out, arguments.base or bundled()
@@ -70,10 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{out} is not empty, and not a model that 'learn' has written: name another folder")
     Tagger.load(Config(model=str(base))).close()  # report a base that does not work before anything else happens
     outcomes = Outcomes()
-    try:
-        corrections = _corrections(arguments.corrections, outcomes)
-    except DataError as error:
-        raise UsageError(str(error)) from None
+    corrections = _corrections(arguments.corrections, outcomes)
     if not corrections:
         raise UsageError("there is no corrected page to learn from")
     known = trained_on(base)

@@ -27,13 +27,14 @@ from urllib.parse import urlsplit
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.workshop.dataset.metrics import without_title
 
 _HTML, _TRUTH = "html", "ground-truth"
 _SNIPPETS = {"with", "without"}
 
 
-class DataError(ValueError):
+class DataError(UsageError):
     """The data are missing or not in the expected layout. The message says what to do."""
 
 
@@ -83,18 +84,11 @@ def load_pages(folder: str | PathLike[str]) -> list[AnnotatedPage]:
     return [_annotated_page(root, path) for path in sorted((root / _TRUTH).glob("*.json"))]
 
 
-def data_hash(folder: str | PathLike[str]) -> str:
-    """Return the SHA-256, in hexadecimal, over the names and contents of all pages and ground truths of a folder.
-
-    It does not depend on the location of the folder, the order of its files or their times. Raise :exc:`DataError` if
-    there are no data.
-    """
-    root = _checked(folder)
-    return files_hash(root, [*(root / _HTML).glob("*.html"), *(root / _TRUTH).glob("*.json")])
-
-
 def files_hash(root: Path, paths: Iterable[Path]) -> str:
-    """Return the SHA-256, in hexadecimal, over the contents of files and their names relative to a folder."""
+    """Return the SHA-256, in hexadecimal, over the contents of files and their names relative to a folder.
+
+    It does not depend on the location of the folder, the order of its files or their times.
+    """
     whole = hashlib.sha256()
     for name, path in sorted((path.relative_to(root).as_posix(), path) for path in paths):
         whole.update(f"{page_hash(path)} {name}\n".encode())
@@ -279,7 +273,7 @@ class SetChoice:
 
     @classmethod
     def parse(cls, text: str) -> SetChoice:
-        """Parse a set. Raise ValueError if the weight is negative or there is no folder."""
+        """Parse a set. Raise :exc:`DataError` if the weight is negative or there is no folder."""
         named = "=" in text and not Path(text).is_dir()  # the folder's name may contain an equals sign
         name, _, rest = text.partition("=") if named else ("", "", text)
         folder, weight = rest, 1.0
@@ -287,7 +281,7 @@ class SetChoice:
         with contextlib.suppress(ValueError):  # without a number after it, the colon belongs to the folder's name
             folder, weight = (before, float(number)) if colon else (rest, 1.0)
         if not folder or not 0 <= weight < 1e6:
-            raise ValueError(f"expected [NAME=]FOLDER[:WEIGHT] with a weight of at least 0 (got {text!r})")
+            raise DataError(f"expected [NAME=]FOLDER[:WEIGHT] with a weight of at least 0 (got {text!r})")
         return cls(Path(folder), name, weight)
 
 
@@ -298,11 +292,15 @@ def load_set(choice: SetChoice, *, measure: bool = True) -> PageSet:
     """
     folder, name = choice.folder, choice.name or choice.folder.resolve().name
     if (folder / PAGES).is_file():
-        samples = _listed(folder, name)
+        records = sorted(_records(folder / PAGES), key=lambda record: str(record["id"]))
+        if not records:
+            raise DataError(f"{folder / PAGES} has no pages with text")
+        drawn = _drawn(records)
+        samples = [_listed_page(folder, name, record, drawn) for record in records]
         digest = files_hash(folder, [folder / PAGES, *(sample.path for sample in samples)])
     else:
         samples = [replace(sample, part=name) for sample in load_pages(folder)]
-        digest = data_hash(folder)
+        digest = files_hash(folder, [*(folder / _HTML).glob("*.html"), *(folder / _TRUTH).glob("*.json")])
     weighed = (
         replace(s, weight=choice.weight, learn=s.learn and choice.weight > 0, measure=s.measure and measure)
         for s in samples
@@ -322,14 +320,6 @@ def load_sets(choices: Iterable[SetChoice], learn_only: Iterable[SetChoice] = ()
             raise DataError(f"{one.folder} has page ids that other sets also have: {', '.join(sorted(same)[:5])}")
         owner |= {sample.id: one.name for sample in one.samples}
     return sets
-
-
-def _listed(folder: Path, name: str) -> list[AnnotatedPage]:
-    records = sorted(_records(folder / PAGES), key=lambda record: str(record["id"]))
-    if not records:
-        raise DataError(f"{folder / PAGES} has no pages with text")
-    drawn = _drawn(records)
-    return [_listed_page(folder, name, record, drawn) for record in records]
 
 
 def _records(path: Path) -> Iterator[Mapping[str, Any]]:

@@ -1,8 +1,9 @@
 """Scores of labels, and of the DOM nodes below labelled blocks.
 
 DOM nodes are counted as in Alarte and Silva, "Page-Level Main Content Extraction from Heterogeneous Webpages" (2020),
-section 4. The nodes of a page are its elements and its texts that are not blank. If a subtree has main text and no
-other text, all of its nodes are main (Definition 2.3). So an image is main if it stands within the main content.
+section 4. The nodes of a page are ``<body>`` (Definition 2.1), the elements in it, and its texts that are not blank. If
+a subtree has main text and no other text, all of its nodes are main (Definition 2.3). So an image is main if it stands
+within the main content.
 """
 
 from __future__ import annotations
@@ -48,7 +49,10 @@ def main_nodes(page: Page, main: Bools) -> Bools:
         before: Ints = np.concatenate([[0], np.cumsum(own)])
         return np.asarray(before[tree.end] - before[:-1])
 
-    roots = np.flatnonzero((whole(1) > 0) & (whole(0) == 0))
+    body = next((i for i, node in enumerate(tree.nodes) if node.tag == "body"), m)
+    inside = np.arange(m) >= body
+    inside[tree.end[body] if body < m else m :] = False
+    roots = np.flatnonzero(inside & (whole(1) > 0) & (whole(0) == 0))
     opened = np.zeros(m + 1, dtype=np.int64)
     np.add.at(opened, roots, 1)
     np.add.at(opened, tree.end[roots], -1)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import stdev
 from typing import Any
 
@@ -24,10 +26,12 @@ from scrapy_dripper.workshop.dataset.metrics import (
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage
 from scrapy_dripper.workshop.evaluation.complexity import LEVELS, levels
 from scrapy_dripper.workshop.evaluation.language_models import judged_table
-from scrapy_dripper.workshop.evaluation.measure import OURS, Figures, PageResults, Result, answered, fields_of, named
+from scrapy_dripper.workshop.evaluation.measure import OURS, STORED, PageResults, Result
 from scrapy_dripper.workshop.evaluation.text_measures import SCALE, Study
 
 TIE = 1e-9
+RESAMPLES = 2_000
+"""Number of resamples for each interval."""
 LENGTHS = {"under 150 words": 150, "150 to 299": 300, "300 to 599": 600, "600 words or more": float("inf")}
 """The groups of pages by the number of words of their true text, with the end of each."""
 FEW_PAGES = 10
@@ -42,76 +46,123 @@ Scores = Mapping[str, Mapping[str, ScoreRow]]
 
 
 @dataclass(frozen=True)
-class Evaluation(Figures):
-    """The results of a run on folders of pages."""
+class Figures(ABC):
+    """The figures of a run: tables, caveats, and a row for each page and system."""
 
-    data: str
-    """The names of the sets."""
-    data_sha256: str
-    samples: Sequence[AnnotatedPage]
-    levels: Mapping[str, str]
-    """The difficulty of each page."""
+    about: Mapping[str, Any]
+    """What was measured, as JSON values."""
+    found: Sequence[PageResults]
     labels: Mapping[str, str]
     """The display names of the systems, ours first."""
-    results: Mapping[str, Mapping[str, Result]]
-    """The results by system and page."""
     notes: Sequence[str]
-    resamples: int
-    judged: str | None = None
+    """Caveats that readers must know."""
+    judged: str | None
     """The peer whose text a judge has compared with ours."""
 
     @property
-    def about(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """The names, the hash and the number of pages of the sets."""
-        return {"folder": self.data, "sha256": self.data_sha256, "pages": len(self.samples)}
+    @abstractmethod
+    def head(self) -> str:
+        """What was measured, in a line."""
+
+    @abstractmethod
+    def tables(self) -> Iterator[ReportTable]:
+        """Yield all tables."""
+
+    def about_page(self, page: PageResults) -> dict[str, Any]:
+        """Return what is known of a page before it is measured."""
+        return {"groups": ", ".join(page.groups)}
+
+    def results(self, system: str) -> list[Result]:
+        """Return the results of a system."""
+        return [page.results[system] for page in self.found]
+
+    def answered(self) -> Iterator[ReportTable]:
+        """Yield a table of who answered for our own extractions if a model was run, and the judge's table."""
+        rows = [
+            [label, source, pages]
+            for name, label in self.labels.items()
+            for source, pages in Counter(one.run.source for one in self.results(name)).most_common()
+            if source not in (STORED, None)
+        ]
+        if rows:
+            yield ReportTable("Who answered", {"system": "", "source": "", "pages": ","}, rows)
+        if self.judged:
+            yield judged_table([one.run.verdict for one in self.results(self.judged)], self.judged)
+
+    def pages(self) -> list[dict[str, Any]]:
+        """Return the figures of each page and system, all with the same keys."""
+        every = [one for page in self.found for one in page.results.values()]
+        kinds: dict[str, type[PRF] | type[Study]] = {"rouge": PRF, "nodes": PRF, "blocks": PRF, "study": Study}
+        kinds = {kind: fields for kind, fields in kinds.items() if any(getattr(one, kind) for one in every)}
+        parts = dict.fromkeys(part for one in every for part in one.parts)
+        rows = []
+        for page in self.found:
+            for name, one in page.results.items():
+                row: dict[str, Any] = {"id": page.id, **self.about_page(page), "system": name}
+                row["source"] = one.run.source or name
+                row |= one.row.word._asdict() if one.row else {}
+                for kind, fields in kinds.items():
+                    values = getattr(one, kind)
+                    row |= {f"{kind}_{key}": values[k] if values else None for k, key in enumerate(fields._fields)}
+                row |= {part: one.parts.get(part) for part in parts}
+                row |= {key: getattr(one.run, key) for key in ("seconds", "tokens", "cost", "error")}
+                rows.append({**row, "preferred": one.run.verdict.ours if one.run.verdict else None})
+        return rows
+
+    def text(self) -> str:
+        """Return the tables as text."""
+        return "\n\n".join([self.head, *(table.text() for table in self.tables())])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tables, and the figures of each page, as JSON values."""
+        tables = {table.title: table.records() for table in self.tables()}
+        return {"data": dict(self.about), "notes": list(self.notes), "tables": tables, "pages": self.pages()}
+
+
+@dataclass(frozen=True)
+class Evaluation(Figures):
+    """The results of a run on folders of pages."""
+
+    samples: Sequence[AnnotatedPage]
 
     @property
-    def head(self) -> str:  # type: ignore[override]
+    def head(self) -> str:
         """What was measured, in a line."""
-        return f"{len(self.samples):,} pages of {self.data}"
+        return f"{len(self.samples):,} pages of {self.about['folder']}"
+
+    @cached_property
+    def levels(self) -> dict[str, str]:
+        """The difficulty of each page."""
+        found = levels([page.complexity for page in self.found])
+        return {page.id: level for page, level in zip(self.found, found, strict=True)}
 
     @property
     def scores(self) -> Scores:
         """The scores by system and page."""
-        return {name: {i: one.row for i, one in results.items()} for name, results in self.results.items()}
+        return {name: {page.id: row for page in self.found if (row := page.results[name].row)} for name in self.labels}
 
     def tables(self) -> Iterator[ReportTable]:
         """Yield all tables."""
         yield self._systems()
-        yield from answered(
-            {self.labels[name]: [one.source for one in some.values()] for name, some in self.results.items()}
-        )
+        yield from self.answered()
         yield from self._papers()
-        yield type_table(self.samples, self.scores, self.resamples)
-        by_level = _grouped({sample.id: self.levels[sample.id] for sample in self.samples}, LEVELS)
+        yield type_table(self.samples, self.scores)
+        by_level = _grouped(self.levels, LEVELS)
         note = "The complexity score of the Dripper paper (A.5), cut at the 30th and 70th percentiles of these pages."
-        yield group_table("difficulty", by_level, self.scores, self.resamples, note)
-        if len(self.results) > 1:
+        yield group_table("difficulty", by_level, self.scores, note)
+        if len(self.labels) > 1:
             yield self._differences()
-        if self.judged:
-            verdicts = [one.verdict for one in self.results[self.judged].values()]
-            yield judged_table(verdicts, self.judged)
         yield from self._blocks()
         yield from self._removed()
-        yield from set_tables(self.samples, self.scores, self.resamples)
+        yield from set_tables(self.samples, self.scores)
 
-    def pages(self) -> list[dict[str, Any]]:
-        """Return the figures of each page and system, all with the same keys."""
-        rows = []
-        for sample in self.samples:
-            for name, results in self.results.items():
-                one = results[sample.id]
-                row: dict[str, Any] = {"id": sample.id, "type": sample.page_type, "level": self.levels[sample.id]}
-                row |= {"system": name, "source": one.source or name, **fields_of("", one.row.word, PRF)}
-                for kind in ("rouge", "nodes", "blocks"):
-                    if any(getattr(some, kind) for some in results.values()):
-                        row |= fields_of(f"{kind}_", getattr(one, kind), PRF)
-                if any(some.study for some in results.values()):
-                    row |= fields_of("study_", one.study, Study)
-                row |= {key: getattr(one, key) for key in ("seconds", "tokens", "cost", "error")}
-                rows.append({**row, "preferred": one.verdict.ours if one.verdict else None})
-        keys = dict.fromkeys(key for row in rows for key in row)
-        return [{key: row.get(key) for key in keys} for row in rows]
+    def about_page(self, page: PageResults) -> dict[str, Any]:
+        """Return the type and the difficulty of a page."""
+        return {"type": self._types[page.id], "level": self.levels[page.id]}
+
+    @cached_property
+    def _types(self) -> dict[str, str]:
+        return {sample.id: sample.page_type for sample in self.samples}
 
     def _systems(self) -> ReportTable:
         columns = {
@@ -129,20 +180,20 @@ class Evaluation(Figures):
             "low": ".4f",
             "high": ".4f",
         }
-        rouge = any(one.rouge for one in self.results[OURS].values())
+        rouge = any(one.rouge for one in self.results(OURS))
         columns |= {"ROUGE-5": ".4f", "R-5 P": ".4f", "R-5 R": ".4f"} if rouge else {}
         rows = []
         for name, label in self.labels.items():
-            results = list(self.results[name].values())
-            whole = summarize([one.row for one in results])
+            results, scored = self.results(name), list(self.scores[name].values())
+            whole = summarize(scored)
             grams = mean_prf([one.rouge for one in results if one.rouge])
             rows.append([
                 label,
                 *(whole.pages, whole.word.f1, whole.word.precision, whole.word.recall, whole.poor),
                 *(whole.wcxb.f1, whole.with_rate, whole.without_rate, whole.empty, whole.wrongly_empty),
-                *mean_interval([one.row.word.f1 for one in results], self.resamples)[1:],
+                *mean_interval([row.word.f1 for row in scored], RESAMPLES)[1:],
                 *([grams.f1, grams.precision, grams.recall] if rouge else []),
-                sum(one.error is not None for one in results),
+                sum(one.run.error is not None for one in results),
             ])  # fmt: skip
         note = (
             "Means over pages. Word F1, P and R compare the words of the extracted and of the true text as bags, with "
@@ -156,7 +207,7 @@ class Evaluation(Figures):
         """Yield the table of the reasons for which a method has removed blocks, if it has (SORE, table 4)."""
         right: Counter[str] = Counter()
         blocks: Counter[str] = Counter()
-        for one in self.results[OURS].values():
+        for one in self.results(OURS):
             for reason, (removed, other) in one.removed.items():
                 blocks[reason] += removed
                 right[reason] += other
@@ -167,7 +218,7 @@ class Evaluation(Figures):
 
     def _papers(self) -> Iterator[ReportTable]:
         """Yield the tables of measures that were asked for."""
-        by_system = [(label, list(self.results[name].values())) for name, label in self.labels.items()]
+        by_system = [(label, self.results(name)) for name, label in self.labels.items()]
         if by_system[0][1][0].nodes:
             scores = [(label, mean_prf([one.nodes for one in some if one.nodes])) for label, some in by_system]
             columns = {"system": "", "F1": ".4f", "R": ".4f", "P": ".4f"}
@@ -182,7 +233,7 @@ class Evaluation(Figures):
             for label, some in by_system:
                 values = [[SCALE * one.study[k] for one in some if one.study] for k in range(len(Study._fields))]
                 values += [
-                    [scale * value for one in some if (value := getattr(one, name)) is not None]
+                    [scale * value for one in some if (value := getattr(one.run, name)) is not None]
                     for name, scale in (("seconds", 1000), ("tokens", 1), ("cost", 1))
                 ]
                 rows.append([label, "mean", *map(mean, values)])
@@ -192,19 +243,18 @@ class Evaluation(Figures):
 
     def _differences(self) -> ReportTable:
         metrics: dict[str, Callable[[Result], float]] = {
-            "word F1": lambda one: one.row.word.f1,
-            "P": lambda one: one.row.word.precision,
-            "R": lambda one: one.row.word.recall,
+            name: lambda one, k=k: one.row.word[k] if one.row else 0.0  # type: ignore[misc]
+            for name, k in (("word F1", 2), ("P", 0), ("R", 1))
         }
-        ours, *peers = self.results.items()
-        if any(one.rouge for one in ours[1].values()):
+        if any(one.rouge for one in self.results(OURS)):
             metrics["ROUGE-5"] = lambda one: one.rouge.f1 if one.rouge else 0.0
         rows = []
-        for peer, results in peers:
+        for peer in list(self.labels)[1:]:
             for name, value in metrics.items():
-                deltas = [value(one) - value(results[i]) for i, one in ours[1].items()]
+                pairs = zip(self.results(OURS), self.results(peer), strict=True)
+                deltas = [value(one) - value(other) for one, other in pairs]
                 better, worse = sum(d > TIE for d in deltas), sum(d < -TIE for d in deltas)
-                interval = mean_interval(deltas, self.resamples)
+                interval = mean_interval(deltas, RESAMPLES)
                 star = "*" if interval.excludes_zero else ""
                 rows.append([peer, name, *interval, star, better, worse, len(deltas) - better - worse])
         columns = {"peer": "", "metric": "", **dict.fromkeys(("mean", "low", "high"), "+.4f"), "*": ""}
@@ -216,7 +266,7 @@ class Evaluation(Figures):
         columns = {"system": "", "pages": ",", "F1": ".4f", "P": ".4f", "R": ".4f"}
         rows = []
         for name, label in self.labels.items():
-            known = [one.blocks for one in self.results[name].values() if one.blocks]
+            known = [one.blocks for one in self.results(name) if one.blocks]
             if known:
                 prf = mean_prf(known)
                 rows.append([label, len(known), prf.f1, prf.precision, prf.recall])
@@ -228,31 +278,13 @@ class Evaluation(Figures):
             yield ReportTable("Blocks", columns, rows, note)
 
 
-def evaluate(
-    data: str,
-    data_sha256: str,
-    samples: Sequence[AnnotatedPage],
-    found: Iterable[PageResults],
-    labels: Mapping[str, str],
-    notes: Sequence[str],
-    resamples: int,
-    judged: str | None = None,
-) -> Evaluation:
-    """Return the evaluation of pages. ``labels`` are the display names of the systems, ours first."""
-    pages = list(found)
-    level = dict(zip((page.id for page in pages), levels([page.complexity for page in pages]), strict=True))
-    results = {name: {page.id: page.results[name] for page in pages} for name in labels}
-    shown = {**labels, OURS: named(labels[OURS], (one.source for one in results[OURS].values()))}
-    return Evaluation(data, data_sha256, samples, level, shown, results, notes, resamples, judged)
-
-
 # ---------------------------------------------------------------------------------------------- tables of all systems
-def type_table(samples: Sequence[AnnotatedPage], scores: Scores, resamples: int = 2_000) -> ReportTable:
+def type_table(samples: Sequence[AnnotatedPage], scores: Scores) -> ReportTable:
     """Return a table by page type."""
-    return group_table("page type", _grouped({s.id: s.page_type for s in samples}, PAGE_TYPES), scores, resamples)
+    return group_table("page type", _grouped({s.id: s.page_type for s in samples}, PAGE_TYPES), scores)
 
 
-def set_tables(samples: Sequence[AnnotatedPage], scores: Scores, resamples: int = 2_000) -> list[ReportTable]:
+def set_tables(samples: Sequence[AnnotatedPage], scores: Scores) -> list[ReportTable]:
     """Return a table by set, by language and by length, over pages for which every system has a score."""
     languages = {sample.id: sample.language or declared_language(sample) for sample in samples}
     counts = Counter(languages.values())
@@ -268,7 +300,7 @@ def set_tables(samples: Sequence[AnnotatedPage], scores: Scores, resamples: int 
         "language": _grouped(languages, order),
         "true text": _grouped(lengths, list(LENGTHS)),
     }
-    return [group_table(kind, groups, scores, resamples) for kind, groups in groupings.items()]
+    return [group_table(kind, groups, scores) for kind, groups in groupings.items()]
 
 
 def declared_language(sample: AnnotatedPage) -> str:
@@ -286,9 +318,7 @@ def _grouped(kinds: Mapping[str, str], order: Sequence[str] = ()) -> dict[str, l
     return {kind: ids for kind, ids in groups.items() if ids}
 
 
-def group_table(
-    kind: str, groups: Mapping[str, Sequence[str]], scores: Scores, resamples: int, note: str = ""
-) -> ReportTable:
+def group_table(kind: str, groups: Mapping[str, Sequence[str]], scores: Scores, note: str = "") -> ReportTable:
     """Return the figures of all systems with a row for each group of pages."""
     peers = list(scores)[1:]
     columns = {kind: "", "pages": ",", "word F1": ".4f", "P": ".4f", "R": ".4f", f"< {POOR}": ".1%", "WCXB F1": ".4f"}
@@ -296,7 +326,7 @@ def group_table(
         columns |= {peer: ".4f", f"{peer} < {POOR}": ".1%", f"{peer} WCXB F1": ".4f"}
     if peers:
         columns |= dict.fromkeys((f"F1 less {peers[0]}", "low", "high"), "+.4f")
-    figures = {name: _row(ids, scores, resamples) for name, ids in groups.items()}
+    figures = {name: _row(ids, scores) for name, ids in groups.items()}
     rows: list[list[object]] = [[name, len(groups[name]), *cells] for name, cells in figures.items()]
     if kind == "set":  # all sets have the same weight in their mean
         means: list[float | None] = [mean(column) for column in zip(*figures.values(), strict=True)]
@@ -306,12 +336,12 @@ def group_table(
     return ReportTable(f"By {kind}", columns, rows, note)
 
 
-def _row(ids: Sequence[str], scores: Scores, resamples: int) -> list[float]:
+def _row(ids: Sequence[str], scores: Scores) -> list[float]:
     ours, *peers = (summarize([rows[name] for name in ids]) for rows in scores.values())
     cells = [ours.word.f1, ours.word.precision, ours.word.recall, ours.poor, ours.wcxb.f1]
     for peer in peers:
         cells += [peer.word.f1, peer.poor, peer.wcxb.f1]
     if peers:
         mine, theirs, *_ = scores.values()
-        cells += mean_interval([mine[name].word.f1 - theirs[name].word.f1 for name in ids], resamples)
+        cells += mean_interval([mine[name].word.f1 - theirs[name].word.f1 for name in ids], RESAMPLES)
     return cells

@@ -189,14 +189,19 @@ class Judge:
         self._endpoint = options.endpoint()
 
     def __call__(self, html: bytes, ours: str, other: str) -> Verdict | None:
-        """Return the verdict, or None if there is no usable answer. Equal texts are not sent."""
+        """Return the verdict, or None if there is no usable answer. Equal texts are not sent.
+
+        Raise :exc:`~scrapy_dripper.workshop.endpoint.EndpointError` if the endpoint refuses all requests.
+        """
         ratio = (len(ours) - len(other)) / max(len(ours), len(other), 1)
         if ours == other:
             return Verdict(0.5, ratio)
         try:
             page = raw_html(html)
             first, second = self._better(page, ours, other), self._better(page, other, ours)
-        except (AnswerError, EndpointError, PageError):
+        except (AnswerError, EndpointError, PageError) as error:
+            if isinstance(error, EndpointError) and error.refused:
+                raise
             return None
         return Verdict(((first == 1) + (second == 2)) / 2, ratio)
 

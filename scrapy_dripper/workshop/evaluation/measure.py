@@ -1,4 +1,4 @@
-"""Run the systems on pages, in several processes, and score their texts."""
+"""Run the systems on pages, in several processes, and score what they return."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ import multiprocessing
 import signal
 import time
 from abc import ABC, abstractmethod
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
-from dataclasses import dataclass, field, replace
-from functools import partial
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document, Extraction
+from scrapy_dripper.data import Document
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.dataset.alignment import align
-from scrapy_dripper.workshop.dataset.metrics import PRF, ReportTable, ScoreRow, page_title, score
+from scrapy_dripper.workshop.dataset.metrics import PRF, ScoreRow, page_title, score
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, DataError
+from scrapy_dripper.workshop.endpoint import EndpointError
 from scrapy_dripper.workshop.evaluation.blocks import count_prf, node_prf
 from scrapy_dripper.workshop.evaluation.complexity import complexity
 from scrapy_dripper.workshop.evaluation.language_models import (
@@ -39,7 +40,7 @@ from scrapy_dripper.workshop.evaluation.language_models import (
     Verdict,
 )
 from scrapy_dripper.workshop.evaluation.peers import PEERS, quiet
-from scrapy_dripper.workshop.evaluation.text_measures import Study, load_cut, rouge, study
+from scrapy_dripper.workshop.evaluation.text_measures import Cut, Study, load_cut, rouge, study
 
 if TYPE_CHECKING:
     from scrapy_dripper.extractor import Extractor
@@ -51,17 +52,11 @@ OURS, FREE, STORED = "ours", "free", "stored"
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """The result of a system on a page."""
+class Run:
+    """How a system has answered."""
 
-    row: ScoreRow
-    rouge: PRF | None = None
-    nodes: PRF | None = None
-    """Score of the main DOM nodes (:mod:`scrapy_dripper.workshop.evaluation.blocks`)."""
-    blocks: PRF | None = None
-    """Score of the block labels; None for a page without blocks, and for a peer."""
-    study: Study | None = None
-    """Measures of the business study (:mod:`scrapy_dripper.workshop.evaluation.text_measures`)."""
+    source: str | None = None
+    """The source of our own extraction, with the fallback reason if there is one."""
     seconds: float | None = None
     """CPU time of the extraction, in seconds, which is one of the measures of the study. For a language model, it is
     the time until its answer arrives. None for a stored text.
@@ -72,114 +67,132 @@ class Result:
     """Price of these tokens."""
     error: str | None = None
     """The exception that the system raised. The text then counts as empty."""
-    source: str | None = None
-    """The source of our own extraction, with the fallback reason if there is one."""
     verdict: Verdict | None = None
     """Whether a judge preferred our text or this one; None if it was not asked, or gave no valid answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a system returns for a page."""
+
+    run: Run
+    text: str = ""
+    markdown: str = ""
+    html: str | None = None
+    """None if it returns only text."""
+    labels: tuple[bool, ...] | None = None
+    """Our own labels of the blocks. They may be of other blocks, or missing; None for a peer."""
+    removed: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """The numbers of the blocks that the method ``sore`` has removed, by reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The scores of a system on a page. A score is None if it was not measured."""
+
+    run: Run
+    row: ScoreRow | None = None
+    rouge: PRF | None = None
+    nodes: PRF | None = None
+    """Score of the main DOM nodes (:mod:`scrapy_dripper.workshop.evaluation.blocks`)."""
+    blocks: PRF | None = None
+    """Score of the block labels; None for a page without blocks, and for a peer."""
+    study: Study | None = None
+    """Measures of the business study (:mod:`scrapy_dripper.workshop.evaluation.text_measures`)."""
+    parts: Mapping[str, float | None] = field(default_factory=dict)
+    """Scores of the parts of a Markdown (:mod:`scrapy_dripper.workshop.evaluation.webmainbench`)."""
     removed: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """How many blocks the method ``sore`` has removed from our own extraction, and how many of these are not main, by
-    reason."""
+    """How many blocks the method ``sore`` has removed, and how many of these are not main, by reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageResults:
-    """The difficulty of a page, and the results of all systems on it, ours first."""
+    """The results of all systems on a page, ours first."""
 
     id: str
-    complexity: float
     results: Mapping[str, Result]
+    complexity: float
+    groups: tuple[str, ...]
 
 
-class Systems:
-    """Our own extraction and the peers, which are loaded on first use."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth(ABC):
+    """A page, and what is known of its main content."""
 
-    def __init__(self, config: Config, checkpoint: Path | None = None) -> None:
-        """``checkpoint`` is that of the configured model, decoded without a grammar by :data:`FREE`."""
-        self._config, self._checkpoint = config, checkpoint
-        self._extractors: dict[str, Extractor] = {}
-        self._peers: dict[str, Callable[[bytes], str | ModelReply]] = {}
-        quiet()
-
-    def extracted(self, name: str, document: Document) -> Extraction:
-        """Return our own extraction: :data:`OURS`, or :data:`FREE`."""
-        if name not in self._extractors:
-            from scrapy_dripper.extractor import Extractor
-
-            engine = None
-            if name == FREE:
-                from scrapy_dripper.workshop.export.reference import free_engine
-
-                assert self._checkpoint is not None
-                engine = free_engine(self._config, self._checkpoint)
-            self._extractors[name] = Extractor(self._config, engine)
-        (extraction,) = self._extractors[name].extract([document])
-        return extraction
-
-    def peer(self, name: str, make: Callable[[], Callable[[bytes], str | ModelReply]] | None = None) -> Any:
-        """Return the function of a peer, which ``make`` or the table of peers loads."""
-        if name not in self._peers:
-            self._peers[name] = (make or PEERS[name].load)()
-        return self._peers[name]
-
-    def close(self) -> None:
-        """Close the models."""
-        for extractor in self._extractors.values():
-            extractor.close()
-
-
-class Figures(ABC):
-    """The figures of a run: tables, caveats, and a row for each page and system."""
-
-    about: Mapping[str, Any]
-    """What was measured, as JSON values."""
-    head: str
-    """What was measured, in a line."""
-    notes: Sequence[str]
-    """Caveats that readers must know."""
+    id: str
+    url: str
+    html: bytes | str
+    complexity: float = 0.0
+    groups: tuple[str, ...] = ()
+    """The groups of a benchmark to which the page belongs."""
 
     @abstractmethod
-    def tables(self) -> Iterable[ReportTable]:
-        """Return all tables."""
-
-    @abstractmethod
-    def pages(self) -> list[dict[str, Any]]:
-        """Return the figures of each page and system, all with the same keys."""
-
-    def text(self) -> str:
-        """Return the tables as text."""
-        return "\n\n".join([self.head, *(table.text() for table in self.tables())])
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the tables, and the figures of each page, as JSON values."""
-        tables = {table.title: table.records() for table in self.tables()}
-        return {"data": dict(self.about), "notes": list(self.notes), "tables": tables, "pages": self.pages()}
+    def result(self, answer: Answer, cut: Cut | None) -> Result:
+        """Return the scores of an answer. ``cut`` is the tokenizer of ROUGE-5, if that is measured."""
 
 
-def fields_of(prefix: str, values: Sequence[float] | None, kind: type[PRF] | type[Study]) -> dict[str, float | None]:
-    """Return the fields of a score by name, with a prefix; None without a score."""
-    return {f"{prefix}{name}": values[k] if values else None for k, name in enumerate(kind._fields)}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotatedTruth(Truth):
+    """A page of a folder with its true labels. Its blocks are None if it has none."""
 
+    sample: AnnotatedPage
+    html: bytes
+    page: Page | None
+    main: Bools
+    copies: Bools
+    """True if the block is not in the truth but another block with the same words is. Such blocks do not count."""
+    setup: Setup
 
-def source_of(extraction: Extraction) -> str:
-    """Return who made an extraction, and the fallback reason if there is one."""
-    return ", ".join(filter(None, [extraction.source, extraction.fallback_reason]))
+    @classmethod
+    def of(cls, sample: AnnotatedPage, setup: Setup) -> AnnotatedTruth:
+        """Read a page."""
+        html, difficulty, page = sample.path.read_bytes(), 0.0, None
+        with suppress(PageError):
+            difficulty = complexity(parse(decode_html(html, None)))
+        with suppress(PageError):
+            page = read(Document(html, sample.url), setup.config)
+        truth = align(page.blocks.text if page else [], sample.truth)
+        return cls(
+            id=sample.id,
+            url=sample.url,
+            html=html,
+            complexity=difficulty,
+            sample=sample,
+            page=page,
+            main=truth.main,
+            copies=truth.duplicate,
+            setup=setup,
+        )
 
+    def result(self, answer: Answer, cut: Cut | None) -> Result:
+        """Return the scores of an answer. Labels are inferred from its text if they do not fit the blocks."""
+        text, truth = answer.text, self.sample.truth
+        nodes, blocks, removed = None, None, {}
+        if self.page is None:
+            nodes = count_prf(0, 0, int(bool(truth.strip())))
+        elif answer.labels is not None or self.setup.nodes:
+            known = answer.labels is not None and len(answer.labels) == len(self.page.blocks)
+            found = np.array(answer.labels, np.bool_) if known else align(self.page.blocks.text, text).main
+            blocks = None if answer.labels is None else self._block_prf(found)
+            nodes = node_prf(self.page, found, self.main)
+            if known:  # or the method, which has other limits, has seen other blocks
+                removed = {
+                    why: (len(some), int((~self.main[list(some)]).sum())) for why, some in answer.removed.items()
+                }
+        return Result(
+            answer.run,
+            scored(self.sample, text, self.html),
+            rouge=rouge(text, truth, cut) if cut else None,
+            nodes=nodes if self.setup.nodes else None,
+            blocks=blocks,
+            study=study(text, truth) if self.setup.study else None,
+            removed=removed,
+        )
 
-def answered(sources: Mapping[str, Iterable[str | None]]) -> list[ReportTable]:
-    """Return a table of who answered for our own extractions, on how many pages; none if no model was run."""
-    rows = [
-        [label, source, pages]
-        for label, some in sources.items()
-        for source, pages in Counter(source for source in some if source not in (STORED, None)).most_common()
-    ]
-    return [ReportTable("Who answered", {"system": "", "source": "", "pages": ","}, rows)] if rows else []
-
-
-def named(label: str, sources: Iterable[str | None]) -> str:
-    """Return our label with the name of the fallback, if that answered on all pages."""
-    found = {(source or "").split(", ")[0] for source in sources}
-    only = found.pop() if len(found) == 1 else ""
-    return f"{label}, but {only} on all pages" if only.startswith("fallback:") else label
+    def _block_prf(self, found: Bools) -> PRF:
+        """Return the score of the block labels (Dripper paper, A.8)."""
+        found, main = found[~self.copies], self.main[~self.copies]
+        return count_prf(int((found & main).sum()), int((found & ~main).sum()), int((~found & main).sum()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,122 +212,92 @@ class Setup:
     """The peer whose text a judge compares with ours."""
     checkpoint: Path | None = None
     """The checkpoint of the configured model, to decode it without a grammar as well."""
+    read: Callable[[Any, Setup], Truth] = AnnotatedTruth.of
+    """Returns the page of a task."""
 
     def __call__(self) -> Measurer:
         return Measurer(self)
 
 
 class Measurer:
-    """Measures pages."""
+    """Measures pages. Our own extraction and the peers are loaded on first use."""
 
     def __init__(self, setup: Setup) -> None:
-        self.setup, self._systems = setup, Systems(setup.config, setup.checkpoint)
+        self.setup = setup
+        self._extractors: dict[str, Extractor] = {}
+        self._peers: dict[str, Callable[[bytes], str | ModelReply]] = {}
         self._cut = load_cut() if setup.rouge else None
         self._judge = Judge(setup.endpoint) if setup.endpoint and setup.judged else None
-        self.close = self._systems.close
+        quiet()
 
-    def __call__(self, sample: AnnotatedPage) -> PageResults:
-        """Return the result of each system on a page. Errors of systems do not make this raise."""
-        html = sample.path.read_bytes()
-        try:
-            difficulty = complexity(parse(decode_html(html, None)))
-        except PageError:
-            difficulty = 0.0
-        page = _TruePage.of(sample, html, self.setup.config)
-        results, markdown = {}, ""
-        for name in (OURS, *([FREE] if self.setup.checkpoint else [])):
-            results[name], text = self._ours(page, name)
-            markdown = text if name == OURS else markdown
-        for name in self.setup.peers:
-            results[name] = self._peer(name, page, PEERS[name].load, markdown)
-        if (model := self.setup.endpoint) and not self._judge:
-            results[ENDPOINT] = self._peer(ENDPOINT, page, partial(LanguageModel, model), markdown)
-        return PageResults(sample.id, difficulty, results)
+    def __call__(self, task: Any) -> PageResults:
+        """Return the result of each system on a page. Errors of systems do not make this raise.
 
-    def _ours(self, page: _TruePage, name: str) -> tuple[Result, str]:
-        """Return the result of our own extraction, and its Markdown."""
-        removed: dict[str, tuple[int, int]] = {}
+        Raise :exc:`DataError` if the task is no page, and :exc:`RunError` if the endpoint refuses all requests.
+        """
+        page = self.setup.read(task, self.setup)
+        ours = self._ours(page, OURS)
+        answers = {OURS: ours}
+        if self.setup.checkpoint:
+            answers[FREE] = self._ours(page, FREE)
+        asked = [ENDPOINT] if self.setup.endpoint and not self._judge else []
+        answers |= {name: self._peer(page, name, ours.markdown) for name in (*self.setup.peers, *asked)}
+        results = {name: page.result(answer, self._cut) for name, answer in answers.items()}
+        return PageResults(page.id, results, page.complexity, page.groups)
+
+    def close(self) -> None:
+        """Close the models."""
+        for extractor in self._extractors.values():
+            extractor.close()
+
+    def _ours(self, page: Truth, name: str) -> Answer:
+        """Return our own extraction: :data:`OURS`, or :data:`FREE`."""
         if name == OURS and self.setup.stored is not None:
-            stored = self.setup.stored.get(page.sample.id, Stored(""))
-            source, seconds, markdown = STORED, None, stored.text
-        else:
-            start = time.process_time()
-            extraction = self._systems.extracted(name, Document(page.html, page.sample.url))
-            seconds = time.process_time() - start
-            stored = Stored(extraction.text or "", extraction.labels)
-            source, markdown = source_of(extraction), extraction.markdown or ""
-            if page.labels_of(stored) is not None:  # or the method, which has other limits, has seen other blocks
-                for reason, numbers in extraction.details.get("removed", {}).items():
-                    removed[reason] = len(numbers), int((~page.main[list(numbers)]).sum())
-        labels = page.labels_of(stored)
-        result = self._scored(page, stored.text, labels)
-        blocks = None if page.page is None else page.block_prf(stored.text, labels)
-        return replace(result, source=source, removed=removed, blocks=blocks, seconds=seconds), markdown
+            stored = self.setup.stored.get(page.id, Stored(""))
+            return Answer(Run(STORED), stored.text, stored.text, labels=stored.labels)
+        if name not in self._extractors:
+            from scrapy_dripper.extractor import Extractor
 
-    def _peer(self, name: str, page: _TruePage, make: Callable[[], Any], markdown: str) -> Result:
-        try:
-            extract = self._systems.peer(name, make)
-            start = time.process_time()
-            answer = extract(page.html)
-            seconds = time.process_time() - start
-        except Exception as error:  # errors of a peer are part of its result
-            return replace(self._scored(page, ""), error=f"{type(error).__name__}: {error}"[:300])
-        if isinstance(answer, str):
-            verdict = self._judge(page.html, markdown, answer) if self._judge and name == self.setup.judged else None
-            return replace(self._scored(page, answer), seconds=seconds, verdict=verdict)
-        return replace(self._scored(page, answer.text), seconds=answer.seconds, tokens=answer.tokens, cost=answer.cost)
+            engine = None
+            if name == FREE:
+                from scrapy_dripper.workshop.export.reference import free_engine
 
-    def _scored(self, page: _TruePage, text: str, labels: Bools | None = None) -> Result:
-        """Return the score of a text. ``labels`` are those of the page's blocks, if they are known."""
-        truth = page.sample.truth
-        return Result(
-            scored(page.sample, text, page.html),
-            rouge=rouge(text, truth, self._cut) if self._cut else None,
-            nodes=page.nodes_of(text, labels) if self.setup.nodes else None,
-            study=study(text, truth) if self.setup.study else None,
+                assert self.setup.checkpoint is not None
+                engine = free_engine(self.setup.config, self.setup.checkpoint)
+            self._extractors[name] = Extractor(self.setup.config, engine)
+        start = time.process_time()
+        (found,) = self._extractors[name].extract([Document(page.html, page.url)])
+        seconds = time.process_time() - start
+        source = ", ".join(filter(None, [found.source, found.fallback_reason]))
+        removed = found.details.get("removed", {})
+        return Answer(
+            Run(source, seconds), found.text or "", found.markdown or "", found.main_html, found.labels, removed
         )
 
-
-@dataclass(frozen=True, slots=True)
-class _TruePage:
-    """A page with its true labels. Its blocks are None if it has none."""
-
-    sample: AnnotatedPage
-    html: bytes
-    page: Page | None
-    main: Bools
-    copies: Bools
-    """True if the block is not in the truth but another block with the same words is. Such blocks do not count."""
-
-    @classmethod
-    def of(cls, sample: AnnotatedPage, html: bytes, config: Config) -> _TruePage:
+    def _peer(self, page: Truth, name: str, ours: str) -> Answer:
+        """Return the answer of a peer. ``ours`` is our Markdown, for the judge."""
+        html = page.html if isinstance(page.html, bytes) else page.html.encode("utf-8", "replace")
         try:
-            page = read(Document(html, sample.url), config)
-        except PageError:
-            return cls(sample, html, None, *np.zeros((2, 0), dtype=np.bool_))
-        truth = align(page.blocks.text, sample.truth)
-        return cls(sample, html, page, truth.main, truth.duplicate)
+            if name not in self._peers:
+                model = self.setup.endpoint
+                self._peers[name] = LanguageModel(model) if model and name == ENDPOINT else PEERS[name].load()
+            start = time.process_time()
+            answer = self._peers[name](html)
+            seconds = time.process_time() - start
+            if isinstance(answer, ModelReply):
+                return Answer(Run(None, *answer[1:]), answer.text, answer.text)
+            verdict = self._judge(html, ours, answer) if self._judge and name == self.setup.judged else None
+        except EndpointError as error:
+            if error.refused:
+                raise RunError(f"the endpoint refuses requests: {error}") from None
+            return Answer(Run(error=_said(error)))
+        except Exception as error:  # errors of a peer are part of its result
+            return Answer(Run(error=_said(error)))
+        return Answer(Run(seconds=seconds, verdict=verdict), answer, answer)
 
-    def labels_of(self, stored: Stored) -> Bools | None:
-        """Return the labels of the blocks, or None if they are missing, or do not fit the blocks."""
-        known = self.page is not None and len(stored.labels) == len(self.page.blocks)
-        return np.array(stored.labels, dtype=np.bool_) if known else None
 
-    def found(self, text: str, labels: Bools | None) -> Bools:
-        """Return the labels of the blocks, inferred from the text if they are not known."""
-        assert self.page is not None
-        return align(self.page.blocks.text, text).main if labels is None else labels
-
-    def block_prf(self, text: str, labels: Bools | None) -> PRF:
-        """Return the score of the block labels (Dripper paper, A.8)."""
-        found, main = self.found(text, labels)[~self.copies], self.main[~self.copies]
-        return count_prf(int((found & main).sum()), int((found & ~main).sum()), int((~found & main).sum()))
-
-    def nodes_of(self, text: str, labels: Bools | None) -> PRF:
-        """Return the score of the main DOM nodes."""
-        if self.page is None:
-            return count_prf(0, 0, int(bool(self.sample.truth.strip())))
-        return node_prf(self.page, self.found(text, labels), self.main)
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:300]
 
 
 def scored(sample: AnnotatedPage, text: str, html: bytes) -> ScoreRow:
@@ -331,7 +314,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class RunError(Exception):
+class RunError(UsageError):
     """The run cannot continue. The message says what to do."""
 
 

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from importlib import import_module, metadata, util
 from types import ModuleType
 
+from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.config import METHODS, Config, MethodOptions
 from scrapy_dripper.fallback import method
 from scrapy_dripper.page.charset import decode_html
 
 
-class PeerError(Exception):
+class PeerError(UsageError):
     """A peer is unknown or not installed. The message says what to do."""
 
 
@@ -47,17 +48,17 @@ def _method(name: str, options: MethodOptions | None = None) -> Peer:
     )
 
 
-def _html2text(module: ModuleType, html: bytes) -> str:
-    writer = module.HTML2Text(bodywidth=0)
+def canonical_markdown(html: str) -> str:
+    """Return the Markdown that two papers compare (Dripper, 4.2.2): html2text's, without links, images and wrapping."""
+    from html2text import HTML2Text  # of an extra
+
+    writer = HTML2Text(bodywidth=0)
     writer.ignore_links = writer.ignore_images = True
-    return str(writer.handle(decode_html(html)))
+    return str(writer.handle(html)) if html.strip() else ""
 
 
-def _html_to_markdown(html_of: Callable[[ModuleType, bytes], str | None]) -> Callable[[ModuleType, bytes], str]:
-    """Return a function that converts the HTML of an extractor with html2text, as the Dripper paper does (4.2.2)."""
-    return lambda module, html: _html2text(
-        import_module("html2text"), (html_of(module, html) or "").encode("utf-8-sig", "replace")
-    )
+def _with_markdown(html_of: Callable[[ModuleType, bytes], str | None]) -> Callable[[ModuleType, bytes], str]:
+    return lambda module, html: canonical_markdown(html_of(module, html) or "")
 
 
 def _newspaper(module: ModuleType, html: bytes) -> str:
@@ -88,29 +89,29 @@ PEERS: dict[str, Peer] = {
         "boilerpy3.extractors",
         lambda m, html: m.DefaultExtractor(raise_on_failure=False).get_content(decode_html(html)),
     ),
-    "html2text": Peer("html2text", "html2text", _html2text),
+    "html2text": Peer("html2text", "html2text", _with_markdown(lambda _, html: decode_html(html))),
     "r4-paper": _method("r4", MethodOptions(form="paper")),
     **{name: _method(name) for name in METHODS if name != "trafilatura"},
     # Extractors that return HTML, in the mode HTML+Markdown of the Dripper paper (table 2).
     "magic-html": Peer(
         "magic-html",
         "magic_html",
-        _html_to_markdown(lambda m, html: m.GeneralExtractor().extract(decode_html(html), base_url="")["html"]),
+        _with_markdown(lambda m, html: m.GeneralExtractor().extract(decode_html(html), base_url="")["html"]),
         also="html2text",
     ),
     "readability-html": Peer(
         "readability-lxml",
         "readability",
-        _html_to_markdown(lambda m, html: m.Document(decode_html(html)).summary(html_partial=True)),
+        _with_markdown(lambda m, html: m.Document(decode_html(html)).summary(html_partial=True)),
         also="html2text",
     ),
     "trafilatura-html": Peer(
         "trafilatura",
         "trafilatura",
-        _html_to_markdown(lambda m, html: m.extract(html, output_format="html")),
+        _with_markdown(lambda m, html: m.extract(html, output_format="html")),
         also="html2text",
     ),
-    "newspaper4k": Peer("newspaper4k", "newspaper", _html_to_markdown(_newspaper), also="html2text"),
+    "newspaper4k": Peer("newspaper4k", "newspaper", _with_markdown(_newspaper), also="html2text"),
     "rs-trafilatura": Peer(
         "rs-trafilatura",
         "rs_trafilatura",

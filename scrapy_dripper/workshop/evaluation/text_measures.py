@@ -25,11 +25,9 @@ Cut = Callable[[str], Sequence[str]]
 
 
 def load_cut() -> Cut:
-    """Return jieba's tokenizer. Raise ImportError, with advice, if it is not installed."""
-    try:
-        import jieba  # type: ignore[import-untyped]
-    except ImportError:
-        raise ImportError("ROUGE needs jieba: run 'pip install scrapy-dripper[evaluate]'") from None
+    """Return jieba's tokenizer."""
+    import jieba  # type: ignore[import-untyped]  # of an extra
+
     jieba.setLogLevel(60)
     jieba.initialize()
     cut: Cut = jieba.lcut
@@ -95,10 +93,7 @@ class Study(NamedTuple):
 
 
 def study(prediction: str, truth: str) -> Study:
-    """Return the measures of a text. If neither text has words, the measures that compare it with the truth are 1.
-
-    Raise ImportError, with advice, if rapidfuzz is not installed.
-    """
+    """Return the measures of a text. If neither text has words, the measures that compare it with the truth are 1."""
     found, wanted = words(prediction), words(truth)
     if not wanted:
         same = float(not found)
@@ -113,20 +108,13 @@ def study(prediction: str, truth: str) -> Study:
     return Study(*rouge, *sets, clean=_clean(prediction, found), coherence=_coherence(prediction, found))
 
 
-def check_rapidfuzz() -> None:
-    """Raise ImportError, with advice, if rapidfuzz is not installed, which the study's measures need."""
-    _common(["a"], ["a"])
-
-
 def _recall(found: Counter[object], wanted: Counter[object]) -> float:
     return (found & wanted).total() / wanted.total() if wanted else 1.0  # a truth of one word has no pairs
 
 
 def _common(one: list[str], other: list[str]) -> float:
-    try:
-        from rapidfuzz.distance import LCSseq
-    except ImportError:
-        raise ImportError("ROUGE-L needs rapidfuzz: run 'pip install scrapy-dripper[evaluate]'") from None
+    from rapidfuzz.distance import LCSseq  # of an extra
+
     return LCSseq.similarity(one, other) / max(len(one), len(other))
 
 

@@ -21,11 +21,10 @@ import json
 import lzma
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import html2text
 import numpy as np
 import numpy.typing as npt
 from apted import APTED
@@ -33,26 +32,17 @@ from apted import Config as Costs
 from lxml.html import HtmlElement
 from rapidfuzz.distance import Levenshtein
 
-from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document
 from scrapy_dripper.fallback.methods import flat_tree
 from scrapy_dripper.metadata.read import detected_language
 from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.output.text import text
 from scrapy_dripper.page import Page
-from scrapy_dripper.workshop.dataset.metrics import PRF, ReportTable
+from scrapy_dripper.workshop.dataset.metrics import ReportTable, mean
 from scrapy_dripper.workshop.dataset.sets import DataError
-from scrapy_dripper.workshop.evaluation.measure import (
-    OURS,
-    STORED,
-    Figures,
-    Stored,
-    Systems,
-    answered,
-    fields_of,
-    source_of,
-)
-from scrapy_dripper.workshop.evaluation.text_measures import Cut, load_cut, rouge
+from scrapy_dripper.workshop.evaluation.figures import Figures
+from scrapy_dripper.workshop.evaluation.measure import OURS, Answer, Result, Setup, Truth
+from scrapy_dripper.workshop.evaluation.peers import canonical_markdown
+from scrapy_dripper.workshop.evaluation.text_measures import Cut, rouge
 
 _fences = re.compile(r"```[\s\S]*?```").findall
 _without_fences = re.compile(r"```[\s\S]*?```").sub
@@ -158,7 +148,9 @@ def _indented_code(text: str) -> Iterator[str]:
         while end < len(lines) and not lines[end].strip():
             end += 1
         # Blank lines may be indented too. They then belong to the block if it would be too short without them.
-        start = next((k for k in range(end, first, -1) if all(map(_is_indented, _two(lines, k)))), None)
+        # At least two lines: the last line alone is no block.
+        pairs = ((k, lines[k : k + 2]) for k in range(min(end, len(lines) - 2), first, -1))
+        start = next((k for k, pair in pairs if all(map(_is_indented, pair))), None)
         if start is None:
             first = end
             continue
@@ -170,10 +162,6 @@ def _indented_code(text: str) -> Iterator[str]:
             yield "\n".join(line[1:] if line.startswith("\t") else line[4:] for line in block)
         # An empty line ends a block and cannot begin the next one. So there must be two empty lines between blocks.
         first = stop + 1 if stop < len(lines) and not lines[stop] else stop
-
-
-def _two(lines: Sequence[str], k: int) -> tuple[str, str]:
-    return (lines[k], lines[k + 1]) if k + 1 < len(lines) else ("", "")
 
 
 def _is_indented(line: str) -> bool:
@@ -237,15 +225,12 @@ def teds(one: Sequence[HtmlElement], other: Sequence[HtmlElement]) -> float | No
 
 
 def _table(table: HtmlElement) -> Node:
-    rows = (row for row in table.iter("tr") if next(row.iterancestors("table")) is table)
-    return Node(
-        "table",
-        children=tuple(_row(row) for row in rows if row.text_content().strip() or row.find(".//img") is not None),
-    )
-
-
-def _row(row: HtmlElement) -> Node:
-    return Node("tr", children=tuple(_cell(cell) for cell in row if cell.tag in ("td", "th")))
+    rows = [
+        Node("tr", children=tuple(_cell(cell) for cell in row if cell.tag in ("td", "th")))
+        for row in table.iter("tr")
+        if next(row.iterancestors("table")) is table and (row.text_content().strip() or row.find(".//img") is not None)
+    ]
+    return Node("table", children=tuple(rows))
 
 
 def _cell(cell: HtmlElement) -> Node:
@@ -255,9 +240,7 @@ def _cell(cell: HtmlElement) -> Node:
     return Node("td", text, spans, tuple(map(_table, nested)))
 
 
-FINE = ("text_edit", "code_edit", "formula_edit", "table_edit", "table_TEDS")
-"""The toolkit's metrics of parts. Its overall score is their mean."""
-ALL = "all"
+OVERALL, ALL = "overall", "all"
 
 KINDS = ("table", "code", "equation")
 """The kinds of rich content in the meta data of a page: a list of what was found, or a word."""
@@ -269,33 +252,52 @@ _attributes = re.compile(
 ).sub
 
 
-@dataclass(frozen=True, slots=True)
-class BenchPage:
-    """A page of WebMainBench."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchPage(Truth):
+    """A page of WebMainBench, without the marks of the annotators' tool.
 
-    id: str
-    url: str
-    html: str
-    """The page without the marks of the annotators' tool."""
+    Its groups are those of the paper's table 2: ``all``, its level, and what it contains.
+    """
+
     main_html: str | None
     converted: str | None
     """html2text's Markdown of ``main_html``."""
     truth: str | None
     """The Markdown written by annotators; None for most pages."""
-    groups: tuple[str, ...]
-    """The groups of the paper's table 2 to which the page belongs: ``all``, its level, and what it contains."""
+
+    @classmethod
+    def of(cls, numbered: tuple[int, str], _setup: Setup) -> BenchPage:
+        """Return the page of a line with its number. Raise :exc:`DataError` if the line is not a page."""
+        number, line = numbered
+        try:
+            return read_page(line, f"line {number}")
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise DataError(f"line {number} is no page of WebMainBench: {error}") from None
+
+    def result(self, answer: Answer, cut: Cut | None) -> Result:
+        """Return the scores of an answer. ROUGE-5 compares its HTML as written by html2text, or its own Markdown."""
+        assert cut is not None
+        try:
+            canonical = canonical_markdown(answer.html) if answer.html else answer.markdown
+        except Exception as error:  # of html2text, which then counts as that of the system
+            return self.result(Answer(replace(answer.run, error=f"{type(error).__name__}: {error}"[:300])), cut)
+        return Result(
+            answer.run,
+            rouge=None if self.converted is None else rouge(canonical, self.converted, cut),
+            parts={} if self.truth is None else with_overall(part_scores(answer.markdown, self.truth)),
+        )
 
 
-def read_page(line: str) -> BenchPage:
-    """Return the page of a line. Raise ValueError or TypeError if the line is not a page."""
+def read_page(line: str, name: str = "") -> BenchPage:
+    """Return the page of a line, named ``name`` if it has no id. Raise ValueError or TypeError if it is not a page."""
     record = json.loads(line)
     if not isinstance(record, dict) or not isinstance(record.get("html"), str):
         found = ", ".join(map(repr, list(record)[:5])) if isinstance(record, dict) else type(record).__name__
         raise ValueError(f"expected an object with 'html' (got {found})")
     main_html, converted, truth = map(record.get, ("main_html", "convert_main_content", "groundtruth_content"))
-    for name, value in (("main_html", main_html), ("convert_main_content", converted), ("groundtruth_content", truth)):
+    for key, value in (("main_html", main_html), ("convert_main_content", converted), ("groundtruth_content", truth)):
         if not isinstance(value, str | None):
-            raise ValueError(f"expected text as {name!r} (got {type(value).__name__})")
+            raise ValueError(f"expected text as {key!r} (got {type(value).__name__})")
     if converted is None and main_html is not None:
         converted = canonical_markdown(main_html)
     if converted is None and truth is None:
@@ -303,7 +305,7 @@ def read_page(line: str) -> BenchPage:
     if not isinstance(meta := record.get("meta") or {}, dict):
         raise ValueError(f"expected an object as 'meta' (got {type(meta).__name__})")
     return BenchPage(
-        id=str(record.get("track_id") or record.get("id") or ""),
+        id=str(record.get("track_id") or record.get("id") or name),
         url=str(record.get("url") or ""),
         html=without_annotation(record["html"]),
         main_html=main_html,
@@ -367,41 +369,13 @@ def groups_of(meta: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(groups)
 
 
-def canonical_markdown(html: str) -> str:
-    """Return the Markdown that both papers compare: that of html2text, without line wrapping, links and images."""
-    writer = html2text.HTML2Text(bodywidth=0)
-    writer.ignore_links = writer.ignore_images = True
-    return str(writer.handle(html)) if html.strip() else ""
+def with_overall(parts: dict[str, float | None]) -> dict[str, float | None]:
+    """Return the scores of parts after their mean over those that apply, the toolkit's overall score of a page."""
+    scores = [score for score in parts.values() if score is not None]
+    return {OVERALL: sum(scores) / len(scores) if scores else None, **parts}
 
 
-@dataclass(frozen=True, slots=True)
-class BenchScores:
-    """The scores of a text on a page."""
-
-    rouge: PRF | None
-    """None if the page has no Main-HTML from annotators."""
-    fine: Mapping[str, float | None]
-    """The scores of :data:`FINE`. A score is None if neither text has that part.
-
-    Empty if the page has no Markdown from annotators.
-    """
-
-    @property
-    def overall(self) -> float | None:
-        """The mean of the metrics of :data:`FINE` that apply, which the toolkit calls the page's overall score."""
-        scores = [score for name in FINE if (score := self.fine.get(name)) is not None]
-        return sum(scores) / len(scores) if scores else None
-
-
-def score(page: BenchPage, canonical: str, markdown: str, cut: Cut) -> BenchScores:
-    """Return the scores of an extraction: its Markdown by html2text, and its own Markdown."""
-    return BenchScores(
-        rouge=None if page.converted is None else rouge(canonical, page.converted, cut),
-        fine={} if page.truth is None else fine_scores(markdown, page.truth),
-    )
-
-
-def fine_scores(prediction: str, truth: str) -> dict[str, float | None]:
+def part_scores(prediction: str, truth: str) -> dict[str, float | None]:
     """Return the edit similarities of a Markdown with the true one. A value is None if neither has that part.
 
     As in the toolkit, the text is all of the Markdown, and only the first of several HTML tables is compared by its
@@ -474,9 +448,8 @@ def check(path: Path, cut: Cut) -> BenchCheck:
 def _stored_scores(record: dict[str, Any], name: str, cut: Cut) -> Iterator[tuple[str, float, float | None]]:
     """Yield name, stored value and our value of each metric that is stored for an extractor."""
     text, truth = record.get(f"{name}_content") or "", record.get("groundtruth_content") or ""
-    fine = fine_scores(text, truth)
-    ours: dict[str, float | None] = {**fine, "overall": BenchScores(None, fine).overall}
-    for metric in ("overall", *FINE, *_ROUGE):
+    ours = with_overall(part_scores(text, truth))
+    for metric in (*ours, *_ROUGE):
         if isinstance(stored := record.get(f"{name}_{metric}_score"), int | float):
             if metric in _ROUGE:
                 ours[metric] = rouge(text, record.get(_ROUGE[metric]) or "", cut).f1
@@ -487,153 +460,56 @@ GROUPS = (ALL, "simple", "mid", "hard", "table", "code", "equation", "conversati
 """The columns of the paper's table 2, in its order. Other groups follow after them."""
 
 
-@dataclass(frozen=True, slots=True)
-class BenchResult:
-    """The scores of a page."""
-
-    id: str
-    groups: tuple[str, ...]
-    scores: Mapping[str, BenchScores]
-    """The scores by system."""
-    errors: Mapping[str, str]
-    """The exceptions by system. The text then counts as empty."""
-    source: str = STORED
-    """Who answered for our own extraction."""
-
-
-@dataclass(frozen=True, slots=True)
-class BenchSetup:
-    """What to measure. A call returns the function that measures pages."""
-
-    config: Config
-    peers: tuple[str, ...] = ()
-    stored: Mapping[str, Stored] | None = None
-    """Texts by id that are scored in place of our output; None to run the model."""
-
-    def __call__(self) -> BenchMeasurer:
-        return BenchMeasurer(self)
-
-
-class BenchMeasurer:
-    """Measures pages, which come as lines with their numbers."""
-
-    def __init__(self, setup: BenchSetup) -> None:
-        self._setup, self._cut, self._systems = setup, load_cut(), Systems(setup.config)
-        self.close = self._systems.close
-
-    def __call__(self, numbered: tuple[int, str]) -> BenchResult:
-        """Return the scores of a line. Raise :exc:`DataError` if the line is not a page."""
-        number, line = numbered
-        try:
-            page = read_page(line)
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise DataError(f"line {number} is no page of WebMainBench: {error}") from None
-        scores, errors, sources = {}, {}, [STORED]
-        for name in (OURS, *self._setup.peers):
-            try:
-                canonical, markdown = self._texts(name, page, sources)
-            except Exception as error:  # errors of a peer, or of html2text, are part of the result
-                errors[name] = f"{type(error).__name__}: {error}"[:300]
-                canonical = markdown = ""
-            scores[name] = score(page, canonical, markdown, self._cut)
-        return BenchResult(page.id or f"line {number}", page.groups, scores, errors, sources[-1])
-
-    def _texts(self, name: str, page: BenchPage, sources: list[str]) -> tuple[str, str]:
-        """Return html2text's Markdown of an extraction, and its own. Texts of peers and stored texts are both. Who
-        answered for our own is added to ``sources``.
-        """
-        if name != OURS:
-            text = str(self._systems.peer(name)(page.html.encode("utf-8", "replace")))
-            return text, text
-        if self._setup.stored is not None:
-            stored = self._setup.stored.get(page.id, Stored("")).text
-            return stored, stored
-        extraction = self._systems.extracted(OURS, Document(page.html, page.url))
-        sources.append(source_of(extraction))
-        markdown = extraction.markdown or ""
-        return canonical_markdown(extraction.main_html) if extraction.main_html else markdown, markdown
-
-
 @dataclass(frozen=True)
 class BenchFigures(Figures):
     """The means of all systems over the pages of a file."""
 
-    name: str
-    labels: Mapping[str, str]
-    """The display names of the systems, ours first."""
-    results: Sequence[BenchResult]
-    notes: Sequence[str] = ()
-
     @property
-    def about(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """The name and the number of pages of the file."""
-        return {"file": self.name, "pages": len(self.results)}
-
-    @property
-    def head(self) -> str:  # type: ignore[override]
+    def head(self) -> str:
         """What was measured, in a line."""
-        count = sum(bool(one.scores[OURS].fine) for one in self.results)
-        return f"{len(self.results):,} pages of {self.name}, {count:,} with Markdown by annotators"
+        count = sum(bool(one.parts) for one in self.results(OURS))
+        return f"{len(self.found):,} pages of {self.about['file']}, {count:,} with Markdown by annotators"
 
-    def rouge(self, system: str, group: str = ALL) -> float | None:
-        """Return the mean ROUGE-5 F1 of a group, or None if no page has Main-HTML from annotators."""
-        some = (one.scores[system].rouge for one in self.results if group in one.groups)
-        return _mean([prf.f1 for prf in some if prf is not None])
-
-    def fine(self, system: str) -> dict[str, float | None]:
+    def parts(self, system: str) -> dict[str, float]:
         """Return the mean of each metric of parts over the pages that it applies to, and ``overall``, their mean.
 
         As in the toolkit, a metric that applies to no page counts as 0 in the overall score.
         """
-        means: dict[str, float | None] = {}
-        for name in FINE:
-            some = [one.scores[system].fine.get(name) for one in self.results]
-            means[name] = _mean([score for score in some if score is not None])
-        overall = sum(means[name] or 0.0 for name in FINE) / len(FINE)
-        return {"overall": None if means[FINE[0]] is None else overall, **means}
+        every = [one.parts for one in self.results(system) if one.parts]
+        scores = {
+            name: [score for one in every if (score := one[name]) is not None]
+            for name in (every[0] if every else ())
+            if name != OVERALL
+        }
+        overall = mean([mean(some) if some else 0.0 for some in scores.values()])
+        return {OVERALL: overall, **{name: mean(some) for name, some in scores.items()}}
 
-    @property
-    def groups(self) -> dict[str, int]:
-        """The number of pages of each group: those of the paper first, then others by name."""
-        names = {name for one in self.results for name in one.groups}
-        order = [*(name for name in GROUPS if name in names), *sorted(names - set(GROUPS))]
-        return {name: sum(name in one.groups for one in self.results) for name in order}
-
-    def tables(self) -> list[ReportTable]:
-        """Return the tables of the metrics that apply to some page."""
-        tables = []
-        if self.rouge(OURS) is not None:
-            columns = {"system": "", **{f"{name} ({pages:,})": ".4f" for name, pages in self.groups.items()}}
-            rows = [[label, *(self.rouge(name, one) for one in self.groups)] for name, label in self.labels.items()]
-            tables.append(ReportTable("ROUGE-5 F1 on html2text's Markdown, by group (pages)", columns, rows))
-        if any(one.scores[OURS].fine for one in self.results):
-            columns = {"system": "", **dict.fromkeys(("overall", *FINE), ".4f")}
-            rows = [[label, *self.fine(name).values()] for name, label in self.labels.items()]
+    def tables(self) -> Iterator[ReportTable]:
+        """Yield the tables of the metrics that apply to some page."""
+        pages = {group: [one for one in self.found if group in one.groups] for group in self._groups()}
+        if any(one.rouge for one in self.results(OURS)):
+            columns = {"system": "", **{f"{name} ({len(some):,})": ".4f" for name, some in pages.items()}}
+            rows = [
+                [
+                    label,
+                    *(mean([prf.f1 for one in some if (prf := one.results[name].rouge)]) for some in pages.values()),
+                ]
+                for name, label in self.labels.items()
+            ]
+            yield ReportTable("ROUGE-5 F1 on html2text's Markdown, by group (pages)", columns, rows)
+        means = {label: self.parts(name) for name, label in self.labels.items()}
+        if len(ours := next(iter(means.values()))) > 1:
             title = "Parts of the Markdown, over the pages where either text has them"
-            tables.append(ReportTable(title, columns, rows))
-        errors = {label: sum(system in one.errors for one in self.results) for system, label in self.labels.items()}
-        if any(errors.values()):
-            rows = [[label, count] for label, count in errors.items() if count]
-            tables.append(ReportTable("Exceptions, whose pages count as empty", {"system": "", "pages": ","}, rows))
-        return [*tables, *answered({self.labels[OURS]: [one.source for one in self.results]})]
-
-    def pages(self) -> list[dict[str, Any]]:
-        """Return the scores of each page and system, all with the same keys."""
-        return [
-            {
-                "id": one.id,
-                "groups": ", ".join(one.groups),
-                "system": name,
-                "source": one.source if name == OURS else name,
-                **fields_of("rouge_", found.rouge, PRF),
-                "overall": found.overall,
-                **{part: found.fine.get(part) for part in FINE},
-                "error": one.errors.get(name),
-            }
-            for one in self.results
-            for name, found in one.scores.items()
+            rows = [[label, *some.values()] for label, some in means.items()]
+            yield ReportTable(title, {"system": "", **dict.fromkeys(ours, ".4f")}, rows)
+        failed = [
+            [label, sum(one.run.error is not None for one in self.results(name))] for name, label in self.labels.items()
         ]
+        if rows := [row for row in failed if row[1]]:
+            yield ReportTable("Exceptions, whose pages count as empty", {"system": "", "pages": ","}, rows)
+        yield from self.answered()
 
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+    def _groups(self) -> list[str]:
+        """Return the groups: those of the paper first, then others by name."""
+        names = {name for one in self.found for name in one.groups}
+        return [*(name for name in GROUPS if name in names), *sorted(names - set(GROUPS))]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from scrapy_dripper.cli.console import UsageError
 
-class ExportError(ValueError):
+
+class ExportError(UsageError):
     """A checkpoint is missing or cannot be exported. The message is one sentence that says what to do."""

@@ -67,18 +67,16 @@ def ask(
         say(str(manners[-1]))
     best = max(manners, key=lambda manner: manner.likelihood)
     if best.likelihood < LEAST_LIKELIHOOD:
-        prompts = {way: template.replace(HTML, "".join(probe_pages()[-1])) for way, template in ways.items()}
-        wrote = [f"{way}: {_shown.repr(_written(model, tokenizer, prompt))}" for way, prompt in prompts.items()]
+        wrote = []
+        for way, template in ways.items():
+            asked = np.array(tokenizer.encode(template.replace(HTML, "".join(probe_pages()[-1]))).ids, dtype=np.int64)
+            text = tokenizer.decode(model.write(asked, SHOWN).tolist(), skip_special_tokens=False)
+            wrote.append(f"{way}: {_shown.repr(text)}")
         raise ExportError(
             f"the model does not answer in any format that is known. It wrote, asked {'; asked '.join(wrote)}. Name "
             "the prompt that it was trained with (--prompt), or say in which format it answers (--answer)"
         )
     return best
-
-
-def _written(model: Reference, tokenizer: Tokenizer, prompt: str) -> str:
-    ids = np.array(tokenizer.encode(prompt).ids, dtype=np.int64)
-    return str(tokenizer.decode(model.write(ids, SHOWN).tolist(), skip_special_tokens=False))
 
 
 def ways(folder: Path, template: str) -> dict[str, str]:

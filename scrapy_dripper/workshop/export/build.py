@@ -7,13 +7,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tokenizers import Tokenizer
@@ -101,7 +100,9 @@ def export(request: Request, say: Say) -> Prepared:
         f"of {len(recipe.prompt):,} characters"
     )
     out.parent.mkdir(parents=True, exist_ok=True)
-    with _part_folder(out) as part:
+    with TemporaryDirectory(prefix=f".{out.name}.part-", dir=out.parent) as folder:
+        part = Path(folder) / out.name
+        part.mkdir()
         prepared = _write(part, replace(request, device=device, dtype=dtype), checkpoint, recipe, tokenizer, say)
         if out.is_dir():
             out.rmdir()
@@ -164,17 +165,6 @@ def _decided(request: Request) -> tuple[str, str]:
             "whose numbers are too large for fp16"
         )
     return device, dtype
-
-
-@contextmanager
-def _part_folder(out: Path) -> Iterator[Path]:
-    """Yield a temporary folder beside ``out``. It is removed in the end unless it was renamed."""
-    part = Path(tempfile.mkdtemp(prefix=f".{out.name}.part-", dir=out.parent))
-    part.chmod(0o755)
-    try:
-        yield part
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
 
 
 def _write(

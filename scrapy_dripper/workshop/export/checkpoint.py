@@ -94,8 +94,6 @@ def _read(folder: Path, name: str, *, whole: bool = True) -> Checkpoint:
             positions=config["max_position_embeddings"],
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        if isinstance(error, ExportError):
-            raise
         raise ExportError(f"{path} is damaged ({type(error).__name__}: {error}): restore it") from None
     if config.get("quantization_config"):
         raise ExportError(f"{name} is quantised: export the checkpoint that it was made from")
@@ -163,7 +161,10 @@ def find_recipe(folder: Path, given: Mapping[str, Any], prompt: str | None = Non
     published = PUBLISHED_TRUNCATE_CHARS if values["profile"] == "v1.0" else None
     values["truncate_chars"] = values.get("truncate_chars", published) or None
     if path := values.pop("prompt_file", None):
-        values["prompt"] = _read_text(Path(path))
+        try:
+            values["prompt"] = Path(path).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise ExportError(f"cannot read the prompt {path}: {error}") from None
     elif "prompt" not in values:
         values["prompt"] = prompt or installed_prompt()
     recipe = Recipe(**values)
@@ -199,10 +200,3 @@ def _stored(folder: Path) -> dict[str, Any]:
         return {one.name: stored[one.name] for one in fields(Recipe)}
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ExportError(f"{path} is not a recipe ({error}): restore it, or remove it and use --prompt") from None
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise ExportError(f"cannot read the prompt {path}: {error}") from None

@@ -175,7 +175,7 @@ def train(arguments: argparse.Namespace) -> None:
 def _choice(text: str) -> SetChoice:
     try:
         return SetChoice.parse(text)
-    except ValueError as error:
+    except DataError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 

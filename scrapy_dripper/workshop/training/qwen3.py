@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
 from pathlib import Path
 
-from scrapy_dripper.cli.console import UsageError, say
-from scrapy_dripper.workshop.cli import add_command
+from scrapy_dripper.cli.console import say
+from scrapy_dripper.workshop.cli import add_command, claim, extra
 from scrapy_dripper.workshop.cli.export import ANSWERS, PROFILES
-from scrapy_dripper.workshop.dataset.sets import DataError, data_hash, load_pages
-from scrapy_dripper.workshop.export import ExportError
+from scrapy_dripper.workshop.dataset.sets import DataError, SetChoice, load_sets
 
 COMMAND = "command.json"
 WORK = "training"
@@ -35,7 +33,7 @@ exit codes: 0 the checkpoint was written, 2 wrong usage, or a failure (one sente
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
     top = add_command(commands, "train", run, "train a Qwen3 model to label the blocks of pages", EXAMPLES)
-    top.add_argument("data", type=Path, nargs="+", help="folder with html/ID.html and ground-truth/ID.json")
+    top.add_argument("data", nargs="+", help="[NAME=]FOLDER with html/ID.html and ground-truth/ID.json, or pages.jsonl")
     top.add_argument("--base", type=Path, required=True, metavar="DIR", help="checkpoint to fine-tune")
     top.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="the checkpoint, for 'scrapy-dripper export'"
@@ -61,16 +59,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Train, and return the exit code. Raise UsageError if that fails."""
-    try:
+    with extra("export"):
         import accelerate  # noqa: F401
         import torch  # noqa: F401
         import transformers  # noqa: F401
-    except ImportError as error:
-        raise UsageError(f"training needs {error.name}: run 'pip install scrapy-dripper[export]'") from None
     try:
         train(arguments)
-    except (DataError, ExportError) as error:
-        raise UsageError(str(error)) from None
     except KeyboardInterrupt:
         say("stopped; repeat the command to resume")
         return 130
@@ -95,14 +89,16 @@ def train(arguments: argparse.Namespace) -> None:
     given = {name: getattr(arguments, name) for name in ("profile", "truncate_chars", "answer", "prompt_file")}
     recipe = find_recipe(arguments.base, given, prompt=TEMPLATE, answer="json")
     work: Path = arguments.out / WORK
+    sets = load_sets(map(SetChoice.parse, arguments.data))
     settings = arguments_of(dict(arguments.settings), work)
-    _same_training(work / COMMAND, {
+    claim(work / COMMAND, {
         "--base": str(arguments.base), "--set": sorted(arguments.settings), "--longest": arguments.longest,
         "the prompt, profile or answers": asdict(recipe),
-        "the data": {str(folder): data_hash(folder) for folder in arguments.data},
+        "the data": {str(one.folder): one.sha256 for one in sets},
     })  # fmt: skip
-    samples = [sample for folder in arguments.data for sample in load_pages(folder)]
-    pages = labelled_pages(samples, recipe.profile, recipe.truncate_chars, arguments.jobs)
+    pages = labelled_pages(
+        [sample for one in sets for sample in one.samples], recipe.profile, recipe.truncate_chars, arguments.jobs
+    )
     tokenizer = Tokenizer.from_file(str(arguments.base / TOKENIZER))
     encoder = Encoder(tokenizer, recipe.prompt, recipe.answer or "json")
     sequences = [one for page in pages if (one := encoder.encode(page, arguments.longest)) is not None]
@@ -117,21 +113,6 @@ def train(arguments: argparse.Namespace) -> None:
     steps = trainer.resume()
     save_model(model, tokenizer, recipe, arguments.out)
     say(f"wrote {arguments.out}, after {steps} steps")
-
-
-def _same_training(path: Path, values: dict[str, object]) -> None:
-    """Write what determines a training to a file. Raise :exc:`DataError` if the folder has another training."""
-    values = json.loads(json.dumps(values))
-    if path.is_file():
-        try:
-            before = dict(json.loads(path.read_text(encoding="utf-8")))
-        except (ValueError, TypeError, RecursionError):
-            raise DataError(f"{path} is damaged: name another --out, or delete this one to begin again") from None
-        if what := [name for name, value in values.items() if before.get(name) != value]:
-            raise DataError(f"{path.parent} is of another training ({', '.join(what)}): name another --out")
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
 
 
 def _setting(text: str) -> tuple[str, str]:

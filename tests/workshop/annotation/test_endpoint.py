@@ -435,8 +435,6 @@ def test_threads_take_no_more_than_they_work_on() -> None:
         (["--concurrency", "0"], "a whole number of at least 1 (got '0')"),
         (["--timeout", "soon"], "a number of seconds above 0, a day at most (got 'soon')"),
         (["--timeout", "0"], "a number of seconds above 0, a day at most (got '0')"),
-        (["--sure", "2"], "a number from 0 to 1 (got '2')"),
-        (["--sure", "very"], "a number from 0 to 1 (got 'very')"),
     ],
 )
 def test_numbers_that_make_no_sense(arguments: list[str], says: str, capsys: Any) -> None:

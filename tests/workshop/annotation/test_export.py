@@ -48,11 +48,11 @@ def rewrite(tmp_path: Path, **values: Any) -> None:
 def test_export_is_what_the_training_reads(annotate: Annotate, labelled: Path, tmp_path: Path) -> None:
     """Training gets the pages, URLs, labels and confidences as they were given."""
     out = tmp_path / "more"
-    assert annotate(labelled, "--export", out, "--sure", 0.7) == 0
+    assert annotate(labelled, "--export", out) == 0
     samples = load_pages(out)
     assert [sample.title for sample in samples] == ["Moons", "Tides", "Winds"]
     tides = samples[1]
-    assert (tides.host, tides.sure) == ("example.com", 0.7)
+    assert (tides.host, tides.sure) == ("example.com", 0.5)
     assert tides.id == records(tmp_path)[1]["id"]
     assert tides.truth.split("\n")[0] == "Tides"
     assert tides.path.read_bytes() == (labelled / "Tides.html").read_bytes()
@@ -66,7 +66,7 @@ def test_export_is_what_the_training_reads(annotate: Annotate, labelled: Path, t
 
 
 def test_people_are_sure(annotate: Annotate, labelled: Path, tmp_path: Path) -> None:
-    """--sure applies to models; a person's labels count in full."""
+    """A person's labels count in full, those of a model half."""
     rewrite(tmp_path, who="human", labels=[])
     assert annotate(labelled, "--export", tmp_path / "more") == 0
     samples = {sample.title: sample for sample in load_pages(tmp_path / "more")}

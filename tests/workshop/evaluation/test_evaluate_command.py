@@ -20,7 +20,6 @@ from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.testing import FakeEngine
 from scrapy_dripper.workshop.dataset.sets import page_hash
-from scrapy_dripper.workshop.evaluation.text_measures import load_cut
 from tests.fallback import test_sore as sore
 from tests.sites.site import article
 
@@ -92,7 +91,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def evaluate(*arguments: object) -> int:
-    return main(["evaluate", *map(str, arguments), "--resamples", "50"])
+    return main(["evaluate", *map(str, arguments)])
 
 
 def figures(path: Path) -> dict[str, Any]:
@@ -316,13 +315,14 @@ def test_measures_of_the_papers_are_taken_if_asked_for(data: Path, held_out: Pat
     assert "DOM nodes" in printed
 
 
-def test_rouge_without_jieba(data: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+@pytest.mark.parametrize(("option", "package"), [("--rouge", "jieba"), ("--study", "rapidfuzz")])
+def test_a_measure_without_its_package(
+    option: str, package: str, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
     """One sentence says what to install, before any page is read."""
-    monkeypatch.setitem(sys.modules, "jieba", None)
+    monkeypatch.setitem(sys.modules, package, None)
 
-    with pytest.raises(ImportError, match=r"scrapy-dripper\[evaluate\]"):
-        load_cut()
-    assert evaluate(data, "--rouge") == 2
+    assert evaluate(data, option) == 2
     assert "scrapy-dripper[evaluate]" in capsys.readouterr().err
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -175,7 +176,7 @@ def test_section_4_1_2_a_pair_is_judged_in_both_orders(
     assert len(fake.requests) == (0 if ours == other else 2)
 
 
-@pytest.mark.parametrize("answer", [chat("The first one."), chat('{"score": 3}'), Reply(401, b"no")])
+@pytest.mark.parametrize("answer", [chat("The first one."), chat('{"score": 3}'), Reply(400, b"no")])
 def test_a_judge_without_an_answer_is_no_verdict(answer: Reply, fake: FakeEndpoint, options: ModelOptions) -> None:
     fake.script = [answer]
     assert Judge(options)(PAGE, "a", "b") is None
@@ -208,9 +209,20 @@ def test_evaluate_with_a_judge(data: Path, held_out: Path, tmp_path: Path, fake:
     assert [row["preferred"] for row in found["pages"] if row["system"] == "html2text"] == [0.0] * 8
     assert len(fake.requests) == 16
     assert run(data, "--predictions", held_out, "--judge", "html2text") == 2
-    fake.script = [Reply(401, b"no")]
+    fake.script = [Reply(400, b"no")]
     assert run(*wanted, "--endpoint-model", "x") == 0
     assert "Pages without a valid answer: 8." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("judge", [["--judge", "html2text"], []])
+def test_a_key_that_is_refused_ends_the_run(
+    judge: list[str], data: Path, held_out: Path, fake: FakeEndpoint, capsys: Any
+) -> None:
+    """The other pages would be refused as well."""
+    fake.script = [Reply(401, b"no")]
+    assert run(data, "--predictions", held_out, *judge, "--endpoint", fake.url, "--endpoint-model", "x") == 2
+    assert len(fake.requests) == 1
+    assert "the endpoint refuses requests" in capsys.readouterr().err
 
 
 def test_only_our_own_text_is_judged(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,14 +233,14 @@ def test_only_our_own_text_is_judged(data: Path, tmp_path: Path, monkeypatch: py
     free = Extraction("", None, "", "free", "free", "qwen3")
     monkeypatch.setattr(measurer, "setup", replace(setup, checkpoint=tmp_path))
     monkeypatch.setattr(measurer, "_judge", lambda html, ours, other: judged.append(ours))
-    monkeypatch.setattr(measurer._systems, "extracted", lambda name, document: free)
+    monkeypatch.setattr(measurer, "_extractors", {"free": SimpleNamespace(extract=lambda documents: [free])})
     measurer(sample)
     assert judged == [""]
 
 
 # ---------------------------------------------------------------------------- the command
 def run(*arguments: object) -> int:
-    return main(["evaluate", *map(str, arguments), "--resamples", "50", "--jobs", "1", "--study"])
+    return main(["evaluate", *map(str, arguments), "--jobs", "1", "--study"])
 
 
 def test_evaluate(

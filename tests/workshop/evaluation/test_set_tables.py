@@ -35,12 +35,3 @@ def test_the_rows_of_the_table(tmp_path: Path) -> None:
     assert [row[:2] for row in by_length.rows] == [["under 150 words", 12], ["150 to 299", 1], ["600 words or more", 1]]
     assert "| second | 2 | 0.0000 |" in by_set.markdown()
     assert len({line.count("|") for line in by_set.markdown().splitlines()}) == 1
-
-
-def test_one_system_alone(tmp_path: Path) -> None:
-    """A single system, without any to compare with, is not an error."""
-    one = sample("a", "first", "de", 3, tmp_path)
-    row = score("w", one.truth)
-    (table, *_) = set_tables([one], {"ours": {"a": row}})
-    assert "first" in table.text()
-    assert "less" not in table.text()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.workshop.evaluation.text_measures import SCALE, Study, check_rapidfuzz, study
+from scrapy_dripper.workshop.evaluation.text_measures import SCALE, Study, study
 
 pytest.importorskip("rapidfuzz")
 TRUTH = "We repair bicycles in Magdeburg. Call us today, or write to us."
@@ -99,9 +97,3 @@ def test_long_texts_are_cut_for_the_common_subsequence(monkeypatch: pytest.Monke
     monkeypatch.setattr("scrapy_dripper.workshop.evaluation.text_measures.MAX_WORDS", 3)
 
     assert study("a b c x", "a b c y").rouge_l == 1
-
-
-def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "rapidfuzz.distance", None)
-    with pytest.raises(ImportError, match=r"pip install scrapy-dripper\[evaluate\]"):
-        check_rapidfuzz()

@@ -18,15 +18,15 @@ pytest.importorskip("apted", reason="needs the extra [evaluate]")
 pytest.importorskip("jieba", reason="needs the extra [evaluate]")
 
 from scrapy_dripper.cli import main
+from scrapy_dripper.workshop.evaluation.peers import canonical_markdown
 from scrapy_dripper.workshop.evaluation.webmainbench import (
     KINDS,
-    canonical_markdown,
     code,
-    fine_scores,
     first_table,
     formulas,
     html_tables,
     markdown_tables,
+    part_scores,
     read_page,
     without_annotation,
 )
@@ -134,16 +134,16 @@ def test_tables() -> None:
 
 def test_section_3_2_1_edit_similarities() -> None:
     """1 - distance / length of the longer text (MinerU-HTML, section 3.2.1): kitten and sitting have distance 3."""
-    assert fine_scores("kitten", "sitting") == {
+    assert part_scores("kitten", "sitting") == {
         "text_edit": pytest.approx(1 - 3 / 7),
         **dict.fromkeys(("code_edit", "formula_edit", "table_edit", "table_TEDS")),
     }
-    scores = fine_scores("```\nkitten\n```\n$x+1$", "```\nsitting\n```\n$x-1$ $y$")
+    scores = part_scores("```\nkitten\n```\n$x+1$", "```\nsitting\n```\n$x-1$ $y$")
     assert scores["code_edit"] == pytest.approx(1 - 3 / 7)
     assert scores["formula_edit"] == pytest.approx(1 - 3 / 5), "x+1 and x-1, a line break, y"
     assert scores["table_edit"] is None
-    assert fine_scores("", "```\nx\n```")["code_edit"] == 0
-    assert set(fine_scores("", "").values()) == {None}, "what neither has is left out of the mean"
+    assert part_scores("", "```\nx\n```")["code_edit"] == 0
+    assert set(part_scores("", "").values()) == {None}, "what neither has is left out of the mean"
 
 
 @pytest.mark.parametrize(
@@ -156,24 +156,24 @@ def test_section_3_2_1_edit_similarities() -> None:
 )
 def test_section_3_2_1_tables_are_compared_as_trees(other: str, nodes: int) -> None:
     """A table has 7 nodes: itself, 2 rows and 4 cells. Each cell that differs is a distance of 1."""
-    assert fine_scores(TABLE, other)["table_TEDS"] == pytest.approx(1 - nodes / 7)
+    assert part_scores(TABLE, other)["table_TEDS"] == pytest.approx(1 - nodes / 7)
 
 
 @pytest.mark.parametrize("depth", [200, 5_000])
 def test_tables_in_tables(depth: int) -> None:
     """They took minutes, or ended the run."""
     deep = "<table><tr><td>x" * depth
-    assert fine_scores(deep, TABLE)["table_TEDS"] is not None
-    assert fine_scores(deep, deep)["text_edit"] == 1
+    assert part_scores(deep, TABLE)["table_TEDS"] is not None
+    assert part_scores(deep, deep)["text_edit"] == 1
 
 
 def test_texts_with_and_without_tables() -> None:
     """Markdown and HTML of the same table are equal. A lost table is a score of 0."""
-    scores = fine_scores(TABLE, TABLE.replace("2", "3"))
+    scores = part_scores(TABLE, TABLE.replace("2", "3"))
     assert scores["table_edit"] == pytest.approx(1 - 1 / 7), "'a b' and '1 2' on two lines"
-    lost = fine_scores("no table", TABLE)
+    lost = part_scores("no table", TABLE)
     assert (lost["table_edit"], lost["table_TEDS"]) == (0, 0)
-    same = fine_scores(MARKDOWN_TABLE, TABLE)
+    same = part_scores(MARKDOWN_TABLE, TABLE)
     assert (same["table_edit"], same["table_TEDS"]) == (1, 1)
 
 
@@ -271,7 +271,7 @@ def test_stored_texts_in_two_processes(tmp_path: Path, capsys: Any) -> None:
         ([json.dumps(PAGE)], ["--peers", "nobody"], "expected peers from"),
         ([json.dumps({**PAGE, "meta": "mid"})], [], "expected an object as 'meta' (got str)"),
         ([json.dumps(PAGE)], ["--nodes"], "--nodes is for folders of pages, not for bench.jsonl"),
-        ([json.dumps(PAGE)], ["--endpoint-model", "x"], "--endpoint-model is for folders of pages"),
+        ([json.dumps(PAGE)], ["--endpoint-model", "x"], "--endpoint-model needs --endpoint URL"),
     ],
 )
 def test_wrong_data(
@@ -340,4 +340,4 @@ def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for name in [name for name in sys.modules if name.startswith("scrapy_dripper.workshop.evaluation.webmainbench")]:
         monkeypatch.delitem(sys.modules, name)
     assert main(["evaluate", str(write(tmp_path / "bench.jsonl", PAGE))]) == 2
-    assert "pip install scrapy-dripper[evaluate]" in capsys.readouterr().err
+    assert "scrapy-dripper[evaluate]" in capsys.readouterr().err

@@ -68,7 +68,7 @@ def test_a_set_on_the_command_line(text: str, expected: tuple[str, str, float]) 
 @pytest.mark.parametrize("text", ["", "mine=", "pages:-1", "pages:nan", "mine=:1"])
 def test_what_is_no_set(text: str) -> None:
     """The error says what was expected."""
-    with pytest.raises(ValueError, match=r"\[NAME=\]FOLDER\[:WEIGHT\]"):
+    with pytest.raises(DataError, match=r"\[NAME=\]FOLDER\[:WEIGHT\]"):
         SetChoice.parse(text)
 
 

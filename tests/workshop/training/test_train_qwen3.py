@@ -136,7 +136,7 @@ def test_a_folder_is_of_one_training(command: list[str], tmp_path: Path, capsys:
     command = [*command, "max_steps=1", "--out", str(tmp_path / "model")]
     assert main(command) == 0
     assert main([*command, "--set", "learning_rate=1e-4"]) == 2
-    assert "another training (--set)" in capsys.readouterr().err
+    assert "was begun with other --set" in capsys.readouterr().err
     next(tmp_path.rglob("command.json")).write_text("[1")
     assert main(command) == 2
     assert "command.json is damaged" in capsys.readouterr().err
