@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 from lxml.html import tostring
@@ -79,7 +79,7 @@ class SiteFolder:
         self.job.mkdir(parents=True, exist_ok=True)
         if index.exists():
             index.open("a").close()  # raises OSError if begin() could not write it
-        self._index: TextIO | None = None
+        self._index: IO[str] | None = None
 
     def begin(self) -> None:
         """Open the index, and note that a crawl is running."""
