@@ -50,7 +50,7 @@ class Observer:
     def __init__(self) -> None:
         self.pages: list[Extraction] = []
 
-    def page(self, extraction: Extraction) -> None:
+    def page(self, extraction: Extraction, *, retries_shells: bool) -> None:
         self.pages.append(extraction)
 
     def stopping(self) -> bool:

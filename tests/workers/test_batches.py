@@ -45,7 +45,7 @@ class Seen:
     def killed(self, reason: FallbackReason) -> None:
         self.deaths[reason.value] += 1
 
-    def page(self, extraction: Extraction) -> None:
+    def page(self, extraction: Extraction, *, retries_shells: bool) -> None:
         self.counted.append(extraction.url)
 
     def waiting(self, pages: int) -> None:
