@@ -16,7 +16,7 @@ from scrapy_dripper.engines.base import EngineError
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine, drafting_tagger
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared, model_folder
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
-from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask
+from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, Floats
 from scrapy_dripper.workshop.export import ExportError
 from scrapy_dripper.workshop.export.checkpoint import hashes
 from scrapy_dripper.workshop.export.validate import LogitCheck, probes
@@ -32,15 +32,13 @@ class Reference:
         self._ends = frozenset(ends if isinstance(ends, list) else [ends])
         self._cache: DynamicCache | None = None
 
-    @torch.no_grad()
     def checks(self, tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) -> list[LogitCheck]:
         """Return the logits of the labels on a few prompts."""
-        found = []
-        for ids, rows in probes(tokenizer, template, grammar, context):
-            hidden = self._model.model(input_ids=torch.from_numpy(ids)[None], use_cache=False).last_hidden_state[0]
-            logits = self._model.lm_head(hidden[torch.from_numpy(rows)])[:, [grammar.main, grammar.other]]
-            found.append(LogitCheck(ids.tolist(), rows.tolist(), logits.tolist()))
-        return found
+        labels = [grammar.main, grammar.other]
+        return [
+            LogitCheck(ids.tolist(), rows.tolist(), self._logits(ids, rows)[:, labels].tolist())
+            for ids, rows in probes(tokenizer, template, grammar, context)
+        ]
 
     @torch.no_grad()
     def likelihoods(
@@ -84,6 +82,12 @@ class Reference:
         states = self._model.model(input_ids=ids[None], past_key_values=self._cache, use_cache=True).last_hidden_state
         found: torch.Tensor = self._model.lm_head(states[0, -1:] if last else states[0]).log_softmax(1)
         return found
+
+    @torch.no_grad()
+    def _logits(self, ids: Ids, rows: Ids) -> Floats:
+        hidden = self._model.model(input_ids=torch.from_numpy(ids)[None], use_cache=False).last_hidden_state[0]
+        logits: Floats = self._model.lm_head(hidden[torch.from_numpy(rows)]).numpy()
+        return logits
 
 
 SPARE = 64
