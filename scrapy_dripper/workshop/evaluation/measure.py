@@ -72,7 +72,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SystemAnswer:
     """What a system returns for a page."""
 
     run: Run
@@ -127,7 +127,7 @@ class Truth(ABC):
     """The groups of a benchmark to which the page belongs."""
 
     @abstractmethod
-    def result(self, answer: Answer, cut: Cut | None) -> Result:
+    def result(self, answer: SystemAnswer, cut: Cut | None) -> Result:
         """Return the scores of an answer. ``cut`` is the tokenizer of ROUGE-5, if that is measured."""
 
 
@@ -164,7 +164,7 @@ class AnnotatedTruth(Truth):
             setup=setup,
         )
 
-    def result(self, answer: Answer, cut: Cut | None) -> Result:
+    def result(self, answer: SystemAnswer, cut: Cut | None) -> Result:
         """Return the scores of an answer. Labels are inferred from its text if they do not fit the blocks."""
         text, truth = answer.text, self.sample.truth
         nodes, blocks, removed = None, None, {}
@@ -250,11 +250,11 @@ class Measurer:
         for extractor in self._extractors.values():
             extractor.close()
 
-    def _ours(self, page: Truth, name: str) -> Answer:
+    def _ours(self, page: Truth, name: str) -> SystemAnswer:
         """Return our own extraction: :data:`OURS`, or :data:`FREE`."""
         if name == OURS and self.setup.stored is not None:
             stored = self.setup.stored.get(page.id, Stored(""))
-            return Answer(Run(STORED), stored.text, stored.text, labels=stored.labels)
+            return SystemAnswer(Run(STORED), stored.text, stored.text, labels=stored.labels)
         if name not in self._extractors:
             from scrapy_dripper.extractor import Extractor
 
@@ -270,11 +270,11 @@ class Measurer:
         seconds = time.process_time() - start
         source = ", ".join(filter(None, [found.source, found.fallback_reason]))
         removed = found.details.get("removed", {})
-        return Answer(
+        return SystemAnswer(
             Run(source, seconds), found.text or "", found.markdown or "", found.main_html, found.labels, removed
         )
 
-    def _peer(self, page: Truth, name: str, ours: str) -> Answer:
+    def _peer(self, page: Truth, name: str, ours: str) -> SystemAnswer:
         """Return the answer of a peer. ``ours`` is our Markdown, for the judge."""
         html = page.html if isinstance(page.html, bytes) else page.html.encode("utf-8", "replace")
         try:
@@ -285,15 +285,15 @@ class Measurer:
             answer = self._peers[name](html)
             seconds = time.process_time() - start
             if isinstance(answer, ModelReply):
-                return Answer(Run(None, *answer[1:]), answer.text, answer.text)
+                return SystemAnswer(Run(None, *answer[1:]), answer.text, answer.text)
             verdict = self._judge(html, ours, answer) if self._judge and name == self.setup.judged else None
         except EndpointError as error:
             if error.refused:
                 raise RunError(f"the endpoint refuses requests: {error}") from None
-            return Answer(Run(error=_said(error)))
+            return SystemAnswer(Run(error=_said(error)))
         except Exception as error:  # errors of a peer are part of its result
-            return Answer(Run(error=_said(error)))
-        return Answer(Run(seconds=seconds, verdict=verdict), answer, answer)
+            return SystemAnswer(Run(error=_said(error)))
+        return SystemAnswer(Run(seconds=seconds, verdict=verdict), answer, answer)
 
 
 def _said(error: Exception) -> str:
