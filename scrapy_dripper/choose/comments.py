@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from lxml import etree
 
 from scrapy_dripper.choose.given import LINKED_SHARE, Bools, Given
 from scrapy_dripper.page.page import Flag, Page
@@ -37,7 +36,6 @@ _is_comments = re.compile(
     re.I,
 ).search
 """Matches class names and ids of elements that hold comments."""
-_itemtypes: Any = etree.XPath("//@itemtype", smart_strings=False)
 _ROLE = "comment"
 _TYPES = frozenset({"comment", "usercomments"})
 
@@ -79,7 +77,8 @@ def _is_declared_thread(page: Page) -> bool:
     """Return True if JSON-LD or microdata say that posts are the content; the model may take them for an article."""
     if not DISCUSSIONS.isdisjoint(page.about.types):
         return True
-    return any(not DISCUSSIONS.isdisjoint(_types(value)) for value in _itemtypes(page.tree.nodes[0]))
+    declared = (page.tree.nodes[i].get("itemtype", "") for i in page.tree.typed)
+    return any(not DISCUSSIONS.isdisjoint(_types(value)) for value in declared)
 
 
 def in_comments(page: Page) -> Bools:

@@ -61,6 +61,7 @@ class Nodes:
         self.may_hide: list[int] = []
         self.refers: list[int] = []
         self.tabs: list[int] = []
+        self.typed: list[int] = []
         self.declares: list[int] = []
         """The nodes with a property of schema.org, in microdata or RDFa."""
         self._read_attributes(attributes)
@@ -72,6 +73,7 @@ class Nodes:
     def _read_attributes(self, attributes: bool) -> None:
         """Fill in names, ids, the flags of the nodes themselves, and the nodes with attributes of certain kinds."""
         names, ids, flags = self.name, self.id, self.flags
+        of_schema = {"itemprop": self.declares, "property": self.declares, "itemtype": self.typed}
         for i, pairs in enumerate(map(_attributes, self.node)):
             may_hide = refers = False
             for key, value in pairs:
@@ -82,8 +84,8 @@ class Nodes:
                     ids[i] = value
                 elif key == "href":
                     refers |= value[:1] == "#"
-                elif key == "itemprop" or key == "property":
-                    self.declares.append(i)
+                elif key in of_schema:
+                    of_schema[key].append(i)
                 elif key in _TELLING or key[:5] == "aria-":
                     may_hide |= key in _HIDING
                     refers |= key in REFERENCES
@@ -115,6 +117,7 @@ class Nodes:
             may_hide=self.may_hide,
             refers=self.refers,
             tabs=self.tabs,
+            typed=self.typed,
             depth=ints(self.depth),
             block_start=block_start,
             block_end=block_end,

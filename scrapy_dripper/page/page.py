@@ -133,6 +133,8 @@ class Tree:
     :data:`~scrapy_dripper.page.tags.REFERENCES`, or with a link within the page."""
     tabs: list[int]
     """The nodes with a role of tabs: ``tab``, ``tablist``, ``tabpanel``."""
+    typed: list[int]
+    """The nodes with an ``itemtype``."""
     depth: Ints
     block_start: Ints
     """The node's first block: the number of blocks before it."""
