@@ -1,278 +1,215 @@
-"""Measure the value of each part of the tagger: ``make train`` with parts left out, and without each rule.
+"""What the evidence and the steps of the tagger are worth, in folds grouped by host.
 
-All figures are from folds grouped by host, with neutral titles. The first table decides block by block, from the
-probabilities of a part of the model, without any rules. The second table uses the complete model, and leaves out one
-rule in each row. Differences are relative to the row of the complete model, with intervals over pages. Slow
-intermediate results (the examples and the parts of the first stage) are stored in a folder, so that a run that was
-stopped can be resumed.
+``evidence`` trains without declared facts, without roots and so on. Each row takes ten minutes instead of an hour,
+because the recipe is that of ``make train`` with half of the trees, one booster in the second stage, no networks and
+three folds. It decides block by block, without steps. Rows with another seed show how much of a difference is chance.
+
+``steps`` extracts each page with the complete model of its fold, without one of the steps of ``choose``. The models are
+those that ``make train ARGS='--fold-models DIR'`` writes.
+
+Differences are those of the mean of sets, with intervals over pages. The examples and the rows of ``evidence`` are
+kept in a folder, so that a run that was stopped can be resumed.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
+import json
 import pickle
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 from unittest.mock import patch
 
-import lightgbm
 import numpy as np
-import numpy.typing as npt
 from common import heading, publish, table
 from tqdm import tqdm
 
+from scrapy_dripper import Document, Extractor
 from scrapy_dripper.choose import steps
 from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document
-from scrapy_dripper.engines.tagger import engine
+from scrapy_dripper.engines.tagger.evidence import ABSENT
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
-from scrapy_dripper.page import PageError, read
-from scrapy_dripper.workshop.dataset.metrics import mean_interval, neutral_prf
+from scrapy_dripper.workshop.dataset.metrics import kept, mean_interval, neutral_prf, visible
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, SetChoice, load_sets
 from scrapy_dripper.workshop.training import fit
 from scrapy_dripper.workshop.training.augment import make_copies
-from scrapy_dripper.workshop.training.fit import calibrate
+from scrapy_dripper.workshop.training.fit import Split
 from scrapy_dripper.workshop.training.measure import splits
 from scrapy_dripper.workshop.training.prepare import Example, prepare
 
 DATA = Path(__file__).parents[1] / ".cache"
-NETWORKS = 2
-RULES = {
-    "holes": "holes between main blocks filled",
-    "short_page": "short pages",
-    "structures": "structures whole",
-    "alike": "blocks alike",
-    "continued": "runs of paragraphs to their end",
-    "headings": "headings with their text",
-    "parts": "parts of lists",
-    "titles": "titles of panels",
-    "footnotes": "footnotes with their marks",
-    "duplicates": "duplicates dropped",
+WHOLE = "complete"
+Scores = Mapping[tuple[str, str], float]
+"""Word F1 by set and page, and the share of facts that are kept, by kind and page."""
+Examples = dict[str, Example]
+
+
+# ---------------------------------------------------------------------- evidence
+def _set(change: Mapping[str, float] | str, examples: Examples) -> Examples:
+    """Give features one value on all pages: those named, or those whose names begin so."""
+    for one in examples.values():
+        for i, name in enumerate(one.features.names):
+            if isinstance(change, str) and name.startswith(change):
+                one.features.matrix[:, i] = 0
+            elif not isinstance(change, str) and name in change:
+                one.features.matrix[:, i] = change[name]
+    return examples
+
+
+def _learn(wanted: Callable[[Example], bool], examples: Examples) -> Examples:
+    """Leave out examples. Those with facts are still measured."""
+    return {name: one if wanted(one) else replace(one, weight=one.weight * 0) for name, one in examples.items()}
+
+
+EVIDENCE: Mapping[str, tuple[int, Callable[[Examples], Examples]]] = {
+    WHOLE: (0, dict),
+    "another seed": (1, dict),
+    "a third seed": (2, dict),
+    "without declared facts": (0, partial(_set, ABSENT)),
+    "without pages of facts": (0, partial(_learn, lambda one: not one.partial)),
+    "without roots": (0, partial(_set, "root_")),
+    "without the page's head": (0, partial(_set, "about_")),
+    "without copies": (0, partial(_learn, lambda one: not one.copy)),
 }
-"""The names of the tagger's steps in :data:`scrapy_dripper.choose.steps.STEPS`, and what they are for."""
-Probabilities = Mapping[str, npt.NDArray[np.float32]]
-Scores = Mapping[str, float]
-"""Word F1 by the page's id."""
+"""The seed and the change of each row."""
 
 
-class Lab:
-    """The examples, the folds, and the parts of the model."""
-
-    def __init__(self, choices: Sequence[SetChoice], extra: Sequence[SetChoice], folds: int, jobs: int, kept: Path):
-        self.jobs, self.kept = jobs, kept
-        kept.mkdir(parents=True, exist_ok=True)
-        sets = load_sets(choices, extra)
-        samples = {sample.id: sample for one in sets for sample in one.samples}
-        self.samples: dict[str, AnnotatedPage] = {name: sample for name, sample in samples.items() if sample.measure}
-        learnt = [sample for one in sets for sample in one.learnt]
-        self.store = kept / "examples.pkl"
-        self.examples, self.folds = self._keep(self.store, partial(self._prepare, samples, learnt, folds))
-
-    def _keep(self, path: Path, make: Callable[[], Any]) -> Any:
-        """Return the object in a file, which is made if it does not exist."""
-        if not path.exists():
-            made = pickle.dumps(make(), protocol=5)
-            path.with_suffix(".part").write_bytes(made)
-            path.with_suffix(".part").replace(path)
-        return pickle.loads(path.read_bytes())
-
-    def _prepare(self, samples: dict[str, AnnotatedPage], learnt: list[AnnotatedPage], folds: int) -> Any:
-        split, _ = splits(list(samples.values()), (), folds)
-        with TemporaryDirectory() as folder:
-            groups = [[samples[name] for name in one.measured if samples[name].learn] for one in split]
-            copies = make_copies(groups, Path(folder), self.jobs)
-            examples = prepare([*learnt, *copies], self.jobs)
-        split, _ = splits([*samples.values(), *copies], examples, folds)
-        return examples, split
-
-    def first(self, seed: int, parts: Sequence[int]) -> list[Probabilities]:
-        """Return the probabilities of some parts of the first stage for held-out pages: trees (-1) or networks."""
-        tasks = {(k, part): self.kept / f"{seed}-{k}-{part}.pkl" for part in parts for k in range(len(self.folds))}
-        missing = {task: path for task, path in tasks.items() if not path.exists()}
-        if missing:
-            os.environ.setdefault("OMP_NUM_THREADS", "1")
-            with ProcessPoolExecutor(self.jobs, get_context("spawn"), _load, (self.store,)) as pool:
-                running = {
-                    pool.submit(fit._fit, self.folds[k].seen, None, part, seed, NETWORKS): path
-                    for (k, part), path in missing.items()
-                }
-                for done in tqdm(as_completed(running), total=len(running), desc="fitting", unit="part"):
-                    running[done].write_bytes(pickle.dumps(done.result()))
-        found: list[dict[str, npt.NDArray[np.float32]]] = [{} for _ in parts]
-        for (k, part), path in tqdm(tasks.items(), desc="predicting", unit="part", leave=False):
-            model = pickle.loads(path.read_bytes())
-            answer = partial(_by_trees, lightgbm.Booster(model_str=model)) if part < 0 else partial(_by_network, model)
-            for name in self.folds[k].held:
-                found[parts.index(part)][name] = answer(self.examples[name])
-        return list(found)
-
-    def others(self, k: int) -> list[Example]:
-        """Return the held-out pages of all folds but one."""
-        return [self.examples[name] for i, fold in enumerate(self.folds) if i != k for name in fold.held]
-
-    def second(self, seed: int, first: Probabilities, *, typed: bool) -> tuple[Probabilities, Probabilities]:
-        """Return the probabilities of the second stage alone, and those of the page types."""
-        kinds = [fit.fit_types(self.others(k), first, seed) for k in range(len(self.folds))]
-        types = {
-            name: fit.predict_types(booster, self.examples[name], first[name])
-            for fold, booster in zip(self.folds, kinds, strict=True)
-            for name in fold.held
-        }
-        told = types if typed else {name: np.full_like(found, 1 / found.size) for name, found in types.items()}
-        found = {}
-        for k, fold in enumerate(tqdm(self.folds, desc="second stage", unit="fold", leave=False)):
-            boosters = fit.fit_context(self.others(k), first, told, seed)
-            with patch.object(fit, "CONTEXT_SHARE", 1.0):
-                for name in fold.held:
-                    found[name] = fit.predict(boosters, self.examples[name], first[name], told[name]).astype(np.float32)
-        return found, types
-
-    def calibrated(self, p: Probabilities) -> Probabilities:
-        """Return calibrated probabilities. For speed, all folds share one calibration, which has two parameters."""
-        names = list(p)
-        line = calibrate(
-            np.concatenate([p[name] for name in names]).astype(np.float64),
-            np.concatenate([self.examples[name].main for name in names]),
-        )
-        return {name: line(p[name].astype(np.float64)).astype(np.float32) for name in names}
-
-    def score(self, p: Probabilities, types: Probabilities | None) -> Scores:
-        """Return word F1 by page, block by block. Without types, all pages have the weight of recall of articles."""
-        rule, found = DecisionRule(), {}
-        for name, own in self.calibrated(p).items():
-            if name in self.samples:
-                one = self.examples[name]
-                weight = rule.recall_weights["article"] if types is None else rule.recall_of(types[name][0])
-                main = decide(own, one.features.size, weight, rule.min_words)
-                found[name] = _f1(self.samples[name], one.texts, main)
-        return found
-
-    def rules(self, p: Probabilities, types: Probabilities) -> dict[str, Scores]:
-        """Return word F1 by page with all rules, and without each of them."""
-        own = self.calibrated(p)
-        tasks = [(sample, own[name], types[name][0]) for name, sample in self.samples.items() if name in own]
-        with get_context("spawn").Pool(self.jobs) as pool:
-            found = list(
-                tqdm(pool.imap(_without_each, tasks, chunksize=16), total=len(tasks), desc="rules", unit="page")
-            )
-        rows = {sample.id: row for (sample, _, _), row in zip(tasks, found, strict=True) if row}
-        return {what: {name: row[what] for name, row in rows.items()} for what in ("", *RULES)}
+def examples_of(choices: Sequence[SetChoice], extra: Sequence[SetChoice], jobs: int) -> bytes:
+    """Return the samples by id, and the examples of ``make train``, as a pickle."""
+    sets = load_sets(choices, extra)
+    samples = {sample.id: sample for one in sets for sample in one.samples}
+    learnt = [sample for one in sets for sample in one.learnt]
+    folds, _ = splits(list(samples.values()), (), 5)
+    groups = [
+        [samples[name] for name in fold.measured if samples[name].learn and not samples[name].facts] for fold in folds
+    ]
+    bare = [replace(s, id=f"{s.id}+bare", copy_of=s.id, weight=s.weight / 2, measure=False) for s in learnt if s.facts]
+    others = [s for s in samples.values() if s.measure and not s.learn]
+    with TemporaryDirectory() as folder:
+        copies = [*make_copies(groups, Path(folder), jobs), *bare]
+        examples = prepare([*learnt, *copies, *others], jobs)
+    return pickle.dumps((samples | {s.id: s for s in copies}, examples), protocol=5)
 
 
-def _by_trees(booster: lightgbm.Booster, example: Example) -> npt.NDArray[np.float32]:
-    return np.asarray(booster.predict(example.matrix, num_threads=1), np.float32)
+def evidence(row: str, store: Path) -> Scores:
+    """Return the scores of a row, which are stored beside the examples."""
+    done = store.with_name(f"{row}.pkl")
+    if not done.exists():
+        done.write_bytes(pickle.dumps(_evidence(row, store)))
+    scores: Scores = pickle.loads(done.read_bytes())
+    return scores
 
 
-def _by_network(network: Any, example: Example) -> npt.NDArray[np.float32]:
-    from scrapy_dripper.workshop.training.network import predict_network
-
-    return predict_network(network, example)
-
-
-def _load(store: Path) -> None:
-    fit._examples.update(pickle.loads(store.read_bytes())[0])
-
-
-def _f1(sample: AnnotatedPage, texts: Sequence[str], main: npt.NDArray[np.bool_]) -> float:
-    text = "\n".join(block for block, chosen in zip(texts, main, strict=True) if chosen)
-    return neutral_prf(text, sample.truth, [sample.title]).f1
-
-
-def _without_each(task: tuple[AnnotatedPage, npt.NDArray[np.float32], npt.NDArray[np.float32]]) -> dict[str, float]:
-    sample, p, types = task
-    try:
-        page = read(Document(sample.path.read_bytes(), sample.url), Config())
-    except PageError:
-        return {}
-    size = engine.features([page]).size
-    found = {}
-    for what in ("", *RULES):
-        with patch.object(steps, "STEPS", [step for step in steps.STEPS if step.name != what]):
-            *_, last = engine.chosen(page, p, size, types, DecisionRule())
-        found[what] = _f1(sample, page.blocks.text, last.main)
+def _evidence(row: str, store: Path) -> Scores:
+    seed, change = EVIDENCE[row]
+    samples, examples = pickle.loads(store.read_bytes())
+    examples = change(examples)
+    known = {name: one for name, one in examples.items() if samples[name].learn and one.weight.any()}
+    folds, _ = splits(list(samples.values()), known, 3)
+    quick = {"num_iterations": 150, "learning_rate": 0.1}
+    teacher = {"num_iterations": 50, "learning_rate": 0.15}
+    with patch.dict(fit.TREES, quick), patch.dict(fit.TEACHER, teacher), patch.object(fit, "CONTEXT_SEEDS", 1):
+        stack = fit.fit_stack(known, folds, Split(folds[0].seen, ()), networks=0, seed=seed, jobs=1)
+    rule, found = DecisionRule(), {}
+    for fold, fitted in zip(folds, stack.folds, strict=True):
+        for name in fold.measured:
+            if (one := examples.get(name)) is None:
+                continue
+            types = fit.predict_types(fitted.types, one, fitted.stage(one))[0]
+            main = decide(fitted(one).astype(np.float32), one.features.size, rule.recall_of(types), rule.min_words)
+            text = "\n".join(block for block, chosen in zip(one.texts, main, strict=True) if chosen)
+            found |= _scores(samples[name], text)
     return found
 
 
-def rows(lab: Lab, named: Mapping[str, Scores], whole: str) -> str:
-    """Return a table: the means of each set and of all sets, and the difference of the latter from a row."""
-    parts = list(dict.fromkeys(sample.part for sample in lab.samples.values() if sample.id in named[whole]))
-    of = {part: [name for name in named[whole] if lab.samples[name].part == part] for part in parts}
+def _scores(sample: AnnotatedPage, text: str) -> Scores:
+    if sample.facts:
+        shares = kept(sample.facts, visible(sample.read_html()), text)
+        return {(kind, sample.id): share for kind, share in shares.items()}
+    return {(sample.part, sample.id): neutral_prf(text, sample.truth, [sample.title]).f1}
+
+
+# ---------------------------------------------------------------------- steps
+def without_steps(samples: Sequence[AnnotatedPage], folder: Path) -> dict[str, Scores]:
+    """Return the scores of pages of one fold with all steps, and without each of them."""
+    extractor = Extractor(Config(model=str(folder), processes=0))
+    rows: dict[str, dict[tuple[str, str], float]] = {}
+    for what in (WHOLE, *dict.fromkeys(step.name for step in steps.STEPS)):
+        with patch.object(steps, "STEPS", [step for step in steps.STEPS if step.name != what]):
+            row = rows["all steps" if what == WHOLE else f"without: {what}"] = {}
+            for batch in _batches(samples):
+                found = extractor.extract([Document(sample.path.read_bytes(), sample.url) for sample in batch])
+                for sample, extraction in zip(batch, found, strict=True):
+                    row |= _scores(sample, extraction.text or "")
+    return rows
+
+
+def _batches(samples: Sequence[AnnotatedPage]) -> Iterator[list[AnnotatedPage]]:
+    waiting = iter(samples)
+    while batch := list(islice(waiting, 8)):
+        yield batch
+
+
+# ---------------------------------------------------------------------- the report
+def rows(named: Mapping[str, Scores]) -> str:
+    """Return a table: the mean of each set and kind of facts, and the difference of the mean of sets from the first
+    row."""
+    first = next(iter(named.values()))
+    parts = list(dict.fromkeys(part for part, _ in first))
+    of = {part: [key for key in first if key[0] == part] for part in parts}
     found = []
     for what, scores in named.items():
-        means = [float(np.mean([scores[name] for name in of[part]])) for part in parts]
-        cells = [what, *(f"{one:.4f}" for one in means), f"{np.mean(means):.4f}"]
+        means = [float(np.mean([scores[key] for key in of[part]])) for part in parts]
         # Each set has the same weight, whatever its size.
-        deltas = [
-            (scores[name] - named[whole][name]) * len(named[whole]) / (len(parts) * len(of[part]))
-            for part in parts
-            for name in of[part]
-        ]
-        between = mean_interval(deltas)
-        found.append(
-            [*cells, "" if what == whole else f"{between.mean:+.4f} ({between.low:+.4f} to {between.high:+.4f})"]
+        between = mean_interval(
+            [(scores[key] - first[key]) * len(first) / (len(parts) * len(of[key[0]])) for key in first]
         )
+        difference = f"{between.mean:+.4f} ({between.low:+.4f} to {between.high:+.4f})" if scores is not first else ""
+        found.append([what, *(f"{one:.4f}" for one in means), f"{np.mean(means):.4f}", difference])
     return table(["", *parts, "mean", "difference, 95 %"], found)
-
-
-def run(lab: Lab, seed: int) -> str:
-    """Return both tables."""
-    trees, *networks = lab.first(seed, [-1, *range(NETWORKS)])
-    nets = {name: np.mean([one[name] for one in networks], axis=0) for name in trees}
-    share = fit.NETWORK_SHARE
-    first = {name: (1 - share) * trees[name] + share * nets[name] for name in trees}
-    second, types = lab.second(seed, first, typed=True)
-    untyped, _ = lab.second(seed, first, typed=False)
-    mixed = {name: fit.CONTEXT_SHARE * second[name] + (1 - fit.CONTEXT_SHARE) * first[name] for name in first}
-    whole = "complete model"
-    parts = {
-        whole: lab.score(mixed, types),
-        "second stage alone": lab.score(second, types),
-        "second stage without page types": lab.score(untyped, types),
-        "recall weighs the same on all pages": lab.score(mixed, None),
-        "first stage": lab.score(first, types),
-        "first stage, trees": lab.score(trees, types),
-        "first stage, networks": lab.score(nets, types),
-    }
-    rules = lab.rules(mixed, types)
-    named = {
-        "all rules": rules[""],
-        "no rule": parts[whole],
-        **{f"without: {text}": rules[key] for key, text in RULES.items()},
-    }
-    common = set.intersection(*(set(one) for one in named.values()))
-    named = {what: {name: one[name] for name in sorted(common)} for what, one in named.items()}
-    return "\n\n".join(
-        [
-            f"seed {seed}, parts of the model, no rules:",
-            rows(lab, parts, whole),
-            "rules:",
-            rows(lab, named, "all rules"),
-        ]
-    )
 
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description="What each part of the tagger is worth.")
-    sets = [str(DATA / name) for name in ("wcxb-dev", "elsewhere", "sites")]
-    parser.add_argument("data", nargs="*", default=sets, help="sets, as for training; default: all in .cache")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("evidence", "steps"))
+    sets = [*(str(DATA / name) for name in ("wcxb-dev", "elsewhere", "sites")), f"{DATA / 'facts'}:0.3"]
+    parser.add_argument("--data", nargs="*", default=sets, help="sets, as for training; default: all in .cache")
     parser.add_argument("--extra", nargs="*", default=[str(DATA / "read-labels")], help="sets to learn from only")
-    parser.add_argument("--folds", type=int, default=5)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rows", nargs="*", default=list(EVIDENCE), help="rows of evidence; default: all")
+    parser.add_argument("--models", type=Path, help="the models of the folds, for steps")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--keep", type=Path, default=DATA / "ablation", help="folder for examples and parts")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "ablation.txt")
+    parser.add_argument("--keep", type=Path, default=DATA / "ablation", help="folder for examples and rows")
+    parser.add_argument("--output", type=Path, help="default: results/ablation-WHAT.txt")
     arguments = parser.parse_args()
     choices, extra = ([SetChoice.parse(text) for text in some] for some in (arguments.data, arguments.extra))
-    lab = Lab(choices, extra, arguments.folds, arguments.jobs, arguments.keep)
-    text = run(lab, arguments.seed)
-    publish("\n\n".join([heading("ablation.py", ["scrapy-dripper", "lightgbm", "torch"]), text]), arguments.output)
+    found: dict[str, dict[tuple[str, str], float]] = {}
+    with ProcessPoolExecutor(arguments.jobs, get_context("spawn")) as pool:
+        if arguments.what == "evidence":
+            arguments.keep.mkdir(parents=True, exist_ok=True)
+            store = arguments.keep / "examples.pkl"
+            if not store.exists():
+                store.write_bytes(examples_of(choices, extra, arguments.jobs))
+            answers = pool.map(partial(evidence, store=store), arguments.rows)
+            found = dict(zip(arguments.rows, tqdm(answers, total=len(arguments.rows), unit="row"), strict=True))
+        else:
+            fold_of = json.loads((arguments.models / "folds.json").read_text(encoding="utf-8"))
+            samples = [s for one in load_sets(choices, extra) for s in one.samples if s.measure and s.id in fold_of]
+            folds = sorted(set(fold_of.values()))
+            groups = [[s for s in samples if fold_of[s.id] == k] for k in folds]
+            answers = pool.map(without_steps, groups, [arguments.models / str(k) for k in folds])
+            for of_fold in tqdm(answers, total=len(folds), unit="fold"):
+                for row, scores in of_fold.items():
+                    found.setdefault(row, {}).update(scores)
+    name = f"ablation-{arguments.what}.txt"
+    text = f"{heading('ablation.py', ['scrapy-dripper', 'lightgbm'])}\n\n{rows(found)}"
+    publish(text, arguments.output or Path(__file__).parent / "results" / name)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Draw pages for a person to read, each beside its Markdown from this version and from an earlier one.
 
-A fixed seed draws training pages from ``elsewhere``, and at most one page of each site from ``sites``. Each page gets a
+A fixed seed draws pages from ``facts``, ``elsewhere``, ``sites`` and the products of ``wcxb-dev``, at most one of each
+host. With the models of the folds, no page is extracted by a model that was trained on its host. Each page gets a
 folder. ``page.txt`` lists all of its text and marks what was extracted, ``after.md`` and ``before.md`` are the
-Markdown, with the Main-HTML beside them, and ``truth.txt`` is the ground truth. The reader counts junk and losses; see
+Markdown, and ``truth.txt`` is the ground truth, or what is known of it. The reader counts junk and losses; see
 ``results/readers-check.md``.
 """
 
@@ -29,48 +30,58 @@ from scrapy_dripper.workshop.dataset.metrics import neutral_prf, page_title
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, DataError, SetChoice, load_set
 
 ROOT = Path(__file__).parents[1]
-SEED = 20261123
-PAGES = 30
+SEED = 20261126
+SETS = ("facts", "elsewhere", "sites", "wcxb-dev")
+PAGES = 15
 """Pages of each set."""
 AFTER, BEFORE = "after", "before"
 
 Outputs = Mapping[str, Mapping[str, str]]
-"""The output of a version by page id: ``markdown``, ``text``, ``html`` and ``source``."""
+"""The output of a version by page id: ``markdown``, ``text`` and ``source``."""
 
 _EXTRACT = """
 import json, sys
+from itertools import groupby
 from pathlib import Path
+from scrapy_dripper import Document, Extractor
 from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document
-from scrapy_dripper.extractor import Extractor
-extractor = Extractor(Config(model=sys.argv[1]))
-pages = json.load(sys.stdin)
-found = extractor.extract(Document(Path(path).read_bytes(), url) for _, path, url in pages)
-keys = {"markdown": "markdown", "text": "text", "html": "main_html", "source": "source"}
-json.dump({page[0]: {k: getattr(one, v) or "" for k, v in keys.items()} for page, one in zip(pages, found)}, sys.stdout)
+answers = {}
+for model, pages in groupby(sorted(json.load(sys.stdin)), key=lambda page: page[0]):
+    pages = list(pages)
+    documents = [Document(Path(path).read_bytes(), url) for _, _, path, url in pages]
+    found = Extractor(Config(model=model)).extract(documents)
+    for (_, name, _, _), one in zip(pages, found):
+        answers[name] = {key: getattr(one, key) or "" for key in ("markdown", "text", "source")}
+json.dump(answers, sys.stdout)
 """
 """Runs in a separate process, because a process cannot import two versions of a package."""
 
 
 def draw(data: Path, seed: int, pages: int) -> list[AnnotatedPage]:
-    """Return the pages of a seed: training pages from ``elsewhere``, and one page per site from ``sites``."""
+    """Return the pages of a seed: a number of each set, from as many hosts."""
     numbers = random.Random(seed)
-    elsewhere = [sample for sample in load_set(SetChoice(data / "elsewhere")).samples if sample.learn]
-    sites: dict[str, list[AnnotatedPage]] = defaultdict(list)
-    for sample in load_set(SetChoice(data / "sites")).samples:
-        sites[sample.id.rpartition("__")[0]].append(sample)
-    drawn = numbers.sample(elsewhere, min(pages, len(elsewhere)))
-    names = numbers.sample(sorted(sites), min(pages, len(sites)))
-    return drawn + [numbers.choice(sites[name]) for name in names]
+    drawn = []
+    for name in SETS:
+        hosts: dict[str, list[AnnotatedPage]] = defaultdict(list)
+        for sample in load_set(SetChoice(data / name)).samples:
+            if sample.measure and (name != "wcxb-dev" or sample.page_type == "product"):
+                hosts[sample.host].append(sample)
+        drawn += [numbers.choice(hosts[host]) for host in numbers.sample(sorted(hosts), min(pages, len(hosts)))]
+    return drawn
 
 
-def extract(samples: Sequence[AnnotatedPage], version: Path) -> Outputs:
-    """Extract pages with the package and the bundled model of a working copy."""
-    given = json.dumps([(sample.id, str(sample.path.resolve()), sample.url) for sample in samples])
-    command = [sys.executable, "-c", _EXTRACT, str(version / "models" / "tagger")]
-    environment = os.environ | {"PYTHONPATH": str(version)}
+def extract(samples: Sequence[AnnotatedPage], version: Path, folds: Path | None = None) -> Outputs:
+    """Extract pages with the package and the bundled model of a working copy, or with the models of the folds."""
+    fold_of = json.loads((folds / "folds.json").read_text(encoding="utf-8")) if folds else {}
+    models = {s.id: folds / str(fold_of[s.id]) if folds else version / "models" / "tagger" for s in samples}
+    given = json.dumps([(str(models[s.id].resolve()), s.id, str(s.path.resolve()), s.url) for s in samples])
     done = subprocess.run(
-        command, input=given.encode(), cwd=version, env=environment, stdout=subprocess.PIPE, check=True
+        [sys.executable, "-c", _EXTRACT],
+        input=given.encode(),
+        cwd=version,
+        env=os.environ | {"PYTHONPATH": str(version)},
+        stdout=subprocess.PIPE,
+        check=True,
     )
     found: Outputs = json.loads(done.stdout)
     return found
@@ -100,15 +111,15 @@ def write(folder: Path, sample: AnnotatedPage, outputs: Mapping[str, Mapping[str
     html = sample.path.read_bytes()
     titles = (sample.title, page_title(html))
     scores = {name: neutral_prf(output["text"], sample.truth, titles).f1 for name, output in outputs.items()}
+    truth = json.dumps(sample.facts, ensure_ascii=False, indent=1) if sample.facts else sample.truth
     about = [f"{sample.id} ({sample.part}, {sample.language})", f"title: {titles[0] or titles[1]}", sample.url]
-    about += [f"{name}: word F1 {score:.3f}, by {outputs[name]['source']}" for name, score in scores.items()]
+    about += [f"{name}: by {outputs[name]['source']}" for name in outputs]
     shown = listing(html, sample.url, {name: output["text"] for name, output in outputs.items()})
     (folder / "page.txt").write_text("\n".join(about) + "\n\n" + shown, encoding="utf-8")
-    (folder / "truth.txt").write_text(sample.truth + "\n", encoding="utf-8")
+    (folder / "truth.txt").write_text(truth + "\n", encoding="utf-8")
     for name, output in outputs.items():
         (folder / f"{name}.md").write_text(output["markdown"], encoding="utf-8")
-        (folder / f"{name}.html").write_text(output["html"], encoding="utf-8")
-    return [sample.id, *(f"{score:.3f}" for score in scores.values())]
+    return [sample.id, *("" if sample.facts else f"{score:.3f}" for score in scores.values())]
 
 
 def main() -> None:
@@ -118,7 +129,8 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path, help="where to write one folder a page; pages are not ours to publish")
     parser.add_argument("--before", type=Path, metavar="COPY", help="checkout of an earlier version")
-    parser.add_argument("--data", type=Path, default=ROOT / ".cache", help="folder of elsewhere and sites")
+    parser.add_argument("--models", type=Path, metavar="DIR", help="what 'make train ARGS=--fold-models=DIR' wrote")
+    parser.add_argument("--data", type=Path, default=ROOT / ".cache", help="folder of the sets")
     parser.add_argument("--seed", type=int, default=SEED, help="draws the pages (%(default)s)")
     parser.add_argument("--pages", type=int, default=PAGES, help="pages of each set (%(default)s)")
     options = parser.parse_args()
@@ -130,7 +142,9 @@ def main() -> None:
     except DataError as error:
         raise SystemExit(str(error)) from None
     versions = {AFTER: ROOT} | ({BEFORE: options.before.resolve()} if options.before else {})
-    outputs = {name: extract(samples, version) for name, version in versions.items()}
+    outputs = {
+        name: extract(samples, version, options.models if name == AFTER else None) for name, version in versions.items()
+    }
     rows = [
         write(options.folder / sample.id, sample, {name: found[sample.id] for name, found in outputs.items()})
         for sample in samples
