@@ -87,7 +87,7 @@ docs-build: $(VENV_DOCS)/.installed-docs  ## Build the documentation into build/
 reference: $(VENV_TEST)/.installed-dev  ## Write the generated parts of docs/reference
 	@'$(VENV_TEST)/bin/python' docs/generate.py
 
-fuzz: $(VENV)/.installed-fuzz  ## Try damaged pages for MINUTES; see docs/internals/fuzzing.md
+fuzz: $(VENV)/.installed-fuzz  ## Try damaged pages for MINUTES; see docs/internals/reliability.md
 	@OMP_NUM_THREADS=1 '$(VENV)/bin/python' -m fuzz --minutes $(MINUTES) $(ARGS)
 
 train: $(VENV)/.installed-train  ## Train the tagger on the pages in DATA, SETS and FACTS, with those in EXTRA; see docs/guides/training.md

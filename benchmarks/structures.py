@@ -34,7 +34,7 @@ try:
 except ImportError as error:
     raise SystemExit(f'{error}. The measures come with: pip install "scrapy-dripper[benchmark]"') from error
 
-OUTPUT = ROOT / "docs" / "internals" / "structures.md"
+OUTPUT = ROOT / "benchmarks" / "results" / "structures.md"
 SETS = ("text", "lists", "tables", "images", "code", "math")
 OURS = "scrapy-dripper"
 
@@ -100,7 +100,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def report() -> str:
-    """Return the text of ``docs/internals/structures.md``."""
+    """Return the text of ``benchmarks/results/structures.md``."""
     verdicts = features()
     totals = ["**yes**", *(str(sum(row[i] == "yes" for row in verdicts)) for i in range(1, len(WRITERS) + 2))]
     ours, *others = WRITERS

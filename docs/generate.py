@@ -57,7 +57,7 @@ MORE = {
     "items": "[feeds](../guides/feeds.md)",
     "content_field": "[the content list](content-list.md)",
     "chunks_field": "[chunks](../guides/rag.md#chunks)",
-    "metadata_field": "[below](#the-metadata-of-a-page)",
+    "metadata_field": "[metadata](metadata.md)",
     "meta_field": "[below](#the-dict-about-an-extraction)",
     "warc": "[archives](../guides/corpus.md)",
     "replay": "[archives](../guides/corpus.md)",

@@ -1,4 +1,4 @@
-"""Fuzz the extraction of main content: ``python -m fuzz --minutes 10``. See ``docs/internals/fuzzing.md``."""
+"""Fuzz the extraction of main content: ``python -m fuzz --minutes 10``. See ``docs/internals/reliability.md``."""
 
 from __future__ import annotations
 

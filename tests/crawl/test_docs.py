@@ -20,9 +20,8 @@ from tests.crawl.processes import run, scrapy_command
 DOCS = Path(__file__).parents[2] / "docs"
 FORMS = ("markdown", "text", "articleBody")
 DOORS = [
-    *("../README", "start/five-minutes", "reference/stats"),
-    *("guides/addon", "guides/pipeline", "guides/callback", "guides/scrapy-poet"),
-    *("guides/feeds", "guides/rag", "guides/rules"),
+    *("../README", "start/five-minutes"),
+    *("guides/addon", "guides/callback", "guides/scrapy-poet", "guides/rag"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""The examples of docs/guides/services.md run as they are."""
+"""The examples of docs/guides/library.md run as they are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-TEXT = (Path(__file__).parents[2] / "docs" / "guides" / "services.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[2] / "docs" / "guides" / "library.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", TEXT, re.S))
 
 
