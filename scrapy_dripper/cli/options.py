@@ -93,10 +93,10 @@ def count(value: str) -> int:
 
 def add_url(parser: argparse._ActionsContainer) -> None:
     """Add the flag for the URL of a page that comes without one."""
-    parser.add_argument("--url", type=_url, help="URL of the page in a single file or on standard input")
+    parser.add_argument("--url", type=a_url, help="URL of the page in a single file or on standard input")
 
 
-def _url(value: str) -> str:
+def a_url(value: str) -> str:
     """Return a URL that has a scheme. Without one, it makes no links absolute."""
     if "://" in value:
         return value

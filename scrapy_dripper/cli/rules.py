@@ -11,9 +11,9 @@ from pathlib import Path
 from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.console import Failures, UsageError, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, check_url, find_sources, read_source
-from scrapy_dripper.cli.options import add_options, add_url, configured
+from scrapy_dripper.cli.options import a_url, add_options, add_url, configured
 from scrapy_dripper.config import Config
-from scrapy_dripper.data import SUSPECT
+from scrapy_dripper.data import SUSPECT, Document
 from scrapy_dripper.replace import replace_file
 from scrapy_dripper.rules import SiteRule, to_toml
 from scrapy_dripper.workers.one_worker import OneWorker
@@ -31,7 +31,7 @@ page has no rules, or a page cannot be read, 2 wrong usage or a wrong rule (one 
 LEARN_EXAMPLES = """\
 examples:
   scrapy-dripper rules learn https://example.com/news/1 https://example.com/news/2 -o rules.toml
-  scrapy-dripper rules learn page.html --url https://example.com/news/1 --engine qwen3 --model qwen3/ -o rules.toml
+  scrapy-dripper rules learn pages/ --url https://example.com/ --engine qwen3 --model qwen3/ -o rules.toml
 
 The pages should be of one kind. FILE says what is kept and dropped of them, as CSS and XPath for DRIPPER_RULES. Edit it
 and try it with "rules check". Of several pages of a host, only places that two of them have are in it.
@@ -73,7 +73,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     learn.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FILE", help="a new file for the rules, TOML"
     )
-    add_url(learn)
+    learn.add_argument("--url", type=a_url, help="URL of the site of files; by default the one that they declare")
     add_options(learn, ("engine", "model", "favor", "comments", "limits"))
 
 
@@ -92,34 +92,26 @@ def _learn(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{arguments.output} exists: name another file, because somebody may have edited this one")
     failed = Failures()
     sources = find_sources(arguments.pages, failed)
-    check_url(arguments.url, sources)
     lessons: dict[str, list[Lesson]] = defaultdict(list)
     with Extractor(config) as extractor:
         for source in sources:
             try:
-                document = read_source(source, READ_FACTOR * config.limits.bytes)
-            except (OSError, ValueError) as error:
-                failed(source.name, why(error))
-                continue
-            document = replace(document, url=arguments.url or document.url)
-            host = host_of(document.url)
-            (found,) = extractor.extract([document])
-            if not host:
-                failed(source.name, "its URL is unknown, and so is its site: --url gives it")
-            elif not any(found.labels):
-                failed(source.name, found.error or "the model found no main content")
-            else:
-                try:
-                    page = read(document, config, profile_of(extractor.engine), extractor.engine.limits.max_blocks)
-                except PageError as error:  # a method has read a part of the page
-                    failed(source.name, str(error))
-                    continue
-                if len(found.labels) == len(page.blocks):
+                document = _document(source, arguments.url, config)
+                host = host_of(document.url)
+                if not host:
+                    raise ValueError("its URL is unknown, and so is its site: --url gives it, also for several files")
+                (found,) = extractor.extract([document])
+                if not any(found.labels):
+                    raise ValueError(found.error or "the model found no main content")
+                page = read(document, config, profile_of(extractor.engine), extractor.engine.limits.max_blocks)
+                if len(found.labels) == len(page.blocks):  # not if a method has read a part of the page
                     lesson = read_lesson(compared(page, [], audit=False).lesson(np.array(found.labels)))
                     if lesson.paths:
                         lessons[host].append(lesson)
                         continue
-                failed(source.name, "its blocks, or the names of its elements, are too many or too long to learn from")
+                raise ValueError("its blocks, or the names of its elements, are too many or too long to learn from")
+            except (OSError, ValueError, PageError) as error:
+                failed(source.name, why(error))
     texts = []
     for host, own in lessons.items():
         rules = usable_rules(rules_of(own, host, min(2, len(own))))
@@ -129,6 +121,14 @@ def _learn(arguments: argparse.Namespace) -> int:
         return 1
     replace_file(arguments.output, "\n".join(texts))
     return 1 if failed.count else 0
+
+
+def _document(source: Source, url: str | None, config: Config) -> Document:
+    """Return a page with its URL: the given one, that of its download, or the one that it declares."""
+    from scrapy_dripper.fallback import metadata  # Slow to import, and not needed for --help.
+
+    document = read_source(source, READ_FACTOR * config.limits.bytes)
+    return replace(document, url=url or document.url or metadata(document, config).url or "")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -163,11 +163,10 @@ def _lines(source: Source, url: str | None, config: Config, worker: OneWorker) -
 
     Raise ValueError for a page that cannot be read, or that stops the worker, so that it would block this process.
     """
-    from scrapy_dripper.choose.user_rules import found  # Slow to import, and not needed for --help.
+    from scrapy_dripper.choose.user_rules import found
     from scrapy_dripper.page import PageError, read
 
-    document = read_source(source, READ_FACTOR * config.limits.bytes)
-    document = replace(document, url=url) if url else document
+    document = _document(source, url, config)
     tried = worker.extract(document, config)
     if tried is not None and tried.fallback_reason in SUSPECT:
         raise ValueError(f"{tried.fallback_reason}: {tried.error}")

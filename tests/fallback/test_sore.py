@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_dripper import Config, ConfigError, Document, Extraction, Extractor
 from scrapy_dripper.config import MethodOptions
-from scrapy_dripper.fallback.sore import FAR, GROUPS, MOST_CHARS, Sore, guarded
+from scrapy_dripper.fallback.sore import FAR, GROUPS, MOST_CHARS, Sore, guarded, wordllama
 
 AXES = {"river": 0, "ferry": 0, "privacy": 1, "policy": 1, "football": 2}
 OPTIONS = MethodOptions(k=0.2, most=1)
@@ -121,6 +121,32 @@ def test_an_embedder_without_a_vector_for_each_text_fails_on_the_page_alone() ->
 def test_a_wrong_embedder_stops_the_crawl_at_its_start() -> None:
     with pytest.raises(ConfigError, match=r'DRIPPER_METHODS\["embedder"\] is .*cannot be imported'):
         Extractor(Config(engine="sore", methods={"embedder": f"{__name__}.no_such_function"}))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "reason"),
+    [
+        ("10 Things Guests Notice Most About Your Home", "SolStock via Getty Images", FAR),
+        (
+            "Coconut Sugar Vs Brown Sugar",
+            "*This post may contain affiliate links. Please see my disclosure to learn more.",
+            FAR,
+        ),
+        ("This Black Widow Moment", "03:27 PM - 29 Apr 2019", FAR),
+        ("Dyson V12 Detect Slim 激光探测无绳吸尘器翻新 $349.99", "点击购买>>", None),
+        ("Melvyn Jaminet fait passer un message", "A lire ci-dessous :", FAR),
+        ("Bathroom Cleaning: 10 Things", "Learn More About The 3 Wave Cleaning System", None),
+        (
+            "Only People With 20/20 Vision Can Spot",
+            "Your Way Of Clenching Your Fist Reveals Your Hidden Personality Traits",
+            FAR,
+        ),
+    ],
+)
+def test_table_2_what_wordllama_says_of_the_examples(title: str, text: str, reason: str | None) -> None:
+    """docs/internals/papers.md says why these are not the reasons of the paper, which come from another embedder."""
+    pytest.importorskip("wordllama")
+    assert Sore(wordllama())([title, text], title, MethodOptions(k=0.5, d=0.8, most=1)) == [None, reason]
 
 
 def test_with_wordllama() -> None:
