@@ -24,7 +24,7 @@ from unittest.mock import patch
 import lightgbm
 import numpy as np
 import numpy.typing as npt
-from common import heading, publish, table
+from common import heading, output_option, publish, table
 from tqdm import tqdm
 
 from scrapy_dripper.choose import steps
@@ -42,7 +42,7 @@ from scrapy_dripper.workshop.training.measure import splits
 from scrapy_dripper.workshop.training.prepare import Example, prepare
 
 DATA = Path(__file__).parents[1] / ".cache"
-NETWORKS = 2
+FOLDS, NETWORKS, JOBS = 5, 2, 2
 RULES = {
     "holes": "holes between main blocks filled",
     "short_page": "short pages",
@@ -64,15 +64,15 @@ Scores = Mapping[str, float]
 class Lab:
     """The examples, the folds, and the parts of the model."""
 
-    def __init__(self, choices: Sequence[SetChoice], extra: Sequence[SetChoice], folds: int, jobs: int, kept: Path):
-        self.jobs, self.kept = jobs, kept
+    def __init__(self, choices: Sequence[SetChoice], extra: Sequence[SetChoice], kept: Path):
+        self.kept = kept
         kept.mkdir(parents=True, exist_ok=True)
         sets = load_sets(choices, extra)
         samples = {sample.id: sample for one in sets for sample in one.samples}
         self.samples: dict[str, AnnotatedPage] = {name: sample for name, sample in samples.items() if sample.measure}
         learnt = [sample for one in sets for sample in one.learnt]
         self.store = kept / "examples.pkl"
-        self.examples, self.folds = self._keep(self.store, partial(self._prepare, samples, learnt, folds))
+        self.examples, self.folds = self._keep(self.store, partial(self._prepare, samples, learnt))
 
     def _keep(self, path: Path, make: Callable[[], Any]) -> Any:
         """Return the object in a file, which is made if it does not exist."""
@@ -82,13 +82,13 @@ class Lab:
             path.with_suffix(".part").replace(path)
         return pickle.loads(path.read_bytes())
 
-    def _prepare(self, samples: dict[str, AnnotatedPage], learnt: list[AnnotatedPage], folds: int) -> Any:
-        split, _ = splits(list(samples.values()), (), folds)
+    def _prepare(self, samples: dict[str, AnnotatedPage], learnt: list[AnnotatedPage]) -> Any:
+        split, _ = splits(list(samples.values()), (), FOLDS)
         with TemporaryDirectory() as folder:
             groups = [[samples[name] for name in one.measured if samples[name].learn] for one in split]
-            copies = make_copies(groups, Path(folder), self.jobs)
-            examples = prepare([*learnt, *copies], self.jobs)
-        split, _ = splits([*samples.values(), *copies], examples, folds)
+            copies = make_copies(groups, Path(folder), JOBS)
+            examples = prepare([*learnt, *copies], JOBS)
+        split, _ = splits([*samples.values(), *copies], examples, FOLDS)
         return examples, split
 
     def first(self, seed: int, parts: Sequence[int]) -> list[Probabilities]:
@@ -97,7 +97,7 @@ class Lab:
         missing = {task: path for task, path in tasks.items() if not path.exists()}
         if missing:
             os.environ.setdefault("OMP_NUM_THREADS", "1")
-            with ProcessPoolExecutor(self.jobs, get_context("spawn"), _load, (self.store,)) as pool:
+            with ProcessPoolExecutor(JOBS, get_context("spawn"), _load, (self.store,)) as pool:
                 running = {
                     pool.submit(fit._fit, self.folds[k].seen, None, part, seed, NETWORKS): path
                     for (k, part), path in missing.items()
@@ -157,7 +157,7 @@ class Lab:
         """Return word F1 by page with all rules, and without each of them."""
         own = self.calibrated(p)
         tasks = [(sample, own[name], types[name][0]) for name, sample in self.samples.items() if name in own]
-        with get_context("spawn").Pool(self.jobs) as pool:
+        with get_context("spawn").Pool(JOBS) as pool:
             found = list(
                 tqdm(pool.imap(_without_each, tasks, chunksize=16), total=len(tasks), desc="rules", unit="page")
             )
@@ -263,14 +263,12 @@ def main() -> None:
     sets = [str(DATA / name) for name in ("wcxb-dev", "elsewhere", "sites")]
     parser.add_argument("data", nargs="*", default=sets, help="sets, as for training; default: all in .cache")
     parser.add_argument("--extra", nargs="*", default=[str(DATA / "read-labels")], help="sets to learn from only")
-    parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--keep", type=Path, default=DATA / "ablation", help="folder for examples and parts")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "ablation.txt")
+    output_option(parser, "ablation")
     arguments = parser.parse_args()
     choices, extra = ([SetChoice.parse(text) for text in some] for some in (arguments.data, arguments.extra))
-    lab = Lab(choices, extra, arguments.folds, arguments.jobs, arguments.keep)
+    lab = Lab(choices, extra, arguments.keep)
     text = run(lab, arguments.seed)
     publish("\n\n".join([heading("ablation.py", ["scrapy-dripper", "lightgbm", "torch"]), text]), arguments.output)
 

@@ -52,15 +52,15 @@ json.dump({page[0]: {k: getattr(one, v) or "" for k, v in keys.items()} for page
 """Runs in a separate process, because a process cannot import two versions of a package."""
 
 
-def draw(data: Path, seed: int, pages: int) -> list[AnnotatedPage]:
-    """Return the pages of a seed: training pages from ``elsewhere``, and one page per site from ``sites``."""
-    numbers = random.Random(seed)
+def draw(data: Path) -> list[AnnotatedPage]:
+    """Return the pages of the seed: training pages from ``elsewhere``, and one page per site from ``sites``."""
+    numbers = random.Random(SEED)
     elsewhere = [sample for sample in load_set(SetChoice(data / "elsewhere")).samples if sample.learn]
     sites: dict[str, list[AnnotatedPage]] = defaultdict(list)
     for sample in load_set(SetChoice(data / "sites")).samples:
         sites[sample.id.rpartition("__")[0]].append(sample)
-    drawn = numbers.sample(elsewhere, min(pages, len(elsewhere)))
-    names = numbers.sample(sorted(sites), min(pages, len(sites)))
+    drawn = numbers.sample(elsewhere, min(PAGES, len(elsewhere)))
+    names = numbers.sample(sorted(sites), min(PAGES, len(sites)))
     return drawn + [numbers.choice(sites[name]) for name in names]
 
 
@@ -119,14 +119,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="where to write one folder a page; pages are not ours to publish")
     parser.add_argument("--before", type=Path, metavar="COPY", help="checkout of an earlier version")
     parser.add_argument("--data", type=Path, default=ROOT / ".cache", help="folder of elsewhere and sites")
-    parser.add_argument("--seed", type=int, default=SEED, help="draws the pages (%(default)s)")
-    parser.add_argument("--pages", type=int, default=PAGES, help="pages of each set (%(default)s)")
     options = parser.parse_args()
 
     if options.before and not (options.before / "models" / "tagger").is_dir():
         parser.error(f"--before: expected a checkout with models/tagger (got {options.before})")
     try:
-        samples = draw(options.data, options.seed, options.pages)
+        samples = draw(options.data)
     except DataError as error:
         raise SystemExit(str(error)) from None
     versions = {AFTER: ROOT} | ({BEFORE: options.before.resolve()} if options.before else {})
