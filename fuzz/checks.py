@@ -7,10 +7,10 @@ import logging
 import re
 import traceback
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from itertools import compress
+from logging.handlers import BufferingHandler
 from pathlib import Path
 from typing import Any
 
@@ -54,26 +54,14 @@ class BrokenError(AssertionError):
         return str(self.args[0])
 
 
-class _Swallowed(logging.Handler):
-    """Collects the exceptions that the package catches and logs."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.errors: list[BaseException] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep the exception of a log record."""
-        if record.exc_info and record.exc_info[1] is not None:
-            self.errors.append(record.exc_info[1])
-
-
-_swallowed = _Swallowed()
+_log = BufferingHandler(10**6)
+"""Collects what the package logs, and so the exceptions that it catches."""
 
 
 def run(case: Case) -> Extraction:
     """Return the extraction of a case. Raise :exc:`BrokenError` if there is none, or not exactly one."""
     _listen()
-    _swallowed.errors.clear()
+    _log.flush()
     one = extractor(case.engine)
     one.engine.seed = case.seed  # type: ignore[attr-defined]
     one.engine.page = None  # type: ignore[attr-defined]
@@ -117,7 +105,7 @@ def extractor(engine: str) -> Extractor:
 def _listen() -> None:
     log = logging.getLogger("scrapy_dripper")
     log.setLevel(logging.DEBUG)
-    log.addHandler(_swallowed)
+    log.addHandler(_log)
     log.propagate = False
     for name in ("trafilatura", "htmldate", "courlan"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -125,8 +113,8 @@ def _listen() -> None:
 
 def _errors(case: Case, found: Extraction) -> None:
     """Check that no exception was raised, not even one that was caught."""
-    for error in _swallowed.errors:
-        if not isinstance(error, PageError):
+    for error in (record.exc_info[1] for record in _log.buffer if record.exc_info):
+        if error is not None and not isinstance(error, PageError):
             raise BrokenError("swallows", where(error)) from error
     reason = found.fallback_reason
     failing = case.engine == "failing" and reason is FallbackReason.ENGINE_ERROR
@@ -167,28 +155,21 @@ def _plain(found: Extraction) -> None:
 
 
 def _content(found: Extraction) -> None:
-    values = found.content or []
+    values, urls = found.content or [], []
+
+    def note(one: dict[str, Any]) -> dict[str, Any]:
+        urls.extend(one[name] for name in ("url", "src", "href", "poster") if isinstance(one.get(name), str))
+        return one
+
     try:
-        again = to_json(from_json(json.loads(json.dumps(values))))
+        again = to_json(from_json(json.loads(json.dumps(values), object_hook=note)))
     except ContentError as error:
         raise BrokenError("content", where(error)) from error
     if again != values:
         raise BrokenError("content", "is not the same after JSON")
-    bad = next(filter(runs, _urls(values)), None)
+    bad = next(filter(runs, urls), None)
     if bad is not None:
         raise BrokenError("safety", f"content has the URL {bad[:80]!r}")
-
-
-def _urls(value: Any) -> Iterator[str]:
-    """Yield the URLs in plain JSON values, which can be nested deeply."""
-    stack = [value]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, dict):
-            yield from (one[name] for name in ("url", "src", "href", "poster") if isinstance(one.get(name), str))
-            stack += one.values()
-        elif isinstance(one, list):
-            stack += one
 
 
 def _safe(found: Extraction) -> None:
@@ -284,13 +265,7 @@ def source_text(text: str) -> str:
 
 def visible_text(root: Any) -> str:
     """Return the text of a tree without that of scripts."""
-    pieces: list[str | None] = []
-    for event, node in etree.iterwalk(root, events=("start", "end")):
-        if event == "end":
-            pieces.append(node.tail if node is not root else None)
-        elif node.tag != "script":
-            pieces.append(node.text)
-    return "".join(filter(None, pieces))
+    return "".join(root.xpath("descendant-or-self::text()[not(parent::script)]"))
 
 
 def _difference(part: str, whole: str) -> str:
