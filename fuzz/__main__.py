@@ -38,6 +38,7 @@ class Search:
 
     def run(self, until: float) -> None:
         """Try the seeds and what was kept earlier, and then inputs made from them, until a time of the clock."""
+        warnings.simplefilter("error", RuntimeWarning)
         kept = sorted((self.folder / "corpus").iterdir())
         roots = () if self.deep else SEEDS
         pages = [path.read_bytes() for root in roots for path in sorted(root.rglob("*.html"))]
@@ -104,18 +105,13 @@ class Search:
         return is_new
 
 
-def _search(folder: Path, seed: int, deep: bool, until: float) -> None:
-    warnings.simplefilter("error", RuntimeWarning)
-    Search(folder, seed, deep).run(until)
-
-
 def fuzz(folder: Path, seed: int, deep: bool, minutes: float) -> list[Path]:
     """Search in a process, and start another one after an input that ends it. Return the files of the findings."""
     for name in ("corpus", "findings"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     until = time.time() + 60 * minutes
     for i in range(200):
-        process = multiprocessing.get_context("fork").Process(target=_search, args=(folder, seed + i, deep, until))
+        process = multiprocessing.get_context("fork").Process(target=Search(folder, seed + i, deep).run, args=(until,))
         process.start()
         process.join()
         if process.exitcode == 0:

@@ -193,7 +193,6 @@ def _renderer() -> Any:
     return renderer
 
 
-# ------------------------------------------------------------------------------------------------------------- subtree
 def _subtree(main_html: str, case: Case, found: Extraction, page: Page) -> None:
     """Check that Main-HTML consists of the page's text, in order, and is unchanged when it is parsed again.
 
@@ -201,7 +200,8 @@ def _subtree(main_html: str, case: Case, found: Extraction, page: Page) -> None:
     them. If a page has hidden text, any of it may be missing. The parts of a streamed page are in another order than in
     its source.
     """
-    document = _as_text(case)
+    given = case.html[: case.config.limits.bytes]
+    document = given if isinstance(given, str) else decode_html(given, case.charset)
     source = _words(source_text(document))
     texts = page.blocks.text
     whole = _words("".join(texts))
@@ -246,11 +246,6 @@ class _Text(list[str]):
         return "".join(self)
 
 
-def _as_text(case: Case) -> str:
-    html = case.html[: case.config.limits.bytes]
-    return html if isinstance(html, str) else decode_html(html, case.charset)
-
-
 def source_text(text: str) -> str:
     """Return all text of a document in the order of its source, without using the page's tree."""
     data = text.encode("utf-8", "replace").replace(b"\0", b"")
@@ -274,7 +269,6 @@ def _difference(part: str, whole: str) -> str:
     return f"{part[max(0, at - 20) : at]!r} is followed by {part[at : at + 20]!r}"
 
 
-# ------------------------------------------------------------------------------------------------------- thorough ones
 def _same(first: Extraction, second: Extraction) -> None:
     if first.with_details(milliseconds=0) != second.with_details(milliseconds=0):
         names = [name for name in first.__slots__ if name != "details"]
