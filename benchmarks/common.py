@@ -15,10 +15,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,22 +26,7 @@ import scrapy
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess
 
-from scrapy_dripper.workshop.dataset.metrics import aligned as table
-
-__all__ = [
-    "DEFAULT",
-    "apart",
-    "children_cpu",
-    "crawl",
-    "family",
-    "heading",
-    "memory",
-    "options",
-    "publish",
-    "sample",
-    "serve_pages",
-    "table",
-]
+from scrapy_dripper.workshop.dataset.metrics import aligned
 
 DEFAULT = Path(__file__).parents[1] / ".cache" / "wcxb-dev" / "html"
 RESULTS = Path(__file__).parent / "results"
@@ -60,6 +45,7 @@ SETTINGS: Mapping[str, Any] = {
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 T = TypeVar("T")
+table = aligned
 
 
 def options(script: str, description: str | None, pages: int, seed: int = SEED) -> argparse.ArgumentParser:
@@ -163,9 +149,22 @@ def serve_pages(page: Callable[[str], bytes]) -> int:
 
 
 def apart(function: Callable[..., T], *arguments: Any) -> T:
-    """Return what a function returns in a fresh process. This process has nothing to do but to serve pages."""
-    with ProcessPoolExecutor(1, get_context("spawn")) as process:
-        return process.submit(function, *arguments).result()
+    """Return what a function returns in a fresh process, after its end. This process has only pages to serve."""
+    context = get_context("spawn")
+    receiving, sending = context.Pipe(duplex=False)
+    process = context.Process(target=_send, args=(sending, function, *arguments))
+    process.start()
+    sending.close()
+    try:
+        found: T = receiving.recv()
+    except EOFError:
+        raise SystemExit(f"{function.__name__}{arguments} failed") from None
+    process.join()
+    return found
+
+
+def _send(sending: Connection, function: Callable[..., object], *arguments: Any) -> None:
+    sending.send(function(*arguments))
 
 
 def crawl(
