@@ -16,7 +16,7 @@ import statistics
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ProcessPoolExecutor, wait
 from multiprocessing import get_context
 from typing import Any
@@ -98,7 +98,7 @@ def measured(variant: str, port: int, pages: int) -> dict[str, Any]:
     threading.Thread(target=meter.watch_memory, daemon=True).start()
     ours = {"ADDONS": {"scrapy_dripper.Addon": 500}, "DRIPPER_PROCESSES": PROCESSES.get(variant)}
     lags: list[tuple[float, float]] = []
-    receivers = {
+    receivers: dict[object, Callable[..., None]] = {
         signals.spider_opened: meter.mark,
         signals.spider_closed: meter.mark,
         signals.item_scraped: meter.count,

@@ -155,7 +155,8 @@ def _plain(found: Extraction) -> None:
 
 
 def _content(found: Extraction) -> None:
-    values, urls = found.content or [], []
+    values = found.content or []
+    urls: list[str] = []
 
     def note(one: dict[str, Any]) -> dict[str, Any]:
         urls.extend(one[name] for name in ("url", "src", "href", "poster") if isinstance(one.get(name), str))
