@@ -1,7 +1,9 @@
-"""What the benchmarks share: their pages, tables with what is needed to repeat a run, a server, and processes."""
+"""What the benchmarks share: options, pages, tables with what is needed to repeat a run, a server, and crawls."""
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import contextlib
 import datetime
 import json
@@ -9,46 +11,60 @@ import os
 import platform
 import random
 import shlex
-import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from scrapy_dripper.workshop.dataset.metrics import aligned as table
+import scrapy
+from scrapy import signals
+from scrapy.crawler import AsyncCrawlerProcess
 
-__all__ = [
-    "DEFAULT",
-    "Sample",
-    "children_cpu",
-    "crawled",
-    "family",
-    "heading",
-    "memory",
-    "publish",
-    "sample",
-    "serve_pages",
-    "served",
-    "table",
-]
+from scrapy_dripper.workshop.dataset.metrics import aligned
 
 DEFAULT = Path(__file__).parents[1] / ".cache" / "wcxb-dev" / "html"
+RESULTS = Path(__file__).parent / "results"
+SEED = 20261121
+SAMPLING = 0.02
+SETTINGS: Mapping[str, Any] = {
+    "CONCURRENT_REQUESTS": 16,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
+    "DOWNLOAD_DELAY": 0,
+    "ROBOTSTXT_OBEY": False,
+    "RETRY_ENABLED": False,
+    "TELNETCONSOLE_ENABLED": False,
+    "LOG_LEVEL": "ERROR",
+}
+"""The settings of all crawls."""
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One HTML file and its page type, which is ``page`` if the data have no ground truth."""
-
-    path: Path
-    kind: str
+T = TypeVar("T")
+table = aligned
 
 
-def sample(folder: Path, size: int, seed: int) -> tuple[list[Sample], list[Sample]]:
+def options(script: str, description: str | None, pages: int, seed: int = SEED) -> argparse.ArgumentParser:
+    """Return a parser with the options of a script that runs on a sample of pages."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DEFAULT, help="folder of *.html; default: .cache/wcxb-dev/html")
+    parser.add_argument("--pages", type=int, default=pages, help="how many (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=seed, help="of the sample and of orders (default: %(default)s)")
+    output_option(parser, script)
+    return parser
+
+
+def output_option(parser: argparse.ArgumentParser, script: str) -> None:
+    """Add the option of the report of a script."""
+    path = RESULTS / f"{script}.txt"
+    parser.add_argument("--output", type=Path, default=path, help="where the report goes (default: %(default)s)")
+
+
+def sample(folder: Path, size: int, seed: int) -> tuple[list[Path], list[Path]]:
     """Return a sample of a folder's pages, with every page type by its share, and the rest, in a fixed random order.
 
     Raise SystemExit, saying how to get the data, if the folder has no pages.
@@ -63,7 +79,7 @@ def sample(folder: Path, size: int, seed: int) -> tuple[list[Sample], list[Sampl
         )
     chance = random.Random(seed)
     chance.shuffle(files)
-    pages = sorted((Sample(path, _kind(path)) for path in files), key=lambda page: page.kind)
+    pages = sorted(files, key=_kind)
     size = min(size, len(pages))
     taken = {index * len(pages) // size for index in range(size)}
     chosen = [page for index, page in enumerate(pages) if index in taken]
@@ -74,6 +90,7 @@ def sample(folder: Path, size: int, seed: int) -> tuple[list[Sample], list[Sampl
 
 
 def _kind(path: Path) -> str:
+    """Return the type of a page, which is ``page`` if the data have no ground truth."""
     truth = path.parent.parent / "ground-truth" / f"{path.stem}.json"
     if not truth.is_file():
         return "page"
@@ -108,14 +125,14 @@ def publish(text: str, path: Path) -> None:
     path.write_text(text + "\n", encoding="utf-8")
 
 
-def serve_pages(page: Callable[[str, Mapping[str, str]], bytes]) -> int:
-    """Serve the results of ``page``, for a path and the headers, until the process ends. Return the port."""
+def serve_pages(page: Callable[[str], bytes]) -> int:
+    """Serve the results of ``page`` for paths, from threads of this process. Return the port."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            body = page(self.path, self.headers)
+            body = page(self.path)
             self.send_response(200)
             self.send_header("Content-Type", "text/html; charset=utf-8")
             self.send_header("Content-Length", str(len(body)))
@@ -131,26 +148,55 @@ def serve_pages(page: Callable[[str, Mapping[str, str]], bytes]) -> int:
     return server.server_port
 
 
-@contextlib.contextmanager
-def served(command: Sequence[str]) -> Iterator[list[int]]:
-    """Run a server that prints numbers on a line, its port first, until the block ends. Yield the numbers."""
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        said = server.stdout.readline().split()
-        if not said:
-            raise SystemExit("the server failed")
-        yield list(map(int, said))
-        server.stdin.close()
-
-
-def crawled(command: Sequence[str]) -> dict[str, Any]:
-    """Run a crawl in a process of its own, and return the measurements that it prints as JSON on its last line."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{shlex.join(command)} failed with exit code {done.returncode}")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+def apart(function: Callable[..., T], *arguments: Any) -> T:
+    """Return what a function returns in a fresh process, after its end. This process has only pages to serve."""
+    context = get_context("spawn")
+    receiving, sending = context.Pipe(duplex=False)
+    process = context.Process(target=_send, args=(sending, function, *arguments))
+    process.start()
+    sending.close()
+    try:
+        found: T = receiving.recv()
+    except EOFError:
+        raise SystemExit(f"{function.__name__}{arguments} failed") from None
+    process.join()
     return found
+
+
+def _send(sending: Connection, function: Callable[..., object], *arguments: Any) -> None:
+    sending.send(function(*arguments))
+
+
+def crawl(
+    spider: type[scrapy.Spider],
+    settings: Mapping[str, Any],
+    receivers: Mapping[object, Callable[..., Any]],
+    lags: list[tuple[float, float]] | None = None,
+) -> scrapy.crawler.Crawler:
+    """Crawl in this process, with receivers of signals, and return the crawler.
+
+    ``lags`` gets times, and how many milliseconds a timer of the event loop was late then.
+    """
+
+    async def watch() -> None:
+        while lags is not None:
+            due = time.perf_counter() + SAMPLING
+            await asyncio.sleep(SAMPLING)
+            now = time.perf_counter()
+            lags.append((now, 1000 * (now - due)))
+
+    def begin() -> None:
+        sampler = asyncio.get_running_loop().create_task(watch())
+        crawler.signals.connect(lambda: sampler.cancel(), signals.spider_closed, weak=False)
+
+    process = AsyncCrawlerProcess({**SETTINGS, **settings})
+    crawler = process.create_crawler(spider)
+    crawler.signals.connect(begin, signals.spider_opened)
+    for signal, receiver in receivers.items():
+        crawler.signals.connect(receiver, signal)
+    process.crawl(crawler)
+    process.start()
+    return crawler
 
 
 # CPU time and memory of a process and all its children, as reported by Linux; zeros on other systems.

@@ -8,18 +8,16 @@ page once, and other pages are used to warm up, so that no cache knows the page.
 from __future__ import annotations
 
 import argparse
-import importlib
-import logging
 import random
 import statistics
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import trafilatura
-from common import DEFAULT, heading, publish, sample, table
+from common import heading, options, publish, sample, table
 from tqdm import tqdm
 
 from scrapy_dripper.choose import Given, choose
@@ -35,16 +33,16 @@ from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.text import plain_text
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.charset import decode_html
-from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.workshop.evaluation.peers import PEERS, installed_peers, quiet
 
 STEPS = ("decode", "parse", "blocks", "features", "model", "labels", "main_html", "content_list", "markdown", "text")
 WHOLE = "scrapy-dripper"
 BATCHED = "scrapy-dripper, in batches"
-LABELLED = "features + model"
-LABELLED_TOGETHER = "features + model, in batches"
 PEER = "trafilatura"
 FAST = "trafilatura fast=True"
+COMPILED = ("rs-trafilatura", "resiliparse")
+"""Extractors that are not written in Python, and are measured if they are installed."""
 WARM_UP = 10
 
 T = TypeVar("T")
@@ -56,24 +54,17 @@ class Steps:
     def __init__(self) -> None:
         self.model = TaggerModel(bundled())
         self.milliseconds: dict[str, float] = {}
-        self.page: Page | None = None
         self._last = 0.0
-
-    def label(self, pages: list[Page]) -> None:
-        """Label pages together."""
-        self.model(features(pages))
 
     def __call__(self, html: bytes) -> None:
         """Extract one page. A step that is not reached takes no time."""
         self.milliseconds = dict.fromkeys(STEPS, 0.0)
-        self.page = None
         self._last = time.process_time()
         decoded = self._took("decode", decode_html(html))
         tree = self._took("parse", parse(decoded))
         page = self._took("blocks", cut(tree, ""))
         if len(page.blocks) == 0:
             return
-        self.page = page
         batch = self._took("features", features([page]))
         answer = self._took("model", self.model(batch))
         p, rule = answer.probabilities, self.model.manifest.decoding
@@ -103,24 +94,6 @@ def measure(call: Callable[[Any], object], argument: object) -> float:
     return 1000 * (time.process_time() - start)
 
 
-def compiled() -> dict[str, Callable[[bytes], object]]:
-    """Return the installed extractors that are not written in Python."""
-    found: dict[str, Callable[[bytes], object]] = {}
-    if rust := _module("rs_trafilatura"):
-        found["rs-trafilatura"] = rust.extract_bytes
-        found["rs-trafilatura, Markdown"] = lambda html: rust.extract_bytes(html, output_markdown=True)
-    if resiliparse := _module("resiliparse.extract.html2text"):
-        found["resiliparse"] = lambda html: resiliparse.extract_plain_text(decode_html(html), main_content=True)
-    return found
-
-
-def _module(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        return None
-
-
 def run(arguments: argparse.Namespace) -> str:
     """Measure and return the report."""
     pages, rest = sample(arguments.data, arguments.pages, arguments.seed)
@@ -142,93 +115,68 @@ def run(arguments: argparse.Namespace) -> str:
     contestants: dict[str, Callable[[bytes], object]] = {
         WHOLE: whole,
         "steps": steps,
-        PEER: trafilatura.extract,
+        PEER: PEERS[PEER].load(),
         FAST: lambda html: trafilatura.extract(html, fast=True),
+        **{name: PEERS[name].load() for name in installed_peers(COMPILED)},
     }
-    contestants |= compiled()
     for page in (rest or pages)[:WARM_UP]:
-        html = page.path.read_bytes()
+        html = page.read_bytes()
         for contestant in contestants.values():
             contestant(html)
 
     waiting: list[bytes] = []
-    cut_pages: list[Page] = []
     for page in tqdm(pages, unit="page", desc="extract"):
-        html = page.path.read_bytes()
+        html = page.read_bytes()
         sizes.append(len(html))
         for name in chance.sample(list(contestants), len(contestants)):
             times[name].append(measure(contestants[name], html))
         for step, milliseconds in steps.milliseconds.items():
             times[step].append(milliseconds)
-        times[LABELLED].append(steps.milliseconds["features"] + steps.milliseconds["model"])
-        cut_pages += [steps.page] if steps.page else []
         waiting.append(html)
         if len(waiting) == batch_size or len(sizes) == len(pages):
             times[BATCHED].append(measure(together, waiting))
-            times[LABELLED_TOGETHER].append(measure(steps.label, cut_pages))
-            waiting, cut_pages = [], []
+            waiting = []
     extractor.close()
-    return report(arguments, times, outcomes, sizes)
+    return report(arguments.seed, [name for name in contestants if name != "steps"], times, outcomes, sizes)
 
 
-def report(
-    arguments: argparse.Namespace, times: dict[str, list[float]], outcomes: Counter[str], sizes: list[int]
-) -> str:
+def report(seed: int, names: list[str], times: dict[str, list[float]], outcomes: Counter[str], sizes: list[int]) -> str:
     """Return the tables as text."""
     n = len(sizes)
     peer = statistics.mean(times[PEER])
     batched = sum(times[BATCHED]) / n
     rows = [
         [name, *_figures(times[name]), f"{1000 / mean:.1f}", f"{peer / mean:.2f}"]
-        for name in (WHOLE, PEER, FAST, *compiled())
+        for name in names
         for mean in [statistics.mean(times[name])]
     ]
     rows.insert(1, [BATCHED, f"{batched:.2f}", "", "", f"{1000 / batched:.1f}", f"{peer / batched:.2f}"])
-    labelled = sum(times[LABELLED_TOGETHER]) / n
-    share = [
-        [name, f"{mean:.2f}", median, f"{mean / peer:.2f}"]
-        for name, mean, median in (
-            (LABELLED, statistics.mean(times[LABELLED]), f"{statistics.median(times[LABELLED]):.2f}"),
-            (LABELLED_TOGETHER, labelled, ""),
-            (WHOLE, statistics.mean(times[WHOLE]), f"{statistics.median(times[WHOLE]):.2f}"),
-            (BATCHED, batched, ""),
-        )
-    ]
     total = sum(sum(times[step]) for step in STEPS)
     steps = [[step, *_figures(times[step]), f"{100 * sum(times[step]) / total:.0f} %"] for step in STEPS]
-    kilobytes = sorted(size / 1000 for size in sizes)
+    kilobytes = [size / 1000 for size in sizes]
     return "\n\n".join(
         [
             heading("extract.py", ["scrapy-dripper", "trafilatura", "lxml", "numpy", "onnxruntime", "html2text"]),
             f"{n} pages, {statistics.median(kilobytes):.0f} kB in the median and {statistics.mean(kilobytes):.0f} kB "
-            f"in the mean, stratified by page type, seed {arguments.seed}; CPU milliseconds per page, one thread.\n"
+            f"in the mean, stratified by page type, seed {seed}; CPU milliseconds per page, one thread.\n"
             f"scrapy-dripper returns Main-HTML, Markdown and text; in batches of {Config().batch_size}, or page by "
             "page. Trafilatura returns text.\n"
             "Its pages by outcome: " + ", ".join(f"{name} {count}" for name, count in outcomes.most_common()) + ".",
             table(["the whole way", "mean", "median", "p95", "pages/s", "speed / trafilatura"], rows),
-            table(["part of the way", "mean", "median", "time / trafilatura's whole time, means"], share),
             table(["scrapy-dripper, step by step", "mean", "median", "p95", "share"], steps),
         ]
     )
 
 
 def _figures(values: list[float]) -> list[str]:
-    ordered = sorted(values)
-    p95 = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
-    return [f"{number:.2f}" for number in (statistics.mean(values), statistics.median(values), p95)]
+    numbers = (statistics.mean(values), statistics.median(values), np.percentile(values, 95))
+    return [f"{number:.2f}" for number in numbers]
 
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description="CPU time per page, step by step and beside Trafilatura.")
-    parser.add_argument("--data", type=Path, default=DEFAULT, help="folder of *.html; default: .cache/wcxb-dev/html")
-    parser.add_argument("--pages", type=int, default=300, help="default: 300")
-    parser.add_argument("--seed", type=int, default=20261121)
-    parser.add_argument(
-        "--output", type=Path, default=Path(__file__).parent / "results" / "extract.txt", help="where the report goes"
-    )
-    arguments = parser.parse_args()
-    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    arguments = options("extract", __doc__, 300).parse_args()
+    quiet()
     publish(run(arguments), arguments.output)
 
 

@@ -19,10 +19,10 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from common import heading, publish, table
@@ -38,6 +38,7 @@ from scrapy_dripper.engines.qwen3.session import free_cuda_memory
 HERE = Path(__file__).parent
 LENGTHS = HERE / "lengths.json"
 PROVED = 300  # pages
+BARE = "bare prefill"
 CHARS_PER_TOKEN = 3.22
 """Mean over 147 development pages, in the vocabulary of the published weights."""
 PROMPT = 615
@@ -45,39 +46,21 @@ PROMPT = 615
 PACKAGES = ("onnxruntime", "numpy", "tokenizers", "torch", "transformers")
 
 
-@dataclass(frozen=True)
-class Run:
-    """The measurement of one way to decode: seconds, forward passes, and pages."""
+class Way(NamedTuple):
+    """A way to decode pages."""
+
+    decode: Callable[[Sequence[DecodeTask]], int]
+    """Decodes some pages, and returns the number of forward passes."""
+    tasks: Sequence[DecodeTask]
+    batch: int = 1
+    """Pages of a call."""
+
+
+class Run(NamedTuple):
+    """The seconds and the forward passes of a way."""
 
     seconds: float
     passes: int
-    pages: int
-
-    @property
-    def rate(self) -> float:
-        """Pages per second."""
-        return self.pages / self.seconds
-
-
-@dataclass(frozen=True)
-class Way:
-    """A way to decode pages, with the pages."""
-
-    name: str
-    call: Callable[[Sequence[Any]], int]
-    """Decodes some pages and returns the number of forward passes."""
-    tasks: Sequence[Any]
-    """The pages: a task for each, or a list of tasks."""
-    batch: int = 1
-
-    def steps(self) -> list[Sequence[Any]]:
-        """Return the pages of each call."""
-        return [self.tasks[i : i + self.batch] for i in range(0, len(self.tasks), self.batch)]
-
-
-def one_by_one(call: Callable[[DecodeTask], int]) -> Callable[[Sequence[DecodeTask]], int]:
-    """Return a way to decode that takes one page after the other."""
-    return lambda tasks: sum(map(call, tasks))
 
 
 class Bench:
@@ -109,25 +92,30 @@ class Bench:
         self.passes.begin(len(task) + 1)
         return self.passes
 
-    # ------------------------------------------------------------------ the ways
-    def prefill(self, task: DecodeTask) -> int:
-        """Read a prompt, and nothing else."""
-        self.begun(task).forward(TokenChunk(0, task.prompt, np.array([len(task.prompt) - 1])))
-        return 1
+    def ways(self, few: Sequence[DecodeTask], batch: int) -> dict[str, Way]:
+        """Return the ways to decode pages, all of them and a few."""
 
-    def one_at_a_time(self, task: DecodeTask) -> int:
-        """(a)"""
-        return naive(self.begun(task), task).passes
+        def one_by_one(call: Callable[[DecodeTask], int]) -> Callable[[Sequence[DecodeTask]], int]:
+            return lambda tasks: sum(map(call, tasks))
 
-    def chunked(self, task: DecodeTask) -> int:
-        """(b)"""
-        return decode(self.begun(task), task, 0).passes
+        def prefill(task: DecodeTask) -> int:
+            self.begun(task).forward(TokenChunk(0, task.prompt, np.array([len(task.prompt) - 1])))
+            return 1
 
-    def drafted(self, task: DecodeTask) -> int:
-        """(c)"""
-        return decode(self.begun(task), task).passes
+        def drafted(task: DecodeTask) -> int:
+            return decode(self.begun(task), task).passes
 
-    def whole(self, tasks: Sequence[DecodeTask]) -> int:
+        return {
+            BARE: Way(one_by_one(prefill), self.tasks),
+            f"(c) engine, batches of {batch}": Way(self.engine, self.tasks, batch),
+            "(c) one page at a time": Way(one_by_one(drafted), self.tasks),
+            f"{BARE}, few": Way(one_by_one(prefill), few),
+            "(c) one page at a time, few": Way(one_by_one(drafted), few),
+            "(b) forced runs as chunks": Way(one_by_one(lambda task: decode(self.begun(task), task, 0).passes), few),
+            "(a) one token at a time": Way(one_by_one(lambda task: naive(self.begun(task), task).passes), few),
+        }
+
+    def engine(self, tasks: Sequence[DecodeTask]) -> int:
         """Run the engine's decoder."""
         passes = 0
         for answer in self.decoder.decode(tasks):
@@ -136,28 +124,29 @@ class Bench:
             passes += answer.passes
         return passes
 
-    def run(self, ways: Sequence[Way]) -> dict[str, Run]:
+    def run(self, ways: Mapping[str, Way]) -> dict[str, Run]:
         """Time ways to decode pages. All are warmed up first, then all of their steps run in random order."""
-        steps = [(way, tasks) for way in ways for tasks in way.steps()]
-        for way, tasks in tqdm(steps, desc="warming up", unit="step"):
-            way.call(tasks)
+        steps = [
+            (name, way.decode, way.tasks[i : i + way.batch])
+            for name, way in ways.items()
+            for i in range(0, len(way.tasks), way.batch)
+        ]
+        for _, call, tasks in tqdm(steps, desc="warming up", unit="step"):
+            call(tasks)
         self.chance.shuffle(steps)  # type: ignore[arg-type]
-        seconds, passes = dict.fromkeys((way.name for way in ways), 0.0), dict.fromkeys((way.name for way in ways), 0)
-        for way, tasks in tqdm(steps, desc="timing", unit="step"):
+        runs = dict.fromkeys(ways, Run(0.0, 0))
+        for name, call, tasks in tqdm(steps, desc="timing", unit="step"):
             start = time.perf_counter()
-            passes[way.name] += way.call(tasks)
-            seconds[way.name] += time.perf_counter() - start
-        return {way.name: Run(seconds[way.name], passes[way.name], len(way.tasks)) for way in ways}
+            passes = call(tasks)
+            runs[name] = Run(runs[name].seconds + time.perf_counter() - start, runs[name].passes + passes)
+        return runs
 
     def draft(self, wrong: float) -> None:
         """Give every page a draft in which a share of the labels is wrong."""
         for i, task in enumerate(tqdm(self.tasks, desc="labels", unit="page")):
-            self.tasks[i] = self._drafted(task, wrong)
-
-    def _drafted(self, task: DecodeTask, wrong: float) -> DecodeTask:
-        right = decode(self.begun(task), task)
-        flip = self.chance.random(len(task.answer)) < wrong
-        return DecodeTask(task.prompt, task.answer, right.main ^ flip, task.main, task.other)
+            right = decode(self.begun(task), task)
+            flip = self.chance.random(len(task.answer)) < wrong
+            self.tasks[i] = replace(task, draft=right.main ^ flip)
 
 
 def build(folder: Path, size: str, device: str, dtype: str | None = None, *, toy: bool = False) -> Path:
@@ -182,38 +171,34 @@ def measure(arguments: argparse.Namespace) -> str:
     """Build, run and return the report."""
     size, device = ("tiny", "cpu") if arguments.toy else ("qwen3-0.6b", "cuda")
     folder = build(arguments.folder, size, device)
-    free = free_cuda_memory() if device == "cuda" else None
+    if arguments.toy:
+        free, name = None, "CPU"
+    else:
+        import torch
+
+        free, name = free_cuda_memory(), torch.cuda.get_device_name(0)
     bench = Bench(load_prepared(folder), arguments.pages, 0.1 if arguments.toy else 1.0)
     bench.draft(arguments.wrong)
     tasks = bench.tasks
     few = sorted(tasks, key=len)[:: max(1, len(tasks) // arguments.few)][: arguments.few]
 
-    engine = f"(c) engine, batches of {arguments.batch}"
-    ways = [
-        Way("bare prefill", one_by_one(bench.prefill), tasks),
-        Way(engine, bench.whole, tasks, arguments.batch),
-        Way("(c) one page at a time", one_by_one(bench.drafted), tasks),
-        Way("bare prefill, few", one_by_one(bench.prefill), few),
-        Way("(c) one page at a time, few", one_by_one(bench.drafted), few),
-        Way("(b) forced runs as chunks", one_by_one(bench.chunked), few),
-        Way("(a) one token at a time", one_by_one(bench.one_at_a_time), few),
-    ]
+    ways = bench.ways(few, arguments.batch)
     runs = bench.run(ways)
     used = None if free is None else free - (free_cuda_memory() or 0)
     bench.passes.release()
     bench.decoder.close()
 
     rows = []
-    for name, run in runs.items():
-        subset = run.pages != len(tasks)
-        bare = runs["bare prefill, few" if subset else "bare prefill"]
+    for way, run in runs.items():
+        pages = len(ways[way].tasks)
+        bare = runs[BARE if pages == len(tasks) else f"{BARE}, few"]
         rows.append(
             [
-                name,
-                str(run.pages),
-                f"{run.rate:.2f}",
-                f"{1000 * run.seconds / run.pages:.1f}",
-                f"{run.passes / run.pages:.1f}",
+                way,
+                str(pages),
+                f"{pages / run.seconds:.2f}",
+                f"{1000 * run.seconds / pages:.1f}",
+                f"{run.passes / pages:.1f}",
                 f"{1000 * run.seconds / run.passes:.2f}",
                 f"{run.seconds / bare.seconds:.2f}",
             ]
@@ -221,7 +206,7 @@ def measure(arguments: argparse.Namespace) -> str:
     head = ["way", "pages", "pages/s", "ms/page", "passes", "ms/pass", "x prefill"]
     tokens = [len(task.prompt) for task in tasks]
     about = (
-        f"{size}, {bench.prepared.dtype}, {_device_name(device)}; prompts of {statistics.median(tokens):,.0f} tokens "
+        f"{size}, {bench.prepared.dtype}, {name}; prompts of {statistics.median(tokens):,.0f} tokens "
         f"in the median, {statistics.mean(tokens):,.0f} on average, {max(tokens):,} at most; "
         f"{statistics.mean(len(task.answer) for task in tasks):.0f} blocks a page, {arguments.wrong:.0%} of the draft "
         f"wrong; (a) and (b) on {len(few)} pages, with ratios on those"
@@ -246,14 +231,6 @@ def prove(arguments: argparse.Namespace) -> str:
     where = "a CPU, of the graph for a GPU with CUDA 12," if arguments.toy else "the GPU"
     about = f"Labels of a small random model on {where} against those of one token at a time in the same place."
     return f"{about}\n\n{table(head, rows)}"
-
-
-def _device_name(device: str) -> str:
-    if device == "cpu":
-        return "CPU"
-    import torch
-
-    return str(torch.cuda.get_device_name(0))
 
 
 def main() -> None:

@@ -7,7 +7,6 @@ exact if the day is the same.
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import random
@@ -19,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from common import DEFAULT, Sample, heading, publish, sample, table
+from common import heading, options, publish, sample, table
 from lxml.html import HtmlElement
 from tqdm import tqdm
 from trafilatura.metadata import extract_metadata
@@ -33,7 +32,6 @@ from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
 
 OURS, PEER, FAST = "scrapy-dripper", "Trafilatura", "Trafilatura, fast"
 FIELDS = ("title", "author", "date")
-RESULT = Path(__file__).parent / "results" / "metadata.txt"
 Found = dict[str, str]
 
 _words = re.compile(r"\w+").findall
@@ -72,9 +70,9 @@ CONTESTANTS: dict[str, tuple[Callable[[bytes], Any], Callable[[Any, str], Found]
 """The extractors, each with the function that parses its tree. They share no tree, because Trafilatura changes it."""
 
 
-def truth_of(page: Sample) -> tuple[str, Found]:
+def truth_of(page: Path) -> tuple[str, Found]:
     """Return the URL of a page and its true values, which are empty strings if the truth has none."""
-    path = page.path.parent.parent / "ground-truth" / f"{page.path.stem}.json"
+    path = page.parent.parent / "ground-truth" / f"{page.stem}.json"
     record = json.loads(path.read_text(encoding="utf-8"))
     truth = record["ground_truth"]
     date = (truth.get("publish_date") or "")[:10]
@@ -86,13 +84,13 @@ def same(name: str, found: str, truth: str) -> bool:
     return found == truth if name == "date" else _words(found.lower()) == _words(truth.lower())
 
 
-def measure(pages: list[Sample], seed: int) -> tuple[dict[str, Score], Counter[str]]:
+def measure(pages: list[Path], seed: int) -> tuple[dict[str, Score], Counter[str]]:
     """Return the score of every extractor, and the number of pages with a true value of each field."""
     scores = {name: Score() for name in CONTESTANTS}
     known: Counter[str] = Counter()
     order = random.Random(seed)
     for page in tqdm(pages, unit="page", leave=False):
-        html = page.path.read_bytes()
+        html = page.read_bytes()
         url, truth = truth_of(page)
         known.update(name for name in FIELDS if truth[name])
         for who in order.sample(list(CONTESTANTS), len(CONTESTANTS)):
@@ -151,14 +149,10 @@ def report(scores: dict[str, Score], known: Counter[str], pages: int) -> str:
 
 def main() -> None:
     """Measure, print the report and write it to ``results/``."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DEFAULT, help="folder of pages, with ground-truth/ beside it")
-    parser.add_argument("--pages", type=int, default=300, help="how many (default: 300)")
-    parser.add_argument("--seed", type=int, default=0, help="of the sample and of the order (default: 0)")
+    parser = options("metadata", __doc__, 300, seed=0)
     parser.add_argument(
         "--languages", type=Path, nargs="*", default=[], help="sets of pages whose language is annotated"
     )
-    parser.add_argument("--output", type=Path, default=RESULT, help="where the report goes")
     arguments = parser.parse_args()
     logging.disable(logging.CRITICAL)  # Trafilatura warns of every page without content
     pages, _ = sample(arguments.data, arguments.pages, arguments.seed)

@@ -140,8 +140,6 @@ class Shown:
     """Everything that a page shows, whether it is main content or not."""
 
     parts: Parts
-    text: str
-    """The text without white space: the whole text, and the text without line numbers of code."""
     source: str
     """The source without white space."""
     codes: dict[str, str]
@@ -154,14 +152,12 @@ def of_page(source: str, base: str) -> Shown:
     for element in tree.xpath("//style | //script[not(starts-with(@type, 'math/'))]"):
         _drop(element)
     whole = squash(html.unescape(_comment("", source)))
-    text = squash("".join(tree.itertext()))
     codes = {squash(code): code for code in map(_code_of, tree.iter("pre"))}
     for element in tree.iter():
         numbers = isinstance(element.tag, str) and _number_class(element.get("class") or "")
         if numbers and _digits("".join(element.itertext())):
             _drop(element)
     codes |= {squash(code): code for code in map(_code_of, tree.iter("pre"))}
-    text += "\n" + squash("".join(tree.itertext()))
     for element in tree.xpath(f"//*[{_MATH}] | //script"):
         _drop(element)
     for element in tree.iter():
@@ -175,7 +171,7 @@ def of_page(source: str, base: str) -> Shown:
         for value in image.attrib.values():
             parts.found["images"].update(map(file_name, _picture.findall(unquote(str(value)))))
     parts.text = norm(" ".join(tree.itertext()))
-    return Shown(parts, text, whole, codes)
+    return Shown(parts, whole, codes)
 
 
 def _code_of(element: etree._Element) -> str:

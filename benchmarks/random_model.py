@@ -1,6 +1,6 @@
 """Make random models of the Qwen3 architecture, in any size, with their own tokenizers, for tests and benchmarks.
 
-    python benchmarks/random_model.py FOLDER [--size tiny|base|qwen3-0.6b] [--tokenizer FILE] [--seed 0]
+    python benchmarks/random_model.py FOLDER [--size tiny|qwen3-0.6b] [--tokenizer FILE] [--seed 0]
     scrapy-dripper export FOLDER PREPARED
 
 The first writes a checkpoint for transformers, with its recipe. It needs the extra [export]. The prepared folder of the
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import random
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,26 +38,15 @@ Home About Contact Privacy Terms Subscribe to our newsletter Share this article 
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
-    """Dimensions of a model, with its vocabulary and its context."""
-
-    layers: int
-    hidden: int
-    inner: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    vocabulary: int
-    context: int
-
-
-SIZES = {
-    "tiny": Size(2, 32, 64, 4, 2, 16, 512, 4096),
-    "base": Size(12, 512, 1536, 8, 4, 64, 16_384, 32_768),
-    "qwen3-0.6b": Size(28, 1024, 3072, 16, 8, 128, 151_936, 40_960),
+_NAMES = (
+    *("num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads"),
+    *("head_dim", "vocab_size", "max_position_embeddings"),
+)
+SIZES: Mapping[str, Mapping[str, int]] = {
+    "tiny": dict(zip(_NAMES, (2, 32, 64, 4, 2, 16, 512, 4096), strict=True)),
+    "qwen3-0.6b": dict(zip(_NAMES, (28, 1024, 3072, 16, 8, 128, 151_936, 40_960), strict=True)),
 }
-"""Sizes by name: for tests, about 45 million weights, and those of the published model."""
+"""Values of transformers' Qwen3Config by size: for tests, and that of the published model."""
 
 
 def train_tokenizer(vocabulary: int) -> Tokenizer:
@@ -80,29 +69,22 @@ def train_tokenizer(vocabulary: int) -> Tokenizer:
     return tokenizer
 
 
-def write_checkpoint(folder: Path, size: Size, seed: int, tokenizer: Tokenizer | None = None) -> None:
+def write_checkpoint(folder: Path, size: Mapping[str, int], seed: int, tokenizer: Tokenizer | None = None) -> None:
     """Write a random checkpoint, in single precision, with a tokenizer, by default a small one of its own."""
     import torch
     from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
     folder.mkdir(parents=True, exist_ok=True)
-    tokenizer = tokenizer or train_tokenizer(min(size.vocabulary, 512))
+    tokenizer = tokenizer or train_tokenizer(min(size["vocab_size"], 512))
     PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|endoftext|>"
     ).save_pretrained(folder)
     torch.manual_seed(seed)
     config = Qwen3Config(
-        vocab_size=size.vocabulary,
-        hidden_size=size.hidden,
-        intermediate_size=size.inner,
-        num_hidden_layers=size.layers,
-        num_attention_heads=size.heads,
-        num_key_value_heads=size.kv_heads,
-        head_dim=size.head_dim,
-        max_position_embeddings=size.context,
+        **size,
         rope_theta=ROPE_THETA,
         tie_word_embeddings=True,
-        initializer_range=size.hidden**-0.5,
+        initializer_range=size["hidden_size"] ** -0.5,
         bos_token_id=0,
         eos_token_id=2,
         pad_token_id=0,
@@ -111,7 +93,7 @@ def write_checkpoint(folder: Path, size: Size, seed: int, tokenizer: Tokenizer |
     with torch.no_grad():
         for layer in model.model.layers:
             layer.self_attn.q_norm.weight.fill_(3.0)  # makes attention prefer some tokens to others
-    _balance(model, tokenizer, 8 if size.layers < 20 else 1)  # a round of the real shape takes minutes
+    _balance(model, tokenizer, 8 if size["num_hidden_layers"] < 20 else 1)  # a round of the real shape takes minutes
     model.save_pretrained(folder)
     Recipe("native", None, PROMPT, "json").write(folder)
 

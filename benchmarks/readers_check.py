@@ -57,16 +57,16 @@ json.dump(answers, sys.stdout)
 """Runs in a separate process, because a process cannot import two versions of a package."""
 
 
-def draw(data: Path, seed: int, pages: int) -> list[AnnotatedPage]:
-    """Return the pages of a seed: a number of each set, from as many hosts."""
-    numbers = random.Random(seed)
+def draw(data: Path) -> list[AnnotatedPage]:
+    """Return the pages of the seed: a number of each set, from as many hosts."""
+    numbers = random.Random(SEED)
     drawn = []
     for name in SETS:
         hosts: dict[str, list[AnnotatedPage]] = defaultdict(list)
         for sample in load_set(SetChoice(data / name)).samples:
             if sample.measure and (name != "wcxb-dev" or sample.page_type == "product"):
                 hosts[sample.host].append(sample)
-        drawn += [numbers.choice(hosts[host]) for host in numbers.sample(sorted(hosts), min(pages, len(hosts)))]
+        drawn += [numbers.choice(hosts[host]) for host in numbers.sample(sorted(hosts), min(PAGES, len(hosts)))]
     return drawn
 
 
@@ -131,14 +131,12 @@ def main() -> None:
     parser.add_argument("--before", type=Path, metavar="COPY", help="checkout of an earlier version")
     parser.add_argument("--models", type=Path, metavar="DIR", help="what 'make train ARGS=--fold-models=DIR' wrote")
     parser.add_argument("--data", type=Path, default=ROOT / ".cache", help="folder of the sets")
-    parser.add_argument("--seed", type=int, default=SEED, help="draws the pages (%(default)s)")
-    parser.add_argument("--pages", type=int, default=PAGES, help="pages of each set (%(default)s)")
     options = parser.parse_args()
 
     if options.before and not (options.before / "models" / "tagger").is_dir():
         parser.error(f"--before: expected a checkout with models/tagger (got {options.before})")
     try:
-        samples = draw(options.data, options.seed, options.pages)
+        samples = draw(options.data)
     except DataError as error:
         raise SystemExit(str(error)) from None
     versions = {AFTER: ROOT} | ({BEFORE: options.before.resolve()} if options.before else {})

@@ -13,10 +13,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from common import heading, publish, table
+from common import heading, output_option, publish, table
 from parts import KINDS, Parts, Shown, address, line_key, loose_tex, norm, of_markdown, of_page, squash
 from tqdm import tqdm
 from writers import PEERS, main_content, writers
@@ -33,7 +33,7 @@ from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.page import Flag
 from scrapy_dripper.workshop.dataset.alignment import Bools, align
 
-ROOT = Path(__file__).parents[1]
+SITES = Path(__file__).parents[1] / ".cache" / "sites"
 OURS = "scrapy-dripper"
 TAGGER, TRUTH = "the tagger's labels", "the true labels"
 FINDER = "trafilatura"
@@ -163,16 +163,15 @@ def true_labels(page: Page, text: str) -> Bools:
     return main
 
 
-@dataclass
-class Tally:
+class Tally(NamedTuple):
     """Counts of one kind of structure: those that can come back, that did, that are in the output, and of these
     correct.
     """
 
-    wanted: int = 0
-    back: int = 0
-    out: int = 0
-    right: int = 0
+    wanted: int
+    back: int
+    out: int
+    right: int
 
     def figures(self) -> str:
         recall = f"{self.back / self.wanted:.3f}" if self.wanted else "-"
@@ -225,7 +224,7 @@ class Benchmark:
         self.engine = load_engine(self.config)
         self.peers = writers(peers)
         self.finder = main_content()
-        self.tallies: dict[tuple[str, str, str], Tally] = defaultdict(Tally)
+        self.tallies: dict[tuple[str, str, str], Tally] = {}
 
     def add(self, page: dict[str, Any], data: bytes) -> None:
         """Count the elements that come back from a page."""
@@ -250,15 +249,12 @@ class Benchmark:
 
     def _count(self, labels: str, name: str, tallies: dict[str, Tally]) -> None:
         for kind, tally in tallies.items():
-            total = self.tallies[labels, name, kind]
-            total.wanted += tally.wanted
-            total.back += tally.back
-            total.out += tally.out
-            total.right += tally.right
+            total = self.tallies.get((labels, name, kind), Tally(0, 0, 0, 0))
+            self.tallies[labels, name, kind] = Tally(*map(sum, zip(total, tally, strict=True)))
 
 
 def pages_of(folder: Path, limit: int | None) -> list[dict[str, Any]]:
-    """Return the pages of a folder that have a source. With a limit, sites take turns."""
+    """Return the pages of a folder that have a source, or so many of them, of all parts of the list."""
     listing = folder / "pages.jsonl"
     if not listing.is_file():
         raise SystemExit(
@@ -266,15 +262,8 @@ def pages_of(folder: Path, limit: int | None) -> list[dict[str, Any]]:
             "sites with 'mkdir -p .cache && tar -xf sites.tar.xz -C .cache', or name such a folder with --data."
         )
     pages = [page for page in map(json.loads, listing.open(encoding="utf-8")) if page.get("kind") == "content"]
-    if limit is None or limit >= len(pages):
-        return pages
-    turns: dict[str, int] = defaultdict(int)
-    order = []
-    for page in pages:
-        order.append((turns[page["site"]], page["id"]))
-        turns[page["site"]] += 1
-    chosen = {name for _, name in sorted(order)[:limit]}
-    return [page for page in pages if page["id"] in chosen]
+    most = min(limit or len(pages), len(pages))
+    return [pages[i * len(pages) // most] for i in range(most)]
 
 
 def _tables(benchmark: Benchmark) -> Iterator[str]:
@@ -308,14 +297,10 @@ def run(arguments: argparse.Namespace) -> str:
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--data", type=Path, default=ROOT / ".cache" / "sites", help="folder of paired sites; default: .cache/sites"
-    )
-    parser.add_argument("--limit", type=int, help="so many pages, of all sites in turns; default: all")
+    parser.add_argument("--data", type=Path, default=SITES, help="folder of paired sites; default: .cache/sites")
+    parser.add_argument("--limit", type=int, help="so many pages, of all parts of the list; default: all")
     parser.add_argument("--peers", default=",".join(PEERS), help=f"other writers; default: {','.join(PEERS)}")
-    parser.add_argument(
-        "--output", type=Path, default=Path(__file__).parent / "results" / "roundtrip.txt", help="where the report goes"
-    )
+    output_option(parser, "roundtrip")
     arguments = parser.parse_args()
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
     publish(run(arguments), arguments.output)

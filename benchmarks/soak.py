@@ -1,8 +1,8 @@
 """A long crawl over the loopback interface: its last tenth must be as fast as its first, and not need more memory.
 
-The site, the crawl with the plugin and the control crawl without it run in separate processes. Every tenth of the crawl
-has the same pages in the same order. No two responses are equal, because each has its own number in its title, its
-texts and its ids. This only works on Linux: memory, files and children are read from ``/proc``.
+The crawl with the plugin and the control crawl without it run in processes of their own. Every tenth of the crawl has
+the same pages in the same order. No two responses are equal, because each has its own number in its title, its texts
+and its ids. This only works on Linux: memory, files and children are read from ``/proc``.
 """
 
 from __future__ import annotations
@@ -12,22 +12,31 @@ import asyncio
 import contextlib
 import ctypes
 import gc
-import json
 import os
 import random
 import re
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import scrapy
-from common import DEFAULT, children_cpu, crawled, family, publish, sample, serve_pages, served
-from crawl import SETTINGS
+from common import (
+    DEFAULT,
+    SEED,
+    SETTINGS,
+    apart,
+    children_cpu,
+    crawl,
+    family,
+    output_option,
+    publish,
+    sample,
+    serve_pages,
+)
 from scrapy import Request, signals
-from scrapy.crawler import AsyncCrawlerProcess
 from soak_report import TENTHS, Crawl, Tenth, checks, report
 from tqdm import tqdm
 
@@ -35,9 +44,11 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.workers.pool import processes
 
 CONTROL, PLUGIN = "control", "scrapy-dripper"
-SIZES = ("tiny", "small", "real", "mixed")
-WRITTEN = SIZES[:2]
-"""Sizes of pages that are not read from files."""
+SIZES = {
+    "tiny": "generated articles of two paragraphs at most",
+    "small": "generated articles",
+    "mixed": "the smaller half of the pages of the folder, and one of the larger half to every 19",
+}
 CONCURRENT = SETTINGS["CONCURRENT_REQUESTS"]
 TIMERS = {"DOWNLOAD_TIMEOUT": 15}
 """Twisted keeps the timer of a finished download until it would have fired. With Scrapy's 180 seconds, 50,000 timers
@@ -46,25 +57,21 @@ TAIL = 200
 """Pages beyond those that are measured, so that the last tenth ends with pages in progress, like all others."""
 MIN_RESPONSES = 1_000
 """Minimum number of pages of a crawl, because a tenth must be more than the pages in progress at a time."""
-NAMES = 100
-"""Number of tag names, and of attribute names, that are unique to each page with --names."""
 
 _texts = re.compile(rb"(<(?:title|p|h[1-6]|li|td)\b[^<>]*>)", re.IGNORECASE)
 _ids = re.compile(rb"""(\sid=["'])""", re.IGNORECASE)
 _number = re.compile(r"\bn(\d{8})n\b")
 
 
-def templates(folder: Path, size: str, seed: int) -> list[list[bytes]]:
+def templates(folder: Path, size: str) -> list[list[bytes]]:
     """Return the pages of the site, each as the pieces between which its number is inserted."""
-    chance = random.Random(seed)
+    chance = random.Random(SEED)
     bodies = [_written(chance, *((1, 2) if size == "tiny" else (15, 25))) for _ in range(50)]
-    if size not in WRITTEN:
-        files, _ = sample(folder, 1_000_000, seed)
-        real = sorted((file.path.read_bytes() for file in files), key=len)
+    if size == "mixed":
+        files, _ = sample(folder, 1_000_000, SEED)
+        real = sorted((file.read_bytes() for file in files), key=len)
         half = (len(real) + 1) // 2
-        bodies = real[:half]
-        if size == "mixed":  # a large page after every 19
-            bodies += chance.sample(real[half:], min(len(real) - half, half // 19))
+        bodies = real[:half] + chance.sample(real[half:], min(len(real) - half, half // 19))
     chance.shuffle(bodies)
     return [_ids.sub(rb"\1\0", _texts.sub(rb"\1\0 ", body.replace(b"\0", b""))).split(b"\0") for body in bodies]
 
@@ -85,26 +92,6 @@ def _written(chance: random.Random, least: int, most: int) -> bytes:
     ).encode()
 
 
-def serve(arguments: argparse.Namespace) -> None:
-    """Serve /0, /1, ... and print the port and the mean size; stop when standard input is closed."""
-    pages = templates(arguments.pages, arguments.size, arguments.seed)
-    tenth = -(-arguments.responses // TENTHS)
-
-    def page(path: str, _: Mapping[str, str]) -> bytes:
-        number = int(path[1:])
-        body = (b"n%08dn" % number).join(pages[number % tenth % len(pages)])
-        return body + _names(number) if arguments.names else body
-
-    sizes = [sum(map(len, pages[i % tenth % len(pages)])) for i in range(tenth)]
-    print(serve_pages(page), sum(sizes) // len(sizes), max(sizes), len(pages), flush=True)
-    sys.stdin.read()
-
-
-def _names(number: int) -> bytes:
-    each = "".join(f"<x-{number}-{i} data-{number}-{i}=x>x</x-{number}-{i}>" for i in range(NAMES))
-    return f"<div>{each}</div>".encode()
-
-
 class Meter:
     """Measures its own process, one tenth of the crawl at a time."""
 
@@ -113,11 +100,9 @@ class Meter:
         self.responses, self.items = responses, 0
         self.seen = bytearray(responses + min(TAIL, responses))
         self.problems: Counter[str] = Counter()
-        self.rss: list[tuple[int, int]] = []
         self.tenths: list[Tenth] = []
-        self.foreign = self.empty = 0
+        self.foreign = 0
         self._libc = ctypes.CDLL(None)
-        self._page_size = os.sysconf("SC_PAGE_SIZE")
         self._from = (0, 0.0, 0.0)
 
     def start(self) -> None:
@@ -125,10 +110,9 @@ class Meter:
         self._from = (self.items, time.perf_counter(), self._cpu())
 
     def item(self, item: dict[str, Any]) -> None:
-        """Record an item. Measure memory at every hundredth of the crawl, and everything after every tenth."""
+        """Record an item, and measure everything after every tenth of the crawl."""
         number, markdown = item["number"], item.get("markdown") or ""
         self.seen[number] += 1
-        self.empty += not markdown
         found = _number.search(markdown)
         self.foreign += found is not None and int(found[1]) != number
         described = item.get("dripper") or {}
@@ -137,21 +121,16 @@ class Meter:
         self.items += 1
         if self.items > self.responses:
             return
-        if self._passes(10 * TENTHS):
-            self.rss.append((self.items, self._rss()))
-        if self._passes(TENTHS):
+        if self.items * TENTHS // self.responses > (self.items - 1) * TENTHS // self.responses:
             self.tenths.append(self._tenth())
             self.start()
-
-    def _passes(self, steps: int) -> bool:
-        return self.items * steps // self.responses > (self.items - 1) * steps // self.responses
 
     def _tenth(self) -> Tenth:
         items, wall, cpu = self._from
         pages = self.items - items
         wall, cpu = time.perf_counter() - wall, self._cpu() - cpu
         workers = [_figures(pid) for pid in family(self._pid)[1:]]
-        rss, uss = self._rss(), self._uss()
+        rss, threads, files = _figures(self._pid)
         gc.collect()
         objects = gc.get_objects()
         kinds = [type(one).__name__ for one in objects]
@@ -163,15 +142,13 @@ class Meter:
             pages_per_second=pages / wall,
             cpu_per_page=cpu / pages,
             rss=rss,
-            uss=uss,
-            trimmed=self._rss(),
+            trimmed=_figures(self._pid)[0],
             heap=_heap(self._libc),
-            python_blocks=sys.getallocatedblocks(),
             objects=len(objects),
-            threads=len(os.listdir("/proc/self/task")),
-            files=len(os.listdir("/proc/self/fd")),
+            threads=threads,
+            files=files,
             children=len(workers),
-            worker_rss=sum(memory for memory, _, _ in workers) * self._page_size // max(1, len(workers)),
+            worker_rss=sum(memory for memory, _, _ in workers) // max(1, len(workers)),
             worker_threads=max((threads for _, threads, _ in workers), default=0),
             worker_files=max((files for _, _, files in workers), default=0),
             futures=sum(isinstance(one, asyncio.Future) for one in objects),
@@ -183,20 +160,12 @@ class Meter:
         """Return the CPU seconds of this process and its workers, including those that have ended."""
         return time.process_time() + children_cpu(self._pid)
 
-    def _rss(self) -> int:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * self._page_size
-
-    def _uss(self) -> int:
-        """Return the bytes of memory that are not shared with other processes."""
-        lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
-        return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
-
 
 def _figures(pid: int) -> tuple[int, int, int]:
-    """Return the memory pages, threads and files of a process; zeros if it has ended."""
+    """Return the RSS, in bytes, the threads and the files of a process; zeros if it has ended."""
     folder = Path(f"/proc/{pid}")
     with contextlib.suppress(OSError):
-        memory = int((folder / "statm").read_text().split()[1])
+        memory = int((folder / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
         return memory, len(os.listdir(folder / "task")), len(os.listdir(folder / "fd"))
     return 0, 0, 0
 
@@ -217,7 +186,7 @@ def _heap(libc: ctypes.CDLL) -> int:
     return int(info.uordblks + info.hblkhd)
 
 
-def crawl(variant: str, port: int, responses: int, settings: list[str]) -> dict[str, Any]:
+def measured(variant: str, port: int, responses: int, settings: list[str]) -> Crawl:
     """Crawl the site in this process and return what was measured."""
     tail = min(TAIL, responses)
     meter = Meter(responses)
@@ -251,82 +220,59 @@ def crawl(variant: str, port: int, responses: int, settings: list[str]) -> dict[
     addons: dict[str, Any] = {}
     if variant != CONTROL:
         addons = {"ADDONS": {"scrapy_dripper.Addon": 500}, "DRIPPER_META_FIELD": "dripper"}
-    given = dict(setting.partition("=")[::2] for setting in settings)
-    process = AsyncCrawlerProcess({**SETTINGS, **TIMERS, **addons, **given})
-    crawler = process.create_crawler(Pages)
-    crawler.signals.connect(scraped, signals.item_scraped)
-    process.crawl(crawler)
-    process.start()
+        addons |= dict(setting.partition("=")[::2] for setting in settings)
+    crawler = crawl(Pages, {**TIMERS, **addons}, {signals.item_scraped: scraped})
     progress.close()
     assert crawler.stats is not None
     stats = crawler.stats.get_stats()
-    return {
-        "rss": meter.rss,
-        "tenths": [vars(tenth) for tenth in meter.tenths],
-        "requests": responses + tail,
-        "responses": stats.get("response_received_count", 0),
-        "lost": meter.seen.count(0),
-        "twice": sum(count > 1 for count in meter.seen),
-        "foreign": meter.foreign,
-        "empty": 0 if variant == CONTROL else meter.empty,
-        "errors": stats.get("log_count/ERROR", 0),
-        "processes": 0 if variant == CONTROL else processes(Config.from_settings(crawler.settings)),
-        "problems": dict(meter.problems.most_common(12)),
-        "stats": {key: value for key, value in stats.items() if key.startswith("dripper/")},
-    }
-
-
-def child(variant: str, port: int, responses: int, settings: list[str]) -> list[str]:
-    """Return the command of a crawl in a separate process."""
-    command = [sys.executable, str(Path(__file__).resolve()), "--responses", str(responses)]
-    options = [f"--set={setting}" for setting in settings if variant != CONTROL]
-    return [*command, "--crawl", variant, "--port", str(port), *options]
+    return Crawl(
+        tenths=meter.tenths,
+        requests=responses + tail,
+        responses=stats.get("response_received_count", 0),
+        lost=meter.seen.count(0),
+        twice=sum(count > 1 for count in meter.seen),
+        foreign=meter.foreign,
+        errors=stats.get("log_count/ERROR", 0),
+        processes=0 if variant == CONTROL else processes(Config.from_settings(crawler.settings)),
+        problems=dict(meter.problems.most_common(12)),
+        stats={key: value for key, value in stats.items() if key.startswith("dripper/")},
+    )
 
 
 def run(arguments: argparse.Namespace) -> tuple[str, dict[str, Crawl]]:
-    """Run the server and both crawls. Return a description of the site, and the measurements."""
-    if arguments.size not in WRITTEN:
-        sample(arguments.pages, 1, arguments.seed)  # reports missing data before anything starts
-    command = [sys.executable, str(Path(__file__).resolve()), "--responses", str(arguments.responses)]
-    common = ["--pages", str(arguments.pages), "--size", arguments.size, "--seed", str(arguments.seed)]
-    names = ["--names"] if arguments.names else []
+    """Run both crawls of a site with /0, /1, ... Return a description of the site, and the measurements."""
+    pages = templates(arguments.data, arguments.size)
+    tenth = -(-arguments.responses // TENTHS)
+
+    def page(path: str) -> bytes:
+        number = int(path[1:])
+        return (b"n%08dn" % number).join(pages[number % tenth % len(pages)])
+
+    port = serve_pages(page)
     crawls: dict[str, Crawl] = {}
-    with served([*command, *common, *names, "--serve"]) as (port, mean, largest, different):
-        for variant in (PLUGIN,) if arguments.alone else (CONTROL, PLUGIN):
-            crawls[variant] = Crawl.read(crawled(child(variant, port, arguments.responses, arguments.set)))
-            if len(crawls[variant].tenths) < TENTHS:
-                raise SystemExit(f"the crawl '{variant}' was stopped before it had {arguments.responses} items")
-    pages = {
-        "tiny": "generated articles of two paragraphs at most",
-        "small": "generated articles",
-        "real": "the smaller half of the pages of the folder",
-        "mixed": "the smaller half of the pages of the folder, and one of the larger half to every 19",
-    }[arguments.size]
-    site = f"{arguments.responses} responses: {pages} ({different} in turns), {mean / 1000:.0f} kB on average"
-    site += f" and {largest / 1000:.0f} kB at most,\neach with a number of its own in title, texts and ids"
-    if arguments.names:
-        site += f",\nand with {NAMES} tag names and {NAMES} attribute names that no other page has"
-    return site + ".", crawls
+    for variant in (PLUGIN,) if arguments.alone else (CONTROL, PLUGIN):
+        crawls[variant] = apart(measured, variant, port, arguments.responses, arguments.set)
+        if len(crawls[variant].tenths) < TENTHS:
+            raise SystemExit(f"the crawl '{variant}' was stopped before it had {arguments.responses} items")
+    sizes = [sum(map(len, pages[i % len(pages)])) for i in range(tenth)]
+    return (
+        f"{arguments.responses} responses: {SIZES[arguments.size]} ({len(pages)} in turns), "
+        f"{sum(sizes) / len(sizes) / 1000:.0f} kB on average and {max(sizes) / 1000:.0f} kB at most,\n"
+        "each with a number of its own in title, texts and ids."
+    ), crawls
 
 
 def main() -> None:
-    """Run the benchmark, or one of the processes that it starts. Exits with 1 if a check fails."""
+    """Run the benchmark. Exits with 1 if a check fails."""
     parser = argparse.ArgumentParser(description="A long crawl: speed, memory, threads and files from tenth to tenth.")
     parser.add_argument("--responses", type=int, default=50_000, help="default: 50000")
-    parser.add_argument("--pages", type=Path, default=DEFAULT, help="folder of *.html; default: .cache/wcxb-dev/html")
+    parser.add_argument("--data", type=Path, default=DEFAULT, help="folder of *.html; default: .cache/wcxb-dev/html")
     parser.add_argument("--size", choices=SIZES, default="mixed", help="which pages; default: mixed")
     parser.add_argument("--processes", type=int, metavar="N", help="DRIPPER_PROCESSES; default: the plugin's")
-    parser.add_argument("--names", action="store_true", help="tag and attribute names of its own on every page")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a Scrapy setting")
     parser.add_argument("--alone", action="store_true", help="no control crawl")
     parser.add_argument("--steady", action="store_true", help="speed is not judged")
-    parser.add_argument("--seed", type=int, default=20261121)
-    parser.add_argument(
-        "--output", type=Path, default=Path(__file__).parent / "results" / "soak.txt", help="where the report goes"
-    )
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--crawl", choices=(CONTROL, PLUGIN), help=argparse.SUPPRESS)
-    parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
+    output_option(parser, "soak")
     arguments = parser.parse_args()
     if not Path("/proc/self/statm").exists():
         parser.error("this benchmark reads /proc, which only Linux has")
@@ -334,15 +280,10 @@ def main() -> None:
         parser.error(f"--responses must be at least {MIN_RESPONSES} (got {arguments.responses})")
     if arguments.processes is not None:
         arguments.set.append(f"DRIPPER_PROCESSES={arguments.processes}")
-    if arguments.serve:
-        serve(arguments)
-    elif arguments.crawl:
-        print(json.dumps(crawl(arguments.crawl, arguments.port, arguments.responses, arguments.set)))
-    else:
-        site, crawls = run(arguments)
-        found = checks(crawls[PLUGIN], crawls.get(CONTROL), speed=not arguments.steady)
-        publish(report(site, crawls[PLUGIN], crawls.get(CONTROL), found), arguments.output)
-        sys.exit(not all(good for *_, good in found))
+    site, crawls = run(arguments)
+    found = checks(crawls[PLUGIN], crawls.get(CONTROL), speed=not arguments.steady)
+    publish(report(site, crawls[PLUGIN], crawls.get(CONTROL), found), arguments.output)
+    sys.exit(not all(good for *_, good in found))
 
 
 if __name__ == "__main__":

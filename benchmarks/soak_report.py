@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from common import heading, table
 
 TENTHS = 10
@@ -50,14 +51,10 @@ class Tenth:
     cpu_per_page: float
     """CPU seconds of all threads of the process and its workers."""
     rss: int
-    uss: int
-    """Memory that is not shared with other processes."""
     trimmed: int
     """RSS after a garbage collection and ``malloc_trim``."""
     heap: int
     """Memory allocated by malloc, without fragmentation and without Python's own allocator."""
-    python_blocks: int
-    """Number of blocks allocated by Python's own allocator."""
     objects: int
     threads: int
     files: int
@@ -76,8 +73,6 @@ class Tenth:
 class Crawl:
     """The measurements of one crawl."""
 
-    rss: list[tuple[int, int]]
-    """Number of items and RSS, at a hundred points."""
     tenths: list[Tenth]
     requests: int
     """Number of requests of the ten tenths, and a few more to keep the crawl busy to the end of the last tenth."""
@@ -86,20 +81,12 @@ class Crawl:
     twice: int
     foreign: int
     """Number of items with the text of another page."""
-    empty: int
     errors: int
     processes: int
     """Peak number of worker processes."""
     problems: dict[str, int]
     """Fallback reasons and their errors, with counts."""
     stats: dict[str, Any]
-
-    @classmethod
-    def read(cls, values: Mapping[str, Any]) -> Crawl:
-        """Return the measurements that a crawl printed as JSON."""
-        known = {field.name: values[field.name] for field in fields(cls)}
-        tenths = [Tenth(**tenth) for tenth in values["tenths"]]
-        return cls(**{**known, "tenths": tenths})
 
 
 @dataclass(frozen=True)
@@ -113,34 +100,20 @@ class Slope:
         return f"{self.value:+.0f} +- {self.error:.0f} kB per 1,000 pages"
 
 
-def slope(items: Sequence[int], memory: Sequence[float]) -> Slope:
-    """Return the least-squares slope through the tenths after the warm-up; 0 for fewer than three tenths."""
-    x, y = np.asarray(items[WARM_UP:], dtype=float), np.asarray(memory[WARM_UP:], dtype=float)
-    if len(x) < 3:
-        return Slope(0.0, 0.0)
-    x = x - x.mean()
-    value = float(x @ y / (x @ x))
-    rest = y - y.mean() - value * x
-    return Slope(value, float(np.sqrt(rest @ rest / (len(x) - 2) / (x @ x))))
+def slope(items: Sequence[int], memory: npt.NDArray[np.float64]) -> Slope:
+    """Return the least-squares slope through the tenths after the warm-up."""
+    (value, _), covariance = np.polyfit(items[WARM_UP:], memory[WARM_UP:], 1, cov=True)
+    return Slope(float(value), float(np.sqrt(covariance[0, 0])))
 
 
 def growth(crawl: Crawl, control: Crawl | None, what: str) -> Slope:
     """Return the growth of a figure over the tenths, minus its growth without the plugin."""
-    own = [float(value) for value in _series(crawl, what)]
-    if control is not None:
-        own = [value - other for value, other in zip(own, _series(control, what), strict=True)]
+    own = _series(crawl, what) - (0 if control is None else _series(control, what))
     return slope([tenth.items for tenth in crawl.tenths], own)
 
 
-def _series(crawl: Crawl, what: str) -> list[float]:
-    """Return a figure of each tenth. For RSS, it is the mean over the tenth, which is steadier than the last value."""
-    if what != "rss":
-        return [getattr(tenth, what) for tenth in crawl.tenths]
-    means, start = [], 0
-    for tenth in crawl.tenths:
-        means.append(float(np.mean([rss for items, rss in crawl.rss if start < items <= tenth.items])))
-        start = tenth.items
-    return means
+def _series(crawl: Crawl, what: str) -> npt.NDArray[np.float64]:
+    return np.array([getattr(tenth, what) for tenth in crawl.tenths], dtype=np.float64)
 
 
 def grows(values: Sequence[float], slack: float) -> bool:
@@ -150,9 +123,8 @@ def grows(values: Sequence[float], slack: float) -> bool:
 
 def checks(crawl: Crawl, control: Crawl | None, *, speed: bool) -> list[tuple[str, str, bool]]:
     """Return the name, the result and the outcome of each check."""
-    first, last = crawl.tenths[0], crawl.tenths[-1]
     found = _speed(crawl) if speed else []
-    limit = GROWTH + NOISE / (last.items - crawl.tenths[WARM_UP - 1].items)
+    limit = GROWTH + NOISE / (crawl.tenths[-1].items - crawl.tenths[WARM_UP - 1].items)
     for name, what in (("RSS", "rss"), ("RSS, trimmed", "trimmed"), ("malloc in use", "heap")):
         line = growth(crawl, control, what)
         beyond = "" if control is None else " beyond the control's"
@@ -163,7 +135,8 @@ def checks(crawl: Crawl, control: Crawl | None, *, speed: bool) -> list[tuple[st
         values = [getattr(tenth, name) for tenth in crawl.tenths]
         slack = least + crawl.processes * BY_WORKER.get(name, 0)
         found.append((f"growth of {name}", f"{values[0]} to {values[-1]}", not grows(values, slack)))
-    found.append(("growth of Python objects", f"{first.objects} to {last.objects}", not grows(_objects(crawl), 0)))
+    objects = [tenth.objects for tenth in crawl.tenths]
+    found.append(("growth of Python objects", f"{objects[0]} to {objects[-1]}", not grows(objects, 0)))
     found.append(("responses", f"{crawl.responses} of {crawl.requests}", crawl.responses == crawl.requests))
     for name in ("lost", "twice", "foreign", "errors"):
         count = getattr(crawl, name)
@@ -178,10 +151,6 @@ def _speed(crawl: Crawl) -> list[tuple[str, str, bool]]:
         (f"pages/s, last {ENDS} tenths / first {ENDS}", f"{rate:.3f}", rate >= 1 - SLOWER),
         (f"CPU per page, last {ENDS} tenths / first {ENDS}", f"{cpu:.3f}", cpu <= 1 + MORE_CPU),
     ]
-
-
-def _objects(crawl: Crawl) -> list[float]:
-    return [tenth.objects for tenth in crawl.tenths]
 
 
 def report(site: str, crawl: Crawl, control: Crawl | None, found: list[tuple[str, str, bool]]) -> str:
@@ -208,14 +177,14 @@ def report(site: str, crawl: Crawl, control: Crawl | None, found: list[tuple[str
 
 
 def _table(crawl: Crawl) -> str:
-    columns = "items,pages/s,CPU ms/page,RSS,USS,trimmed,malloc,a worker's RSS,Python blocks,objects"
+    columns = "items,pages/s,CPU ms/page,RSS,trimmed,malloc,a worker's RSS,objects"
     rows = [
         [
             f"{tenth.items}",
             f"{tenth.pages_per_second:.1f}",
             f"{1000 * tenth.cpu_per_page:.2f}",
-            *(f"{value / 1e6:.1f}" for value in (tenth.rss, tenth.uss, tenth.trimmed, tenth.heap, tenth.worker_rss)),
-            *(str(value) for value in (tenth.python_blocks, tenth.objects)),
+            *(f"{value / 1e6:.1f}" for value in (tenth.rss, tenth.trimmed, tenth.heap, tenth.worker_rss)),
+            str(tenth.objects),
             *(str(getattr(tenth, name)) for name in COUNTS),
         ]
         for tenth in crawl.tenths

@@ -1,14 +1,14 @@
 """Structures that Markdown preserves: ours compared with html2text, Trafilatura, markdownify and html-to-markdown.
 
 All converters get the pages of ``tests/structured`` with their URLs, and are configured to keep as much as they can.
-The checks are also there, in ``features/checks.py`` and ``measures.py``.
+The checks are also there, in ``features/checks.py``.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -23,19 +23,18 @@ from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output import write
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.workshop.dataset.metrics import markdown_table
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))  # the pages and the measures are part of the tests
+sys.path.insert(0, str(ROOT))  # the pages and the checks are part of the tests
 
 try:
     from tests.structured.articles import articles, within
     from tests.structured.features.checks import BASE_URL, FEATURES
-    from tests.structured.measures import Scores, compare, mean
 except ImportError as error:
-    raise SystemExit(f'{error}. The measures come with: pip install "scrapy-dripper[benchmark]"') from error
+    raise SystemExit(f'{error}. What the checks need comes with: pip install "scrapy-dripper[benchmark]"') from error
 
 OUTPUT = ROOT / "benchmarks" / "results" / "structures.md"
-SETS = ("text", "lists", "tables", "images", "code", "math")
 OURS = "scrapy-dripper"
 
 Writer = Callable[[str], str]
@@ -68,35 +67,8 @@ def features() -> list[list[str]]:
     return rows
 
 
-def similarities() -> tuple[list[list[str]], int]:
-    """Return a row for each kind of similarity to the gold Markdown, and the number of pages."""
-    pages = sorted(page for name in SETS for page in (ROOT / "tests" / "structured" / name).glob("*.html"))
-    golds = [page.with_suffix(".md").read_text(encoding="utf-8") for page in pages]
-    documents = [_document(page.read_text(encoding="utf-8")) for page in pages]
-    scores: dict[str, list[Scores]] = {
-        name: [compare(writer(document), gold) for document, gold in zip(documents, golds, strict=True)]
-        for name, writer in WRITERS.items()
-    }
-    kinds: dict[str, Callable[[Scores], float | None]] = {
-        "text, edit similarity": lambda score: score.text,
-        "code, edit similarity": lambda score: score.code,
-        "formulas, edit similarity": lambda score: score.formula,
-        "tables, TEDS": lambda score: score.table,
-    }
-    rows = [
-        [kind, *(f"{mean(value(score) for score in scores[name]):.3f}" for name in WRITERS)]
-        for kind, value in kinds.items()
-    ]
-    return rows, len(pages)
-
-
 def _document(html: str) -> str:
     return f"<!DOCTYPE html><html><body><article>{html}</article></body></html>"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = (f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
-    return "\n".join(lines)
 
 
 def report() -> str:
@@ -104,19 +76,13 @@ def report() -> str:
     verdicts = features()
     totals = ["**yes**", *(str(sum(row[i] == "yes" for row in verdicts)) for i in range(1, len(WRITERS) + 2))]
     ours, *others = WRITERS
-    figures, pages = similarities()
     versions = ", ".join(f"{name} {version(name)}" for name in WRITERS if name != OURS)
     return f"""# Structures that Markdown keeps
 
 Written by `python benchmarks/structures.py` with {versions}.
 
-## The structures
-
-| | |
-| --- | --- |
-| yes | the structure is preserved |
-| part | the content is preserved, but not the structure |
-| no | the content is lost, duplicated or mixed with other content |
+In the table, *yes* says that the structure is preserved, *part* that only the content is, and *no* that the content is
+lost, duplicated or mixed with other content.
 
 Each structure is a small page in the markup of a real generator, with a check that any correct Markdown passes
 (`tests/structured/features`). Wherever possible, the checks look at the rendered Markdown, so every correct way to
@@ -126,21 +92,7 @@ scrapy-dripper has two columns. The first is its writer alone, with all blocks m
 structure is between two paragraphs of an article, and the tagger labels the blocks. Its verdict is the worst of three
 pages: a blog, a documentation page, and a page without telling class names (`tests/structured/articles.py`).
 
-{_table(("structure", ours, f"{ours} in an article", *others), [*verdicts, totals])}
-
-## The structured set
-
-{pages} pages with gold Markdown that was reviewed by eye (`tests/structured`). The gold follows our style, so the
-measures ignore style and compare the renderings of both. Text, code and formulas are compared by 1 - Levenshtein
-distance / length of the longer one. Tables are compared by TEDS, the tree edit distance similarity of
-[PubTabNet](https://arxiv.org/abs/1911.10683), on all tables of a page as one tree. Means are over the pages on which
-either side has the structure.
-
-{_table(("measure", *WRITERS), figures)}
-
-The set was written together with our writer, which was improved until it passed. So the figures only say that the
-writer works as intended on these structures. They do not predict the results on other pages, and are no fair ranking
-of the others, which have other purposes.
+{markdown_table(("structure", ours, f"{ours} in an article", *others), [*verdicts, totals])}
 
 `benchmarks/writers.py` has the options of the others.
 """

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from common import heading, publish, table
+from common import heading, output_option, publish, table
 from scrapy.http import Response
 from tqdm import tqdm
 from w3lib.url import safe_url_string
@@ -38,7 +38,6 @@ from scrapy_dripper.workshop.evaluation.measure import scored
 
 SETS = [str(Path(__file__).parents[1] / ".cache" / "sites")]
 SEED = 20261123
-OUTPUT = Path(__file__).parent / "results" / "templates.txt"
 MIN_PAGES = 20
 """Minimum number of pages with ground truth of a site that counts as large."""
 WORSE = 0.05
@@ -203,10 +202,10 @@ def loaded(choices: Sequence[str]) -> list[AnnotatedPage]:
     return samples
 
 
-def models(folds: Path | None, model: Path, samples: Sequence[AnnotatedPage]) -> Mapping[str, Path]:
-    """Return the model for each page, by its id: one that was not trained on its host."""
+def models(folds: Path | None, samples: Sequence[AnnotatedPage]) -> Mapping[str, Path]:
+    """Return the model for each page, by its id: one that was not trained on its host, or the bundled one."""
     if folds is None:
-        return dict.fromkeys((sample.id for sample in samples), model)
+        return dict.fromkeys((sample.id for sample in samples), bundled())
     of_page: dict[str, int] = json.loads((folds / "folds.json").read_text(encoding="utf-8"))
     names = dict(zip((s.id for s in samples), related_hosts([s.host for s in samples]), strict=True))
     of_host = {names[sample.id]: of_page[sample.id] for sample in samples if sample.id in of_page}
@@ -217,16 +216,15 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", metavar="[NAME=]FOLDER", default=SETS, help="annotated pages")
-    parser.add_argument("--model", type=Path, default=bundled(), help="folder of a tagger (the bundled one)")
     parser.add_argument(
         "--folds", type=Path, metavar="FOLDER", help='models of folds (`make train ARGS="--fold-models FOLDER"`)'
     )
     parser.add_argument("--archives", type=int, metavar="N", help="pages in N archives, instead of a crawl")
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="the report (%(default)s)")
+    output_option(parser, "templates")
     options = parser.parse_args()
     try:
         samples = loaded(options.sets)
-        model_of = models(options.folds, options.model, samples)
+        model_of = models(options.folds, samples)
     except (DataError, OSError, ValueError) as error:
         parser.error(str(error))
     head = heading("templates.py", ["scrapy-dripper", "lxml", "numpy", "onnxruntime"])
@@ -234,7 +232,7 @@ def main() -> None:
     rows: list[Row] = []
     crawl, last = None, None
     if options.archives:
-        crawl = Crawl(options.model)
+        crawl = Crawl(bundled())
         rows += crawl.in_archives([page for pages in groups for page in pages], options.archives)
     for pages in tqdm([] if options.archives else groups, unit="host", disable=None):
         if crawl is None or model_of[pages[0].id] != last:

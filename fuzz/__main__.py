@@ -15,15 +15,13 @@ from random import Random
 from fuzz import cases
 from fuzz.checks import BrokenError
 from fuzz.mutate import mutate, soup
-from fuzz.trial import LEAST, Cost, attempt, finding_name, outcome, review, seconds
+from fuzz.trial import LEAST, Lines, attempt, finding_name, seconds
 from tests.trees import nested
 
 ROOT = Path(__file__).parents[1]
 SEEDS = (ROOT / "tests" / "structured", ROOT / "tests" / "fuzz" / "regressions")
 MAX_LEN = 12_000
-"""Maximum size of an input in bytes, before a piece of it is repeated."""
-REPEATING = 0.005
-"""Share of inputs in which a piece is repeated. Long documents reach more code, and would dominate the inputs."""
+"""Maximum size of an input in bytes. Long documents reach more code, and would dominate the inputs."""
 
 
 class Search:
@@ -34,12 +32,13 @@ class Search:
         self.chance = Random(seed)
         self.pool: list[bytes] = []
         self.reached: set[object] = set()
-        self.records: dict[tuple[str, int], float] = {}
-        """The most of a measure per character, by its name and the magnitude of the document's size."""
+        self.records: dict[int, float] = {}
+        """The most steps per character, by the magnitude of the document's size."""
         self.inputs = 0
 
     def run(self, until: float) -> None:
         """Try the seeds and what was kept earlier, and then inputs made from them, until a time of the clock."""
+        warnings.simplefilter("error", RuntimeWarning)
         kept = sorted((self.folder / "corpus").iterdir())
         roots = () if self.deep else SEEDS
         pages = [path.read_bytes() for root in roots for path in sorted(root.rglob("*.html"))]
@@ -49,7 +48,7 @@ class Search:
             self.try_one(waiting.pop() if waiting else self.new())
             if time.monotonic() > shown + 30 or time.time() >= until:
                 shown = time.monotonic()
-                most = max((value for (name, _), value in self.records.items() if name == "steps"), default=0)
+                most = max(self.records.values(), default=0)
                 found = len(list((self.folder / "findings").glob("*.input")))
                 print(f"{self.inputs:,} inputs, {self.inputs / (shown - start):.1f}/s, {len(self.reached):,} lines, "
                       f"{len(self.pool):,} kept, at most {most:.0f} steps per character, {found} findings",
@@ -67,8 +66,7 @@ class Search:
             body = nested(chance).encode() if self.deep or chance.random() < 0.5 else soup(chance)
         else:
             body = mutate(body, chance, other[cases.HEADER :])
-        choices = bytes(header) if chance.random() < REPEATING else cases.not_repeated(bytes(header))
-        return choices + body[:MAX_LEN]
+        return bytes(header) + body[:MAX_LEN]
 
     def try_one(self, data: bytes) -> None:
         """Try an input. A finding does not end the search, because there may be others after it."""
@@ -79,57 +77,52 @@ class Search:
             # Also ends what native code does; tracing takes most of the time.
             faulthandler.dump_traceback_later(20 + 50 * seconds(case), file=stacks, exit=True)
             try:
-                cost = attempt(case)
+                steps, lines = attempt(case)
             except BrokenError as broken:
                 path = self.folder / "findings" / f"{finding_name(broken)}.input"
                 if not path.exists():
                     path.write_bytes(data)
+                    html = case.html if isinstance(case.html, bytes) else case.html.encode("utf-8", "replace")
+                    path.with_suffix(".html").write_bytes(html)
                 return
             finally:
                 faulthandler.cancel_dump_traceback_later()
-        if self.is_new(len(case.html), cost):
+        if self.is_new(len(case.html), steps, lines):
             self.pool.append(data)
             (self.folder / "corpus" / hashlib.sha1(data).hexdigest()).write_bytes(data)
 
-    def is_new(self, size: int, cost: Cost) -> bool:
+    def is_new(self, size: int, steps: int, lines: Lines) -> bool:
         """Note the lines and the records of an input. Return True if there are new ones.
 
         A record must be a fifth higher. Small documents cost more for their size, so each magnitude has its own.
         """
-        is_new = not cost.lines <= self.reached
-        self.reached |= cost.lines
+        is_new = not lines <= self.reached
+        self.reached |= lines
         size = max(size, LEAST)
-        for name, value in (("steps", cost.steps / size), ("output", cost.output / size)):
-            if value > 1.2 * self.records.get((name, size.bit_length()), 0.0):
-                self.records[name, size.bit_length()] = value
-                is_new = True
+        if steps / size > 1.2 * self.records.get(size.bit_length(), 0.0):
+            self.records[size.bit_length()] = steps / size
+            is_new = True
         return is_new
 
 
-def _search(folder: Path, seed: int, deep: bool, until: float) -> None:
-    warnings.simplefilter("error", RuntimeWarning)
-    Search(folder, seed, deep).run(until)
-
-
-def fuzz(folder: Path, seed: int, deep: bool, minutes: float) -> list[tuple[Path, str]]:
-    """Search in a process, and start another one after an input that ends it. Return what was found."""
+def fuzz(folder: Path, seed: int, deep: bool, minutes: float) -> list[Path]:
+    """Search in a process, and start another one after an input that ends it. Return the files of the findings."""
     for name in ("corpus", "findings"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     until = time.time() + 60 * minutes
     for i in range(200):
-        process = multiprocessing.get_context("fork").Process(target=_search, args=(folder, seed + i, deep, until))
+        process = multiprocessing.get_context("fork").Process(target=Search(folder, seed + i, deep).run, args=(until,))
         process.start()
         process.join()
         if process.exitcode == 0:
             break
         print((folder / "stacks").read_text(), file=sys.stderr)
         (folder / "present").replace(folder / "findings" / f"died-{seed + i}.input")
-    print("Making the findings small ...", file=sys.stderr)
-    return review(folder / "findings")
+    return sorted((folder / "findings").glob("*.input"))
 
 
 def main() -> int:
-    """Fuzz, and then minimise the findings. Return 1 if there are any."""
+    """Fuzz, or try a finding again. Return 1 if there are findings."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description="Fuzz the extraction of main content.")
     parser.add_argument("--minutes", type=float, default=10.0, help="how long (default: %(default)s)")
     parser.add_argument("--folder", type=Path, default=ROOT / ".cache" / "fuzz", help="keeps corpus and findings")
@@ -138,15 +131,18 @@ def main() -> int:
     parser.add_argument("--try", type=Path, dest="once", metavar="FILE", help="only try a file of a finding again")
     arguments = parser.parse_args()
     if arguments.once is not None:
-        data = arguments.once.read_bytes()
-        found = outcome(data)
-        print(cases.decode(data), found or "nothing found", sep="\n")
-        return 1 if found else 0
-    reviewed = fuzz(arguments.folder.resolve(), arguments.seed, arguments.nested, arguments.minutes)
-    for path, detail in reviewed:
-        print(f"{path}\n    {detail}")
-    print(f"{len(reviewed)} findings")
-    return 1 if reviewed else 0
+        case = cases.decode(arguments.once.read_bytes())
+        print(case)
+        try:
+            attempt(case)
+        except BrokenError as broken:
+            print(*broken.args, sep=": ")
+            return 1
+        print("nothing found")
+        return 0
+    findings = fuzz(arguments.folder.resolve(), arguments.seed, arguments.nested, arguments.minutes)
+    print(*findings, f"{len(findings)} findings", sep="\n")
+    return 1 if findings else 0
 
 
 if __name__ == "__main__":

@@ -8,11 +8,8 @@ from typing import Any
 
 from scrapy_dripper.config import CONTENT_TYPES, Config
 
-HEADER = 12
+HEADER = 9
 """Number of bytes before the document: one for each choice, so that a fuzzer can change a single choice."""
-
-MAX_CHARS = 400_000
-"""Maximum length of a document with a repeated piece, in characters."""
 
 CHARSETS = (None, "utf-8", "iso-8859-1", "shift_jis", "gb18030", "utf-16", "utf-16-le", "utf-32", "iso-2022-jp",
             "windows-1251", "euc-kr", "big5", "utf-7", "x-user-defined", "no-such-charset", "\0;'")  # fmt: skip
@@ -57,9 +54,7 @@ def config(**options: Any) -> Config:
 def decode(data: bytes) -> Case:
     """Decode a case from a fuzzer's bytes. Every byte string is a valid case."""
     header, body = data[:HEADER].ljust(HEADER, b"\0"), data[HEADER:]
-    form, charset, url, engine, seed, fallback, output, limits, types, repeat, start, times = header
-    if repeat > 253:
-        body = repeated(body, start, times)
+    form, charset, url, engine, seed, fallback, output, limits, types = header
     html = (
         body,
         body.decode("utf-8", "replace"),
@@ -85,16 +80,3 @@ def decode(data: bytes) -> Case:
         seed=seed,
         config=config(**options),
     )
-
-
-def not_repeated(header: bytes) -> bytes:
-    """Return the choices of an input, changed so that no piece of its document is repeated."""
-    return header[:9] + bytes([min(header[9], 253)]) + header[10:]
-
-
-def repeated(body: bytes, start: int, times: int) -> bytes:
-    """Return a document in which a piece is repeated many times, which reveals code that is not linear."""
-    begin = len(body) * start // 256
-    piece = body[begin : begin + 1 + 4 * (times % 16)]
-    n = min(4 << (times // 16), MAX_CHARS // max(1, len(piece)))
-    return body[:begin] + piece * n + body[begin + len(piece) :]

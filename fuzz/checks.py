@@ -7,10 +7,10 @@ import logging
 import re
 import traceback
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from itertools import compress
+from logging.handlers import BufferingHandler
 from pathlib import Path
 from typing import Any
 
@@ -54,26 +54,14 @@ class BrokenError(AssertionError):
         return str(self.args[0])
 
 
-class _Swallowed(logging.Handler):
-    """Collects the exceptions that the package catches and logs."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.errors: list[BaseException] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep the exception of a log record."""
-        if record.exc_info and record.exc_info[1] is not None:
-            self.errors.append(record.exc_info[1])
-
-
-_swallowed = _Swallowed()
+_log = BufferingHandler(10**6)
+"""Collects what the package logs, and so the exceptions that it catches."""
 
 
 def run(case: Case) -> Extraction:
     """Return the extraction of a case. Raise :exc:`BrokenError` if there is none, or not exactly one."""
     _listen()
-    _swallowed.errors.clear()
+    _log.flush()
     one = extractor(case.engine)
     one.engine.seed = case.seed  # type: ignore[attr-defined]
     one.engine.page = None  # type: ignore[attr-defined]
@@ -117,7 +105,7 @@ def extractor(engine: str) -> Extractor:
 def _listen() -> None:
     log = logging.getLogger("scrapy_dripper")
     log.setLevel(logging.DEBUG)
-    log.addHandler(_swallowed)
+    log.addHandler(_log)
     log.propagate = False
     for name in ("trafilatura", "htmldate", "courlan"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -125,8 +113,8 @@ def _listen() -> None:
 
 def _errors(case: Case, found: Extraction) -> None:
     """Check that no exception was raised, not even one that was caught."""
-    for error in _swallowed.errors:
-        if not isinstance(error, PageError):
+    for error in (record.exc_info[1] for record in _log.buffer if record.exc_info):
+        if error is not None and not isinstance(error, PageError):
             raise BrokenError("swallows", where(error)) from error
     reason = found.fallback_reason
     failing = case.engine == "failing" and reason is FallbackReason.ENGINE_ERROR
@@ -168,27 +156,21 @@ def _plain(found: Extraction) -> None:
 
 def _content(found: Extraction) -> None:
     values = found.content or []
+    urls: list[str] = []
+
+    def note(one: dict[str, Any]) -> dict[str, Any]:
+        urls.extend(one[name] for name in ("url", "src", "href", "poster") if isinstance(one.get(name), str))
+        return one
+
     try:
-        again = to_json(from_json(json.loads(json.dumps(values))))
+        again = to_json(from_json(json.loads(json.dumps(values), object_hook=note)))
     except ContentError as error:
         raise BrokenError("content", where(error)) from error
     if again != values:
         raise BrokenError("content", "is not the same after JSON")
-    bad = next(filter(runs, _urls(values)), None)
+    bad = next(filter(runs, urls), None)
     if bad is not None:
         raise BrokenError("safety", f"content has the URL {bad[:80]!r}")
-
-
-def _urls(value: Any) -> Iterator[str]:
-    """Yield the URLs in plain JSON values, which can be nested deeply."""
-    stack = [value]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, dict):
-            yield from (one[name] for name in ("url", "src", "href", "poster") if isinstance(one.get(name), str))
-            stack += one.values()
-        elif isinstance(one, list):
-            stack += one
 
 
 def _safe(found: Extraction) -> None:
@@ -212,7 +194,6 @@ def _renderer() -> Any:
     return renderer
 
 
-# ------------------------------------------------------------------------------------------------------------- subtree
 def _subtree(main_html: str, case: Case, found: Extraction, page: Page) -> None:
     """Check that Main-HTML consists of the page's text, in order, and is unchanged when it is parsed again.
 
@@ -220,7 +201,8 @@ def _subtree(main_html: str, case: Case, found: Extraction, page: Page) -> None:
     them. If a page has hidden text, any of it may be missing. The parts of a streamed page are in another order than in
     its source.
     """
-    document = _as_text(case)
+    given = case.html[: case.config.limits.bytes]
+    document = given if isinstance(given, str) else decode_html(given, case.charset)
     source = _words(source_text(document))
     texts = page.blocks.text
     whole = _words("".join(texts))
@@ -265,11 +247,6 @@ class _Text(list[str]):
         return "".join(self)
 
 
-def _as_text(case: Case) -> str:
-    html = case.html[: case.config.limits.bytes]
-    return html if isinstance(html, str) else decode_html(html, case.charset)
-
-
 def source_text(text: str) -> str:
     """Return all text of a document in the order of its source, without using the page's tree."""
     data = text.encode("utf-8", "replace").replace(b"\0", b"")
@@ -284,13 +261,7 @@ def source_text(text: str) -> str:
 
 def visible_text(root: Any) -> str:
     """Return the text of a tree without that of scripts."""
-    pieces: list[str | None] = []
-    for event, node in etree.iterwalk(root, events=("start", "end")):
-        if event == "end":
-            pieces.append(node.tail if node is not root else None)
-        elif node.tag != "script":
-            pieces.append(node.text)
-    return "".join(filter(None, pieces))
+    return "".join(root.xpath("descendant-or-self::text()[not(parent::script)]"))
 
 
 def _difference(part: str, whole: str) -> str:
@@ -299,7 +270,6 @@ def _difference(part: str, whole: str) -> str:
     return f"{part[max(0, at - 20) : at]!r} is followed by {part[at : at + 20]!r}"
 
 
-# ------------------------------------------------------------------------------------------------------- thorough ones
 def _same(first: Extraction, second: Extraction) -> None:
     if first.with_details(milliseconds=0) != second.with_details(milliseconds=0):
         names = [name for name in first.__slots__ if name != "details"]

@@ -40,8 +40,8 @@ from scrapy_dripper.rules import hosts_of
 from scrapy_dripper.workshop.annotation.labels import LabelsError, Record, main_blocks
 from scrapy_dripper.workshop.annotation.prompt import Sheet, sheet
 from scrapy_dripper.workshop.dataset.alignment import align, block_weights, headlines
-from scrapy_dripper.workshop.dataset.metrics import Interval, markdown_table, mean_interval, neutral_prf
-from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, AnnotatedPage
+from scrapy_dripper.workshop.dataset.metrics import Interval, mean_interval, neutral_prf
+from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, AnnotatedPage, training_pages
 
 NO_URL = "its URL is unknown, and so is its site: set it with --url when you inspect or annotate the page"
 
@@ -291,24 +291,6 @@ NOTES = "learnt"
 """Key of the manifest for the learnt sites, the number of pages, and the gain."""
 CORRECTIONS = "corrections"
 """Name of the set of corrected pages in the manifest's list of training pages."""
-CARD = "README.md"
-_BEGIN, _END = "<!-- learnt -->\n", "<!-- end of learnt -->\n"
-
-_CARD = """\
-# Model card: tagger, with a user's corrections
-
-This is the model that is described below, with additional weights for {count}. `scrapy-dripper learn` fitted the
-weights to {pages} corrected pages. They are added to the model's log-odds. Pages of other sites have the same
-probabilities as before. The weights depend on the tags, classes and ids of the elements around a block. They hold no
-text of pages.
-
-The table shows the word F1 on held-out pages, by the model as it was, and with weights that were fitted to the other
-pages of the site. Sites that are left as they were did not gain, or have a single page. "Unsure" means that
-the held-out pages did not gain, but that this may be by chance.
-
-{table}
-
-"""
 
 
 def total_gain(gains: Sequence[Gain]) -> tuple[float, float, Interval] | None:
@@ -351,8 +333,6 @@ def write_model(
     manifest = _manifest(base)
     known = TaggerModel(base).learnt
     learnt = Learnt({**(known.sites if known else {}), **sites})
-    about = (base / CARD).read_text(encoding="utf-8") if (base / CARD).is_file() else ""
-    about = about.partition(_END)[2] or about  # the base may itself have learnt weights
     folder.mkdir(parents=True, exist_ok=True)
     for name in GRAPHS:
         if not (folder / name).exists() or not (folder / name).samefile(base / name):
@@ -365,7 +345,7 @@ def write_model(
         "held_word_f1": [round(value, 4) for value in figures[:2]] if figures else None,
         "base": sha256(base / MANIFEST),
     }
-    seen = dict(manifest.get(TRAINING_PAGES) or {})
+    seen = training_pages(manifest)
     seen[CORRECTIONS] = sorted({*seen.get(CORRECTIONS, ()), *(one.sha256 for one in corrections)})
     values = {
         **manifest,
@@ -375,10 +355,6 @@ def write_model(
     }
     text = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
     replace_file(folder / MANIFEST, text)
-    count = "1 site" if len(sites) == 1 else f"{len(sites)} sites"
-    table = markdown_table(*gain_rows(gains))
-    card = _CARD.format(count=count, pages=len(corrections), table=table)
-    replace_file(folder / CARD, _BEGIN + card + _END + about)
 
 
 def trained_on(base: Path) -> set[str]:
@@ -386,9 +362,7 @@ def trained_on(base: Path) -> set[str]:
 
     Corrections of the base are not included, because its graphs were not trained on them.
     """
-    sets = _manifest(base).get(TRAINING_PAGES)
-    lists = [pages for name, pages in sets.items() if name != CORRECTIONS] if isinstance(sets, dict) else []
-    return {digest for pages in lists if isinstance(pages, list) for digest in pages}
+    return {page for name, pages in training_pages(_manifest(base)).items() if name != CORRECTIONS for page in pages}
 
 
 def is_ours(folder: Path) -> bool:

@@ -1,10 +1,7 @@
-"""The fuzzer detects each kind of violation, and minimises findings."""
+"""The fuzzer detects each kind of violation, and keeps findings."""
 
 from __future__ import annotations
 
-import os
-import signal
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +11,7 @@ from typing import Any
 import pytest
 
 from fuzz import cases, checks, trial
+from fuzz.__main__ import Search, main
 from fuzz.cases import Case
 from fuzz.checks import BrokenError
 from scrapy_dripper.data import Extraction, FallbackReason
@@ -89,8 +87,8 @@ def test_an_exception_is_found_also_where_it_is_caught(what: str, kind: str, mon
 
 
 def test_a_costly_page_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    cost = trial.attempt(PAGE)
-    assert cost.steps > len(cost.lines) > 100
+    steps, lines = trial.attempt(PAGE)
+    assert steps > len(lines) > 100
     for limit, kind in (("STEPS", "steps"), ("OUTPUT", "output"), ("MEMORY", "memory"), ("SECONDS", "slow")):
         monkeypatch.setattr(trial, limit, -(10**9))
         with pytest.raises(BrokenError) as caught:
@@ -105,32 +103,20 @@ def test_trees_take_few_steps(kind: str) -> None:
         trial.attempt(replace(PAGE, html=KINDS[kind](Random(f"{kind} {depth}"), depth, nodes)))
 
 
-def test_a_finding_is_made_small_and_what_is_gone_is_put_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def planted(data: bytes) -> tuple[str, str] | None:
-        html = cases.decode(data).html
-        both = isinstance(html, bytes) and 0 <= html.find(b"<b>") < html.find(b"needle")
-        return ("planted", "so") if both else None
+def test_a_finding_is_kept_and_can_be_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def planted(case: Case) -> Any:
+        raise BrokenError("planted", f"{len(case.html)} characters")
 
-    monkeypatch.setattr(trial, "outcome", planted)
-    header = b"\4" + bytes(range(2, 12)) + b"\0"  # a form that leaves bytes
-    (tmp_path / "a.input").write_bytes(header + b"<p>hay <b> hay</p> <i>hay</i> a needle in hay " * 5)
-    (tmp_path / "b.input").write_bytes(header + b"<p>hay")
+    monkeypatch.setattr("fuzz.__main__.attempt", planted)
+    (tmp_path / "findings").mkdir()
+    search = Search(tmp_path, 1, deep=False)
+    for page in (b"<p>hay", b"<p>needle"):
+        search.try_one(bytes(cases.HEADER) + page)
 
-    assert trial.review(tmp_path) == [(tmp_path / "a.min", "planted: so")]
-    assert (tmp_path / "a.min").read_bytes() == bytes(cases.HEADER) + b"<b>needle"
-    assert (tmp_path / "a.html").read_bytes() == b"<b>needle"
-    assert (tmp_path / "b.gone").exists()
-
-
-def test_a_try_cannot_bring_down_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    faults: dict[str, Callable[[], object]] = {
-        "died": lambda: os.kill(os.getpid(), signal.SIGTERM),
-        "hang": lambda: time.sleep(1_000),
-    }
-    monkeypatch.setattr(trial, "PATIENCE", 0.5)
-    monkeypatch.setattr(trial, "seconds", lambda _: 0)
-    for name, fault in faults.items():
-        monkeypatch.setattr(trial, "attempt", lambda _, fault=fault: fault())
-        found = trial.outcome(bytes(cases.HEADER) + b"<p>x")
-        assert found is not None
-        assert found[0] == name
+    (finding,) = (tmp_path / "findings").glob("*.input")  # of the same kind
+    assert finding.with_suffix(".html").read_bytes() == b"<p>hay"
+    monkeypatch.setattr("sys.argv", ["fuzz", "--try", str(finding)])
+    assert main() == 1
+    assert "planted: 6 characters" in capsys.readouterr().out

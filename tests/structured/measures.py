@@ -1,4 +1,4 @@
-"""Similarity of two Markdown documents: of their text, code, formulas and tables separately.
+"""What a Markdown document says: its text, code, formulas and tables.
 
 Code and tables are those of a renderer for CommonMark and GitHub's tables, so it does not matter how they are written.
 """
@@ -6,15 +6,12 @@ Code and tables are those of a renderer for CommonMark and GitHub's tables, so i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import lxml.html
 from lxml.html import HtmlElement
 from markdown_it import MarkdownIt
-
-from scrapy_dripper.workshop.evaluation.webmainbench import edit_similarity, teds
 
 _renderer = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 _code = re.compile(r"(?ms)^ {0,12}(`{3,}|~{3,}).*?^ {0,12}\1|(`+)(?!`).+?(?<!`)\2(?!`)")
@@ -64,34 +61,3 @@ class Rendered:
     def tables(self) -> list[HtmlElement]:
         """Tables that are not inside another table."""
         return self.find(".//table[not(ancestor::table)]")
-
-
-@dataclass(frozen=True)
-class Scores:
-    """Similarities of a Markdown document to the gold; None for a structure that neither has."""
-
-    text: float
-    code: float | None
-    formula: float | None
-    table: float | None
-
-
-def compare(markdown: str, gold: str) -> Scores:
-    """Return the similarities of a Markdown document to the gold."""
-    ours, right = Rendered(markdown), Rendered(gold)
-    return Scores(
-        text=edit_similarity(ours.text, right.text),
-        code=_joined(ours.codes, right.codes),
-        formula=_joined(ours.formulas, right.formulas),
-        table=teds(ours.tables, right.tables) if ours.tables or right.tables else None,
-    )
-
-
-def _joined(ours: Sequence[str], right: Sequence[str]) -> float | None:
-    return edit_similarity("\n".join(ours), "\n".join(right)) if ours or right else None
-
-
-def mean(values: Iterable[float | None]) -> float:
-    """Return the mean of the values that are not None."""
-    numbers = [value for value in values if value is not None]
-    return sum(numbers) / len(numbers) if numbers else 1.0

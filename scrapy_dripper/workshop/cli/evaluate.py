@@ -314,7 +314,7 @@ def _model(config: Config, sets: Sequence[PageSet], checkpoint: Path | None) -> 
     from scrapy_dripper.config import METHODS
     from scrapy_dripper.engines import load_engine
     from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
-    from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, page_hash
+    from scrapy_dripper.workshop.dataset.sets import page_hash, training_pages
 
     load_engine(config).close()
     if checkpoint is not None:
@@ -323,10 +323,8 @@ def _model(config: Config, sets: Sequence[PageSet], checkpoint: Path | None) -> 
         return f"ours: {config.engine} {version(PROGRAM)}", []
     folder = Path(config.model) if config.model else bundled() if config.engine == "tagger" else None
     manifest = folder / MANIFEST if folder else None  # another engine may have none
-    pages = json.loads(manifest.read_bytes()).get(TRAINING_PAGES) if manifest and manifest.is_file() else None
-    # This field of the manifest has not been validated.
-    lists = pages.values() if isinstance(pages, dict) else ()
-    seen = {digest for one in lists if isinstance(one, list) for digest in one}
+    lists = training_pages(json.loads(manifest.read_bytes())) if manifest and manifest.is_file() else {}
+    seen = {digest for pages in lists.values() for digest in pages}
     notes = [
         IN_SAMPLE.format(known=known, n=len(one.samples), name=one.name)
         for one in sets

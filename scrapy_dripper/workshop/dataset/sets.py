@@ -17,11 +17,11 @@ import hashlib
 import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -32,6 +32,8 @@ from scrapy_dripper.workshop.dataset.metrics import without_title
 
 _HTML, _TRUTH = "html", "ground-truth"
 _SNIPPETS = {"with", "without"}
+
+T = TypeVar("T")
 
 
 class DataError(UsageError):
@@ -246,6 +248,14 @@ _FACT_KINDS = {"recipe": "article", "court": "listing", "records": "listing"}
 """The page types of the kinds of pages in sets of facts."""
 
 
+def training_pages(manifest: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the SHA-256 of each page that a model was trained on, by set, if its manifest has them."""
+    sets = manifest.get(TRAINING_PAGES)
+    return (
+        {name: list(pages) for name, pages in sets.items() if isinstance(pages, list)} if isinstance(sets, dict) else {}
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class PageSet:
     """The pages of one folder."""
@@ -292,7 +302,8 @@ def load_set(choice: SetChoice, *, measure: bool = True) -> PageSet:
     """
     folder, name = choice.folder, choice.name or choice.folder.resolve().name
     if (folder / PAGES).is_file():
-        records = sorted(_records(folder / PAGES), key=lambda record: str(record["id"]))
+        listed = json_lines(folder / PAGES, _record, '{"id": ..., "text": ...} or "facts"')
+        records = sorted(filter(_has_truth, listed), key=lambda record: str(record["id"]))
         if not records:
             raise DataError(f"{folder / PAGES} has no pages with text")
         drawn = _drawn(records)
@@ -322,27 +333,36 @@ def load_sets(choices: Iterable[SetChoice], learn_only: Iterable[SetChoice] = ()
     return sets
 
 
-def _records(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the records of pages with ground truth."""
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line)
-                if not isinstance(record["id"], str):
-                    raise TypeError("the id is not a string")
-                if not isinstance(record.get("text", ""), str | None):
-                    raise TypeError(f"the text is not a string, but {type(record['text']).__name__}")
-                if "facts" in record:
-                    _check_facts(record["facts"])
-                if (isinstance(record.get("text"), str) or "facts" in record) and record.get("kind") != "other":
-                    yield record
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-                what = f"{type(error).__name__}: {error}"
-                raise DataError(
-                    f'{path}, line {number}: expected {{"id": ..., "text": ...}} or "facts" ({what})'
-                ) from None
+def json_lines(path: Path, read: Callable[[Any], T], expected: str) -> Iterator[T]:
+    """Yield what ``read`` makes of the JSON value on each line of a file.
+
+    Raise :exc:`DataError`, saying what was ``expected``, if it raises or a line is not JSON.
+    """
+    number = 0
+    try:
+        with path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):  # noqa: B007 (the error names it)
+                if line.strip():
+                    yield read(json.loads(line))
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise DataError(f"{path}, line {number}: expected {expected} ({type(error).__name__}: {error})") from None
+
+
+def _record(record: Any) -> Mapping[str, Any]:
+    """Return a record. Raise TypeError or KeyError if it is not that of a page."""
+    if not isinstance(record["id"], str):
+        raise TypeError("the id is not a string")
+    if not isinstance(record.get("text", ""), str | None):
+        raise TypeError(f"the text is not a string, but {type(record['text']).__name__}")
+    if "facts" in record:
+        _check_facts(record["facts"])
+    return dict(record)
+
+
+def _has_truth(record: Mapping[str, Any]) -> bool:
+    return (record.get("text") is not None or "facts" in record) and record.get("kind") != "other"
 
 
 def _check_facts(facts: Any) -> None:

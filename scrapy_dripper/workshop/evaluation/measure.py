@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import signal
 import time
@@ -27,7 +26,7 @@ from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.dataset.alignment import align
 from scrapy_dripper.workshop.dataset.metrics import PRF, ScoreRow, page_title, score
-from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, DataError
+from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, json_lines
 from scrapy_dripper.workshop.endpoint import EndpointError
 from scrapy_dripper.workshop.evaluation.blocks import count_prf, node_prf
 from scrapy_dripper.workshop.evaluation.complexity import complexity
@@ -329,24 +328,17 @@ class Stored:
 def read_stored(path: Path) -> dict[str, Stored]:
     """Return the texts of a JSON Lines file by id. Raise :exc:`DataError` if the file is invalid."""
     stored: dict[str, Stored] = {}
-    number = 0
-    try:
-        with open(path, encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):  # noqa: B007 (the error names it)
-                if not line.strip():
-                    continue
-                entry = json.loads(line)
-                name, labels = str(entry["id"]), tuple(entry.get("labels") or ())
-                if any(value not in (0, 1) for value in labels):
-                    raise ValueError("the labels are not true or false")
-                if name in stored:
-                    raise ValueError(f"the id {name!r} is there twice")
-                stored[name] = Stored(str(entry.get("text") or ""), tuple(map(bool, labels)))
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        what = f"{type(error).__name__}: {error}"
-        raise DataError(f'{path}, line {number}: expected {{"id": "...", "text": "..."}} ({what})') from None
+
+    def add(entry: Any) -> None:
+        name, labels = str(entry["id"]), tuple(entry.get("labels") or ())
+        if any(value not in (0, 1) for value in labels):
+            raise ValueError("the labels are not true or false")
+        if name in stored:
+            raise ValueError(f"the id {name!r} is there twice")
+        stored[name] = Stored(str(entry.get("text") or ""), tuple(map(bool, labels)))
+
+    for _ in json_lines(path, add, '{"id": "...", "text": "..."}'):
+        pass
     return stored
 
 

@@ -35,7 +35,7 @@ from scrapy_dripper.workshop.export.checkpoint import (
 
 Say = Callable[[str], None]
 
-MODULES = ("onnxruntime_genai.models.builder", "torch", "transformers", "onnx", "onnx_ir", "onnxruntime")
+MODULES = ("onnxruntime_genai", "torch", "transformers", "onnx", "onnx_ir", "onnxruntime")
 """What an export needs: the extra [export]."""
 PACKAGES = {
     *("onnxruntime-genai", "onnxruntime-genai-cuda", "onnx-ir", "onnxscript", "onnx", "onnxruntime", "onnxruntime-gpu"),
@@ -70,11 +70,10 @@ def export(request: Request, say: Say) -> Prepared:
 
     Raise :exc:`ExportError` if that fails. As much as possible is checked in advance.
     """
-    missing = [name for name in MODULES if not is_there(name)]
+    missing = [name for name in MODULES if find_spec(name) is None]
     if missing:
         raise ExportError(
-            f"the export needs {missing[0].split('.')[0]}: run 'pip install scrapy-dripper[export]' in a virtualenv of "
-            "its own"
+            f"the export needs {missing[0]}: run 'pip install scrapy-dripper[export]' in a virtualenv of its own"
         )
     device, dtype = _decided(request)
     out = request.out
@@ -128,14 +127,6 @@ def check(folder: Path, say: Say) -> None:
         raise ExportError(f"the graph in {folder} does not answer as its checkpoint does: export it again")
     if prepared.doubt:
         say(f"warning: {prepared.doubt}")
-
-
-def is_there(module: str) -> bool:
-    """Return True if a module is installed."""
-    try:
-        return find_spec(module) is not None
-    except (ImportError, ValueError):  # a package above it is missing, or broken
-        return False
 
 
 def cuda_works() -> bool:

@@ -13,7 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
+from scrapy_dripper.workshop.cli import extra
 from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, DataError, SetChoice, load_sets, page_hash
 from scrapy_dripper.workshop.training.augment import make_copies
 
@@ -82,17 +84,14 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     arguments = parser().parse_args(argv)
     try:
-        import lightgbm  # noqa: F401
-        import onnxmltools  # noqa: F401
+        with extra("train"):
+            import lightgbm  # noqa: F401
+            import onnxmltools  # noqa: F401
 
-        if arguments.networks:
-            import torch  # noqa: F401
-    except ImportError as error:
-        print(f"Training needs {error.name}: run 'pip install scrapy-dripper[train]'", file=sys.stderr)
-        return 2
-    try:
+            if arguments.networks:
+                import torch  # noqa: F401
         train(arguments)
-    except DataError as error:
+    except UsageError as error:
         print(error, file=sys.stderr)
         return 2
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.random_model import ROPE_THETA, SIZES, write_checkpoint
@@ -34,7 +33,7 @@ def write_published(folder: Path, template: str = TEMPLATE, answer: str = "json"
     """Write a checkpoint that answers the probes of an export in a format. It was not trained for other pages."""
     from transformers import PreTrainedTokenizerFast
 
-    write_checkpoint(folder, replace(SIZES["tiny"], vocabulary=640), seed=0)
+    write_checkpoint(folder, {**SIZES["tiny"], "vocab_size": 640}, seed=0)
     (folder / RECIPE).unlink()
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
     tokenizer.add_tokens(list(_ADDED))

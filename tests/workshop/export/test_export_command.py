@@ -33,7 +33,7 @@ def test_usage(arguments: list[str], message: str, capsys: pytest.CaptureFixture
 
 def test_a_missing_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The error comes before anything is read or downloaded."""
-    monkeypatch.setattr(build, "is_there", lambda module: False)
+    monkeypatch.setattr(build, "find_spec", lambda module: None)
     assert main(["export", "owner/model", str(tmp_path / "out")]) == 2
     assert "run 'pip install scrapy-dripper[export]' in a virtualenv of its own" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -149,10 +149,6 @@ def test_more_is_learnt_upon_a_model_that_has_learnt(learnt: Path, tmp_path: Pat
     after = json.loads((out / LEARNT).read_text())["sites"]
     assert list(after) == ["moons.example", "tides.example"]
     assert after["tides.example"] == before["tides.example"]
-    card = (out / "README.md").read_text(encoding="utf-8")
-    assert card.count("with a user's corrections") == 1
-    assert "# Model card: tagger\n" in card
-    assert "| moons.example | 4 |" in card
 
 
 def test_the_manifest_knows_what_was_learnt_from(learnt: Path) -> None:

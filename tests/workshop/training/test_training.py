@@ -203,7 +203,7 @@ def test_networks_without_torch(
     monkeypatch.setitem(sys.modules, "torch", None)
 
     assert main([str(tmp_path)]) == 2
-    assert "pip install scrapy-dripper[train]" in capsys.readouterr().err
+    assert "pip install 'scrapy-dripper[train]'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("folds", ["0", "1", "9", "-1"])
