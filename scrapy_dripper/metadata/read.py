@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
@@ -61,6 +61,8 @@ MOST_DESCENDANTS = 300
 """Maximum number of descendants of an element with breadcrumbs that are processed."""
 _SEPARATORS = "/>»›|·•→-–—\\ \xa0"
 
+OfSite = tuple[frozenset[str], str]
+"""The names and the host of a site, without spaces."""
 Resolve = Callable[[str], str]
 """Makes a link absolute; an empty string unless that is http(s)."""
 
@@ -98,7 +100,7 @@ def read_metadata(root: HtmlElement, url: str) -> Metadata:
     resolve = _resolver(base_url(url, described.base))
     canonical = resolve(described.links.get("canonical", "")) or resolve(_first(described, ("og:url",)))
     site = _site(described, linked)
-    title = _title(described, linked, site, _host_of(url))
+    title = _title(described, linked, site, url)
     language = _language_of(described, linked)
     headline = described.headline(title)
     beside = [] if headline is None else around(headline)
@@ -123,7 +125,7 @@ def read_title(root: HtmlElement, url: str) -> str:
     """Return the title of a page, which is that of its metadata, or an empty text."""
     described = describe_title(root)
     linked = read_json_ld(described.json_ld)
-    return without_controls(_title(described, linked, _site(described, linked), _host_of(url)))
+    return without_controls(_title(described, linked, _site(described, linked), url))
 
 
 def _first(described: Described, names: tuple[str, ...]) -> str:
@@ -155,29 +157,65 @@ def _host_of(url: str) -> str:
     return ""
 
 
+def _path_of(url: str) -> str:
+    with suppress(ValueError):
+        return urlsplit(url).path
+    return ""
+
+
 def _site(described: Described, linked: Linked) -> str:
     name = _first(described, _SITES[:1]) or next(iter(linked.names("publisher")), "")
     name = name or next(texts(linked.site.get("name")), "") or _first(described, _SITES)
     return name[:LONGEST_NAME].lstrip("@")
 
 
-def _title(described: Described, linked: Linked, site: str, host: str) -> str:
+def _title(described: Described, linked: Linked, site: str, url: str) -> str:
     names = [linked.text("headline") if linked.is_article else "", linked.text("name", "headline")]
     names += [text for name in _TITLES for text in described.meta.get(name, ())[:1]]
-    headings, below = map(heading_text, described.headings), map(heading_text, described.subheadings)
-    return best_title(list(headings), below, [*map(without_signs, names), without_signs(described.title)], site, host)
+    names = [*map(without_signs, names), without_signs(described.title)]
+    headings = [(heading_text(one), _leads_up(one, url)) for one in described.headings]
+    sites = [site, *(text for text, level in headings if level == 1 or (level and not _begins(text, names)))]
+    texts, below = (text for text, _ in headings), map(heading_text, described.subheadings)
+    return best_title(list(texts), below, names, sites, _host_of(url), is_front=_path_of(url) in ("", "/"))
+
+
+def _leads_up(heading: HtmlElement, url: str) -> int:
+    """Return 1 for a heading that links to the front page, and 2 for one that links to another page above its own. It
+    names the site, or a part of it. Return 0 for others.
+    """
+    link = next(chain(heading.iter("a"), islice(heading.iterancestors("a"), 1)), None)
+    if link is None:
+        return 0
+    target = ""
+    with suppress(ValueError):  # such as "http://["
+        target = urljoin(url, (link.get("href") or "#")[:LONGEST_URL].strip())
+    above, below = f"{_path_of(target).rstrip('/')}/", f"{_path_of(url).rstrip('/')}/"
+    is_above = _host_of(target) == _host_of(url) and "?" not in target and above != below and below.startswith(above)
+    return (1 if above == "/" else 2) if is_above else 0
+
+
+def _begins(text: str, names: Iterable[str]) -> bool:
+    return any(_squeezed(name).startswith(_squeezed(text)) for name in names)
 
 
 def best_title(
-    headings: Sequence[str], subheadings: Iterable[str], names: Sequence[str], site: str, host: str = ""
+    headings: Sequence[str],
+    subheadings: Iterable[str],
+    names: Sequence[str],
+    sites: Sequence[str],
+    host: str = "",
+    *,
+    is_front: bool = False,
 ) -> str:
     """Return the title of a page, or an empty text.
 
     ``headings`` are of the first level, ``subheadings`` of the second. ``names`` are the names that the page gives
     itself, the most reliable first: the headline in its data, the title of its social card, the document's title.
+    ``sites`` are those of its site, which is only named by its front page.
     """
+    of_site = (frozenset(map(_squeezed, sites)) - {""}, _squeezed(host))
     known = [name[:MOST_CHARS] for name in names if name]
-    of_site = (_squeezed(site), _squeezed(host))
+    known = [name for name in known if is_front or not _is_site(name, of_site)] or known
     texts = [heading for heading in headings if heading and len(heading) <= MOST_CHARS]
     own = [text for text in texts if not _is_site(text, of_site)]
     fitting = [(fit, -i) for i, text in enumerate(own) if (fit := _fit(text, known)) >= SHARED]
@@ -192,7 +230,7 @@ def best_title(
     return next((bare for name in known if (bare := _without_site(name, of_site))), "") or next(iter(texts), "")
 
 
-def _without_site(name: str, of_site: tuple[str, str]) -> str:
+def _without_site(name: str, of_site: OfSite) -> str:
     """Return a name of a page without the name of its site at its end or its beginning."""
     parts = _strong(name)
     if len(parts) > 1 and _is_site(parts[-1], of_site):
@@ -202,11 +240,11 @@ def _without_site(name: str, of_site: tuple[str, str]) -> str:
     return name.strip(" |»«·•:~-–—―")
 
 
-def _is_site(text: str, of_site: tuple[str, str]) -> bool:
+def _is_site(text: str, of_site: OfSite) -> bool:
     """Return True if a text is the name of the site, or part of its host."""
-    name, host = of_site
+    names, host = of_site
     said = _squeezed(text)
-    return bool(said) and (said == name or (len(said) > 3 and said in host))
+    return said in names or (len(said) > 3 and said in host)
 
 
 def _fit(heading: str, names: Sequence[str]) -> float:

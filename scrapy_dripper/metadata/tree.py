@@ -275,9 +275,7 @@ def _text(element: HtmlElement, most: int, *, apart: bool, signs: bool = True) -
     for event, node in islice(walk, 2 * START):
         if event == "end":
             text = "" if node is element else node.tail or ""
-        elif node.tag in UNSEEN:
-            text = ""
-        elif not signs and node is not element and _is_link_to_heading(node):
+        elif node is not element and (node.tag in UNSEEN or (not signs and _is_link_to_heading(node))):
             walk.skip_subtree()
             text = ""
         else:

@@ -102,7 +102,31 @@ def test_no_control_characters() -> None:
     ],
 )
 def test_title(headings: list[str], below: list[str], names: list[str], site: str, expected: str) -> None:
-    assert best_title(headings, below, names, site, "www.sanddaily.example") == expected
+    assert best_title(headings, below, names, [site], "www.sanddaily.example") == expected
+
+
+@pytest.mark.parametrize(
+    ("heading", "title", "expected"),
+    [
+        ('<h1><a href="/">The Sand</a></h1><h2>Tides</h2>', "The Sand » Tides", "Tides"),
+        ('<a href="https://example.org"><h1>The Sand</h1></a>', "The Sand - Tides", "Tides"),
+        ('<h1><a href="/news/">Coast</a></h1>', "Tides of the year - Coast", "Tides of the year"),
+        ('<h1><a href="/news/">Tides</a></h1>', "Tides | Page 2", "Tides"),  # a thread, above its second page
+        ('<h1><a href="#tides">Tides</a></h1>', "The Sand - Tides", "Tides"),
+        ('<h1><a href="https://example.com/">Tides</a></h1>', "Tides", "Tides"),
+        ('<meta property="og:title" content="Sand"><meta property="og:site_name" content="Sand">', "Tides", "Tides"),
+        ('<h1><a href="/">The Sand</a></h1>', "", "The Sand"),  # nothing else
+        ('<h1><a href="/"><svg><title>Sign</title></svg>The Sand</a></h1>', "", "The Sand"),
+    ],
+)
+def test_the_name_of_the_site_is_no_title(heading: str, title: str, expected: str) -> None:
+    assert about(f"<title>{title}</title>", heading).title == expected
+
+
+def test_the_front_page_has_the_name_of_its_site() -> None:
+    head = '<meta property="og:title" content="Sand"><meta property="og:site_name" content="Sand">'
+
+    assert about(f"{head}<title>Sand | News</title>", url="https://example.org/").title == "Sand"
 
 
 @pytest.mark.parametrize(
