@@ -260,6 +260,7 @@ def test_a_list_of_articles_has_its_own_title() -> None:
          "2024-05-07"),
         ("", '<span class="post-date">May 6, 2024</span>', "2024-05-06", None),
         ("", "<h1>Tides</h1><p>by Ann <span>May 6, 2024</span>", "2024-05-06", None),
+        ("", "<h1>Tides</h1><p>Ann, 6 May 2024<div class=comment><time>7 May 2024</time></div>", "2024-05-06", None),
         ("", "<i>Last updated: 7 May 2024</i><h1>Tides</h1>", None, "2024-05-07"),
         ("", f"<h1>Tides</h1><p>On May 6, 2024 {'the tide came in ' * 5}</p>", None, None),
         ('<script type="application/ld+json">{&quot;@type&quot;: &quot;Article&quot;, &quot;datePublished&quot;: '
@@ -267,7 +268,7 @@ def test_a_list_of_articles_has_its_own_title() -> None:
         ('<script type="application/ld+json"><!-- {"@type": "Report", "datePublished": "2024-05-06"}; --></script>', "",
          "2024-05-06", None),
     ],
-    ids=range(13),
+    ids=range(14),
 )  # fmt: skip
 def test_dates(head: str, body: str, published: str | None, modified: str | None) -> None:
     found = about(head, body)
