@@ -29,6 +29,7 @@ from scrapy_dripper.metadata.tree import (
     describe,
     describe_title,
     heading_text,
+    leads_up,
     text_of,
     without_signs,
 )
@@ -157,12 +158,6 @@ def _host_of(url: str) -> str:
     return ""
 
 
-def _path_of(url: str) -> str:
-    with suppress(ValueError):
-        return urlsplit(url).path
-    return ""
-
-
 def _site(described: Described, linked: Linked) -> str:
     name = _first(described, _SITES[:1]) or next(iter(linked.names("publisher")), "")
     name = name or next(texts(linked.site.get("name")), "") or _first(described, _SITES)
@@ -172,51 +167,33 @@ def _site(described: Described, linked: Linked) -> str:
 def _title(described: Described, linked: Linked, site: str, url: str) -> str:
     names = [linked.text("headline") if linked.is_article else "", linked.text("name", "headline")]
     names += [text for name in _TITLES for text in described.meta.get(name, ())[:1]]
-    names = [*map(without_signs, names), without_signs(described.title)]
+    names = [name[:MOST_CHARS] for name in (*map(without_signs, names), without_signs(described.title)) if name]
     headings = [(heading_text(one), _leads_up(one, url)) for one in described.headings]
-    sites = [site, *(text for text, level in headings if level == 1 or (level and not _begins(text, names)))]
-    texts, below = (text for text, _ in headings), map(heading_text, described.subheadings)
-    return best_title(list(texts), below, names, sites, _host_of(url), is_front=_path_of(url) in ("", "/"))
+    sites = {text for text, level in headings if level == 1 or (level and not _begins(text, names))}
+    of_site = (frozenset(map(_squeezed, (site, *sites))) - {""}, _squeezed(_host_of(url)))
+    if leads_up("/", url):  # only the front page has the name of the site
+        names = [name for name in names if not _is_site(name, of_site)] or names
+    texts = [text for text, _ in headings if text and len(text) <= MOST_CHARS]
+    return best_title(texts, map(heading_text, described.subheadings), names, of_site)
 
 
 def _leads_up(heading: HtmlElement, url: str) -> int:
-    """Return 1 for a heading that links to the front page, and 2 for one that links to another page above its own. It
-    names the site, or a part of it. Return 0 for others.
-    """
+    """Return where the link of a heading leads. A heading that leads up names the site, or a part of it."""
     link = next(chain(heading.iter("a"), islice(heading.iterancestors("a"), 1)), None)
-    if link is None:
-        return 0
-    target = ""
-    with suppress(ValueError):  # such as "http://["
-        target = urljoin(url, (link.get("href") or "#")[:LONGEST_URL].strip())
-    above, below = f"{_path_of(target).rstrip('/')}/", f"{_path_of(url).rstrip('/')}/"
-    is_above = _host_of(target) == _host_of(url) and "?" not in target and above != below and below.startswith(above)
-    return (1 if above == "/" else 2) if is_above else 0
+    return 0 if link is None else leads_up(link.get("href") or "", url)
 
 
 def _begins(text: str, names: Iterable[str]) -> bool:
     return any(_squeezed(name).startswith(_squeezed(text)) for name in names)
 
 
-def best_title(
-    headings: Sequence[str],
-    subheadings: Iterable[str],
-    names: Sequence[str],
-    sites: Sequence[str],
-    host: str = "",
-    *,
-    is_front: bool = False,
-) -> str:
+def best_title(texts: Sequence[str], subheadings: Iterable[str], known: Sequence[str], of_site: OfSite) -> str:
     """Return the title of a page, or an empty text.
 
-    ``headings`` are of the first level, ``subheadings`` of the second. ``names`` are the names that the page gives
-    itself, the most reliable first: the headline in its data, the title of its social card, the document's title.
-    ``sites`` are those of its site, which is only named by its front page.
+    ``texts`` are the headings of the first level, ``subheadings`` those of the second. ``known`` are the names that the
+    page gives itself, the most reliable first: the headline in its data, the title of its social card, the document's
+    title.
     """
-    of_site = (frozenset(map(_squeezed, sites)) - {""}, _squeezed(host))
-    known = [name[:MOST_CHARS] for name in names if name]
-    known = [name for name in known if is_front or not _is_site(name, of_site)] or known
-    texts = [heading for heading in headings if heading and len(heading) <= MOST_CHARS]
     own = [text for text in texts if not _is_site(text, of_site)]
     fitting = [(fit, -i) for i, text in enumerate(own) if (fit := _fit(text, known)) >= SHARED]
     if fitting:
