@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,11 @@ from scrapy_dripper.page.vocabulary import COMMENT_PLACES, COMMENT_SYSTEMS, NO_C
 if TYPE_CHECKING:
     from scrapy_dripper.page.posts import ThreadPost
 
-FORUM = "forum"
-"""The page type on which comments are the main content."""
+FORUM, ARTICLE = "forum", "article"
+"""The page type on which comments are the main content, and the one for which the model takes some threads."""
+LEAST_POSTS, POSTS_SHARE = 3, 0.8
+"""On a page that is taken for an article, the minimum number of elements with the name of a post, the minimum share of
+posts with author and date, and that of main text in posts."""
 CONTENT_SHARE = 0.5
 """If comments are a larger share of the main text than this, they are the main content on any type of page."""
 COMMENT_PROBABILITY = 0.01
@@ -36,6 +40,8 @@ _is_comments = re.compile(
     re.I,
 ).search
 """Matches class names and ids of elements that hold comments."""
+_is_post = re.compile(r"(?:^|[\s_-])(?:posts?|comments?|messages?|repl(?:y|ies)|answers?)(?=$|[\s_\d-])", re.I).search
+_digits = re.compile(r"\d{1,20}").sub
 _ROLE = "comment"
 _TYPES = frozenset({"comment", "usercomments"})
 
@@ -63,14 +69,43 @@ def with_comments(given: Given, main: Bools) -> Bools:
 def posts_of(page: Page, main: Bools, page_type: str | None, comments: str) -> list[ThreadPost]:
     """Return the posts in the main content of a page whose content they are, or the comments that are kept on purpose.
 
-    On other pages, what has a date and an author are the cards of a list.
+    On other pages, what has a date and an author are the cards of a list. But the model takes some threads for
+    articles, whose posts are known by the names of their elements.
     """
     is_thread = page_type == FORUM or _is_declared_thread(page)
-    if not is_thread and comments != "keep":
+    is_named = not is_thread and page_type == ARTICLE and _has_named_posts(page, main)
+    if not (is_thread or is_named or comments == "keep"):
         return []
     from scrapy_dripper.page.posts import thread_posts  # reads dates and names, which most pages need not be read for
 
-    return thread_posts(page, main if is_thread else main & in_comments(page))
+    posts = thread_posts(page, main) if is_thread or is_named else []
+    if is_thread or _are_content(page, main, posts):
+        return posts
+    return thread_posts(page, main & in_comments(page)) if comments == "keep" else []
+
+
+def _are_content(page: Page, main: Bools, posts: list[ThreadPost]) -> bool:
+    """Return True if posts by several authors, nearly all with author and date, hold nearly all main text."""
+    known = [post.author for post in posts if post.author and post.date]
+    chars = np.concatenate([[0], np.cumsum(main * [len(text) for text in page.blocks.text])])
+    nodes = [post.node for post in posts]
+    held = (chars[page.tree.block_end[nodes]] - chars[page.tree.block_start[nodes]]).sum()
+    return len(set(known)) > 1 and min(len(known) / len(posts), held / chars[-1]) >= POSTS_SHARE
+
+
+def _has_named_posts(page: Page, main: Bools) -> bool:
+    """Return True if several elements with main text and the same tag and class have the name of a post."""
+    tree = page.tree
+    named = {name for name in set(tree.names) if _is_post(name[:LONGEST_CLASS])}
+    if not named:
+        return False
+    total = np.concatenate([[0], np.cumsum(main)])
+    kinds = Counter(
+        (tree.tag[i], _digits("", tree.nodes[i].get("class") or "")[:LONGEST_CLASS])
+        for i in np.flatnonzero(total[tree.block_end] > total[tree.block_start]).tolist()
+        if tree.names[i] in named
+    )
+    return max(kinds.values(), default=0) >= LEAST_POSTS
 
 
 def _is_declared_thread(page: Page) -> bool:

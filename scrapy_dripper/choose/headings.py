@@ -16,8 +16,8 @@ from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.page.vocabulary import REPLIES, either
 
-HEADING_PROBABILITY, DECLARED_PROBABILITY = 0.3, 0.1
-"""Minimum probability for a heading to follow its section, and to follow facts that the page declares."""
+HEADING_PROBABILITY, OPENING_PROBABILITY, DECLARED_PROBABILITY = 0.3, 0.2, 0.1
+"""Minimum probability for a heading to follow its section, the rest of its element, and facts of the page."""
 SECTION_SHARE = 0.8
 """Minimum share of the words of its section that are main."""
 CONTROLS = 4
@@ -42,14 +42,15 @@ _RANKS[[TAGS[f"h{rank}"] for rank in range(1, 7)]] = range(1, 7)
 def with_headings(given: Given, main: Bools) -> Bools:
     """Return the labels with headings added that stand right above main content, if most of their section is.
 
-    A heading that ends its element heads nothing. One that stands above facts of the page, such as "Ingredients", may
-    be less likely, and have buttons below it.
+    A heading that ends its element heads nothing. One that opens an element of which all else is main, such as a box in
+    a text, may be less likely. So may one that stands above facts of the page, such as "Ingredients", and it may have
+    buttons below it.
     """
     flags, p = given.flags, given.probabilities
     tree, texts = given.page.tree, given.page.blocks.text
     barred = UNSEEN | ELSEWHERE | Flag.LINK | Flag.BUTTON
     ranks = heading_ranks(given)
-    likely = (flags & barred == 0) & ~main & (p >= (DECLARED_PROBABILITY if given.page.facts else HEADING_PROBABILITY))
+    likely = (flags & barred == 0) & ~main & (p >= (DECLARED_PROBABILITY if given.page.facts else OPENING_PROBABILITY))
     headings = [i for i in np.flatnonzero(likely).tolist() if ranks[i] and len(texts[i].split()) <= LONGEST_HEADING]
     if not headings:
         return main
@@ -62,17 +63,16 @@ def with_headings(given: Given, main: Bools) -> Bools:
     labels: Bools = main.copy()
     for i in headings:
         a, b = i + 1, int(ends[i])
-        if (
-            a >= b
-            or tree.block_end[given.page.holder(i)] == a
-            or kept[b] - kept[a] < SECTION_SHARE * (total[b] - total[a])
-        ):
+        around = given.page.holder(i)
+        end = int(tree.block_end[around])
+        if a >= b or end == a or kept[b] - kept[a] < SECTION_SHARE * (total[b] - total[a]):
             continue
         at = int(np.searchsorted(shown, a))
         first = next((j for j in shown[at : at + 1 + CONTROLS].tolist() if j < b and main[j]), None)
         if first is None:
             continue
-        if first == shown[at] and p[i] >= HEADING_PROBABILITY:
+        opens = tree.block_start[around] == i and kept[end] - kept[a] == total[end] - total[a]
+        if first == shown[at] and p[i] >= (OPENING_PROBABILITY if opens else HEADING_PROBABILITY):
             labels[i] = True
         elif facts is not None:
             of_text = tokens(texts[first])

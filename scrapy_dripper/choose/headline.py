@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from scrapy_dripper.choose.given import Bools, Given
+from scrapy_dripper.metadata.tree import leads_up
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.page.vocabulary import SITE_NAMES, either
@@ -306,19 +307,9 @@ def _is_site(page: Page, block: int, fronts: dict[int, bool]) -> bool:
         if node < 0 or not tree.flags[node] & _IN_LINK:
             fronts[node] = False
         elif tree.tag[node] == _LINK_TAG:
-            fronts[node] = _leads_to_front(page, node)
+            fronts[node] = leads_up(page.tree.nodes[node].get("href") or "", page.url) == 1
         else:
             path.append(node)
             node = int(tree.parent[node])
     fronts.update(dict.fromkeys(path, fronts[node]))
     return fronts[node]
-
-
-def _leads_to_front(page: Page, link: int) -> bool:
-    """Return True for a link from another page to the front page of the site."""
-    try:
-        target, own = urlsplit(str(page.tree.nodes[link].get("href") or "").strip()), urlsplit(page.url)
-    except ValueError:
-        return False
-    front = target.path in ("", "/") and not target.query and not target.fragment
-    return front and own.path not in ("", "/") and target.netloc in ("", own.netloc)

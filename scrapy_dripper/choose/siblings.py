@@ -6,13 +6,15 @@ of a long one, or be unsure of one card of a list.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 
 import numpy as np
 
 from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given
 from scrapy_dripper.page.page import Flag, Page
-from scrapy_dripper.page.tags import tag_mask
+from scrapy_dripper.page.tags import LONGEST_CLASS, tag_mask
+from scrapy_dripper.page.vocabulary import CAROUSELS, either
 
 LONGEST_HOLE = 6
 """Maximum number of blocks in a hole between main blocks that is filled."""
@@ -49,6 +51,7 @@ MOST_REFERENCES = 2_000
 
 _is_text = tag_mask("p", "h1", "h2", "h3", "h4", "h5", "h6")
 _REFERENCES = ("aria-controls", "data-target", "data-bs-target", "href")
+_of_carousel = re.compile(rf"(?:^|[\s_-])(?:{either(CAROUSELS)})", re.I).search
 
 
 def with_holes(given: Given, main: Bools) -> Bools:
@@ -143,7 +146,8 @@ def with_parts(given: Given, main: Bools) -> Bools:
 def with_titles(given: Given, main: Bools) -> Bools:
     """Return the labels with the titles added that open a panel whose text is mostly main.
 
-    Such a title is a short text in a button or a link, which the model takes for a control of the page.
+    Such a title is a short text in a button or a link, which the model takes for a control of the page. What turns the
+    slides of a carousel is such a control.
     """
     opened = _panels(given.page)
     if not opened or not main.any():
@@ -158,10 +162,19 @@ def with_titles(given: Given, main: Bools) -> Bools:
         if len(own) != 1 or a >= b or 2 * (total[b] - total[a]) <= b - a:
             continue
         (i,) = own
-        if main[i] or given.flags[i] & (UNSEEN | ELSEWHERE):
+        if main[i] or given.flags[i] & (UNSEEN | ELSEWHERE) or _turns(given.page, opener, panel):
             continue
         labels[i] = given.probabilities[i] >= TITLE_PROBABILITY and len(texts[i]) <= LONGEST_TITLE
     return labels
+
+
+def _turns(page: Page, opener: int, panel: int) -> bool:
+    """Return True for a control of a carousel, by names and by the attributes for slides."""
+    if any(_of_carousel(page.tree.names[node][:LONGEST_CLASS]) for node in (opener, panel)):
+        return True
+    get = page.tree.nodes[opener].get
+    is_slide = page.tree.nodes[panel].get("aria-roledescription") in ("slide", "carousel")
+    return is_slide or any(get(name) for name in ("data-slide", "data-bs-slide", "data-slide-to", "data-bs-slide-to"))
 
 
 def _panels(page: Page) -> list[tuple[int, int]]:

@@ -31,7 +31,7 @@ from scrapy_dripper.addon import Addon
 from scrapy_dripper.characters import on_one_line, printable, to_json
 from scrapy_dripper.cli.console import drop_output, why
 from scrapy_dripper.cli.options import count
-from scrapy_dripper.commands.site import FolderError, SiteFolder, SiteSpider
+from scrapy_dripper.commands.site import MOST_PAGES, FolderError, SiteFolder, SiteSpider
 from scrapy_dripper.config import ConfigError, ModelError
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.data import Extraction
@@ -42,8 +42,6 @@ LOUD = ("scrapy.downloadermiddlewares.robotstxt", "scrapy.downloadermiddlewares.
 """Loggers that report a failed download with a traceback, which the command reports in one line."""
 ADVICE, STATS = "scrapy_dripper.crawl.log", "scrapy_dripper.crawl.stats"
 """The loggers of advice for a crawl, such as to look at one page with this command, and of what is found on pages."""
-MOST_PAGES = 10_000
-"""Default of ``--max-pages``. Some sites have no end, such as those with a calendar."""
 POLITE = {"ROBOTSTXT_OBEY": True, "DOWNLOAD_DELAY": 0.25}
 """Settings of ``--follow`` that a project does not make itself."""
 HELP = """\

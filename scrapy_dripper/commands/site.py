@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urldefrag, urljoin, urlsplit
@@ -36,6 +37,8 @@ from scrapy_dripper.replace import replace_file
 INDEX = "index.jsonl"
 JOB = ".crawl"
 """The folder, inside that of the pages, which an interrupted crawl leaves to the command that goes on with it."""
+MOST_PAGES = 10_000
+"""Default of ``--max-pages``. Some sites have no end, such as those with a calendar."""
 MAX_PAGES = "max_pages"
 """The reason for the end of a crawl that has as many pages as were asked for."""
 RECORD = ("title", "source", "fallback_reason", "error", "page_type", "quality")
@@ -55,7 +58,7 @@ class SiteFolder:
         An index, and a crawl that can go on, are not changed before :meth:`begin`: the model may turn out to be wrong.
         """
         self.path, self.job, self._running = path, path / JOB, path / JOB / "running"
-        self._url = url
+        self._url, self._is_new = url, not path.exists()
         self.done: set[str] = set()
         """URLs of the pages that have been extracted."""
         self.pages = self.files = self.failed = 0
@@ -137,7 +140,8 @@ class SiteFolder:
     def close(self, reason: str | None) -> None:
         """Close the index when a crawl has ended, with Scrapy's reason, or None if it was killed.
 
-        A crawl that has finished is forgotten, so that the next one begins again.
+        A crawl that has finished is forgotten, so that the next one begins again. Of one that has not begun, nothing
+        stays.
         """
         if self._index is not None:
             self._index.close()
@@ -145,6 +149,9 @@ class SiteFolder:
             self._running.unlink(missing_ok=True)
         if reason == "finished" or (self._index is None and not self.goes_on):
             shutil.rmtree(self.job, ignore_errors=True)
+        if self._index is None and self._is_new:
+            with suppress(OSError):  # not empty: JOBDIR may be a folder in it
+                self.path.rmdir()
 
 
 class SiteSpider(SitemapSpider):
@@ -179,7 +186,9 @@ class SiteSpider(SitemapSpider):
         self._begun = folder.pages
         self._taken: set[str] = set(folder.done)
         self._delay = 0.0
-        self._bar = tqdm(initial=folder.pages, unit="page", disable=None, dynamic_ncols=True)  # None: on a terminal
+        # On a terminal only. How many pages a site has is not known.
+        total = None if max_pages == MOST_PAGES else max_pages
+        self._bar = tqdm(initial=folder.pages, total=total, unit="page", disable=None, dynamic_ncols=True)
 
     @property
     def _hosts(self) -> list[str]:

@@ -136,11 +136,14 @@ class Report:
         return ", ".join([*named, f"and {rest:,} of other names"] if rest else named)
 
     def html(self, name: str) -> str:
-        """Return the report as an HTML file without scripts: the summary, and a table with the worst pages first."""
+        """Return the report as an HTML file without scripts: the summary, and a table of the pages.
+
+        Those that the model did not decide come first, by their reason, and then those of the lowest quality.
+        """
         summary = self.summary()
         if self.pages > len(self.rows):
             summary += f"\nThe table has a random sample of {len(self.rows):,} pages."
-        rows = sorted(self.rows, key=lambda row: 2.0 if row.quality is None else row.quality)
+        rows = sorted(self.rows, key=_order)
         table = "\n".join(f"<tr>{_line(row)}</tr>" for row in rows)
         return f"""<!doctype html>
 <html lang="en">
@@ -164,6 +167,10 @@ class Report:
 </body>
 </html>
 """
+
+
+def _order(row: Row) -> tuple[bool, str, bool, float]:
+    return not row.reason, row.reason, row.quality is None, row.quality or 0
 
 
 def _line(row: Row) -> str:

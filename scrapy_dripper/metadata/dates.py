@@ -28,8 +28,8 @@ LONGEST_LINE = 60
 """Maximum length of a text beside the headline that may be the date of the page, in characters."""
 LONGEST_DRAFT = 90
 """Maximum number of days between the last change of a draft and its publication."""
-EVENT_ANCESTORS = 6
-"""Number of ancestors of a date that are checked for being an event."""
+ANCESTORS = 6
+"""Number of ancestors of a date that are checked for being an event or a comment."""
 
 _LANGUAGES = """
 january february march april may june july august september october november december
@@ -101,6 +101,7 @@ _year = re.compile(r"(?:19|20)\d\d").search
 _published = re.compile(r"\b(?:published|posted|written|created)\b", re.I).search
 _modified = re.compile(r"\b(?:updated|modified|reviewed|edited)\b", re.I).search
 _is_other = re.compile(r"\b(?:join(?:ed)?|member|registered|born|since|copyright|expires|until)\b|©", re.I).search
+_is_reply = re.compile(r"(?:^|[\s_-])(?:comment|reply|review)(?=$|[\s_\d-])", re.I).search
 _is_event = re.compile(r"\bevents?\b|startdate|enddate|doortime|validthrough", re.I).search
 
 Dates = tuple[str, str]
@@ -211,9 +212,11 @@ class Dating:
         published = published or self._in_properties("datepublished", "pubdate")
         published = published or self._linked("dateCreated", "uploadDate")
         modified = modified or self._in_properties("datemodified")
-        times, named = self.described.times, self.described.dated  # ``time`` elements; those whose class names a date
-        finders: tuple[Callable[[], Dates], ...]
-        finders = (lambda: self._of(times), self._written_beside_headline, lambda: self._of(named))
+        kinds = self.described.times, self.described.dated  # ``time`` elements; those whose class names a date
+        replies = [one for kind in kinds for one in kind if _is_in(one, _is_reply)]
+        times, named = ([one for one in kind if one not in replies] for kind in kinds)
+        finders: list[Callable[[], Dates]] = [lambda: self._of(times), self._written_beside_headline]
+        finders += [lambda: self._of(named), lambda: self._of(replies)]
         for find in finders:
             if not published:
                 published, changed = find()
@@ -248,7 +251,7 @@ class Dating:
         published = modified = ""
         for element in elements:
             date = self._date_of(element)
-            if date and _belongs_to_event(element):
+            if date and _is_in(element, _is_event):  # which a page announces or lists
                 continue
             if date and _is_change(f"{element.get('class') or ''} {text_of(element, 100)}"):
                 modified = modified or date
@@ -274,13 +277,13 @@ class Dating:
         return published, modified
 
 
-def _belongs_to_event(element: HtmlElement) -> bool:
-    """Return True for the date of an event, which a page announces or lists."""
+def _is_in(element: HtmlElement, named: Callable[[str], object]) -> bool:
+    """Return True for an element in or near one whose property, type or class has a certain name."""
     for i, one in enumerate((element, *element.iterancestors())):
         get = one.get
-        if _is_event(f"{get('itemprop') or ''} {get('property') or ''} {get('itemtype') or ''} {get('class') or ''}"):
+        if named(f"{get('itemprop') or ''} {get('property') or ''} {get('itemtype') or ''} {get('class') or ''}"):
             return True
-        if i == EVENT_ANCESTORS:
+        if i == ANCESTORS:
             break
     return False
 

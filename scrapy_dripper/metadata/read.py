@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
@@ -29,6 +29,7 @@ from scrapy_dripper.metadata.tree import (
     describe,
     describe_title,
     heading_text,
+    leads_up,
     text_of,
     without_signs,
 )
@@ -61,6 +62,8 @@ MOST_DESCENDANTS = 300
 """Maximum number of descendants of an element with breadcrumbs that are processed."""
 _SEPARATORS = "/>»›|·•→-–—\\ \xa0"
 
+OfSite = tuple[frozenset[str], str]
+"""The names and the host of a site, without spaces."""
 Resolve = Callable[[str], str]
 """Makes a link absolute; an empty string unless that is http(s)."""
 
@@ -98,7 +101,7 @@ def read_metadata(root: HtmlElement, url: str) -> Metadata:
     resolve = _resolver(base_url(url, described.base))
     canonical = resolve(described.links.get("canonical", "")) or resolve(_first(described, ("og:url",)))
     site = _site(described, linked)
-    title = _title(described, linked, site, _host_of(url))
+    title = _title(described, linked, site, url)
     language = _language_of(described, linked)
     headline = described.headline(title)
     beside = [] if headline is None else around(headline)
@@ -123,7 +126,7 @@ def read_title(root: HtmlElement, url: str) -> str:
     """Return the title of a page, which is that of its metadata, or an empty text."""
     described = describe_title(root)
     linked = read_json_ld(described.json_ld)
-    return without_controls(_title(described, linked, _site(described, linked), _host_of(url)))
+    return without_controls(_title(described, linked, _site(described, linked), url))
 
 
 def _first(described: Described, names: tuple[str, ...]) -> str:
@@ -161,24 +164,36 @@ def _site(described: Described, linked: Linked) -> str:
     return name[:LONGEST_NAME].lstrip("@")
 
 
-def _title(described: Described, linked: Linked, site: str, host: str) -> str:
+def _title(described: Described, linked: Linked, site: str, url: str) -> str:
     names = [linked.text("headline") if linked.is_article else "", linked.text("name", "headline")]
     names += [text for name in _TITLES for text in described.meta.get(name, ())[:1]]
-    headings, below = map(heading_text, described.headings), map(heading_text, described.subheadings)
-    return best_title(list(headings), below, [*map(without_signs, names), without_signs(described.title)], site, host)
+    names = [name[:MOST_CHARS] for name in (*map(without_signs, names), without_signs(described.title)) if name]
+    headings = [(heading_text(one), _leads_up(one, url)) for one in described.headings]
+    sites = {text for text, level in headings if level == 1 or (level and not _begins(text, names))}
+    of_site = (frozenset(map(_squeezed, (site, *sites))) - {""}, _squeezed(_host_of(url)))
+    if leads_up("/", url):  # only the front page has the name of the site
+        names = [name for name in names if not _is_site(name, of_site)] or names
+    texts = [text for text, _ in headings if text and len(text) <= MOST_CHARS]
+    return best_title(texts, map(heading_text, described.subheadings), names, of_site)
 
 
-def best_title(
-    headings: Sequence[str], subheadings: Iterable[str], names: Sequence[str], site: str, host: str = ""
-) -> str:
+def _leads_up(heading: HtmlElement, url: str) -> int:
+    """Return where the link of a heading leads. A heading that leads up names the site, or a part of it."""
+    link = next(chain(heading.iter("a"), islice(heading.iterancestors("a"), 1)), None)
+    return 0 if link is None else leads_up(link.get("href") or "", url)
+
+
+def _begins(text: str, names: Iterable[str]) -> bool:
+    return any(_squeezed(name).startswith(_squeezed(text)) for name in names)
+
+
+def best_title(texts: Sequence[str], subheadings: Iterable[str], known: Sequence[str], of_site: OfSite) -> str:
     """Return the title of a page, or an empty text.
 
-    ``headings`` are of the first level, ``subheadings`` of the second. ``names`` are the names that the page gives
-    itself, the most reliable first: the headline in its data, the title of its social card, the document's title.
+    ``texts`` are the headings of the first level, ``subheadings`` those of the second. ``known`` are the names that the
+    page gives itself, the most reliable first: the headline in its data, the title of its social card, the document's
+    title.
     """
-    known = [name[:MOST_CHARS] for name in names if name]
-    of_site = (_squeezed(site), _squeezed(host))
-    texts = [heading for heading in headings if heading and len(heading) <= MOST_CHARS]
     own = [text for text in texts if not _is_site(text, of_site)]
     fitting = [(fit, -i) for i, text in enumerate(own) if (fit := _fit(text, known)) >= SHARED]
     if fitting:
@@ -192,7 +207,7 @@ def best_title(
     return next((bare for name in known if (bare := _without_site(name, of_site))), "") or next(iter(texts), "")
 
 
-def _without_site(name: str, of_site: tuple[str, str]) -> str:
+def _without_site(name: str, of_site: OfSite) -> str:
     """Return a name of a page without the name of its site at its end or its beginning."""
     parts = _strong(name)
     if len(parts) > 1 and _is_site(parts[-1], of_site):
@@ -202,11 +217,11 @@ def _without_site(name: str, of_site: tuple[str, str]) -> str:
     return name.strip(" |»«·•:~-–—―")
 
 
-def _is_site(text: str, of_site: tuple[str, str]) -> bool:
+def _is_site(text: str, of_site: OfSite) -> bool:
     """Return True if a text is the name of the site, or part of its host."""
-    name, host = of_site
+    names, host = of_site
     said = _squeezed(text)
-    return bool(said) and (said == name or (len(said) > 3 and said in host))
+    return said in names or (len(said) > 3 and said in host)
 
 
 def _fit(heading: str, names: Sequence[str]) -> float:

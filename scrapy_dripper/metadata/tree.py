@@ -184,6 +184,17 @@ def base_url(url: str, href: str) -> str:
     return url
 
 
+def leads_up(href: str, url: str) -> int:
+    """Return 1 for a link from the page at ``url`` to the front page, 2 for one to another page above it, or else 0."""
+    try:
+        target, own = urlsplit(urljoin(url, href[:LONGEST_CONTENT].strip())), urlsplit(url)
+    except ValueError:  # such as "http://["
+        return 0
+    above, below = (f"{one.path.rstrip('/')}/" for one in (target, own))
+    is_other = target.query or target.netloc.removeprefix("www.") != own.netloc.removeprefix("www.")
+    return 0 if is_other or above == below or not below.startswith(above) else 1 if above == "/" else 2
+
+
 def _named(name: str, found: Described) -> tuple[list[HtmlElement], ...]:
     """Return the lists to which an element with a class attribute belongs."""
     name = name[:1_000].lower()
@@ -275,9 +286,7 @@ def _text(element: HtmlElement, most: int, *, apart: bool, signs: bool = True) -
     for event, node in islice(walk, 2 * START):
         if event == "end":
             text = "" if node is element else node.tail or ""
-        elif node.tag in UNSEEN:
-            text = ""
-        elif not signs and node is not element and _is_link_to_heading(node):
+        elif node is not element and (node.tag in UNSEEN or (not signs and _is_link_to_heading(node))):
             walk.skip_subtree()
             text = ""
         else:

@@ -96,6 +96,9 @@ APPEARING: Group = (
 )
 """Parts of names of what a script shows in time, or on request."""
 
+CAROUSELS: Group = ("carousel", "slider", "slideshow", "swiper", "slick", "splide", "flickity", "glide", "owl")
+"""Beginnings of names of carousels and of their controls."""
+
 CLONES: Group = ("clone", "cloned", "clones", "duplicate")
 """Whole names of the copies that a carousel makes of its first and last items."""
 

@@ -68,9 +68,9 @@ INGREDIENTS = "3 leeks, cut in rings<br>1 onion<br>a litre of broth"
     ("buttons", "text", "probability", "declared", "kept"),
     [
         ("", INGREDIENTS, 0.4, False, True),
-        ("", INGREDIENTS, 0.2, False, False),
-        ("", INGREDIENTS, 0.2, True, True),
-        ("", "It is a soup of three leeks.", 0.2, True, False),  # what the page does not declare
+        ("", INGREDIENTS, 0.15, False, False),
+        ("", INGREDIENTS, 0.15, True, True),
+        ("", "It is a soup of three leeks.", 0.15, True, False),  # what the page does not declare
         ("<button>1x</button><button>2x</button>", INGREDIENTS, 0.4, False, False),
         ("<button>1x</button><button>2x</button>", INGREDIENTS, 0.2, True, True),
         (

@@ -66,6 +66,23 @@ def test_what_opens_no_panel(opener: str) -> None:
     assert added(with_titles, f"{opener}<div id=p><p>{TEXT}</p></div>", [0.3, 0.9], [1]) == []
 
 
+@pytest.mark.parametrize(
+    ("control", "slides"),
+    [
+        ("<button aria-controls=p data-slide=prev>", "<div id=p>"),
+        ("<a role=button href=#p data-bs-slide-to=0>", "<div id=p>"),
+        ("<button aria-controls=p class='arrow swiper-button-next'>", "<div id=p>"),
+        ("<button aria-controls=p>", "<div id=p class=my-carousel__track>"),
+        ("<a role=tab href=#p>", "<div id=p role=group aria-roledescription=slide>"),
+        ("<button role=tab>", "<div role=tabpanel aria-roledescription=slide>"),
+    ],
+)
+def test_what_turns_a_carousel_is_no_title(control: str, slides: str) -> None:
+    body = f"<div>{control}Older pictures</a></button></div>{slides}<p>{TEXT}</p></div>"
+
+    assert added(with_titles, body, [0.3, 0.9], [1]) == []
+
+
 def test_parts_of_a_list_are_main_together() -> None:
     entries = "".join(f"<li><div><p>{TEXT}</p></div></li>" for _ in range(3))
 

@@ -210,7 +210,10 @@ def test_the_last_card_of_a_listing_follows_the_others() -> None:
         ("<h2><a href=/pier>The pier</a></h2>", 0.6, False),
         ("<div><p>Read on</p><h2>The pier</h2></div>", 0.6, False),  # heads something else
         ("<p>The pier</p>", 0.6, False),
-        (f"<aside><header><h4>The pier</h4></header><p>{PARAGRAPHS[0]}</p></aside>", 0.4, True),
+        (f"<aside><header><h4>The pier</h4></header><p>{PARAGRAPHS[0]}</p></aside>", 0.24, True),
+        (f"<section><div><h4>The pier</h4></div><p>{PARAGRAPHS[0]}</p></section>", 0.24, True),
+        (f"<aside><header><h4>The pier</h4></header><p>{PARAGRAPHS[0]}</p></aside>", 0.1, False),
+        (f"<aside><header><h4>The pier</h4></header><p>{PARAGRAPHS[0]}</p><p>Read on</p></aside>", 0.24, False),
     ],
 )
 def test_a_heading_follows_the_text_that_it_heads(heading: str, probability: float, kept: bool) -> None:

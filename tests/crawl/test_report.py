@@ -152,13 +152,23 @@ def test_a_long_crawl_is_shown_by_a_random_sample() -> None:
     assert "The table has a random sample of 5,000 pages." in report.html("long")
 
 
-def test_the_worst_pages_come_first_and_those_of_unknown_quality_last() -> None:
+def test_pages_that_a_user_should_look_at_come_first() -> None:
+    """They are those that the model did not decide, together by reason, and those of low quality."""
     report = Report(Config())
-    for title, quality in (("good", 0.9), ("unknown", None), ("bad", 0.2)):
-        report.page(replace(PAGE, title=title, quality=quality))
+    for title, reason, quality in (
+        ("good", None, 0.9),
+        ("unknown", None, None),  # as with an engine that does not predict it
+        ("stopped", FallbackReason.TIMEOUT, None),
+        ("empty", FallbackReason.NO_MAIN, None),
+        ("bad", None, 0.2),
+        ("lost", FallbackReason.MISSING_FACTS, 0.95),
+        ("empty, too", FallbackReason.NO_MAIN, None),
+    ):
+        report.page(replace(PAGE, title=title, fallback_reason=reason, quality=quality))
 
     root = fromstring(report.html("crawl"))
-    assert [link.text for link in root.iter("a")] == ["bad", "good", "unknown"]
+    titles = [link.text for link in root.iter("a")]
+    assert titles == ["lost", "empty", "empty, too", "stopped", "bad", "good", "unknown"]
 
 
 @given(st.text(max_size=300), st.text(max_size=50))

@@ -97,12 +97,37 @@ def test_no_control_characters() -> None:
         (["Subscribe", "Follow"], [], ["Tides of the year"], "", "Tides of the year"),
         (["Sea and sand"], [], ["Tides"], "", "Sea and sand"),
         (["Sand"], [], [], "Sand", "Sand"),
-        (["x" * 1_000], [], ["Tides"], "", "Tides"),
         ([], [], [], "", ""),
     ],
 )
 def test_title(headings: list[str], below: list[str], names: list[str], site: str, expected: str) -> None:
-    assert best_title(headings, below, names, site, "www.sanddaily.example") == expected
+    of_site = (frozenset({site.lower().replace(" ", "")} - {""}), "wwwsanddailyexample")
+    assert best_title(headings, below, names, of_site) == expected
+
+
+@pytest.mark.parametrize(
+    ("heading", "title", "expected"),
+    [
+        ('<h1><a href="/">The Sand</a></h1><h2>Tides</h2>', "The Sand » Tides", "Tides"),
+        ('<a href="https://example.org"><h1>The Sand</h1></a>', "The Sand - Tides", "Tides"),
+        ('<h1><a href="/news/">Coast</a></h1>', "Tides of the year - Coast", "Tides of the year"),
+        ('<h1><a href="/news/">Tides</a></h1>', "Tides | Page 2", "Tides"),  # a thread, above its second page
+        ('<h1><a href="#tides">Tides</a></h1>', "The Sand - Tides", "Tides"),
+        ('<h1><a href="https://example.com/">Tides</a></h1>', "Tides", "Tides"),
+        ('<meta property="og:title" content="Sand"><meta property="og:site_name" content="Sand">', "Tides", "Tides"),
+        ('<h1><a href="/">The Sand</a></h1>', "", "The Sand"),  # nothing else
+        (f"<h1>{'x' * 1_000}</h1>", "Tides", "Tides"),
+        ('<h1><a href="/"><svg><title>Sign</title></svg>The Sand</a></h1>', "", "The Sand"),
+    ],
+)
+def test_the_name_of_the_site_is_no_title(heading: str, title: str, expected: str) -> None:
+    assert about(f"<title>{title}</title>", heading).title == expected
+
+
+def test_the_front_page_has_the_name_of_its_site() -> None:
+    head = '<meta property="og:title" content="Sand"><meta property="og:site_name" content="Sand">'
+
+    assert about(f"{head}<title>Sand | News</title>", url="https://example.org/").title == "Sand"
 
 
 @pytest.mark.parametrize(
@@ -236,6 +261,7 @@ def test_a_list_of_articles_has_its_own_title() -> None:
          "2024-05-07"),
         ("", '<span class="post-date">May 6, 2024</span>', "2024-05-06", None),
         ("", "<h1>Tides</h1><p>by Ann <span>May 6, 2024</span>", "2024-05-06", None),
+        ("", "<h1>Tides</h1><p>Ann, 6 May 2024<div class=comment><time>7 May 2024</time></div>", "2024-05-06", None),
         ("", "<i>Last updated: 7 May 2024</i><h1>Tides</h1>", None, "2024-05-07"),
         ("", f"<h1>Tides</h1><p>On May 6, 2024 {'the tide came in ' * 5}</p>", None, None),
         ('<script type="application/ld+json">{&quot;@type&quot;: &quot;Article&quot;, &quot;datePublished&quot;: '
@@ -243,7 +269,7 @@ def test_a_list_of_articles_has_its_own_title() -> None:
         ('<script type="application/ld+json"><!-- {"@type": "Report", "datePublished": "2024-05-06"}; --></script>', "",
          "2024-05-06", None),
     ],
-    ids=range(13),
+    ids=range(14),
 )  # fmt: skip
 def test_dates(head: str, body: str, published: str | None, modified: str | None) -> None:
     found = about(head, body)
