@@ -1,4 +1,4 @@
-"""Add what belongs to the headline above it: the price of a product, the times of a recipe, the links of a hero.
+"""Add what belongs to the headline above it: the price of a product, the facts of a recipe, the links of a hero.
 
 A model sees them as facts about the page. Readers choose and plan with the first two, and go on with the third.
 """
@@ -6,6 +6,7 @@ A model sees them as facts about the page. Readers choose and plan with the firs
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from urllib.parse import urljoin, urlsplit
 
 import numpy as np
@@ -15,7 +16,16 @@ from scrapy_dripper.choose.given import ELSEWHERE, LINKED_SHARE, UNSEEN, Bools, 
 from scrapy_dripper.metadata.facts import FactIndex, tokens
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import TAGS
-from scrapy_dripper.page.vocabulary import CURRENCIES, HEROES, TIME_LABELS, TIME_UNITS, either
+from scrapy_dripper.page.vocabulary import (
+    AMOUNT_LABELS,
+    CURRENCIES,
+    ENERGY_LABELS,
+    HEROES,
+    NUTRIENT_UNITS,
+    TIME_LABELS,
+    TIME_UNITS,
+    either,
+)
 
 LONGEST_PRICE = 30
 """Maximum length of a price, in characters."""
@@ -24,10 +34,18 @@ BLOCKS_BELOW_NAME = 40
 MOST_PRICES = 8
 """Maximum number of prices that a page states and declares. More of them are those of a list of products."""
 
-TIME_PROBABILITY = 0.05
-"""Minimum probability of the time of a recipe."""
-LONGEST_TIME = 80
-"""Maximum length of such a time with its label, in characters."""
+FACT_PROBABILITY = 0.005
+"""Minimum probability of a fact of a recipe."""
+LONGEST_FACT = 80
+"""Maximum length of such a fact with its label, in characters."""
+ROW_LEVELS, LONGEST_ROW = 3, 24
+"""Number of levels above a fact at which others may be in a row with it, and maximum number of blocks of a row."""
+LEAST_NUTRIENTS, CHARS_A_NUTRIENT = 3, 35
+"""Minimum number of nutrients in a text or in a run of texts, and maximum length of a text for each of them."""
+LONGEST_NUTRITION = 1_000
+"""Number of characters of a text in which nutrients are searched."""
+BLOCKS_BELOW_RECIPE = 30
+"""Maximum number of blocks from the end of the main content to the nutrients of a dish."""
 HERO_PROBABILITY = 0.2
 """Minimum probability of the links of a hero."""
 LEAST_HERO_LINKS = 2
@@ -37,9 +55,19 @@ MOST_HERO_BLOCKS = 12
 
 _has_currency = re.compile(CURRENCIES, re.I).search
 _H1, _LINK = TAGS["h1"], TAGS["a"]
-_duration = rf"\d[\d.,½¼¾⅓⅔ –-]{{0,6}}\s?(?:{either(TIME_UNITS)})"
-_time = re.compile(rf"{_duration}(?:\W{{1,5}}{_duration}){{0,2}}", re.I).fullmatch
-_label = re.compile(rf"[^\d\n]{{0,20}}\b(?:{either(TIME_LABELS)})\b[^\d\n]{{0,20}}", re.I).match
+_unit, _amounts = either(TIME_UNITS), either((*AMOUNT_LABELS, *ENERGY_LABELS))
+_number = r"\d[\d.,:½¼¾⅓⅔/ –-]{0,12}"
+_duration = rf"\d[\d.,½¼¾⅓⅔ –-]{{0,6}}\s?(?:{_unit})"
+# A unit may follow once more, for screen readers.
+_is_time = re.compile(rf"{_duration}(?:\W{{1,5}}(?:{_duration}|(?:{_unit})\b)){{0,4}}", re.I).fullmatch
+_is_amount = re.compile(rf"{_number}(?:\w{{1,20}}\W{{0,2}}){{0,4}}", re.I).fullmatch
+_label = re.compile(rf"[^\d\n]{{0,30}}\b(?:(?P<time>{either(TIME_LABELS)})|{_amounts})\b[^\d\n]{{0,20}}", re.I).match
+_is_amount_first = re.compile(
+    rf"{_number}\W?(?:{_amounts})\W{{0,3}}|\d[\d:]{{0,5}}\s?(?:{_unit})?\W?(?:{either(TIME_LABELS)})\W{{0,3}}", re.I
+).fullmatch
+_nutrients = re.compile(rf"\d[\d.,]{{0,6}}\s?(?:{either(NUTRIENT_UNITS)})(?![^\W\d])", re.I).findall
+_has_energy = re.compile(either(ENERGY_LABELS), re.I).search
+_has_digit = re.compile(r"\d").search
 _hero = re.compile(either(HEROES))
 
 
@@ -70,30 +98,72 @@ def with_price(given: Given, main: Bools) -> Bools:
     return labels
 
 
-def with_recipe_times(given: Given, main: Bools) -> Bools:
-    """Return the labels with the times of a recipe added, each with its label, on a page that declares a recipe.
+def with_recipe_facts(given: Given, main: Bools) -> Bools:
+    """Return the labels with the facts of a recipe added, each with its label, on a page that declares a recipe.
 
-    They stand between the first heading of the page and the last main block.
+    Its times, its amount and its energy stand between the first heading of the page and the last main block, with other
+    numbers in a row with them, and its nutrients there or a few blocks below.
     """
     page = given.page
     if "recipe" not in page.about.types or not main.any():
         return main
     texts, tags = page.blocks.text, page.tree.tag[page.blocks.context]
-    may = (given.flags & (UNSEEN | ELSEWHERE) == 0) & (given.probabilities >= TIME_PROBABILITY)
+    may = (given.flags & (UNSEEN | ELSEWHERE) == 0) & (given.probabilities >= FACT_PROBABILITY)
     may &= page.blocks.links == 0
-    labels: Bools = main.copy()
     places = np.flatnonzero(main | (tags == _H1))
-    for i in range(int(places[0]), int(places[-1])):
-        text = texts[i]
-        label = _label(text) if may[i] and len(text) <= LONGEST_TIME else None
-        if label is None:
+    first, last = int(places[0]), int(places[-1])
+    facts: set[int] = set()
+    for i in range(first, last):
+        if not may[i] or len(texts[i]) > LONGEST_FACT:
             continue
-        rest = text[label.end() :].strip()
-        if rest and _time(rest):
-            labels[i] = True
-        elif not rest and may[i + 1] and _time(texts[i + 1].strip()):
-            labels[i : i + 2] = True
+        if all(map(_is_fact, texts[i].split("\n"))):
+            facts.add(i)
+        elif may[i + 1] and _label(texts[i]) and _is_fact(f"{texts[i]} {texts[i + 1]}"):
+            facts |= {i, i + 1}
+    facts |= {i for fact in facts for i in _row(page, fact, facts) if may[i] and first <= i < last}
+    facts |= _nutrition(texts, [i for i in range(first, min(last + BLOCKS_BELOW_RECIPE, len(texts))) if may[i]])
+    labels: Bools = main.copy()
+    labels[sorted(facts)] = True
     return labels
+
+
+def _is_fact(line: str) -> bool:
+    """Return True for a label with an amount: ``Prep time: 10 minutes``, ``4 servings``."""
+    label = _label(line)
+    if label is None:
+        return _is_amount_first(line) is not None
+    return (_is_time if label["time"] else _is_amount)(line[label.end() :].strip()) is not None
+
+
+def _row(page: Page, fact: int, facts: set[int]) -> list[int]:
+    """Return the short texts with a number that are in a row with a fact and with another one of the same shape."""
+    tree, blocks = page.tree, page.blocks
+    shape = tree.signature[blocks.context]
+    node = int(blocks.context[fact])
+    for _ in range(ROW_LEVELS):
+        node = max(int(tree.parent[node]), 0)
+        row = range(int(tree.block_start[node]), int(tree.block_end[node]))
+        if len(row) > LONGEST_ROW:
+            break
+        alike = [i for i in row if shape[i] == shape[fact]]
+        if len(facts.intersection(alike)) > 1:
+            return [i for i in alike if len(blocks.text[i]) <= LONGEST_FACT and _has_digit(blocks.text[i])]
+    return []
+
+
+def _nutrition(texts: Sequence[str], places: Sequence[int]) -> set[int]:
+    """Return the texts at some places that say how much energy and nutrients a dish has: in one text, or in a run."""
+    found: set[int] = set()
+    run: list[int] = []
+    for i in places:
+        text = texts[i][:LONGEST_NUTRITION]
+        count = len(_nutrients(text)) or bool(_has_energy(text) and _has_digit(text))
+        if not count or len(texts[i]) > CHARS_A_NUTRIENT * count:
+            continue
+        run = [*run, i] if run and i <= run[-1] + 2 else [i]
+        if (count if len(run) == 1 else len(run)) >= LEAST_NUTRIENTS and any(_has_energy(texts[j]) for j in run):
+            found.update(run)
+    return found
 
 
 def with_hero_links(given: Given, main: Bools) -> Bools:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scrapy_dripper.choose.below_headline import with_hero_links, with_price, with_recipe_times
+from scrapy_dripper.choose.below_headline import with_hero_links, with_price, with_recipe_facts
 from scrapy_dripper.choose.comments import with_comments
 from scrapy_dripper.choose.duplicates import without_duplicates
 from scrapy_dripper.choose.furniture import (
@@ -107,7 +107,7 @@ STEPS = (
     Step("headings", "a heading stays with the text below it", with_headings, _TAGGER),
     Step("price", "the price of a product stays with its name", with_price, _TAGGER),
     Step("footnotes", "a footnote has the label of its marks", with_footnotes, _TAGGER),
-    Step("recipe_times", "a recipe says how long it takes", with_recipe_times, _TAGGER),
+    Step("recipe_facts", "a recipe says how long it takes and how much it makes", with_recipe_facts, _TAGGER),
     Step("hero_links", "the links of a hero belong to its headline", with_hero_links, _TAGGER),
     # Last of the tagger's, so that no other step adds a duplicate again.
     Step("duplicates", "what is in the source twice, but shown once, is kept once", without_duplicates, _TAGGER),

@@ -286,6 +286,21 @@ TIME_UNITS: Group = (
 )
 """Units of time."""
 
+AMOUNT_LABELS: Group = (
+    *("servings?", "serves", "yields?", "makes", "portions?", "portionen", "personen", "ergibt", "personnes", "parts"),
+    *("porciones", "raciones", "porções", "porzioni", "persone", "porties", "porcj[ei]", "порци[ия]"),
+    *("份量", "人份", "分量", "人分", "인분"),
+)
+"""Words in the labels of how much a recipe makes."""
+
+ENERGY_LABELS: Group = (
+    *("calories?", "k?cals?", "energy", "kalorien", "energie", "calorías", "energía", "calorias", "kalorie", "калории"),
+    *("カロリー", "熱量", "热量", "칼로리"),
+)
+"""Words in the labels of the energy of a dish."""
+
+NUTRIENT_UNITS: Group = ("kcal", "cal", "kj", "g", "mg", "µg", "mcg", "iu", "%")
+
 # ---------------------------------------------------------------------- texts that are shown instead of content
 ERROR_CODE = "(?:400|401|403|404|410|429|500|502|503|504)"
 ERROR_REASON = (

@@ -1,11 +1,11 @@
-"""The times of a recipe and the links of a hero belong to what is written."""
+"""The facts of a recipe and the links of a hero belong to what is written."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from scrapy_dripper.choose.below_headline import with_hero_links, with_recipe_times
+from scrapy_dripper.choose.below_headline import with_hero_links, with_recipe_facts
 from scrapy_dripper.choose.given import Bools, Given
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
@@ -36,15 +36,25 @@ def given(body: str, probability: float) -> Given:
         ("<div><span>Prep time:</span> <span>15 mins</span></div><div>Cook time: 1 h 5 min</div>", 2),
         ("<p>Zubereitungszeit: 20 Min.<p>Temps de cuisson : 2 heures<p>Tempo di cottura: 1 ora", 3),
         ("<p>調理時間 30分<p>Время приготовления: 40 минут", 2),
+        ("<p>Prep 5 <span class=sr>minutes</span> minutes<p>Rise Time 1 hour hour 30 minutes mins", 2),
+        ("<p>Servings 3 or 2 big<p>Yield: 36 cookies<p>Für 4 Portionen<p>4 servings<p>Calories: 305 kcal", 5),
+        ("<p>0:15 Prep<br>0:40 Cook<br>6 Servings", 1),
+        # in a row with two others
+        ("<div><p><b>Prep</b> 5 min<p><b>Cook</b> 8 min<p><b>Chilling</b> 2 hours<p><b>Course</b> Soup</div>", 3),
+        ("<p>Calories: 93 kcal | Carbohydrates: 6.1 g | Protein: 4.8 g | Fat: 6.5 g", 1),
+        ("<p>Calories 305 Calories from Fat 207<p>Fat 23g 35%<p>% Daily Value<p>Sodium 28mg 1%<p>Protein 5g", 4),
+        ("<p>Fat 23g<p>Sodium 28mg", 0),
+        ("<p>It has 90 calories and, with cream, more fat than you would think: 12 g, or 15 g with cheese on it, and "
+         "much less, some 3 g, with milk in its place.", 0),
         ("<p>Posted 2 hours ago<p>Total: 3 eggs<p>40 minutes<p><a href=/soup>Total time: 10 minutes</a>", 0),
     ],
-)
-def test_a_recipe_says_how_long_it_takes(markup: str, times: int) -> None:
+)  # fmt: skip
+def test_a_recipe_says_how_long_it_takes_and_how_much_it_makes(markup: str, times: int) -> None:
     known = given(f"{RECIPE}<h1>Soup</h1>{markup}{TEXT}<aside>Total time: 5 minutes</aside>", 0.1)
 
-    assert len(added(known.page, with_recipe_times(known, marked(known.page)))) == times
+    assert len(added(known.page, with_recipe_facts(known, marked(known.page)))) == times
     bare = given(f"<h1>Soup</h1>{markup}{TEXT}", 0.1)
-    assert not added(bare.page, with_recipe_times(bare, marked(bare.page)))
+    assert not added(bare.page, with_recipe_facts(bare, marked(bare.page)))
 
 
 HERO = "<div class='{name}'><h1>- The kit</h1><p>- Build boats.</p><div>{links}</div></div>"
