@@ -31,6 +31,8 @@ LONGEST_PRICE = 30
 """Maximum length of a price, in characters."""
 BLOCKS_BELOW_NAME = 40
 """Maximum number of blocks from the name of a product to its price."""
+BLOCKS_RIGHT_BELOW = 8
+"""Maximum number of blocks from the name of a product to a price that the page does not declare."""
 MOST_PRICES = 8
 """Maximum number of prices that a page states and declares. More of them are those of a list of products."""
 
@@ -54,6 +56,8 @@ MOST_HERO_BLOCKS = 12
 """Maximum number of blocks of a hero. A larger element is the page."""
 
 _has_currency = re.compile(CURRENCIES, re.I).search
+_sum = rf"(?:(?:{CURRENCIES})\s?\d[\d.,'’]{{0,12}}|\d[\d.,'’]{{0,12}}\s?(?:{CURRENCIES}))"
+_is_price = re.compile(rf"{_sum}(?:\W{{0,3}}{_sum}){{0,2}}", re.I).fullmatch
 _H1, _LINK = TAGS["h1"], TAGS["a"]
 _unit, _amounts = either(TIME_UNITS), either((*AMOUNT_LABELS, *ENERGY_LABELS))
 _number = r"\d[\d.,:½¼¾⅓⅔/ –-]{0,12}"
@@ -72,13 +76,14 @@ _hero = re.compile(either(HEROES))
 
 
 def with_price(given: Given, main: Bools) -> Bools:
-    """Return the labels with the first price below the page's ``<h1>`` that the page declares as its own.
+    """Return the labels with the price of a product added: the first one below the page's ``<h1>`` that the page
+    declares as its own, or else, on a page that declares a product, one right below it.
 
     Without an ``<h1>``, the first main block counts as the name of the product.
     """
     page, texts = given.page, given.page.blocks.text
     details = [fact for fact in page.facts if fact.kind == "detail"]
-    if not details or not main.any():
+    if not (details or "product" in page.about.types) or not main.any():
         return main
     seen = given.flags & (UNSEEN | Flag.NAV | Flag.FOOTER | Flag.DIALOG) == 0
     may_be = [i for i in np.flatnonzero(seen & (given.chars <= LONGEST_PRICE)).tolist() if _has_currency(texts[i])]
@@ -91,7 +96,10 @@ def with_price(given: Given, main: Bools) -> Bools:
     headings = np.flatnonzero((page.tree.tag[page.blocks.context] == _H1) & seen)
     name = int(headings[0] if len(headings) else np.argmax(main))
     price = next((i for i in prices if name < i <= name + BLOCKS_BELOW_NAME), None)
-    if price is None or len(prices) > MOST_PRICES or main[prices].any():
+    if not prices and "product" in page.about.types and main[name]:
+        alone = (i for i in may_be if name < i <= name + BLOCKS_RIGHT_BELOW and not page.blocks.links[i])
+        price = next((i for i in alone if _is_price(texts[i])), None)
+    if price is None or len(prices) > MOST_PRICES or main[[*prices, price]].any():
         return main
     labels: Bools = main.copy()
     labels[price] = True

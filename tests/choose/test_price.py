@@ -30,6 +30,20 @@ def test_the_declared_price_is_kept(price: str) -> None:
     assert added(f"<div>{price}</div>{NAME}<span>{price}</span><p>Add to cart{TEXT}<div>{price}</div>") == [price]
 
 
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ("<span>$98.00 $130.00</span>", ["$98.00 $130.00"]),
+        ("<p>By Ann<p>€ 132,34<p>$150", ["€ 132,34"]),
+        ("<a href=/other>$98.00</a>", []),
+        ("<p>Over $98.00", []),
+        ("<p>brass" * 9 + "<p>$98.00", []),
+    ],
+)
+def test_a_price_right_below_the_name_need_not_be_declared(markup: str, expected: list[str]) -> None:
+    assert added(f"<h1>A lamp</h1>{markup}{TEXT}", price="") == expected
+
+
 def test_without_a_heading_the_first_main_block_is_the_name() -> None:
     assert added(f"<div>A lamp</div><span>$168.00</span>{TEXT}") == ["$168.00"]
 
