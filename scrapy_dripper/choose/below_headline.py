@@ -64,7 +64,7 @@ _number = r"\d[\d.,:½¼¾⅓⅔/ –-]{0,12}"
 _duration = rf"\d[\d.,½¼¾⅓⅔ –-]{{0,6}}\s?(?:{_unit})"
 # A unit may follow once more, for screen readers.
 _is_time = re.compile(rf"{_duration}(?:\W{{1,5}}(?:{_duration}|(?:{_unit})\b)){{0,4}}", re.I).fullmatch
-_is_amount = re.compile(rf"{_number}(?:\w{{1,20}}\W{{0,2}}){{0,4}}", re.I).fullmatch
+_is_amount = re.compile(rf"{_number}(?:\w{{1,20}}(?:\W{{1,2}}\w{{1,20}}){{0,3}}\W{{0,2}})?", re.I).fullmatch
 _label = re.compile(rf"[^\d\n]{{0,30}}\b(?:(?P<time>{either(TIME_LABELS)})|{_amounts})\b[^\d\n]{{0,20}}", re.I).match
 _is_amount_first = re.compile(
     rf"{_number}\W?(?:{_amounts})\W{{0,3}}|\d[\d:]{{0,5}}\s?(?:{_unit})?\W?(?:{either(TIME_LABELS)})\W{{0,3}}", re.I
@@ -161,17 +161,20 @@ def _row(page: Page, fact: int, facts: set[int]) -> list[int]:
 
 def _nutrition(texts: Sequence[str], places: Sequence[int]) -> set[int]:
     """Return the texts at some places that say how much energy and nutrients a dish has: in one text, or in a run."""
-    found: set[int] = set()
-    run: list[int] = []
+    counts: dict[int, int] = {}
+    runs: list[list[int]] = []
     for i in places:
         text = texts[i][:LONGEST_NUTRITION]
-        count = len(_nutrients(text)) or bool(_has_energy(text) and _has_digit(text))
+        count = len(_nutrients(text)) or int(bool(_has_energy(text) and _has_digit(text)))
         if not count or len(texts[i]) > CHARS_A_NUTRIENT * count:
             continue
-        run = [*run, i] if run and i <= run[-1] + 2 else [i]
-        if (count if len(run) == 1 else len(run)) >= LEAST_NUTRIENTS and any(_has_energy(texts[j]) for j in run):
-            found.update(run)
-    return found
+        counts[i] = count
+        if runs and i <= runs[-1][-1] + 2:
+            runs[-1].append(i)
+        else:
+            runs.append([i])
+    enough = (run for run in runs if sum(counts[i] for i in run) >= LEAST_NUTRIENTS)
+    return {i for run in enough if any(_has_energy(texts[j]) for j in run) for i in run}
 
 
 def with_hero_links(given: Given, main: Bools) -> Bools:

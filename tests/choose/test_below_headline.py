@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from scrapy_dripper.choose import below_headline
 from scrapy_dripper.choose.below_headline import with_hero_links, with_recipe_facts
 from scrapy_dripper.choose.given import Bools, Given
 from scrapy_dripper.config import Config
@@ -55,6 +56,16 @@ def test_a_recipe_says_how_long_it_takes_and_how_much_it_makes(markup: str, time
     assert len(added(known.page, with_recipe_facts(known, marked(known.page)))) == times
     bare = given(f"<h1>Soup</h1>{markup}{TEXT}", 0.1)
     assert not added(bare.page, with_recipe_facts(bare, marked(bare.page)))
+
+
+def test_a_long_run_of_nutrients_is_searched_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once for each text, and once more when the run has ended."""
+    searched: list[str] = []
+    monkeypatch.setattr(below_headline, "_has_energy", searched.append)
+    known = given(f"{RECIPE}<h1>Soup</h1>{'<p>Fat 2g' * 500}{TEXT}", 0.1)
+
+    assert not added(known.page, with_recipe_facts(known, marked(known.page)))
+    assert 500 <= len(searched) <= 3 * 500
 
 
 HERO = "<div class='{name}'><h1>- The kit</h1><p>- Build boats.</p><div>{links}</div></div>"
