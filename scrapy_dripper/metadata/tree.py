@@ -185,7 +185,12 @@ def base_url(url: str, href: str) -> str:
 
 
 def leads_up(href: str, url: str) -> int:
-    """Return 1 for a link from the page at ``url`` to the front page, 2 for one to another page above it, or else 0."""
+    """Return 1 for a link from the page at ``url`` to the front page, 2 for one to another page above it, or else 0.
+
+    Addresses such as ``..`` do not count: generators of books put the title of a chapter into such a link.
+    """
+    if href.lstrip().startswith("."):
+        return 0
     try:
         target, own = urlsplit(urljoin(url, href[:LONGEST_CONTENT].strip())), urlsplit(url)
     except ValueError:  # such as "http://["
