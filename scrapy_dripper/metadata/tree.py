@@ -235,8 +235,9 @@ def _tagged(element: HtmlElement, tag: str, found: Described) -> None:
         if not found.title and getattr(element.getparent(), "tag", "") in ("head", "body", "html"):
             found.title = text_of(element)  # an icon can have a title, too: <svg><title>
     else:
-        kept = {"h1": found.headings, "h2": found.subheadings, "time": found.times, "abbr": found.dated}
-        _keep(kept[tag], element)
+        kept = {"h1": found.headings, "h2": found.subheadings, "time": found.times, "abbr": found.dated}[tag]
+        if next(element.iterancestors(tag), None) is None:  # or it would be read with each one around it
+            _keep(kept, element)
 
 
 def _meta(element: HtmlElement, found: Described) -> None:

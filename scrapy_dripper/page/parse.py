@@ -10,6 +10,7 @@ page before a reader sees it: those of shadow trees, and those that React sends 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 
@@ -165,13 +166,15 @@ def _add(body: HtmlElement, texts: list[str | None]) -> None:
 
 # ---------------------------------------------------------------------- differences from browsers
 _EMPTIED = "dripper-emptied"
-_raw = b"template|script|style|textarea|title|xmp|iframe|noembed|noframes|plaintext"
-# A template must not hold raw text or comments, because its apparent start tag may be inside a script.
-_template = re.compile(rb"<template\b[^<>]*>[^<]*(?:<(?!/?(?:" + _raw + rb")\b|!--)[^<]*)*</template\s*>", re.I)
+_literal = rb"(?P<literal>script|style|title|textarea|xmp|iframe|noembed|noframes|plaintext)\b"
+# A template must not hold literal text or comments, because its apparent start tag may be inside a script.
+_template = re.compile(
+    rb"<template\b[^<>]*>[^<]*(?:<(?!/?(?:template\b|" + _literal + rb")|!--)[^<]*)*</template\s*>", re.I
+)
 _NESTED_TEMPLATES = 4
 SHADOW_ROOT = b"shadow-root"
 """The tag of a shadow tree. As a custom element, it may stand in a line or hold blocks."""
-_template_tags = re.compile(rb"<(/?)template\b([^<>]*)>", re.I)
+_template_tags = re.compile(rb"<(?P<close>/?)(?:" + _literal + rb"|template\b(?P<attributes>[^<>]*)>)", re.I).finditer
 _is_shadow = re.compile(rb"\sshadow(?:root)?mode\s*=\s*[\"']?(?:open|closed)\b", re.I).search
 
 
@@ -201,13 +204,36 @@ def with_shadow_trees(data: bytes) -> bytes:
         return data
     is_shown: list[bool] = []  # of the templates that are open
 
-    def tag(match: re.Match[bytes]) -> bytes:
-        if match[1]:
-            return b"</%s>" % SHADOW_ROOT if is_shown and is_shown.pop() else match[0]
-        is_shown.append(_is_shadow(match[2]) is not None)
-        return b"<%s>" % SHADOW_ROOT if is_shown[-1] else match[0]
+    def shown(tag: re.Match[bytes]) -> bytes | None:
+        if not tag["close"]:
+            is_shown.append(_is_shadow(tag["attributes"]) is not None)
+            return b"<%s>" % SHADOW_ROOT if is_shown[-1] else None
+        return b"</%s>" % SHADOW_ROOT if is_shown and is_shown.pop() else None
 
-    return _template_tags.sub(tag, data)
+    return _with_tags(data, _template_tags(data), shown)
+
+
+def _with_tags(
+    data: bytes, tags: Iterable[re.Match[bytes]], changed: Callable[[re.Match[bytes]], bytes | None]
+) -> bytes:
+    """Return a document with other tags in the places of those for which there are any.
+
+    Tags in literal text, such as that of scripts, are none.
+    """
+    pieces: list[bytes] = []
+    written = 0
+    within: bytes | None = None  # the element whose literal text it is
+    for tag in tags:
+        name = tag["literal"]
+        if within is not None:
+            if name and tag["close"] and name.lower() == within != b"plaintext":  # which never ends
+                within = None
+        elif name:
+            within = None if tag["close"] else name.lower()
+        elif (piece := changed(tag)) is not None:
+            pieces += [data[written : tag.start()], piece]
+            written = tag.end()
+    return b"".join([*pieces, data[written:]])
 
 
 def repair(root: HtmlElement) -> None:
@@ -341,8 +367,9 @@ MAX_MARKS = 10_000
 _SLOT, _BEGIN, _END, _PART = "dripper-slot", "dripper-begin", "dripper-end", "dripper-part"
 # With the "<" in front of the alternatives, the search jumps to it, which takes a thirtieth of the time.
 _tokens = re.compile(
-    rb"<(?:(?P<close>/?)(?P<raw>script|style|title|textarea|xmp|iframe|noembed|noframes)\b"
-    rb'|template id="(?P<slot>[BP]:[0-9a-f]+)"\s*></template>|(?P<begin>!--\$[?!~]?-->)|(?P<end>!--/\$-->))',
+    rb"<(?:(?P<close>/?)"
+    + _literal
+    + rb'|template id="(?P<slot>[BP]:[0-9a-f]+)"\s*></template>|(?P<begin>!--\$[?!~]?-->)|(?P<end>!--/\$-->))',
     re.I,
 ).finditer
 _calls = re.compile(r'\$R([CRS])\("([BPS]:[0-9a-f]+)","([BPS]:[0-9a-f]+)"').findall
@@ -359,22 +386,13 @@ def mark(data: bytes) -> bytes:
     if data.count(b"<!--$") + data.count(b"<!--/$") > MAX_MARKS:
         return data
     body = max(data.find(b"<body"), 0)  # a mark before it would make the parser start the body early
-    pieces: list[bytes] = []
-    written = 0
-    raw: bytes | None = None
-    for token in _tokens(data, body):
-        tag = token["raw"]
-        if tag is not None:
-            tag = tag.lower()
-            raw = (raw or tag) if not token["close"] else None if tag == raw else raw
-        if tag is not None or raw is not None:
-            continue
-        name = _SLOT if token["slot"] else _BEGIN if token["begin"] else _END
-        identity = b' id="%s"' % token["slot"] if token["slot"] else b""
-        pieces += [data[written : token.start()], b"<%s%s></%s>" % (name.encode(), identity, name.encode())]
-        written = token.end()
-    pieces.append(data[written:])
-    return b"".join(pieces)
+    return _with_tags(data, _tokens(data, body), _mark)
+
+
+def _mark(token: re.Match[bytes]) -> bytes:
+    name = _SLOT if token["slot"] else _BEGIN if token["begin"] else _END
+    identity = b' id="%s"' % token["slot"] if token["slot"] else b""
+    return b"<%s%s></%s>" % (name.encode(), identity, name.encode())
 
 
 def put_in_place(root: HtmlElement) -> None:

@@ -12,6 +12,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import Breadcrumb, Document, Metadata
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.metadata.read import best_title
+from scrapy_dripper.metadata.tree import describe_title, heading_text
 from scrapy_dripper.page import metadata_of, read
 from scrapy_dripper.page.parse import parse
 
@@ -447,3 +448,9 @@ def test_values_are_plain_text() -> None:
 
 def test_a_headline_of_many_elements_is_read_in_order() -> None:
     assert about("", "<h1><b>Ti<i>d</i></b>es <span>and <u>moons</u></span></h1>").title == "Tides and moons"
+
+
+def test_headings_in_a_heading_are_part_of_it() -> None:
+    """Their text would otherwise be read once for each heading around it."""
+    found = describe_title(parse(f"<title>Tides</title>{'<h1><span>' * 40}Tides rise<h2>Twice</h2>"))
+    assert [heading_text(one) for one in (*found.headings, *found.subheadings)] == ["Tides rise Twice", "Twice"]

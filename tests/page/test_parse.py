@@ -349,3 +349,15 @@ def test_declarative_shadow_trees_are_shown(attribute: str) -> None:
     page = cut(parse(html))
 
     assert page.blocks.text == ["Title", "The text.", "Light.", "After."]
+
+
+@pytest.mark.parametrize("tag", ["textarea", "xmp", "plaintext", "title"])
+def test_tags_in_literal_text_are_text(tag: str) -> None:
+    """Nothing in it is read as a shadow tree, and a plaintext never ends."""
+    literal = "a </p><template shadowrootmode=open><p>Text</p></template>"
+    root = parse(f"<p>First<{tag}>{literal}</{tag}><template shadowrootmode=open><p>Last")
+    (element,) = root.iter(tag)
+    end = "</plaintext><template shadowrootmode=open><p>Last" if tag == "plaintext" else ""
+
+    assert element.text == literal + end
+    assert len(list(root.iter("shadow-root"))) == (tag != "plaintext")
