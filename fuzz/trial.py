@@ -61,13 +61,14 @@ def attempt(case: cases.Case) -> tuple[int, Lines]:
     longest = max(len(form or "") for form in (found.main_html, found.markdown, found.text, content))
     if longest > OUTPUT * size:
         raise BrokenError("output", f"{longest:,} characters for {size:,}")
-    steps, lines = _traced(case)
+    steps, lines = traced(case)
     if steps > STEPS * size:
         raise BrokenError("steps", f"{steps:,} steps for {size:,} characters")
     return steps, lines
 
 
-def _traced(case: cases.Case) -> tuple[int, Lines]:
+def traced(case: cases.Case) -> tuple[int, Lines]:
+    """Return how many lines of Python run for a case, and which lines of the package do."""
     steps = 0
     lines: set[tuple[CodeType, int]] = set()
 
