@@ -23,6 +23,8 @@ WITH_SPACES = 20
 """How many times as long a text may be with the white space that indents it."""
 START = 60
 """Maximum number of descendants whose text is read."""
+MOST_OF_SIGN = 16
+"""Maximum number of elements of a sign, such as an icon that links to its heading."""
 
 BEFORE, BEHIND = 30, 200
 """Number of elements before and after the headline that are around it."""
@@ -309,4 +311,6 @@ def _is_link_to_heading(node: HtmlElement) -> bool:
     """Return True for an element of a heading that is a sign: a link to the heading, or to its editor."""
     if _sign_class(node.get("class") or ""):
         return True
-    return node.tag in ("a", "button") and _is_sign(_text(node, 200, apart=True)) is not None
+    if node.tag not in ("a", "button") or next(islice(node.iter(), MOST_OF_SIGN, None), None) is not None:
+        return False
+    return _is_sign(_text(node, 200, apart=True)) is not None
