@@ -22,6 +22,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction
 from scrapy_dripper.fallback.methods import MAX_PARAGRAPHS, limited_tree, parse_all
 from scrapy_dripper.output import most_chars, write_html
+from scrapy_dripper.output.main_html import WRITTEN
 from scrapy_dripper.output.tables import MAX_PADDED, MAX_PADDING
 from scrapy_dripper.output.urls import unsafe_url
 from scrapy_dripper.page import title_of
@@ -241,4 +242,4 @@ def _tag(element: _Element) -> str:
         return "th" if element.get("role") == "head" else "td"
     if name == "code":
         return "pre" if len(element) or "\n" in (element.text or "") else "code"
-    return _TAGS.get(name, name if name.isalnum() else "span")  # broken pages have tags such as ``p"``
+    return _TAGS.get(name) or WRITTEN.get(name, "span")  # it leaves a <title> in code, and tags such as ``p"``

@@ -273,7 +273,7 @@ CODE_TAGS = frozenset({"pre", "listing", "xmp", "plaintext", "table"})
 TWIN: Final = CodeBlock("")
 """Returned for an element to drop, which only repeats code or numbers its lines."""
 
-MAX_AROUND = 80
+MAX_AROUND = 24
 """Maximum number of elements to search around code, in its wrapper."""
 
 MAX_IN_LINE = 200

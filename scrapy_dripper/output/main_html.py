@@ -99,7 +99,7 @@ MATHML = frozenset(
 """Tags inside a formula."""
 
 # Elements whose content would be raw text when parsed again, or which a browser with scripts does not show.
-_written = {tag: tag for tag in TAGS} | {"xmp": "pre", "listing": "pre", "plaintext": "pre", "noscript": "div"}
+WRITTEN = {tag: tag for tag in TAGS} | {"xmp": "pre", "listing": "pre", "plaintext": "pre", "noscript": "div"}
 
 _name = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*", re.I).fullmatch
 _custom = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+").fullmatch
@@ -433,7 +433,7 @@ def _write(parent: etree._Element, before: etree._Element | None, pieces: list[s
 
 
 def _element(source: etree._Element, parent: etree._Element | None, known: Styles = _NONE) -> etree._Element:
-    tag = _written.get(source.tag)
+    tag = WRITTEN.get(source.tag)
     if tag is None:
         tag = str(source.tag)
         tag = tag if tag in MATHML or tag in SILENT or _custom(tag) else "span"

@@ -27,6 +27,7 @@ FAMILIES: dict[str, list[str]] = {
         "<pre>code <script>RUN</script></pre>",
         "<code class=language-js>code<script>RUN</script></code>",
         "<div class=highlight><pre>code<style>@import 'LOAD';</style><script>RUN</script></pre></div>",
+        "<pre>code <title>code <script>RUN</script></title></pre>",
         "<textarea><script>RUN</script></textarea><textarea></textarea><script>RUN</script>",
         "<select><option>words<script>RUN</script></select>",
         "<button formaction='javascript:RUN'>words</button>",
