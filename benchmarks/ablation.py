@@ -2,9 +2,9 @@
 
 ``evidence`` trains without declared facts, without roots and so on. Each row takes ten minutes instead of an hour,
 because the recipe is that of ``make train`` with half of the trees, one booster in the second stage, no networks and
-three folds. It decides block by block, without steps. Rows with another seed show how much of a difference is chance.
+three folds. It decides block by block, without steps. A row with another seed shows how much of a difference is chance.
 
-``steps`` extracts each page with the complete model of its fold, without one of the steps of ``choose``. The models are
+``steps`` labels each page with the complete model of its fold, without one of the steps of ``choose``. The models are
 those that ``make train ARGS='--fold-models DIR'`` writes.
 
 Differences are those of the mean of sets, with intervals over pages. The examples and the rows of ``evidence`` are
@@ -16,11 +16,13 @@ from __future__ import annotations
 import argparse
 import json
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import compress
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,11 +32,17 @@ import numpy as np
 from common import heading, publish, table
 from tqdm import tqdm
 
-from scrapy_dripper import Document, Extractor
-from scrapy_dripper.choose import steps
+from scrapy_dripper import Document
+from scrapy_dripper.choose import Given, steps
+from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import Config
+from scrapy_dripper.engines.tagger.engine import chosen
 from scrapy_dripper.engines.tagger.evidence import ABSENT
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
+from scrapy_dripper.engines.tagger.features import features
+from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
+from scrapy_dripper.engines.tagger.model import TaggerModel
+from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.workshop.dataset.metrics import kept, mean_interval, neutral_prf, visible
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, SetChoice, load_sets
 from scrapy_dripper.workshop.training import fit
@@ -70,7 +78,6 @@ def _learn(wanted: Callable[[Example], bool], examples: Examples) -> Examples:
 EVIDENCE: Mapping[str, tuple[int, Callable[[Examples], Examples]]] = {
     WHOLE: (0, dict),
     "another seed": (1, dict),
-    "a third seed": (2, dict),
     "without declared facts": (0, partial(_set, ABSENT)),
     "without pages of facts": (0, partial(_learn, lambda one: not one.partial)),
     "without roots": (0, partial(_set, "root_")),
@@ -138,22 +145,32 @@ def _scores(sample: AnnotatedPage, text: str) -> Scores:
 # ---------------------------------------------------------------------- steps
 def without_steps(samples: Sequence[AnnotatedPage], folder: Path) -> dict[str, Scores]:
     """Return the scores of pages of one fold with all steps, and without each of them."""
-    extractor = Extractor(Config(model=str(folder), processes=0))
-    rows: dict[str, dict[tuple[str, str], float]] = {}
+    model = TaggerModel(folder)
+    rows: defaultdict[str, dict[tuple[str, str], float]] = defaultdict(dict)
+    for sample in samples:
+        with suppress(PageError):
+            page = read(Document(sample.path.read_bytes(), sample.url), Config())
+            for what, scores in _of_page(page, sample, model).items():
+                rows[what] |= scores
+    return dict(rows)
+
+
+def _of_page(page: Page, sample: AnnotatedPage, model: TaggerModel) -> dict[str, Scores]:
+    batch = features([page])
+    answer = model(batch)
+    p, types = answer.probabilities, answer.types[0]
+    known: dict[bytes, Scores] = {}  # by labels, which most steps leave as they are
+    rows = {}
     for what in (WHOLE, *dict.fromkeys(step.name for step in steps.STEPS)):
         with patch.object(steps, "STEPS", [step for step in steps.STEPS if step.name != what]):
-            row = rows["all steps" if what == WHOLE else f"without: {what}"] = {}
-            for batch in _batches(samples):
-                found = extractor.extract([Document(sample.path.read_bytes(), sample.url) for sample in batch])
-                for sample, extraction in zip(batch, found, strict=True):
-                    row |= _scores(sample, extraction.text or "")
+            *_, last = chosen(page, p, batch.size, types, model.manifest.decoding)
+            given = Given.of(page, p, PAGE_TYPES[int(types.argmax())], Config(), marks(page, None), None)
+            main = steps.choose(given, last.main).main
+        labels = main.tobytes()
+        if labels not in known:
+            known[labels] = _scores(sample, "\n".join(compress(page.blocks.text, main.tolist())))
+        rows["all steps" if what == WHOLE else f"without: {what}"] = known[labels]
     return rows
-
-
-def _batches(samples: Sequence[AnnotatedPage]) -> Iterator[list[AnnotatedPage]]:
-    waiting = iter(samples)
-    while batch := list(islice(waiting, 8)):
-        yield batch
 
 
 # ---------------------------------------------------------------------- the report

@@ -32,7 +32,7 @@ def main() -> None:
                 file.write(json.dumps({"id": sample.id, "text": f"{found.title}\n{found.main_content}"}) + "\n")
     texts = {}
     for path in [*arguments.files, *([arguments.write] if arguments.write else [])]:
-        lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+        lines = map(json.loads, path.open(encoding="utf-8"))
         texts[path.stem] = {line["id"]: line["text"] for line in lines}
     print(fact_table(samples, texts).text())
 
