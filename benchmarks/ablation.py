@@ -4,11 +4,9 @@
 because the recipe is that of ``make train`` with half of the trees, one booster in the second stage, no networks and
 three folds. It decides block by block, without steps. A row with another seed shows how much of a difference is chance.
 
-``steps`` labels each page with the complete model of its fold, without one of the steps of ``choose``. The models are
-those that ``make train ARGS='--fold-models DIR'`` writes.
-
-Differences are those of the mean of sets, with intervals over pages. The examples and the rows of ``evidence`` are
-kept in a folder, so that a run that was stopped can be resumed.
+``steps`` labels each page without one of the steps of ``choose``, with the complete model of its fold, which ``make
+train ARGS='--fold-models DIR'`` writes. Differences are those of the mean of sets, with intervals over pages. The
+examples and the rows of ``evidence`` are kept in a folder, so that a run that was stopped can be resumed.
 """
 
 from __future__ import annotations
@@ -152,7 +150,7 @@ def without_steps(samples: Sequence[AnnotatedPage], folder: Path) -> dict[str, S
             page = read(Document(sample.path.read_bytes(), sample.url), Config())
             for what, scores in _of_page(page, sample, model).items():
                 rows[what] |= scores
-    return dict(rows)
+    return rows
 
 
 def _of_page(page: Page, sample: AnnotatedPage, model: TaggerModel) -> dict[str, Scores]:
