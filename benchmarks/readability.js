@@ -1,8 +1,5 @@
-// The texts of Readability.js as lines of JSON, for benchmarks/facts.py:
-//
-//     npm install @mozilla/readability@0.6.0 jsdom@24.1.3
-//     node benchmarks/readability.js .cache/facts/html readability.jsonl
-//
+// The texts of Readability.js as lines of JSON, for benchmarks/facts.py, after npm install @mozilla/readability@0.6.0
+// jsdom@24.1.3: node benchmarks/readability.js .cache/facts/html readability.jsonl
 // Each process extracts 60 pages, because jsdom frees no memory. A run that was stopped can be resumed.
 const fs = require("fs");
 const { spawnSync } = require("child_process");
@@ -28,10 +25,10 @@ function textOf(html) {
 const [folder, out] = process.argv.slice(2);
 const lines = fs.existsSync(out) ? fs.readFileSync(out, "utf8").split("\n").filter(Boolean) : [];
 const done = new Set(lines.map((line) => JSON.parse(line).id));
-const names = fs.readdirSync(folder).filter((name) => name.endsWith(".html")).map((name) => name.slice(0, -5)).sort();
-const left = names.filter((id) => !done.has(id));
+const ids = fs.readdirSync(folder).filter((name) => name.endsWith(".html")).map((name) => name.slice(0, -5));
+const left = ids.filter((id) => !done.has(id)).sort();
 for (const id of left.slice(0, 60)) {
   fs.appendFileSync(out, JSON.stringify({ id, text: textOf(fs.readFileSync(`${folder}/${id}.html`)) }) + "\n");
 }
-console.error(`${names.length - Math.max(0, left.length - 60)} of ${names.length} pages`);
+console.error(`${ids.length - Math.max(0, left.length - 60)} of ${ids.length} pages`);
 if (left.length > 60) process.exitCode = spawnSync(process.execPath, process.argv.slice(1), { stdio: "inherit" }).status;
