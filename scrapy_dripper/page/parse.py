@@ -129,7 +129,7 @@ def _one_body(root: HtmlElement) -> HtmlElement:
         if head is None:
             root.append(body)
         else:  # with crossed tags, content can follow the head
-            body.text, head.tail = head.tail, None
+            body.text, head.tail = xml_text(head.tail or ""), None
             root.insert(root.index(head) + 1, body)
     after = False
     texts: list[str | None] = []  # joined once, since adding them one by one would be quadratic
@@ -336,7 +336,8 @@ def _leave_head(root: HtmlElement) -> None:
         stays = child.tag in METADATA
         if stays and (not child.tail or child.tail.isspace()):
             continue
-        lead = child.tail if stays else None  # for example, text after an always empty element such as <bgsound>
+        # For example, text after an always empty element such as <bgsound>.
+        lead = xml_text(child.tail or "") if stays else ""
         moved = head[i + stays :]
         if stays:
             child.tail = None
@@ -345,7 +346,7 @@ def _leave_head(root: HtmlElement) -> None:
                 moved[-1].tail = xml_text((moved[-1].tail or "") + body.text)
             body.text = lead
         else:
-            body.text = xml_text((lead or "") + (body.text or ""))
+            body.text = lead + xml_text(body.text or "")
         body[0:0] = moved
         return
 
@@ -453,7 +454,7 @@ def _move(part: HtmlElement, slot: HtmlElement) -> None:
     tail, part.tail = part.tail, None
     if tail:
         stays = part.makeelement(_PART)
-        stays.tail = tail
+        stays.tail = xml_text(tail)
         part.addprevious(stays)
     part.tag = _PART
     slot.append(part)

@@ -60,6 +60,15 @@ def test_formula(markup: str, latex: str, origin: str, display: bool) -> None:
     assert first(markup) == Formula(latex, origin, display)
 
 
+@pytest.mark.parametrize("code", ["FFFE", "1FFFF", "D800", "85", "7"])
+def test_drawn_codes_that_are_no_characters_are_left_out(code: str) -> None:
+    """In the output of MathJax 3, the characters are the codes of glyphs."""
+    glyphs = "".join(f'<mjx-mi><mjx-c class="mjx-c{one}"></mjx-c></mjx-mi>' for one in ("41", code))
+    found = first(f"<mjx-container jax='CHTML'><mjx-math>{glyphs}</mjx-math></mjx-container>")
+    assert found is not None
+    assert found.latex == "A"
+
+
 @pytest.mark.parametrize(
     "markup",
     [

@@ -351,6 +351,19 @@ def test_declarative_shadow_trees_are_shown(attribute: str) -> None:
     assert page.blocks.text == ["Title", "The text.", "Light.", "After."]
 
 
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<link rel=x><label>w<body></head>{}<p>five",
+        "<head><bgsound>{}<p>x</head><body>y",
+        '<div hidden id="S:0"><p>a</div>{}<template id="B:0"></template><!--/$-->',
+    ],
+)
+def test_text_with_a_control_can_be_moved(html: str) -> None:
+    """libxml2 takes references to controls, but lxml does not."""
+    assert "four\ufffd" in parse(html.format("four&#1;")).text_content()
+
+
 @pytest.mark.parametrize("tag", ["textarea", "xmp", "plaintext", "title"])
 def test_tags_in_literal_text_are_text(tag: str) -> None:
     """Nothing in it is read as a shadow tree, and a plaintext never ends."""
