@@ -507,16 +507,16 @@ def drawn_math(container: _Element, display: bool) -> _Element | None:
             match = _character(node.get("class") or "")
             code = match[1] if match else node.get("data-c") or ""
             number = int(code, 16) if _code_point(code) else 0
-            if not _is_no_character(number):
+            if _is_character(number):
                 # Variables are in italics by default.
                 shown = _italic(lambda letter: normalize("NFKC", letter[0]), chr(number))
                 open_elements[-1].text = (open_elements[-1].text or "") + shown
     return root if len(root) else None
 
 
-def _is_no_character(number: int) -> bool:
-    """Return True for a control, a half of a pair, and U+FFFE and the like, none of which lxml takes."""
-    return number < 0x20 or 0x7F <= number < 0xA0 or 0xD800 <= number < 0xE000 or number & 0xFFFE == 0xFFFE
+def _is_character(number: int) -> bool:
+    """Return False for a control, a surrogate, and U+FFFE and the like. lxml does not take most of them."""
+    return not (number < 0x20 or 0x7F <= number < 0xA0 or 0xD800 <= number < 0xE000 or number & 0xFFFE == 0xFFFE)
 
 
 def _arrange(element: _Element, display: bool) -> None:
