@@ -216,9 +216,9 @@ def with_shadow_trees(data: bytes) -> bytes:
 def _with_tags(
     data: bytes, tags: Iterable[re.Match[bytes]], changed: Callable[[re.Match[bytes]], bytes | None]
 ) -> bytes:
-    """Return a document with other tags in the places of those for which there are any.
+    """Replace each tag by what ``changed`` returns for it, unless that is None.
 
-    Tags in literal text, such as that of scripts, are none.
+    In literal text, such as that of scripts, there are no tags.
     """
     pieces: list[bytes] = []
     written = 0
