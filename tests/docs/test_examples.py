@@ -88,7 +88,7 @@ def test_the_snippets_without_a_spider_run(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     (tmp_path / "page.html").write_text("<p>Tea is ready.</p>", encoding="utf-8")
     for document in DOCUMENTS:
-        # These have their own tests: test_library.py and test_services.py, corpus/test_guide.py, test_testing.py
+        # These have their own tests: test_library.py, corpus/test_guide.py, test_testing.py
         if document.stem in ("library", "corpus", "testing"):
             continue
         page = PROFILES["native"].cut(PROFILES["native"].parse("<p>One.</p><p>Two.</p>"), "https://example.org/")

@@ -1,12 +1,17 @@
-"""docs/guides/library.md lists all public names, and its engine works wherever an engine can be named."""
+"""docs/guides/library.md lists all public names, and its examples run, such as an engine wherever one can be named."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
 import runpy
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -88,3 +93,42 @@ def test_wrong_engines_are_refused_with_advice(folder: Path) -> None:
         Extractor(engine="long_blocks.Missing")
     with pytest.raises(ModelError, match="leave DRIPPER_MODEL out"):
         Extractor(Config(model="/srv/model"), engine=ENGINE)
+
+
+# ---------------------------------------------------------------------- services
+class FastAPI:
+    """Stands in for FastAPI, which is not required by anything here."""
+
+    def post(self, path: str) -> Callable[[Any], Any]:
+        return lambda function: function
+
+
+class Request:
+    """A request with a page as its body."""
+
+    async def body(self) -> bytes:
+        return b"<h1>Tides</h1><p>The tide comes in twice a day, and goes out again.</p>"
+
+
+def test_the_service_answers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event loop stays free meanwhile, and JSON can hold the answer."""
+    fastapi = ModuleType("fastapi")
+    fastapi.FastAPI, fastapi.Request = FastAPI, Request  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "fastapi", fastapi)
+    extract = runpy.run_path(str(folder / "service.py"))["extract"]
+
+    async def both() -> list[Any]:
+        return await asyncio.gather(extract(Request()), extract(Request(), "https://example.org/"))
+
+    first, second = json.loads(json.dumps(asyncio.run(both())))
+
+    assert first == second
+    assert first["markdown"].startswith("# Tides\n\nThe tide comes in twice a day")
+
+
+def test_the_pool_prints_all_pages(folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "pool.py"], cwd=folder, capture_output=True, text=True, check=True, timeout=300
+    )
+
+    assert re.findall(r"^50 # Day (\d+)$", done.stdout, re.M) == ["0", "50", "100", "150"]

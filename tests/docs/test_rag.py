@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from scrapy_dripper.output.chunks import chunks
+from scrapy_dripper.output.content_list import content_list
+from scrapy_dripper.page.parse import parse
+from scrapy_dripper.retrieval import plain_chunks
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "guides" / "rag.md"
@@ -58,3 +64,18 @@ def test_each_passage_has_an_id_its_headings_and_a_place_to_point_to(feed: Path)
     (restore,) = [record for record in records if "On the first Monday" in record["text"]]
     assert restore["url"].endswith("/docs/backup.html#restore")
     assert "Practise the way back" in restore["text"].partition("\n\n")[0]
+
+
+def test_a_record_is_of_a_chunk_with_its_path(tmp_path: Path) -> None:
+    """An item without chunks has none."""
+    html = "<h1>Backup</h1><p>Copy all of it, every night.</p><h2 id=again>Restore</h2><p>Copy all of it back.</p>"
+    found = chunks(content_list(parse(html)), "https://e.org/", size=50)
+    lines = [{"url": "https://e.org/", "chunks": plain_chunks(found)}, {"url": "https://e.org/empty"}]
+    feed = tmp_path / "pages.jsonl"
+    feed.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+    made = [tuple(record.values()) for record in run(snippet("# records.py"))["records"](feed)]
+
+    first = ("https://e.org/#0", "https://e.org/", "Backup\n\n# Backup\n\nCopy all of it, every night.")
+    second = ("https://e.org/#1", "https://e.org/#again", "Backup > Restore\n\n## Restore\n\nCopy all of it back.")
+    assert made == [first, second]

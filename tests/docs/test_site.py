@@ -14,17 +14,12 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.output.chunks import chunks
-from scrapy_dripper.output.content_list import content_list
-from scrapy_dripper.page.parse import parse
-from scrapy_dripper.retrieval import plain_chunks
 
 ROOT = Path(__file__).parents[2]
 REPOSITORY = "https://github.com/scrapy-dripper/scrapy-dripper"
@@ -126,32 +121,6 @@ def test_every_page_is_in_the_menu() -> None:
 
     on_disk = {page.relative_to(ROOT / "docs").with_suffix("").as_posix() for page in (ROOT / "docs").rglob("*.md")}
     assert sorted(listed) == sorted(on_disk - {"index"})
-
-
-def test_records_for_retrieval(tmp_path: Path) -> None:
-    """The guide's example makes a record of each chunk of an item: its path, its text and its place."""
-    guide = (ROOT / "docs" / "guides" / "rag.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(# records\.py\n.*?)```", guide, re.S)
-    names: dict[str, Any] = {}
-    exec(code, names)
-    html = "<h1>Backup</h1><p>Copy all of it, every night.</p><h2 id=again>Restore</h2><p>Copy all of it back.</p>"
-    found = chunks(content_list(parse(html)), "https://e.org/", size=50)
-    feed = tmp_path / "pages.jsonl"
-    lines = [{"url": "https://e.org/", "chunks": plain_chunks(found)}, {"url": "https://e.org/empty"}]
-    feed.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-
-    assert list(names["records"](feed)) == [
-        {
-            "id": "https://e.org/#0",
-            "url": "https://e.org/",
-            "text": "Backup\n\n# Backup\n\nCopy all of it, every night.",
-        },
-        {
-            "id": "https://e.org/#1",
-            "url": "https://e.org/#again",
-            "text": "Backup > Restore\n\n## Restore\n\nCopy all of it back.",
-        },
-    ]
 
 
 def yaml_files() -> list[Path]:

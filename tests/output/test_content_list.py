@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 from typing import get_args
 
 import pytest
 from lxml import etree
 
 from scrapy_dripper.config import CONTENT_TYPES
-from scrapy_dripper.output.content_json import to_json
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.items import (
     Audio,
@@ -420,20 +417,3 @@ def test_only_some_types_within_links_notes_and_tables() -> None:
 def test_the_types_of_the_setting_are_those_of_the_items() -> None:
     assert {*CONTENT_TYPES, "post"} == {kind.type for kind in get_args(Item)}  # marks of posts always stay
     assert Table.type in CONTENT_TYPES
-
-
-# ---------------------------------------------------------------------- the documentation
-TEXT = (Path(__file__).parents[2] / "docs/reference/content-list.md").read_text(encoding="utf-8")
-
-
-def snippet(fence: str, language: str) -> str:
-    found = re.search(rf"^{fence}{language}\n(.*?)\n{fence}$", TEXT, re.S | re.M)
-    assert found is not None
-    return found[1]
-
-
-def test_the_example_of_the_documentation() -> None:
-    content = content_list(parse(snippet("```", "html")))
-
-    assert to_json(content) == json.loads(snippet("```", "json"))
-    assert markdown(content) == snippet("````", "markdown")

@@ -16,10 +16,8 @@ from scrapy_dripper.output import write
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
 
-pytest.importorskip("apted", reason="the measures need the extra [evaluate]")
-pytest.importorskip("rapidfuzz", reason="the measures need the extra [evaluate]")
+pytest.importorskip("markdown_it", reason="the measures need the extra [evaluate]")
 
-from scrapy_dripper.workshop.evaluation.webmainbench import edit_similarity, teds
 from tests.structured.features.checks import BASE_URL, FEATURES, Feature
 from tests.structured.measures import Rendered
 
@@ -89,39 +87,6 @@ def test_checks_see_what_is_wrong(markdown: str, verdict: str) -> None:
     assert feature.verdict(markdown) == verdict
 
 
-GFM = "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |"
-
-
-def test_teds_of_equal_tables() -> None:
-    """A table in GFM equals the same table in HTML, with or without a header."""
-    html = (
-        "<table><tr><td>a</td><td>b</td></tr><tr><td>1</td><td>2</td></tr>"
-        "<tr><td>3</td><td>4</td></tr><tr><td></td><td> </td></tr></table>"
-    )
-    assert teds(Rendered(GFM).tables, Rendered(html).tables) == 1.0
-
-
-@pytest.mark.parametrize(
-    ("markdown", "similarity"),
-    [
-        ("no table", 0.0),
-        (GFM.replace("4", "9"), 1 - 1 / 10),  # one of ten nodes: a table, three rows, six cells
-        ("| a | b |\n| --- | --- |\n| 1 | 2 |", 1 - 3 / 10),
-        ("| a |\n| --- |\n| 1 |\n| 3 |", 1 - 3 / 10),
-        (f"{GFM}\n\n{GFM}", 1 - 10 / 20),
-    ],
-)
-def test_teds_of_unequal_tables(markdown: str, similarity: float) -> None:
-    """Each node that is missing, added or changed lowers the similarity by its share of the larger tree."""
-    assert teds(Rendered(markdown).tables, Rendered(GFM).tables) == pytest.approx(similarity)
-
-
-def test_teds_sees_spans() -> None:
-    """A cell over two columns differs from a cell over one."""
-    wide = "<table><tr><td colspan=2>a</td></tr><tr><td>b</td><td>c</td></tr></table>"
-    assert teds(Rendered(wide).tables, Rendered(wide.replace(" colspan=2", "")).tables) == pytest.approx(1 - 1 / 6)
-
-
 @pytest.mark.parametrize(
     ("markdown", "formulas"),
     [
@@ -135,10 +100,3 @@ def test_teds_sees_spans() -> None:
 def test_formulas_of_a_markdown(markdown: str, formulas: list[str]) -> None:
     """Prices and code are not formulas; backslashes may be doubled."""
     assert Rendered(markdown).formulas == formulas
-
-
-def test_edit_similarity() -> None:
-    """One edit in four characters costs a quarter; two empty texts are equal."""
-    assert edit_similarity("abcd", "abcx") == 0.75
-    assert edit_similarity("", "") == 1.0
-    assert edit_similarity("abc", "") == 0.0

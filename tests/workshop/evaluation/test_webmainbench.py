@@ -151,8 +151,9 @@ def test_section_3_2_1_edit_similarities() -> None:
     [
         (TABLE.replace("2", "3"), 1),
         (TABLE.replace(">a", ">x").replace(">b", ">y").replace("1", "8").replace("2", "9"), 4),
+        (TABLE.replace("<td>1", "<td colspan=2>1"), 1),
     ],
-    ids=["one cell", "all cells"],
+    ids=["one cell", "all cells", "a span"],
 )
 def test_section_3_2_1_tables_are_compared_as_trees(other: str, nodes: int) -> None:
     """A table has 7 nodes: itself, 2 rows and 4 cells. Each cell that differs is a distance of 1."""
