@@ -34,14 +34,6 @@ SMALLEST_PAGE = 1_000
 """Smaller pages count as this many characters, because markup dominates the output for a few words."""
 
 
-class TooLongError(Exception):
-    """A form of the output exceeds its limit."""
-
-    def __init__(self, form: str) -> None:
-        super().__init__(f"the {form} is too long")
-        self.form = form
-
-
 def most_chars(size: int, factor: int) -> int:
     """Return the limit for a form of the output, in characters.
 
@@ -93,11 +85,11 @@ def write(
             made[post.body].tag = "div"
     kept = (post for post in posts if post.node in made)
     marks = {made[post.node]: Post(i, post.author, post.date) for i, post in enumerate(kept, start=1)}
-    written = _fitting(tree, None, page.base_url, config, size, config.oversize == "truncate", page.scripts, marks)
+    most = _most(size, config)
+    written = _fitting(tree, None, page.base_url, config, most, config.oversize == "truncate", page.scripts, marks)
     types = config.markdown.types
     if not cards or written.truncated or not (types is None or Card.type in types):
         return written
-    most = _most(size, config)
     resolve = resolver(page.base_url, most // 2)
     content = (*written.content, *(Card(**card._asdict() | {"href": resolve(card.href)}) for card in cards))
     return written if length(content) > most else written._replace(content=content)
@@ -113,7 +105,7 @@ def write_html(main_html: str, base_url: str, config: Config, size: int | None =
     except PageError:
         return Written(main_html, (), "", "")
     drop_controls(tree)  # before writing, because removing them from Markdown could create Markdown syntax
-    return _fitting(tree, main_html, base_url, config, size, True)
+    return _fitting(tree, main_html, base_url, config, _most(size, config), True)
 
 
 def _fitting(
@@ -121,35 +113,30 @@ def _fitting(
     main_html: str | None,
     base_url: str,
     config: Config,
-    size: int | None,
+    most: int,
     cut: bool,
     scripts: Sequence[str] = (),
     posts: Mapping[etree._Element, Post] | None = None,
 ) -> Written:
     """Return all forms of a tree. If one is too long and ``cut`` is set, halve the tree until all of them fit."""
-    most = _most(size, config)
     if config.absolute_urls:
         make_absolute(tree, base_url, most)
         main_html = None
-    elements, form = 0, ""
+    elements = 0
+    error: PageError | None = None
     while True:
         try:
             written = _write(tree, main_html, base_url, config, most, scripts, posts)
-            if written.content or not elements:
-                return written._replace(truncated=elements > 0)
-        except TooLongError as error:
-            form = error.form
+            if written.content or error is None:
+                return written._replace(truncated=error is not None)
+        except PageError as too_long:
+            error = too_long
             elements = (elements or sum(1 for _ in tree.iter())) // 2
             if cut and elements:
                 cut_off(tree, elements)
                 main_html = None
                 continue
-        raise PageError(
-            FallbackReason.OVERSIZE,
-            f"the {form} would have over {most:,} characters: {_SETTING} = {config.limits.output} times the "
-            f"{max(size or 0, SMALLEST_PAGE):,} of the page",
-            _SETTING,
-        )
+        raise error
 
 
 def _write(
@@ -168,9 +155,9 @@ def _write(
     """
     if main_html is None:
         main_html = to_html(tree)
-    _check("Main-HTML", len(main_html), most)
+    _check("Main-HTML", len(main_html), most, config)
     content = content_list(tree, base_url, scripts, most // 2, posts)
-    _check("content list", length(content), most)
+    _check("content list", length(content), most, config)
     form = config.markdown
     if form.types is not None:
         content = only(content, form.types)
@@ -180,10 +167,16 @@ def _write(
         written = html2text_output.markdown(main_html, base_url, form.links != "drop", most // 2)
     else:
         written = markdown(content, links=form.links, tables=form.tables, callouts=form.callouts, posts=form.posts)
-    _check("Markdown", len(written), most)
+    _check("Markdown", len(written), most, config)
     return Written(main_html, content, written, plain_text(content))
 
 
-def _check(form: str, chars: int, most: int) -> None:
+def _check(form: str, chars: int, most: int, config: Config) -> None:
     if chars > most:
-        raise TooLongError(form)
+        factor = config.limits.output
+        raise PageError(
+            FallbackReason.OVERSIZE,
+            f"the {form} would have over {most:,} characters: "
+            f"{_SETTING} = {factor} times the {most // factor:,} of the page",
+            _SETTING,
+        )

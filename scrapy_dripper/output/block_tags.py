@@ -139,18 +139,16 @@ def block_with_class(reader: Reader, element: etree._Element) -> Leave:
     name = element.get("class")
     if element.get("data-lang"):
         name = f"{name or ''} code"
-    if name:
-        plain = len(name) <= LONGEST_CLASS and _is_plain(name)
-        if not plain:
-            if has_code_class(name):
-                _open_panel(reader, element)
-                if add_code(reader, element):
-                    return skip
-            if has_math_class(name) and add_formula(reader, element):
+    if name and not (len(name) <= LONGEST_CLASS and _is_plain(name)):
+        if has_code_class(name):
+            _open_panel(reader, element)
+            if add_code(reader, element):
                 return skip
-            if is_figure(element):
-                return figure(reader, element)
-        if not plain and has_callout_class(name):
+        if has_math_class(name) and add_formula(reader, element):
+            return skip
+        if is_figure(element):
+            return figure(reader, element)
+        if has_callout_class(name):
             return _callout(reader, element)
     return block(reader, element)
 

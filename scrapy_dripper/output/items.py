@@ -5,8 +5,8 @@ All classes are frozen, compare by value and round-trip through plain JSON
 
 A new type of item needs a case in each place that tells items by their types:
 :func:`~scrapy_dripper.output.text.plain_text`; the writers in :mod:`~scrapy_dripper.output.markdown`;
-:func:`~scrapy_dripper.output.chunks.cut`; ``_HtmlWriter.item`` in :mod:`~scrapy_dripper.output.tables`;
-:func:`~scrapy_dripper.output.tables.as_line` and ``_is_layout`` beside it; and
+:func:`~scrapy_dripper.output.chunks.cut`, if it can be cut; ``_HtmlWriter.item`` in
+:mod:`~scrapy_dripper.output.tables`; :func:`~scrapy_dripper.output.tables.as_line` and ``_is_layout`` beside it; and
 :data:`~scrapy_dripper.checks.CONTENT_TYPES`. mypy and ``tests/output/test_items.py`` find most of those that are
 forgotten.
 """
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 Runs: TypeAlias = "tuple[Run, ...]"
 Items: TypeAlias = "tuple[Item, ...]"
@@ -363,11 +363,6 @@ def as_lines(item: Image | Video | Audio) -> tuple[Paragraph, ...]:
         line = Link(item.src, said)
         caption = item.caption if item.title else ()
     return tuple(map(Paragraph, filter(None, ((line,), caption))))
-
-
-def assert_never(item: NoReturn) -> NoReturn:
-    """Raise AssertionError. mypy rejects a call that an item can reach (``typing.assert_never``, from Python 3.11)."""
-    raise AssertionError(f"expected a type of item that is handled here (got {type(item).__name__})")
 
 
 def only(items: Items, types: Collection[str]) -> Items:

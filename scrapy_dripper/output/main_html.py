@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +23,6 @@ from scrapy_dripper.page.page import Flag, Page, Styles, Tree, block_behind, by_
 from scrapy_dripper.page.recognise import has_code_class
 from scrapy_dripper.page.tags import KINDS, LOOSE, MEDIA, PLAYERS, SILENT, TAGS, UNSEEN, Kind, tag_mask
 from scrapy_dripper.page.vocabulary import BESIDE, either
-
-if TYPE_CHECKING:
-    from lxml import etree
-
 
 _bold = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)\b", re.I).search
 _regular = re.compile(r"font-weight\s*:\s*(?:normal|[1-4]00)\b", re.I).search

@@ -121,8 +121,3 @@ def test_inside_has_terms_and_captions() -> None:
         List: ("term", "word"),
         Footnotes: ("word",),
     }
-
-
-def test_a_type_that_nothing_handles_is_an_error() -> None:
-    with pytest.raises(AssertionError, match="Strange"):
-        cut(type("Strange", (), {})(), lambda _items: False)
