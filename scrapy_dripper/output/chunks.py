@@ -195,6 +195,8 @@ def _units_of_line(runs: Runs, split: Callable[[str], list[str]]) -> list[list[R
             units.append([run])
         else:
             units[-1].append(run)
+    if units and not _joined(units[-1:]):
+        units.pop()  # nothing is behind the end of the last sentence
     return units
 
 

@@ -223,6 +223,7 @@ def test_paragraphs_are_cut_between_sentences() -> None:
         "**[And the third?](/u)**",
     ]
     assert all(part[-1] in "。！" for part in rows(Paragraph((Text("今天天气很好。我们去散步吧！" * 9),)), 50))
+    assert rows(Paragraph((Text("很" * 60 + "。"),)), 50) == ["很" * 48, "很" * 12 + "。"]  # once cut without an end
 
 
 def test_code_in_a_line_is_cut_between_words() -> None:
