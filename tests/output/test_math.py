@@ -1,4 +1,4 @@
-"""Detection of formulas and of their copies, and of the LaTeX in which they were written."""
+"""Detection of formulas, of their copies and of their LaTeX, beside the generators of tests/structured."""
 
 from __future__ import annotations
 
@@ -26,25 +26,14 @@ def first(markup: str) -> Formula | None:
 @pytest.mark.parametrize(
     ("markup", "latex", "origin", "display"),
     [
-        (MATHML, "x^2", "mathml", False),
         (MATHML.replace("<math>", "<math display='block'>"), "x^2", "mathml", True),
         (ANNOTATED, "x^{2}", "annotation", False),
         (ANNOTATED.replace("x^{2}<", "x^{2<"), "x^2", "mathml", False),
         (ANNOTATED.replace("x-tex", "mathml+xml"), "x^2", "mathml", False),
-        ("<math class='ltx_Math' alttext='x_{1}%&#10;+y'><mi>z</mi></math>", "x_{1}+y", "alttext", False),
-        ("<math alttext='x squared'><mi>z</mi></math>", "z", "mathml", False),
         ("<math alttext='\\frac{a}{b}'><mi>z</mi></math>", r"\frac{a}{b}", "alttext", False),
         (f"<span class='katex'><span class='katex-mathml'>{ANNOTATED}</span></span>", "x^{2}", "katex", False),
-        ("<script type='math/tex'>x</script>", "x", "mathjax2", False),
-        ("<script type='math/tex; mode=display'>% <![CDATA[\nx %]]></script>", "x", "mathjax2", True),
-        ("<span class='MathJax' data-mathml='<math><mi>x</mi></math>'><nobr>x</nobr></span>", "x", "mathjax2", False),
         ("<mjx-container><mjx-math data-latex='x^2'></mjx-math></mjx-container>", "x^2", "mathjax3", False),
-        (f"<span class='mwe-math-element'><span>{ANNOTATED.replace('x^{2}<', '{&#92;displaystyle x^{2}}<')}</span>"
-         "<img alt='no'></span>", "x^{2}", "wikipedia", False),
-        ("<span class='math inline'>x_1</span>", "x_1", "delimiters", False),
         ("<span class='math-container'>$\\$5$</span>", r"\$5", "delimiters", False),
-        ("<span class='ztext-math' data-tex='x'><span>y</span></span>", "x", "annotation", False),
-        ("<img class='latex' alt='$x$'>", "x", "image", False),
         ("<img src='https://latex.codecogs.com/svg.latex?%5Clarge%20x^2'>", "x^2", "image", False),
         ("<img class='mwe-math-fallback-image-inline' alt='{\\displaystyle x}'>", "x", "wikipedia", False),
         ("<x:math><mi>x</mi></x:math>", "x", "mathml", False),
@@ -72,10 +61,6 @@ def test_drawn_codes_that_are_no_characters_are_left_out(code: str) -> None:
 @pytest.mark.parametrize(
     "markup",
     [
-        "<p>x</p>",
-        "<span class='texhtml'><i>x</i></span>",
-        "<span class='math inline'><em>x</em><sup>2</sup></span>",
-        "<div class='math'>Lessons for grade three.</div>",
         "<div class='math'><p>one</p><p>two</p></div>",
         "<div class='formula'>Formula One starts on Sunday</div>",
         "<div class='equation-list'><p>a</p></div>",
@@ -93,12 +78,7 @@ def test_no_formula(markup: str) -> None:
 @pytest.mark.parametrize(
     "markup",
     [
-        f"<span class='MathJax_Preview'>x</span>{SCRIPT}",
         f"<span class='MathJax_Preview'>x</span> <span class='MathJax'>x</span>{SCRIPT}",
-        f"<span class='MathJax'><span>x</span></span>{SCRIPT}",
-        f"<div class='MathJax_Display'><span class='MathJax'>x</span></div>{SCRIPT}",
-        "<span class='MathJax_Preview'></span>",
-        "<script>var x = '$y$';</script>",
         "<script type='math/tex'> </script>",
         "<math></math>",
     ],
