@@ -38,6 +38,21 @@ def seen_documents() -> st.SearchStrategy[str]:
     return documents().map(lambda html: html.replace(" hidden", "").replace(' style="display:none"', ""))
 
 
+@st.composite
+def markups(
+    draw: st.DrawFn,
+    tags: st.SearchStrategy[str],
+    attributes: st.SearchStrategy[str],
+    texts: st.SearchStrategy[str],
+    depth: int = 0,
+) -> str:
+    """Return an element with text and elements in it, whether these may be there or not."""
+    tag = draw(tags)
+    count = draw(st.integers(0, 4 if depth < 4 else 0))
+    inner = "".join(draw(markups(tags, attributes, texts, depth + 1)) for _ in range(count))
+    return f"<{tag}{draw(attributes)}>{draw(texts)}{inner}</{tag}>{draw(texts)}"
+
+
 _SHOWN = "div p span a b h2 ul li td table section main article header button figure my-tag label map em".split()
 _GONE = "script style template textarea iframe noembed".split()
 

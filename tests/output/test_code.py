@@ -9,6 +9,7 @@ from lxml import html
 
 from scrapy_dripper.output.code_blocks import TWIN, code_block, code_of_lines, without_numbers
 from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Text
+from tests.html_strategies import markups
 
 
 def first(markup: str) -> CodeBlock | None:
@@ -126,16 +127,7 @@ CLASSES = st.sampled_from(
 )  # fmt: skip
 
 
-@st.composite
-def markups(draw: st.DrawFn, depth: int = 0) -> str:
-    tag = draw(TAGS)
-    if tag in ("br", "img"):
-        return f"<{tag}>{draw(WORDS)}"
-    inner = "".join(draw(markups(depth + 1)) for _ in range(draw(st.integers(0, 4 if depth < 4 else 0))))
-    return f"<{tag} class='{draw(CLASSES)}'>{draw(WORDS)}{inner}</{tag}>{draw(WORDS)}"
-
-
-@given(markups())
+@given(markups(TAGS, CLASSES.map(" class='{}'".format), WORDS))
 def test_any_markup_property(markup: str) -> None:
     """For any element, detection does not raise, and code has characters of the element in order."""
     root = html.fragment_fromstring(markup, create_parent=True)
