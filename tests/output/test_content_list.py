@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import get_args
 
 import pytest
@@ -306,30 +305,6 @@ def test_mark_of_a_footnote_that_was_not_kept() -> None:
 def test_footnotes_with_unusual_marks(html: str, expected: str) -> None:
     """Marks that are stars or duplicates get new numbers. Marks without a footnote become text."""
     assert markdown(items(html)).startswith(expected)
-
-
-# ---------------------------------------------------------------------- depth and size
-@pytest.mark.parametrize(
-    "html",
-    [
-        "<blockquote>" * 500 + "x",
-        "<ul><li>" * 500 + "x",
-        "<dl><dt>a<dd>" * 500 + "x",
-        "<figure><img src=i.png><figcaption>" * 500 + "x",
-        "<table><tr><td>a<td>" * 100 + "x",
-        "<ruby>" * 500 + "x",
-        "<b><i><s><sub>" * 400 + "x",
-    ],
-)
-def test_nesting_is_bounded(html: str) -> None:
-    """The text is kept at any nesting, and recursive code can walk over the result."""
-    found = repr(items(html))
-    assert "x')" in found
-    depth = most = 0
-    for bracket in re.findall(r"[()]", found):
-        depth += 1 if bracket == "(" else -1
-        most = max(most, depth)
-    assert most < 200
 
 
 def test_a_tree_that_is_not_html() -> None:

@@ -71,7 +71,6 @@ def test_subtree(body: str, main: list[int], expected: str) -> None:
     [
         ("<p>a</p><img src=i><p>b</p>", [0, 1], True),
         ("<p>a</p><img src=i><p>b</p>", [0], False),
-        ("<p>a</p><img src=i><p>b</p>", [1], False),
         ("<p>a <img src=i></p><p>b</p>", [0], True),
         ("<p>a</p><figure><img src=i><figcaption>b</figcaption></figure>", [0, 1], True),
         ("<img src=i><p>a</p><p>b</p>", [0], False),
@@ -83,7 +82,6 @@ def test_subtree(body: str, main: list[int], expected: str) -> None:
         ("<p>menu</p><article><img src=i><p>teaser</p><p>a</p></article>", [2], False),
         ("<p>a</p><figure><img src=i><figcaption>c</figcaption></figure><p>b</p>", [1], True),
         ("<article><picture><source srcset=i><img src=i></picture><p>a</p></article><p>b</p>", [0], True),
-        ("<p>b</p><article><img src=i><p>a</p></article>", [1], True),
         ("<article><p>a</p><img src=i></article>", [0], True),
         # a caption is not main, but the text around is
         ("<p>a</p><figure><img src=i><figcaption>c</figcaption></figure><p>b</p>", [0, 2], True),
@@ -147,9 +145,6 @@ def test_many_images_at_an_edge_take_linear_time() -> None:
         '<a href="/relative?a=1&amp;b=2">x</a>',
         '<img src="data:image/png;base64,AAAA"> x',
         '<p>x <img src="/i.png" data-src="/big.png" alt="words" width="3"></p>',
-        '<table><tr><td colspan="2">x</td></tr></table>',
-        '<ol start="3"><li>x</li></ol>',
-        '<pre class="language-python"><code>x = 1</code></pre>',
         '<p lang="ar" dir="rtl">سلام</p>',
         # Highlighters even wrap the white space of code in elements.
         '<pre><span class="w">  </span>if<span> </span>x:\n<span>    </span>y</pre>',
