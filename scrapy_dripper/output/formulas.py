@@ -21,8 +21,10 @@ from lxml import etree
 
 from scrapy_dripper.output.delimiters import CLOSING, DISPLAY, looks_like_formula
 from scrapy_dripper.output.items import Formula
-from scrapy_dripper.output.mathml import latex
+from scrapy_dripper.output.mathml import latex, without_open_end
 from scrapy_dripper.output.text import inner_text
+from scrapy_dripper.page.page import PageError
+from scrapy_dripper.page.parse import parse
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -204,14 +206,10 @@ def _mathjax_2(element: _Element, tokens: frozenset[str]) -> Formula | None:
 
 def _parsed(source: str) -> _Element | None:
     """Return the MathML in an attribute."""
-    if not source:
-        return None
-    parser = etree.HTMLParser(recover=True, no_network=True, remove_comments=True)
     try:
-        root = etree.fromstring(source.encode("utf-8", "replace"), parser)
-    except (etree.LxmlError, ValueError):
+        return next(parse(source).iter("math"), None)
+    except PageError:
         return None
-    return None if root is None else next(root.iter("math"), None)
 
 
 def _mathjax_3(element: _Element) -> Formula | None:
@@ -431,15 +429,7 @@ def clean(source: str, wikipedia: bool = False) -> str:
         styled = _in_style(tex)
         if styled and balanced(tex[1:-1]):
             tex = styled[1].strip()
-    return _without_open_end(tex)
-
-
-def _without_open_end(tex: str) -> str:
-    """Return LaTeX without a backslash, or an escaped space, at its end."""
-    tex = tex.strip()
-    while (len(tex) - len(tex.rstrip("\\"))) % 2:
-        tex = tex[:-1].rstrip()
-    return tex
+    return without_open_end(tex)
 
 
 def undelimited(tex: str) -> tuple[str, bool | None]:
@@ -449,7 +439,7 @@ def undelimited(tex: str) -> tuple[str, bool | None]:
             inner = tex[len(opening) : -len(closing)]
             plain = inner.replace("\\$", "") if opening[0] == "$" else inner
             if opening not in plain and closing not in plain:
-                return _without_open_end(inner), opening in DISPLAY
+                return without_open_end(inner), opening in DISPLAY
     return tex, None
 
 

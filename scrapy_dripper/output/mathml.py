@@ -155,9 +155,15 @@ def latex(math: _Element) -> str:
 # ---------------------------------------------------------------------- pieces of LaTeX
 def _tidy(tex: str) -> str:
     """Strip LaTeX and collapse its spaces."""
-    tex = _spaces(" ", tex).strip(" ")
-    end = len(tex) - len(tex.rstrip("\\"))
-    return tex[:-1].rstrip(" ") if end % 2 else tex  # drop the backslash of an escaped space
+    return without_open_end(_spaces(" ", tex))
+
+
+def without_open_end(tex: str) -> str:
+    """Return LaTeX without a backslash, or an escaped space, at its end."""
+    tex = tex.strip()
+    while (len(tex) - len(tex.rstrip("\\"))) % 2:
+        tex = tex[:-1].rstrip()
+    return tex
 
 
 def _join(pieces: Iterable[str]) -> str:
