@@ -9,18 +9,15 @@ import re
 from functools import lru_cache
 from itertools import chain, islice, takewhile
 from textwrap import dedent
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from lxml import etree
+from lxml.etree import _Element
 
 from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Runs, Text
 from scrapy_dripper.output.text import inner_text
 from scrapy_dripper.page.recognise import has_number_class
 from scrapy_dripper.page.tags import LONGEST_CLASS
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element
-
 
 _LINES = frozenset("tr li div p dd dt".split())
 _FRAMES = frozenset("table thead tbody tfoot tr ol ul".split())

@@ -13,11 +13,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from unicodedata import normalize
 from urllib.parse import parse_qs, unquote
 
 from lxml import etree
+from lxml.etree import _Element
 
 from scrapy_dripper.output.delimiters import CLOSING, DISPLAY, looks_like_formula
 from scrapy_dripper.output.items import Formula
@@ -25,10 +26,6 @@ from scrapy_dripper.output.mathml import latex, without_open_end
 from scrapy_dripper.output.text import inner_text
 from scrapy_dripper.page.page import PageError
 from scrapy_dripper.page.parse import parse
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element
-
 
 TWIN: Final = Formula("", "twin")
 """Returned for an element to drop, which only repeats a formula."""

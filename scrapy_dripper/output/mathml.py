@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate, groupby, zip_longest
 from string import ascii_letters
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
+
+from lxml.etree import _Element
 
 from scrapy_dripper.output.text import inner_text
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element
 
 
 def _commands(pairs: str) -> dict[str, str]:
@@ -557,7 +556,7 @@ class _FormulaWriter:
         return f"\\begin{{{name}}} {content} \\end{{{name}}}"
 
 
-_Writer: TypeAlias = Callable[[_FormulaWriter, "_Element"], str]
+_Writer: TypeAlias = Callable[[_FormulaWriter, _Element], str]
 _WRITERS: dict[str, _Writer] = {
     "mi": _FormulaWriter.identifier, "mn": _FormulaWriter.identifier, "mo": _FormulaWriter.operator,
     "ms": _FormulaWriter.words, "mtext": _FormulaWriter.words, "mspace": _FormulaWriter.space,
