@@ -1,7 +1,7 @@
 """What is right for each structure. Markdown of any tool can pass these checks.
 
 Each structure is a small page, ``NAME.html`` beside this file. ``right`` checks the Markdown and its rendered form.
-``partly`` checks whether the content is there without its structure.
+``partly`` checks whether the content is there without its structure, if that can be told.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Feature:
     name: str
     title: str
     right: Check
-    partly: Check
+    partly: Check = lambda _page: False
 
     @property
     def html(self) -> str:
@@ -36,10 +36,6 @@ class Feature:
         """Return ``yes``, ``part`` or ``no``."""
         rendered = Rendered(markdown)
         return "yes" if self.right(rendered) else "part" if self.partly(rendered) else "no"
-
-
-def _never(_: Rendered) -> bool:
-    return False
 
 
 def _formulas(*latex: str, text: str) -> Check:
@@ -177,8 +173,8 @@ def _counts_down(page: Rendered) -> bool:
 
 
 FEATURES = (
-    Feature("katex-inline", "KaTeX, inline", _formulas("x+1", text="The sum @ is odd."), _never),
-    Feature("katex-display", "KaTeX, display", _formulas("a^2=b", text="We know that @ holds for all."), _never),
+    Feature("katex-inline", "KaTeX, inline", _formulas("x+1", text="The sum @ is odd.")),
+    Feature("katex-display", "KaTeX, display", _formulas("a^2=b", text="We know that @ holds for all.")),
     Feature(
         "mathjax2-script", "MathJax 2 script", _formulas("x+1", text="The sum @ is odd."), _has("The sum x+1 is odd.")
     ),
@@ -196,7 +192,6 @@ FEATURES = (
             and page.formulas[0] == r"\sqrt{x+1}"
             and page.formulas[1] in (r"\sum_{i=0}^{n}i", r"\sum_{i=0}^ni", r"\sum\limits_{i=0}^{n}i")
         ),
-        _never,
     ),
     Feature(
         "wikipedia-math",
@@ -239,13 +234,12 @@ FEATURES = (
         ),
         _code("if (a && b) {", "  go();", "}"),
     ),
-    Feature("pygments-line-numbers", "Pygments line number table", _code("if a:", "    go()"), _never),
-    Feature("github-blob", "GitHub line number table", _code("if a:", "    go()"), _never),
+    Feature("pygments-line-numbers", "Pygments line number table", _code("if a:", "    go()")),
+    Feature("github-blob", "GitHub line number table", _code("if a:", "    go()")),
     Feature(
         "inline-line-numbers",
         "line numbers within `<pre>`",
         _code("if a:", "    go()", "else:", "    stop()", "end()"),
-        _never,
     ),
     Feature(
         "basic-listing",
@@ -277,7 +271,6 @@ FEATURES = (
         "math-in-table",
         "formula in a table",
         lambda page: len(page.tables) == 1 and page.formulas == ["a^2"] and page.text.count("a") == 4,
-        _never,
     ),
     Feature(
         "nested-lists",
@@ -367,17 +360,15 @@ FEATURES = (
         _has("漢字"),
     ),
     Feature("cjk-joins", "Chinese without spaces", _joined, _has("重要", "链接", "文字")),
-    Feature("katex-flattened", "KaTeX whose MathML lost its tags", _formulas("x+1", text="The sum @ is odd."), _never),
-    Feature("mathjax-drawn", "MathJax 3 without MathML", _formulas("x+1", text="The sum @ is odd."), _never),
+    Feature("katex-flattened", "KaTeX whose MathML lost its tags", _formulas("x+1", text="The sum @ is odd.")),
+    Feature("mathjax-drawn", "MathJax 3 without MathML", _formulas("x+1", text="The sum @ is odd.")),
     Feature(
         "code-br-nbsp",
         "code with `<br>` and `&nbsp;`",
         lambda page: page.codes == ["def pick(n):\n    return n\n\npick(2)"],
         _has("Pick:", "def pick(n):", "return n", "pick(2)", "Then beat."),
     ),
-    Feature(
-        "numbers-in-lines", "line numbers told by style alone", _code("if a:", "    go()", language="python"), _never
-    ),
+    Feature("numbers-in-lines", "line numbers told by style alone", _code("if a:", "    go()", language="python")),
     Feature(
         "code-without-pre",
         "code without `<pre>`",
