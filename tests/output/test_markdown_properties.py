@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from typing import Any, get_args
 
-import lxml.html
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -25,6 +24,7 @@ from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
 from tests.html_strategies import documents, seen_documents
+from tests.structured.measures import Rendered
 
 _words = re.compile(r"\w+").findall
 _inline = frozenset("a b i em strong del s sub sup code span img".split())
@@ -66,12 +66,6 @@ def text_of(tree: etree._Element) -> str:
     return "".join(pieces)
 
 
-def rendered(written: str) -> str:
-    """Return the text of rendered Markdown."""
-    renderer = pytest.importorskip("markdown_it").MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    return text_of(lxml.html.fragment_fromstring(renderer.render(written), create_parent="div"))
-
-
 def has_formulas(items: Items) -> bool:
     return Formula.__name__ + "(" in repr(items)
 
@@ -86,7 +80,7 @@ def test_rendered_markdown_has_the_words_of_the_text(html: str) -> None:
     """The words are in order, whatever their characters mean in Markdown."""
     items = only(content_list(parse(html), "https://example.org/"), set(CONTENT_TYPES) - {"video", "audio"})
     if not has_formulas(items):  # they are for another renderer
-        assert _words(rendered(markdown(items))) == _words(plain_text(items))
+        assert _words(text_of(Rendered(markdown(items)).tree)) == _words(plain_text(items))
 
 
 @given(seen_documents())

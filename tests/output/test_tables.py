@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import lxml.html
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from markdown_it import MarkdownIt
 
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.items import (
@@ -25,6 +23,7 @@ from scrapy_dripper.output.markdown import Tables, markdown
 from scrapy_dripper.output.tables import MAX_NESTING, MAX_SPANNED
 from scrapy_dripper.output.text import plain_text
 from scrapy_dripper.page.parse import parse
+from tests.structured.measures import Rendered
 
 
 def items_of(html: str) -> Items:
@@ -291,11 +290,9 @@ def test_a_renderer_finds_every_table(parts: list[tuple[str, str, str]]) -> None
     """For any cells, rendered Markdown has the same tables as the content list."""
     html = "<table><tr><td>first" + "".join(f"<{tag}{attributes}>{text}" for tag, attributes, text in parts)
     content = content_list(parse(html), "https://example.org/")
-    rendered = lxml.html.fragment_fromstring(
-        MarkdownIt("commonmark").enable("table").render(markdown(content)), create_parent="div"
-    )
-    assert len(rendered.xpath(".//table[not(ancestor::table)]")) == sum(tables_in(item) for item in content)
-    assert not [text for text in rendered.itertext() if "<t" in text or "</t" in text]
+    rendered = Rendered(markdown(content))
+    assert len(rendered.tables) == sum(tables_in(item) for item in content)
+    assert not [text for text in rendered.tree.itertext() if "<t" in text or "</t" in text]
 
 
 def tables_in(item: Item) -> int:

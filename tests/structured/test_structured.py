@@ -15,9 +15,6 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.output import write
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
-
-pytest.importorskip("markdown_it", reason="the measures need the extra [evaluate]")
-
 from tests.structured.features.checks import BASE_URL, FEATURES, Feature
 from tests.structured.measures import Rendered
 
