@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document
-from scrapy_dripper.output import write
 from scrapy_dripper.output.block_tags import numeral
 from scrapy_dripper.output.urls import direct
-from scrapy_dripper.page import read
+from tests.output.forms import forms_of
 
 
 def markdown(body: str, head: str = "") -> str:
     """Return the Markdown of a page of which every block is main."""
-    page = read(Document(f"<html><head>{head}</head><body>{body}</body></html>", "https://a.example/b"), Config())
-    return write(page, np.ones(len(page.blocks), dtype=np.bool_), Config()).markdown.strip()
+    return forms_of(f"<html><head>{head}</head><body>{body}</body></html>").markdown.strip()
 
 
 def test_levels_of_a_list_that_stand_apart() -> None:

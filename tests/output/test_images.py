@@ -5,14 +5,11 @@ from __future__ import annotations
 from urllib.parse import urljoin
 
 import lxml.html
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from scrapy_dripper.config import Config
-from scrapy_dripper.output import write
 from scrapy_dripper.output.images import (
     LAZY_SOURCES,
     PLAYER_TAGS,
@@ -23,8 +20,7 @@ from scrapy_dripper.output.images import (
     same_image,
 )
 from scrapy_dripper.output.items import Audio, Image, Video
-from scrapy_dripper.page.blocks import cut
-from scrapy_dripper.page.parse import parse
+from tests.output.forms import forms_of
 
 PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACw="
 
@@ -195,10 +191,7 @@ def test_emoji(attributes: str, expected: str) -> None:
 def test_an_icon_speaks_for_its_cell_and_a_button_does_not(src: str, speaks: bool) -> None:
     """Feature tables have check marks. Old forums are tables, with a button below each post."""
     html = f"<table><tr><th>Feature<th>Here<tr><td>Trains<td><a href=/x><img src={src} alt=Yes></a></table><p>Text."
-    page = cut(parse(html), "https://example.org/")
-    markdown = write(page, np.ones(len(page.blocks), dtype=np.bool_), Config()).markdown
-
-    assert ("Yes" in markdown) == speaks
+    assert ("Yes" in forms_of(html).markdown) == speaks
 
 
 @pytest.mark.parametrize(

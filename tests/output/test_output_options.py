@@ -8,7 +8,6 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from scrapy_dripper import extract, markdown
@@ -16,11 +15,10 @@ from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, nothing
 from scrapy_dripper.fallback import fall_back
-from scrapy_dripper.output import Written, write
+from scrapy_dripper.output import Written
 from scrapy_dripper.output.content_json import from_json, to_json
 from scrapy_dripper.output.items import Image, Text, Title
-from scrapy_dripper.page.blocks import cut
-from scrapy_dripper.page.parse import parse
+from tests.output.forms import forms_of
 
 URL = "https://example.org/news/1"
 SENTENCE = "The tide comes in twice a day, and every sandcastle on this beach has to reckon with that. "
@@ -33,9 +31,8 @@ PAGE = f"""<!doctype html><html lang="en-GB"><head><title>Tides | Sand</title>
 <table><tr><th>a<th colspan=2>b<tr><td>1<td>2<td>3</table><ul><li>{SENTENCE}</ul></article></body></html>"""
 
 
-def run(html: str = PAGE, **options: Any) -> Written:
-    page = cut(parse(html), URL)
-    return write(page, np.ones(len(page.blocks), dtype=np.bool_), Config(**options))
+def run(**options: Any) -> Written:
+    return forms_of(PAGE, URL, **options)
 
 
 def test_html2text_stays() -> None:
@@ -153,11 +150,9 @@ def test_json_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_callouts() -> None:
     """Call-outs are GitHub alerts or quotations with a title, as configured for the crawl or the request."""
     html = '<article><p>Before.</p><div class="admonition tip"><p class="admonition-title">Tip</p><p>Wax it.</p></div>'
-    page = cut(parse(html), "https://example.org/")
-    main = np.ones(len(page.blocks), dtype=np.bool_)
-    assert write(page, main, Config()).markdown == "Before.\n\n> [!TIP]\n> Wax it."
-    assert write(page, main, Config(markdown={"callouts": "quotes"})).markdown == "Before.\n\n> **Tip**\n>\n> Wax it."
-    assert write(page, main, Config()).text == "Before.\nTip\nWax it."
+    assert forms_of(html).markdown == "Before.\n\n> [!TIP]\n> Wax it."
+    assert forms_of(html, markdown={"callouts": "quotes"}).markdown == "Before.\n\n> **Tip**\n>\n> Wax it."
+    assert forms_of(html).text == "Before.\nTip\nWax it."
 
 
 # ---------------------------------------------------------------------- scrapy_dripper.markdown

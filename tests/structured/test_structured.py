@@ -8,13 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from scrapy_dripper.config import Config
-from scrapy_dripper.output import write
-from scrapy_dripper.page.blocks import cut
-from scrapy_dripper.page.parse import parse
+from tests.output.forms import forms_of
 from tests.structured.features.checks import BASE_URL, FEATURES, Feature
 from tests.structured.measures import Rendered
 
@@ -24,8 +20,7 @@ PAGES = sorted(page for page in HERE.glob("*/*.html") if page.with_suffix(".md")
 
 def written(html: str) -> str:
     """Return our Markdown of a page whose content is all main."""
-    page = cut(parse(f"<html><body>{html}</body></html>"), BASE_URL)
-    return write(page, np.ones(len(page.blocks), dtype=np.bool_), Config()).markdown
+    return forms_of(f"<html><body>{html}</body></html>", BASE_URL).markdown
 
 
 def name(page: Path) -> str:
