@@ -118,7 +118,13 @@ def _fitting(
     scripts: Sequence[str] = (),
     posts: Mapping[etree._Element, Post] | None = None,
 ) -> Written:
-    """Return all forms of a tree. If one is too long and ``cut`` is set, halve the tree until all of them fit."""
+    """Return all forms of a tree, each no longer than ``most``. If one is too long and ``cut`` is set, halve the tree
+    until all of them fit.
+
+    Nothing much longer is built on the way: Main-HTML has each text and attribute once, the content list is counted
+    before others are written from it, and Markdown and text are at most a few dozen times as long as the content list.
+    """
+    form = config.markdown
     if config.absolute_urls:
         make_absolute(tree, base_url, most)
         main_html = None
@@ -126,9 +132,24 @@ def _fitting(
     error: PageError | None = None
     while True:
         try:
-            written = _write(tree, main_html, base_url, config, most, scripts, posts)
-            if written.content or error is None:
-                return written._replace(truncated=error is not None)
+            if main_html is None:
+                main_html = to_html(tree)
+            _check("Main-HTML", len(main_html), most, config)
+            content = content_list(tree, base_url, scripts, most // 2, posts)
+            _check("content list", length(content), most, config)
+            if form.types is not None:
+                content = only(content, form.types)
+            if form.writer == "html2text":
+                from scrapy_dripper.output import html2text_output  # needs an extra
+
+                written = html2text_output.markdown(main_html, base_url, form.links != "drop", most // 2)
+            else:
+                written = markdown(
+                    content, links=form.links, tables=form.tables, callouts=form.callouts, posts=form.posts
+                )
+            _check("Markdown", len(written), most, config)
+            if content or error is None:
+                return Written(main_html, content, written, plain_text(content), truncated=error is not None)
         except PageError as too_long:
             error = too_long
             elements = (elements or sum(1 for _ in tree.iter())) // 2
@@ -137,38 +158,6 @@ def _fitting(
                 main_html = None
                 continue
         raise error
-
-
-def _write(
-    tree: etree._Element,
-    main_html: str | None,
-    base_url: str,
-    config: Config,
-    most: int,
-    scripts: Sequence[str],
-    posts: Mapping[etree._Element, Post] | None,
-) -> Written:
-    """Return all forms of a tree, each no longer than ``most``.
-
-    Nothing much longer is built on the way: Main-HTML has each text and attribute once, the content list is counted
-    before others are written from it, and Markdown and text are at most a few dozen times as long as the content list.
-    """
-    if main_html is None:
-        main_html = to_html(tree)
-    _check("Main-HTML", len(main_html), most, config)
-    content = content_list(tree, base_url, scripts, most // 2, posts)
-    _check("content list", length(content), most, config)
-    form = config.markdown
-    if form.types is not None:
-        content = only(content, form.types)
-    if form.writer == "html2text":
-        from scrapy_dripper.output import html2text_output  # needs an extra
-
-        written = html2text_output.markdown(main_html, base_url, form.links != "drop", most // 2)
-    else:
-        written = markdown(content, links=form.links, tables=form.tables, callouts=form.callouts, posts=form.posts)
-    _check("Markdown", len(written), most, config)
-    return Written(main_html, content, written, plain_text(content))
 
 
 def _check(form: str, chars: int, most: int, config: Config) -> None:
