@@ -93,7 +93,7 @@ class Qwen3Engine:
         whole = self._prompt.encode(["".join(one) for one in blocks])
         prompts = [self._fitting(*one) for one in zip(pages, blocks, whole, strict=True)]
         tasks = [
-            DecodeTask(one[0], self._grammar.answer(one[1]), draft[: one[1]], self._grammar.main, self._grammar.other)
+            DecodeTask(one[0], self._grammar.answer(one[1]), draft[: one[1]])
             for one, draft in zip(prompts, drafts(self._tagger, pages), strict=True)
             if not isinstance(one, EngineError)
         ]
@@ -244,7 +244,7 @@ class ModelServer:
 def _task(decoder: Decoder, prompt: bytes, draft: bytes) -> DecodeTask:
     main = np.frombuffer(draft, dtype=np.bool_)
     ids = np.frombuffer(prompt, dtype=np.int32).astype(np.int64)
-    return DecodeTask(ids, decoder.grammar.answer(len(main)), main, decoder.grammar.main, decoder.grammar.other)
+    return DecodeTask(ids, decoder.grammar.answer(len(main)), main)
 
 
 def _unpacked(row: dict[str, Any], main: bytes, margins: bytes) -> Decoded | EngineError:

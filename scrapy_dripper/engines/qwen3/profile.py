@@ -436,42 +436,26 @@ def balanced(text: str) -> str:
     """
     text = text.replace("\0", "")
     out: list[str] = []
-    open_tags = _OpenTags()
+    open_tags: list[str] = []
+    count: Counter[str] = Counter()
     done = 0
     for start, end, tag, is_end in _tags(text):
         if not is_end:
-            open_tags.start(tag)
+            open_tags.append(tag)
+            count[tag] += 1
             continue
         out.append(text[done:start])
-        forgotten = open_tags.end(tag)
-        done = end if forgotten is None else start
-        out += [f"</{name}>" for name in forgotten or () if name not in _OPTIONAL]
+        if not count[tag]:
+            done = end
+            continue
+        done = start
+        while (inner := open_tags.pop()) != tag:
+            count[inner] -= 1
+            if inner not in _OPTIONAL:
+                out.append(f"</{inner}>")
+        count[tag] -= 1
     out.append(text[done:])
     return "".join(out)
-
-
-class _OpenTags:
-    """The stack of open elements."""
-
-    def __init__(self) -> None:
-        self.stack: list[str] = []
-        self.count: Counter[str] = Counter()
-
-    def start(self, tag: str) -> None:
-        self.stack.append(tag)
-        self.count[tag] += 1
-
-    def end(self, tag: str) -> list[str] | None:
-        """Close an element. Return the tags still open inside it, or None if no such element is open."""
-        if not self.count[tag]:
-            return None
-        inner: list[str] = []
-        while True:
-            last = self.stack.pop()
-            self.count[last] -= 1
-            if last == tag:
-                return inner
-            inner.append(last)
 
 
 def _tags(text: str) -> Iterator[tuple[int, int, str, bool]]:

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from scrapy_dripper.engines.base import EngineError, Labels, Limits
-from scrapy_dripper.engines.qwen3.loop import Floats, TokenChunk
+from scrapy_dripper.engines.qwen3.grammar import Ids
+from scrapy_dripper.engines.qwen3.loop import Floats
 from scrapy_dripper.page.page import Page
 
 PREPARED = Path(__file__).parent / "prepared"
@@ -26,12 +27,12 @@ class FakeModel:
         self.read: list[int] = []
         self.passes = 0
 
-    def forward(self, chunk: TokenChunk) -> Floats:
-        """Return the logits of main and other after the rows of a chunk."""
+    def forward(self, start: int, ids: Ids, rows: Ids) -> Floats:
+        """Return the logits of main and other after some of the tokens."""
         self.passes += 1
-        assert chunk.start <= len(self.read), "a gap in the sequence"
-        self.read[chunk.start :] = chunk.ids.tolist()
-        ends = (chunk.start + chunk.rows + 1).tolist()
+        assert start <= len(self.read), "a gap in the sequence"
+        self.read[start:] = ids.tolist()
+        ends = (start + rows + 1).tolist()
         return np.array([self._logits(self.read[:end]) for end in ends], dtype=np.float32).reshape(-1, 2)
 
     def _logits(self, ids: list[int]) -> tuple[float, float]:

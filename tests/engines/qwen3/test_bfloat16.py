@@ -13,7 +13,7 @@ from benchmarks.equality import Prover
 from scrapy_dripper.engines.files import hashes
 from scrapy_dripper.engines.qwen3.decoder import Passes
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
-from scrapy_dripper.engines.qwen3.loop import Floats, TokenChunk
+from scrapy_dripper.engines.qwen3.loop import Floats
 from scrapy_dripper.engines.qwen3.session import open_session
 
 
@@ -50,7 +50,7 @@ def logits(prepared: Prepared, ids: np.ndarray, *cuts: int) -> Floats:
     ends = [*cuts, len(ids)]
     found = []
     for start, end in zip([0, *cuts], ends, strict=True):
-        found.append(passes.forward(TokenChunk(start, ids[start:end], np.arange(end - start))))
+        found.append(passes.forward(start, ids[start:end], np.arange(end - start)))
     return np.concatenate(found)
 
 

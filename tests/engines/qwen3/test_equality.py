@@ -13,7 +13,7 @@ from benchmarks.equality import Prover, naive
 from scrapy_dripper.engines.qwen3.decoder import CHUNK, Passes
 from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, Ids
-from scrapy_dripper.engines.qwen3.loop import Floats, TokenChunk
+from scrapy_dripper.engines.qwen3.loop import Floats
 from scrapy_dripper.engines.qwen3.session import open_session
 
 
@@ -58,8 +58,8 @@ def test_padding_stays_within_the_context(prepared: Prepared, monkeypatch: pytes
     passes = Passes(open_session(prepared), replace(prepared, context=300))
     shapes = noted(monkeypatch)
     passes.begin(300)
-    passes.forward(TokenChunk(0, np.arange(3, 270), np.array([266])))
-    passes.forward(TokenChunk(267, np.arange(3, 36), np.array([32])))
+    passes.forward(0, np.arange(3, 270), np.array([266]))
+    passes.forward(267, np.arange(3, 36), np.array([32]))
 
     assert [end for _, end, _ in shapes] == [300, 300]
 
@@ -80,7 +80,7 @@ def test_one_token_at_a_time_is_what_the_whole_text_gives(prepared: Prepared) ->
             inputs |= {"choice_rows": np.array([len(ids) - 1])}
             main, other = session.run(["choice_logits"], inputs)[0][0]
             labels.append(bool(main > other))
-            token = task.main if main > other else task.other
+            token = task.answer.main if main > other else task.answer.other
         ids.append(token)
 
     assert labels == expected.main.tolist()
@@ -96,7 +96,7 @@ def test_buffers_grow_to_powers_of_two_and_keep_nothing_of_earlier_pages(prepare
         for one in (passes, alone):
             one.begin(length)
         capacities.append(passes._capacity)
-        found, expected = (one.forward(TokenChunk(0, ids, last)) for one in (passes, alone))
+        found, expected = (one.forward(0, ids, last) for one in (passes, alone))
 
         np.testing.assert_allclose(found, expected, atol=1e-4)
     assert capacities == [128, 128, 256, 1024, 1024]

@@ -26,7 +26,7 @@ def grammar(name: str) -> Grammar:
 
 def task(prompt: list[int], draft: list[bool], answer: str = "json") -> DecodeTask:
     one = grammar(answer)
-    return DecodeTask(np.array(prompt), one.answer(len(draft)), np.array(draft, dtype=np.bool_), one.main, one.other)
+    return DecodeTask(np.array(prompt), one.answer(len(draft)), np.array(draft, dtype=np.bool_))
 
 
 def expected(model: FakeModel, one: DecodeTask) -> Decoded:
