@@ -33,10 +33,10 @@ class CausalModel(Protocol):
     """A causal model that caches the tokens that it has read."""
 
     def forward(self, start: int, ids: Ids, rows: Ids) -> Floats:
-        """Read tokens from position ``start`` on, and forget earlier ones from there on. Return float32 logits [rows, 2]
-        of main and other.
+        """Read tokens from position ``start`` on, in place of those that were read there before.
 
-        ``rows`` are indices into ``ids`` of the tokens after which a label is chosen.
+        Return float32 logits [rows, 2] of main and other. ``rows`` are the indices of the tokens after which a label is
+        chosen.
         """
         ...
 
