@@ -7,7 +7,6 @@ HTML as well, so their streams are not read.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -21,7 +20,8 @@ from lxml import etree
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
-from scrapy_dripper.fallback.methods import limited_tree, whole_page
+from scrapy_dripper.fallback.methods import limited_tree, whole_page, words_of
+from scrapy_dripper.metadata.json_ld import parsed
 from scrapy_dripper.page import title_of
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.head import title_and_base
@@ -62,7 +62,6 @@ _asks_for_script = re.compile(
     r"|java-?script (?:\w+ ){0,4}(?:enabled|required|disabled)",
     re.I,
 ).search
-_words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 _is_html = re.compile(r"</(?:p|div|h[1-6]|li|section|blockquote)>|<br ?/?>|<p>", re.I).search
 _without_tags = partial(re.compile(r"<[^<>]*>").sub, " ")
 _state = re.compile(rf"(?:window|self|globalThis)\.({'|'.join(_STATES)})\s{{0,9}}=\s{{0,9}}").search
@@ -190,20 +189,12 @@ def _data(scripts: list[HtmlElement]) -> list[Any]:
     for script in scripts:
         text = script.text or ""
         if "ld+json" in (script.get("type") or "").lower():
-            linked += _loaded(text.lstrip())
+            linked += parsed(text)
         elif script.get("id") == "__NEXT_DATA__":
-            states += _loaded(text.lstrip())
+            states += parsed(text)
         elif (found := _state(text[:CHARS_READ])) is not None:
-            states += _loaded(text, found.end())
+            states += parsed(text[found.end() :])
     return linked + states
-
-
-def _loaded(text: str, start: int = 0) -> list[Any]:
-    """Return the JSON value at a position of a text as a list, which is empty if there is none."""
-    try:
-        return [json.JSONDecoder(strict=False).raw_decode(text, start)[0]]
-    except (ValueError, RecursionError):
-        return []
 
 
 def _texts(data: list[Any], budget: Budget) -> Iterator[_Text]:
@@ -219,7 +210,7 @@ def _texts(data: list[Any], budget: Budget) -> Iterator[_Text]:
         for key, one in value.items():
             if _plain(key) in _BODIES:
                 text = "\n".join(_lines(one, budget))
-                words = len(_words(_without_tags(text)))
+                words = len(words_of(_without_tags(text)))
                 if words >= ARTICLE_WORDS:
                     yield _Text(_title(value), text, words, _plain(key) == "articlebody")
 
@@ -248,7 +239,7 @@ def _lines(value: Any, budget: Budget) -> Iterator[str]:
 
 
 def _folded(title: str) -> str:
-    return f" {' '.join(_words(title.lower()))} "
+    return f" {' '.join(words_of(title.lower()))} "
 
 
 def _plain(key: str) -> str:

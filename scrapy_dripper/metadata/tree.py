@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice, takewhile
@@ -98,6 +99,10 @@ class Described:
         for elements in kinds:
             elements[:] = [one for one in elements if not _is_in_teaser(one, known)]
         return [one for one in beside if not _is_in_teaser(one, known)]
+
+    def texts(self, names: Iterable[str]) -> Iterator[str]:
+        """Yield the contents of the ``meta`` elements with these names, in order of the names."""
+        return chain.from_iterable(self.meta.get(name, ()) for name in names)
 
     def headline(self, title: str) -> HtmlElement | None:
         """Return the first heading with the title of the page, or else the first heading."""
