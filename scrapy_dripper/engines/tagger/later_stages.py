@@ -25,12 +25,10 @@ from scrapy_dripper.engines.tagger.columns import (
     Floats,
     Groups,
     Sums,
+    distances,
     entropy,
-    last_chosen,
-    least_on_page,
-    most_on_page,
     neighbour,
-    next_chosen,
+    on_page,
     pair,
 )
 from scrapy_dripper.engines.tagger.features import TAG_FEATURES, Features
@@ -174,9 +172,7 @@ def _around(x: Columns, t: BatchTable, p: Doubles, w: Doubles) -> None:
         for sign, start, end in (("~", a, b), ("-", a, n), ("+", n + 1, b)):
             mass, words = sums.over(start, end)
             x[f"p{sign}{reach}"] = mass / np.maximum(words, LEAST_WEIGHT)
-    before, after = last_chosen(p > 0.5), next_chosen(p > 0.5)
-    x["since_main"] = np.where(before >= t.first, np.log1p(np.maximum(n - before, 0)), -1)
-    x["until_main"] = np.where(after < t.last, np.log1p(np.maximum(after - n, 0)), -1)
+    x["since_main"], x["until_main"] = distances(p > 0.5, t.first, t.last)
 
 
 def _containers(x: Columns, t: BatchTable, p: Doubles, w: Doubles) -> None:
@@ -223,8 +219,8 @@ def _rank(x: Columns, t: BatchTable, p: Doubles, w: Doubles) -> None:
     n = np.arange(len(p))
     taken_p, taken_w = mass.over(first, n + 1), words.over(first, n + 1)
     expected = 2 * taken_p / (taken_w + total_p + 1e-9)
-    best = most_on_page(expected, t.first)
-    cut = p[order][least_on_page(np.where(expected == best, n, len(p)), t.first)]
+    best = on_page(np.maximum, expected, t.first)
+    cut = p[order][on_page(np.minimum, np.where(expected == best, n, len(p)), t.first)]
     back = np.empty(len(p), dtype=np.int64)
     back[order] = n
     x["rank_words"] = (taken_w / total_w)[back]
@@ -241,7 +237,7 @@ def _whole(x: Columns, t: BatchTable, p: Doubles, w: Doubles) -> None:
     x["before_p"] = Sums(p * w).over(t.first, np.arange(len(p))) / np.maximum(total_p, 1e-9)
     x["page_p"] = total_p / total_w
     x["page_main"] = np.log1p(total_p)
-    x["page_most"] = most_on_page(p, t.first)
+    x["page_most"] = on_page(np.maximum, p, t.first)
     x["page_entropy"] = total_entropy / total_w
     for sure, total in zip(THRESHOLDS, totals, strict=True):
         x[f"page_over_{sure}"] = total / total_w
