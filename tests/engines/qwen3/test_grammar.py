@@ -152,11 +152,6 @@ def test_a_quotation_mark_may_be_part_of_a_label_token(tokenizer: Tokenizer) -> 
     assert spelt(glued, grammar, grammar.answer(2), [True, False]) == '{"1":"main","2":"other"'
 
 
-def test_an_unknown_format(tokenizer: Tokenizer) -> None:
-    with pytest.raises(ModelError, match="Unknown answer format 'yaml'"):
-        Grammar(tokenizer, "yaml")
-
-
 def test_the_tokens_of_a_prompt_are_those_of_its_text(tokenizer: Tokenizer) -> None:
     (ids,) = Prompt(tokenizer, "Read {html} now").encode(["<p>text</p>"])
 
