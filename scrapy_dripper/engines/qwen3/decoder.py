@@ -122,12 +122,6 @@ class Decoder:
                 f"prompt has {around:,} without a page"
             )
         self.passes: Passes | None = Passes(session, prepared, self.limit)
-        self.lost = ""
-        """Why the model no longer runs, so that prompts get :exc:`EngineLostError`; empty while it runs.
-
-        The process of a lost model is ended. A model in the program's own process is tested again with each prompt,
-        because another program may have used the memory of the device.
-        """
         try:
             self._smoke()
         except Exception as error:
@@ -147,14 +141,19 @@ class Decoder:
         self.passes = None
 
     def _decode(self, task: DecodeTask) -> Decoded | EngineError:
-        """Decode a task. If that fails, mostly for lack of memory, retry it once. If that fails too, test the model."""
-        if self.lost and not self._runs():
-            return EngineLostError(self.lost)
+        """Decode a task. If that fails, mostly for lack of memory, retry it once. If that fails too, test the model.
+
+        A model that cannot label two blocks is lost. Its process is then ended. One in the program's own process is
+        tried again, because another program may have used the memory of the device.
+        """
         found = self._tried(task)
         if isinstance(found, EngineError) and not isinstance(found, PrecisionError):  # which a retry would repeat
             found = self._tried(task)
-            if isinstance(found, EngineError) and not self._runs():
-                return EngineLostError(self.lost)
+            if isinstance(found, EngineError):
+                try:
+                    self._smoke()
+                except Exception as error:
+                    return EngineLostError(f"the model no longer runs ({type(error).__name__}: {error})")
         return found
 
     def _tried(self, task: DecodeTask) -> Decoded | EngineError:
@@ -176,16 +175,6 @@ class Decoder:
         except Exception:
             passes.release()
             raise
-
-    def _runs(self) -> bool:
-        """Return True if the model still labels two blocks. Otherwise, it is lost."""
-        try:
-            self._smoke()
-        except Exception as error:
-            self.lost = f"the model no longer runs ({type(error).__name__}: {error})"
-            return False
-        self.lost = ""
-        return True
 
     def _smoke(self) -> None:
         """Decode two blocks, in two passes. Raise any exception if that fails."""

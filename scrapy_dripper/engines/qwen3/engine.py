@@ -230,14 +230,15 @@ class ModelServer:
         assert decoder is not None
         rows: list[dict[str, Any]] = []
         answered: list[bytes] = []
-        for one in decoder.decode([_task(decoder, *parts[i : i + 2]) for i in range(0, len(parts), 2)]):
+        decoded = decoder.decode([_task(decoder, *parts[i : i + 2]) for i in range(0, len(parts), 2)])
+        for one in decoded:
             if isinstance(one, EngineError):
                 rows.append({"error": str(one), "reason": str(one.reason)})
                 answered += [b"", b""]
             else:
                 rows.append({name: getattr(one, name) for name in ("passes", "positions", "kept")})
                 answered += [one.main.tobytes(), one.margins.tobytes()]
-        is_lost = bool(decoder.lost)
+        is_lost = any(isinstance(one, EngineLostError) for one in decoded)
         self._say({"say": "labels", "answers": rows, "limit": decoder.limit, "is_lost": is_lost}, answered)
 
 

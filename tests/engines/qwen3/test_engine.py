@@ -216,7 +216,7 @@ def test_a_page_that_always_fails_is_an_error_of_its_own(engine: Qwen3Engine) ->
 
 
 def test_a_device_that_is_gone(engine: Qwen3Engine) -> None:
-    """The loss is detected with the first page. Later pages only cost a test, until one succeeds."""
+    """Each page is tried twice, and then one of two blocks. The next pages succeed if the device is back."""
     pages = [page(5)] * 6
     expected = good(engine.label(pages)[0]).main.tolist()
 
@@ -228,11 +228,9 @@ def test_a_device_that_is_gone(engine: Qwen3Engine) -> None:
         assert [type(answer) for answer in answers] == [EngineLostError] * 6
         assert "the model no longer runs" in str(answers[-1])
         assert "CUDA failure 719" in str(answers[-1])
-        assert len(begun) == 2 + 6
-        assert decoder_of(engine).lost
+        assert len(begun) == 3 * 6
 
     assert [good(answer).main.tolist() for answer in engine.label(pages)] == [expected] * 6
-    assert not decoder_of(engine).lost
 
 
 def test_logits_that_are_not_finite_are_an_error(engine: Qwen3Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,7 +241,6 @@ def test_logits_that_are_not_finite_are_an_error(engine: Qwen3Engine, monkeypatc
 
     assert {answer.reason for answer in answers if isinstance(answer, EngineError)} == {FallbackReason.OVERFLOW}
     assert "not finite: fp16 ends at 65,504; export the model with '--dtype bf16'" in str(answers[-1])
-    assert not decoder_of(engine).lost
 
 
 @pytest.mark.parametrize(
