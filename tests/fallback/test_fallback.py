@@ -14,7 +14,7 @@ from scrapy_dripper.checks import METHODS, Method
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.fallback import fall_back, method, methods
+from scrapy_dripper.fallback import fall_back, methods
 from scrapy_dripper.fallback.methods import FIRST_PART
 from scrapy_dripper.fallback_names import check_methods
 from scrapy_dripper.page import recover
@@ -328,11 +328,6 @@ def test_wrong_dotted_path(path: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         check_methods(config)
     assert fall_back(Document("<p>x</p>", URL), config, REASON).source == "fallback:empty"
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_every_method_has_a_function(name: str) -> None:
-    assert callable(method(name))
 
 
 @pytest.mark.parametrize("option", ["engine", "fallback"])
