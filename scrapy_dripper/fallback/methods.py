@@ -23,6 +23,7 @@ from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, title_of
 from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.head import title_and_base
 from scrapy_dripper.page.page import PageError
 from scrapy_dripper.page.parse import cut_off, parse
@@ -347,6 +348,12 @@ FIRST_PART = 200_000
 """Characters or bytes to keep of a document that cannot be parsed as a whole. This many can be parsed at any depth."""
 
 _is_deep = etree.XPath(f"boolean(/descendant::*[count(ancestor::*) >= {MAX_DEPTH}])")
+
+
+def text_within(document: Document, most: int) -> str:
+    """Return the text of the first bytes or characters of a document."""
+    html = document.html[:most]
+    return html if isinstance(html, str) else decode_html(html, document.charset)
 
 
 def first_part(document: Document) -> Document | None:

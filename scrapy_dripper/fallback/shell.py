@@ -20,10 +20,9 @@ from lxml import etree
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
-from scrapy_dripper.fallback.methods import limited_tree, whole_page, words_of
+from scrapy_dripper.fallback.methods import limited_tree, text_within, whole_page, words_of
 from scrapy_dripper.metadata.json_ld import parsed
 from scrapy_dripper.page import title_of
-from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.head import title_and_base
 
 if TYPE_CHECKING:
@@ -117,9 +116,7 @@ def fill_shell(document: Document, config: Config) -> Extraction | None:
 
     Its reason is ``js_shell``. Its source is :data:`SOURCE` if the page's data hold the article. Otherwise it is empty.
     """
-    html = document.html[: config.limits.bytes]
-    text = html if isinstance(html, str) else decode_html(html, document.charset)
-    root, truncated = limited_tree(text)
+    root, truncated = limited_tree(text_within(document, config.limits.bytes))
     scripts = list(root.iter("script"))
     title = title_of(root, document.url)
     article = _article(scripts, title_and_base(root, "")[0] or "") if config.fallback not in ("none", "empty") else None

@@ -86,8 +86,6 @@ class Grammar:
     """
 
     def __init__(self, tokenizer: Tokenizer, answer: str) -> None:
-        if answer not in FORMATS:
-            raise ModelError(f"Unknown answer format {answer!r}: export the model with one of {', '.join(FORMATS)}")
         self._tokenizer, self._name, self._format = tokenizer, answer, FORMATS[answer]
         self._decode = partial(tokenizer.decode, skip_special_tokens=False)
         self._piece_ids: dict[str, int] = {}

@@ -73,7 +73,7 @@ def test_no_folder(tmp_path: Path) -> None:
         (lambda m: m.update(threads=None), "threads must be a whole number from 1"),
         (lambda m: m.update(labels=[1, 2]), "labels must be an object"),
         (lambda m: m.update(labels={"main": 5, "other": 6}), "its tokenizer writes them"),
-        (lambda m: m.update(answer="yaml"), "Unknown answer format 'yaml'"),
+        (lambda m: m.update(answer="yaml"), "answer must be one of json, "),
         (lambda m: m["files"].pop("tokenizer.json"), r"lists no tokenizer\.json"),
         (lambda m: m["files"].update({"more.bin": "0"}), r"Cannot read .*more\.bin"),
         (lambda m: m["files"].update({"model.onnx": "0"}), "SHA-256"),
