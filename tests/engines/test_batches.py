@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,11 +22,6 @@ from tests.html_strategies import documents
 BATCHES = int(os.environ.get("BATCHES", "40"))
 """Number of random batches. Twenty thousand take about ten minutes."""
 EXAMPLES = Path(__file__).parents[2] / "example_project" / "example" / "website" / "pages"
-
-
-@pytest.fixture(scope="module")
-def tagger() -> Tagger:
-    return Tagger.load(Config())
 
 
 def made(seed: int) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from scrapy_dripper import Config, Document
 from scrapy_dripper.engines.tagger.engine import Tagger
 from scrapy_dripper.engines.tagger.features import features
@@ -14,11 +12,6 @@ PAGE = """<title>Tides</title><nav><a href=/>Home</a></nav><nav><a href=/a>About
 <article><h1>Tides</h1><p>Tides are the rise and fall of sea levels, caused by the Moon and, less so, by the Sun.</p>
 <p>Most coasts see two high waters and two low waters in a little more than a day, as everybody there knows.</p>
 <p>The range between them is largest twice a month, when the Sun and the Moon pull along one line.</p></article>"""
-
-
-@pytest.fixture(scope="module")
-def tagger() -> Tagger:
-    return Tagger.load(Config())
 
 
 def page_of(html: str) -> Page:
