@@ -179,13 +179,10 @@ def test_little_memory_is_a_limit_too(prepared: Prepared, monkeypatch: pytest.Mo
 
 
 def test_texts_are_cut_as_the_manifest_says(prepared: Prepared) -> None:
-    def positions(chars: int | None) -> int:
-        engine = Qwen3Engine(replace(prepared, truncate_chars=chars), FakeTagger())
-        work = good(engine.label([page(1, 60)])[0]).work
-        engine.close()
-        return work["positions"]
+    engines = [Qwen3Engine(replace(prepared, truncate_chars=chars), FakeTagger()) for chars in (20, 40, None)]
+    few, more, whole = (good(engine.label([page(1, 60)])[0]).work["positions"] for engine in engines)
 
-    assert positions(20) < positions(40) < positions(None)
+    assert few < more < whole
 
 
 # ---------------------------------------------------------------------- failures
