@@ -86,7 +86,6 @@ _iso = re.compile(
     r"(\d{4})-?(\d\d)-?(\d\d)"
     r"(?:(?:T|t|\s{1,3})(\d\d):?(\d\d)(?::?(\d\d)(?:[.,]\d{1,9})?)?\s?(Z|z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?)?(?!\d)"
 ).match
-_slashed = re.compile(r"(\d{4})[/.](\d{1,2})[/.](\d{1,2})(?!\d)").match
 _east_asian = re.compile(r"(\d{4})\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]").search
 _dotted = re.compile(r"(?<![\d.])(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})(?!\.?\d)").search
 _numbers = re.compile(r"(?<!\d)(\d{1,2})([/-])(\d{1,2})[/-](\d{4})(?!\d)").search
@@ -128,9 +127,6 @@ def _machine_date(text: str) -> str | None:
         except ValueError:
             return date
         return f"{date}T{time}{_zone(zone)}"
-    found = _slashed(text)
-    if found is not None:
-        return _valid(*found.groups())
     if text[:1].isalpha() and text[3:5] == ", " and text[5:6].isdigit():  # RFC 5322: Mon, 06 May 2024 07:08:09 GMT
         try:
             moment = parsedate_to_datetime(text)
