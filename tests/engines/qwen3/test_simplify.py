@@ -18,7 +18,6 @@ from scrapy_dripper.page.page import Page
 from tests.html_strategies import documents
 
 CASES = json.loads(Path(__file__).with_name("v1_0_cases.json").read_text(encoding="utf-8"))
-SPACED = re.compile(r"\s")
 
 
 def page(document: str, profile: str) -> Page:
