@@ -41,14 +41,6 @@ def test_end_tags(text: str, expected: str) -> None:
     assert balanced(text) == expected
 
 
-def test_region_ends_at_its_end_tag() -> None:
-    """Without this, the parser would leave the paragraph in the header."""
-    document = "<body><header><div>a</header><p>b</p>"
-
-    assert parse(document).xpath("//header//p")
-    assert parse(balanced(document)).xpath("/html/body/p")
-
-
 @given(documents())
 def test_property_only_tags_change(document: str) -> None:
     """No character outside end tags is lost or added."""

@@ -106,38 +106,6 @@ def test_no_pages_and_a_page_without_blocks(engine: Qwen3Engine) -> None:
     assert [len(good(answer).main) for answer in engine.label([empty, page(2)])] == [0, 2]
 
 
-@pytest.mark.parametrize("template", ["{html}\nmain or other?\n", "{html}", "Blocks: {html}"])
-def test_prompts_with_and_without_words_around_the_page(prepared: Prepared, template: str) -> None:
-    """The prompt of a model that was trained from scratch begins with the page."""
-    engine = Qwen3Engine(replace(prepared, prompt=template), FakeTagger())
-
-    together = [good(answer).main.tolist() for answer in engine.label([page(5), page(9), page(5)])]
-    alone = [good(engine.label([page(n)])[0]).main.tolist() for n in (5, 9, 5)]
-    assert together == alone
-    engine.close()
-
-
-def test_a_page_that_cannot_be_tagged_is_still_labelled(engine: Qwen3Engine) -> None:
-    """Without a draft, the labels are the same after a few more passes."""
-    tree = document_fromstring(html(9).replace("quiet", "untaggable"))
-    answer = good(engine.label([PROFILES["native"].cut(tree, "")])[0])
-
-    assert len(answer.main) == 9
-    assert answer.work["draft_kept"] == 9 - int(answer.main.sum())
-
-
-def test_pages_of_the_other_profile_get_drafts_too(prepared: Prepared) -> None:
-    """The tagger labels native blocks. A block has the label of the native block with its first text."""
-    engine = Qwen3Engine(replace(prepared, profile="v1.0"), FakeTagger())
-    assert engine.profile == "v1.0"
-    one = page(30, profile="v1.0")
-    answer = good(engine.label([one])[0])
-
-    agree = answer.main == np.array(["main" in text for text in one.blocks.text])
-    assert answer.work["draft_kept"] == int(agree.sum())
-    engine.close()
-
-
 # ---------------------------------------------------------------------- size
 def test_a_page_that_is_too_long(engine: Qwen3Engine) -> None:
     """This is known before any pass, and the other pages of the batch are labelled."""

@@ -31,15 +31,6 @@ def change(folder: Path, edit: Callable[[Manifest], Any]) -> None:
     path.write_text(json.dumps(values), encoding="utf-8")
 
 
-def test_the_folder_of_these_tests() -> None:
-    """It can be loaded, is small, and needs no PyTorch."""
-    prepared = load_prepared(PREPARED)
-
-    assert (prepared.layers, prepared.context) == (2, 4096)
-    assert prepared.token_bytes == 2 * 2 * 2 * 16 * 4
-    assert sum(path.stat().st_size for path in PREPARED.rglob("*") if path.is_file()) < 1_000_000
-
-
 def test_tuning_is_in_the_manifest(folder: Path) -> None:
     """Each key may be missing, or be changed by hand."""
     change(folder, lambda m: [m.pop(name) for name in TUNING])

@@ -73,15 +73,6 @@ def test_the_formats_that_fit_a_tokenizer(tokenizer: Tokenizer, thinking: Tokeni
     assert fitting(NO_UNKNOWN) == {}
 
 
-def test_an_answer_begins_like_a_longer_one(tokenizer: Tokenizer) -> None:
-    """Lengths grow with the number of blocks, even if the number of digits changes."""
-    grammar = Grammar(tokenizer, "json")
-    lengths = [grammar.length(n) for n in range(1, 1200)]
-
-    assert lengths == sorted(set(lengths))
-    assert np.array_equal(grammar.answer(99).ids, grammar.answer(1199).ids[: len(grammar.answer(99).ids)])
-
-
 def trained(text: str, split: str, size: int = 400) -> Tokenizer:
     """Return a byte-level tokenizer that has learnt a text."""
     tokenizer = Tokenizer(models.BPE())

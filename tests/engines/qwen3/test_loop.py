@@ -107,25 +107,12 @@ def test_a_right_draft_that_is_read_in_parts(lookahead: int) -> None:
     assert (found.passes, found.positions, found.kept) == (-(-30 // (lookahead + 1)), len(one), 30)
 
 
-def test_a_tie_is_other() -> None:
-    found = decode(FakeModel(ties=1.0), task([1], [True] * 9))
-
-    assert not found.main.any()
-    assert found.probabilities.tolist() == [0.5] * 9
-
-
 def test_probabilities_are_a_softmax_of_two() -> None:
     margins = np.array([0, 1, -1, 800, -800], dtype=np.float32)
     found = Decoded(margins > 0, margins, 1, 1, 0)
 
     with np.errstate(all="raise", under="ignore"):
         assert found.probabilities.tolist() == pytest.approx([0.5, 0.7310586, 0.2689414, 1, 0])
-
-
-def test_a_page_without_blocks_needs_no_pass() -> None:
-    empty = decode(FakeModel(), task([1], []))
-
-    assert (len(empty.main), empty.passes) == (0, 0)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
