@@ -16,7 +16,6 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, FallbackReason
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import EngineError, EngineLostError, Labels, ModelError, OversizeError
-from scrapy_dripper.engines.qwen3 import decoder as decoder_module
 from scrapy_dripper.engines.qwen3.decoder import Decoder, Passes
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.folder import Prepared
@@ -136,14 +135,6 @@ def test_truncated(engine: Qwen3Engine) -> None:
 def test_no_room_beside_the_prompt(prepared: Prepared, tuning: dict[str, Any]) -> None:
     with pytest.raises(ModelError, match=r"no room for pages: it takes .* tokens here, and its prompt has "):
         Qwen3Engine(replace(prepared, **tuning), FakeTagger())
-
-
-def test_little_memory_is_a_limit_too(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decoder_module, "tokens_that_fit", lambda _: 500)
-    engine = Qwen3Engine(prepared, FakeTagger())
-
-    assert isinstance(engine.label([page(60)])[0], OversizeError)
-    engine.close()
 
 
 def test_texts_are_cut_as_the_manifest_says(prepared: Prepared) -> None:

@@ -142,20 +142,18 @@ def test_a_manifest_that_is_not_the_graphs(prepared: Prepared, wrong: dict[str, 
         open_session(replace(prepared, **wrong))
 
 
-def test_room_follows_free_memory(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twice the memory holds twice as many tokens."""
+@pytest.mark.parametrize(("device", "share"), [("cpu", 0.5), ("cuda", 0.85)])
+def test_room_follows_free_memory(
+    prepared: Prepared, device: str, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of the device counts. There is some room if the system does not say how much memory is free."""
+    free: dict[str, int | None] = {"cpu": 0, "cuda": 0}
+    monkeypatch.setattr(session, "free_memory", lambda: free["cpu"])
+    monkeypatch.setattr(session, "free_cuda_memory", lambda: free["cuda"])
+    one = replace(prepared, device=device)
 
-    def room(free: int | None) -> int:
-        monkeypatch.setattr(session, "free_memory", lambda: free)
-        return tokens_that_fit(prepared)
-
-    assert room(1 << 30) == (1 << 29) // (2 * prepared.token_bytes)
-    assert room(1 << 31) == 2 * room(1 << 30)
-    assert room(None) > 0
-
-
-def test_room_on_a_gpu_is_the_gpus(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "free_memory", lambda: 0)
-    monkeypatch.setattr(session, "free_cuda_memory", lambda: 1 << 30)
-
-    assert tokens_that_fit(replace(prepared, device="cuda")) == int(0.85 * (1 << 30) / (2 * prepared.token_bytes))
+    for size in (1 << 30, 1 << 31):
+        free[device] = size
+        assert tokens_that_fit(one) == int(share * size / (2 * prepared.token_bytes))
+    free[device] = None
+    assert tokens_that_fit(one) > 0
