@@ -10,6 +10,7 @@ import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Iterator
 from email.utils import parsedate_to_datetime
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from scrapy_dripper.metadata.json_ld import Linked
@@ -253,13 +254,9 @@ class Dating:
 
 def _is_in(element: HtmlElement, named: Callable[[str], object]) -> bool:
     """Return True for an element in or near one whose property, type or class has a certain name."""
-    for i, one in enumerate((element, *element.iterancestors())):
-        get = one.get
-        if named(f"{get('itemprop') or ''} {get('property') or ''} {get('itemtype') or ''} {get('class') or ''}"):
-            return True
-        if i == ANCESTORS:
-            break
-    return False
+    around = chain((element,), islice(element.iterancestors(), ANCESTORS))
+    names = ("itemprop", "property", "itemtype", "class")
+    return any(named(" ".join(one.get(name) or "" for name in names)) for one in around)
 
 
 def _days(date: str) -> int:
