@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scrapy_dripper.engines.base import EngineError, EngineLostError, ModelError, PrecisionError
 from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids, Prompt
-from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, Floats, NotFiniteError, decode
+from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, Floats, decode
 from scrapy_dripper.engines.qwen3.session import is_no_memory, no_room, open_session, tokens_that_fit
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class Decoder:
     def _tried(self, task: DecodeTask) -> Decoded | EngineError:
         try:
             return self._passes_over(task)
-        except NotFiniteError as error:
+        except PrecisionError as error:
             return PrecisionError(self._explained(error))
         except Exception as error:  # onnxruntime has its own exception types, but none for a lack of memory
             logger.debug("passes over a prompt failed", exc_info=True)
@@ -184,6 +184,6 @@ class Decoder:
 
     def _explained(self, error: Exception) -> str:
         """Return the message of an error, with advice if the data type of the model caused it."""
-        if isinstance(error, NotFiniteError) and self.prepared.dtype == "float16":
+        if isinstance(error, PrecisionError) and self.prepared.dtype == "float16":
             return f"{error}: fp16 ends at 65,504; export the model with '--dtype bf16', which does not"
         return str(error)

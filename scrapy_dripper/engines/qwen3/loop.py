@@ -19,14 +19,11 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.engines.base import PrecisionError
 from scrapy_dripper.engines.qwen3.grammar import AnswerTokens, Ids
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float32]
-
-
-class NotFiniteError(ValueError):
-    """A logit of the model is NaN or infinite."""
 
 
 class CausalModel(Protocol):
@@ -79,7 +76,7 @@ def decode(model: CausalModel, task: DecodeTask, lookahead: int | None = None) -
     """Return the labels of a page.
 
     ``lookahead`` limits how many labels of the draft a pass reads beyond the next one to choose; 0 means decoding
-    without a draft, with one pass per block. Raise :exc:`NotFiniteError` if a logit is not finite.
+    without a draft, with one pass per block. Raise :exc:`PrecisionError` if a logit is not finite.
     """
     answer, n, before = task.answer, len(task.answer), len(task.prompt)
     labels, margins = task.draft.copy(), np.zeros(n, dtype=np.float32)
@@ -91,7 +88,7 @@ def decode(model: CausalModel, task: DecodeTask, lookahead: int | None = None) -
         ids[places[:-1]] = np.where(labels[: end - 1], answer.main, answer.other)
         logits = model.forward(start, ids[start:], places[fixed:] - 1 - start)
         if not np.isfinite(logits).all():
-            raise NotFiniteError("the model's logits are not finite")
+            raise PrecisionError("the model's logits are not finite")
         passes += 1
         positions += len(ids) - start
         choices = logits[:, 0] > logits[:, 1]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from benchmarks.equality import naive
+from scrapy_dripper.engines.base import PrecisionError
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, Grammar
 from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, decode
 from tests.engines.qwen3.fakes import PREPARED, FakeModel
@@ -123,5 +124,5 @@ def test_logits_that_are_not_finite(bad: float) -> None:
         def _logits(self, ids: list[int]) -> tuple[float, float]:
             return bad, 0.0
 
-    with pytest.raises(ValueError, match="not finite"):
+    with pytest.raises(PrecisionError, match="not finite"):
         decode(Broken(), task([1], [True]))
