@@ -165,6 +165,9 @@ def _site(described: Described, linked: Linked) -> str:
 
 
 def _title(described: Described, linked: Linked, site: str, url: str) -> str:
+    """Return the title of a page, or an empty text: the heading that fits best to the names that the page gives itself,
+    or else one of these names. The most reliable name is the headline in its data, the least the document's title.
+    """
     names = [linked.text("headline") if linked.is_article else "", linked.text("name", "headline")]
     names += [text for name in _TITLES for text in described.meta.get(name, ())[:1]]
     names = [name[:MOST_CHARS] for name in (*map(without_signs, names), without_signs(described.title)) if name]
@@ -173,8 +176,18 @@ def _title(described: Described, linked: Linked, site: str, url: str) -> str:
     of_site = (frozenset(map(_squeezed, (site, *sites))) - {""}, _squeezed(_host_of(url)))
     if leads_up("/", url):  # only the front page has the name of the site
         names = [name for name in names if not _is_site(name, of_site)] or names
-    texts = [text for text, _ in headings if text and len(text) <= MOST_CHARS]
-    return best_title(texts, map(heading_text, described.subheadings), names, of_site)
+    titles = [text for text, _ in headings if text and len(text) <= MOST_CHARS]
+    own = [text for text in titles if not _is_site(text, of_site)]
+    fitting = [(fit, -i) for i, text in enumerate(own) if (fit := _fit(text, names)) >= SHARED]
+    if fitting:
+        return own[-max(fitting)[1]]
+    parts = {_squeezed(part) for name in names for part in (name, *_separator(name))}
+    for text in map(heading_text, described.subheadings):
+        if _squeezed(text) in parts and not _is_site(text, of_site):
+            return text
+    if len(own) == 1 and (len(titles) == 1 or not names):
+        return own[0]
+    return next((bare for name in names if (bare := _without_site(name, of_site))), "") or next(iter(titles), "")
 
 
 def _leads_up(heading: HtmlElement, url: str) -> int:
@@ -185,26 +198,6 @@ def _leads_up(heading: HtmlElement, url: str) -> int:
 
 def _begins(text: str, names: Iterable[str]) -> bool:
     return any(_squeezed(name).startswith(_squeezed(text)) for name in names)
-
-
-def best_title(texts: Sequence[str], subheadings: Iterable[str], known: Sequence[str], of_site: OfSite) -> str:
-    """Return the title of a page, or an empty text.
-
-    ``texts`` are the headings of the first level, ``subheadings`` those of the second. ``known`` are the names that the
-    page gives itself, the most reliable first: the headline in its data, the title of its social card, the document's
-    title.
-    """
-    own = [text for text in texts if not _is_site(text, of_site)]
-    fitting = [(fit, -i) for i, text in enumerate(own) if (fit := _fit(text, known)) >= SHARED]
-    if fitting:
-        return own[-max(fitting)[1]]
-    parts = {_squeezed(part) for name in known for part in (name, *_separator(name))}
-    for text in subheadings:
-        if _squeezed(text) in parts and not _is_site(text, of_site):
-            return text
-    if len(own) == 1 and (len(texts) == 1 or not known):
-        return own[0]
-    return next((bare for name in known if (bare := _without_site(name, of_site))), "") or next(iter(texts), "")
 
 
 def _without_site(name: str, of_site: OfSite) -> str:

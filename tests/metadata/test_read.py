@@ -11,7 +11,6 @@ import pytest
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Breadcrumb, Document, Metadata
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.metadata.read import best_title
 from scrapy_dripper.metadata.tree import describe_title, heading_text
 from scrapy_dripper.page import metadata_of, read
 from scrapy_dripper.page.parse import parse
@@ -82,33 +81,26 @@ def test_no_control_characters() -> None:
 
 
 # ---------------------------------------------------------------------- titles
-@pytest.mark.parametrize(
-    ("headings", "below", "names", "site", "expected"),
-    [
-        (["Tides"], [], ["Tides | Sand"], "Sand", "Tides"),
-        (["Sand", "Tides"], [], ["Tides | Sand"], "Sand", "Tides"),
-        (["Sand"], ["Tides", "More"], ["Tides - Sand"], "Sand", "Tides"),
-        (["Sand"], [], ["Tides - Sand"], "Sand", "Tides"),
-        (["Sand Daily"], [], ["Tides - Sand Daily"], "", "Tides"),
-        ([], [], ["Tides: a story | The Sand Daily"], "The Sand Daily", "Tides: a story"),
-        ([], [], ["Sand Daily » Tides"], "sand daily", "Tides"),
-        ([], [], ["Tides - and their moon"], "Sand", "Tides - and their moon"),
-        (["The tide comes in twice a day"], [], ["Tide comes in twice a day"], "", "The tide comes in twice a day"),
-        (["Subscribe", "Tides of the year"], [], ["Tides of the year"], "", "Tides of the year"),
-        (["Subscribe", "Follow"], [], ["Tides of the year"], "", "Tides of the year"),
-        (["Sea and sand"], [], ["Tides"], "", "Sea and sand"),
-        (["Sand"], [], [], "Sand", "Sand"),
-        ([], [], [], "", ""),
-    ],
-)
-def test_title(headings: list[str], below: list[str], names: list[str], site: str, expected: str) -> None:
-    of_site = (frozenset({site.lower().replace(" ", "")} - {""}), "wwwsanddailyexample")
-    assert best_title(headings, below, names, of_site) == expected
+SAND = '<meta property="og:site_name" content="Sand">'
 
 
 @pytest.mark.parametrize(
-    ("heading", "title", "expected"),
+    ("body", "title", "expected"),
     [
+        (f"{SAND}<h1>Tides</h1>", "Tides | Sand", "Tides"),
+        (f"{SAND}<h1>Sand</h1><h1>Tides</h1>", "Tides | Sand", "Tides"),
+        (f"{SAND}<h1>Sand</h1><h2>Tides</h2><h2>More</h2>", "Tides - Sand", "Tides"),
+        (f"{SAND}<h1>Sand</h1>", "Tides - Sand", "Tides"),
+        ("<h1>Example.org</h1>", "Tides - Example.org", "Tides"),
+        ('<meta property="og:site_name" content="Sand Daily">', "Tides: a story | Sand Daily", "Tides: a story"),
+        ('<meta property="og:site_name" content="sand daily">', "Sand Daily » Tides", "Tides"),
+        (SAND, "Tides - and their moon", "Tides - and their moon"),
+        ("<h1>The tide comes in twice a day</h1>", "Tide comes in twice a day", "The tide comes in twice a day"),
+        ("<h1>Subscribe</h1><h1>Tides of the year</h1>", "Tides of the year", "Tides of the year"),
+        ("<h1>Subscribe</h1><h1>Follow</h1>", "Tides of the year", "Tides of the year"),
+        ("<h1>Sea and sand</h1>", "Tides", "Sea and sand"),
+        (f"{SAND}<h1>Sand</h1>", "", "Sand"),
+        ("<p>Text.", "", None),
         ('<h1><a href="/">The Sand</a></h1><h2>Tides</h2>', "The Sand » Tides", "Tides"),
         ('<a href="https://example.org"><h1>The Sand</h1></a>', "The Sand - Tides", "Tides"),
         ('<h1><a href="/news/">Coast</a></h1>', "Tides of the year - Coast", "Tides of the year"),
@@ -116,20 +108,21 @@ def test_title(headings: list[str], below: list[str], names: list[str], site: st
         ('<h1><a href="..">Tides</a></h1>', "Tides · The Sand", "Tides"),  # a chapter of a book
         ('<h1><a href="#tides">Tides</a></h1>', "The Sand - Tides", "Tides"),
         ('<h1><a href="https://example.com/">Tides</a></h1>', "Tides", "Tides"),
-        ('<meta property="og:title" content="Sand"><meta property="og:site_name" content="Sand">', "Tides", "Tides"),
+        (f'{SAND}<meta property="og:title" content="Sand">', "Tides", "Tides"),
         ('<h1><a href="/">The Sand</a></h1>', "", "The Sand"),  # nothing else
         (f"<h1>{'x' * 1_000}</h1>", "Tides", "Tides"),
         ('<h1><a href="/"><svg><title>Sign</title></svg>The Sand</a></h1>', "", "The Sand"),
     ],
 )
-def test_the_name_of_the_site_is_no_title(heading: str, title: str, expected: str) -> None:
-    assert about(f"<title>{title}</title>", heading).title == expected
+def test_title(body: str, title: str, expected: str | None) -> None:
+    """The name of the site is none."""
+    assert about(f"<title>{title}</title>", body).title == expected
 
 
 def test_the_front_page_has_the_name_of_its_site() -> None:
-    head = '<meta property="og:title" content="Sand"><meta property="og:site_name" content="Sand">'
+    head = f'{SAND}<meta property="og:title" content="Sand"><title>Sand | News</title>'
 
-    assert about(f"{head}<title>Sand | News</title>", url="https://example.org/").title == "Sand"
+    assert about(head, url="https://example.org/").title == "Sand"
 
 
 @pytest.mark.parametrize(
