@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from scrapy_dripper.engines.base import EngineError, Labels, Limits
+from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.engines.qwen3.grammar import Ids
 from scrapy_dripper.engines.qwen3.loop import Floats
 from scrapy_dripper.page.page import Page
+from scrapy_dripper.testing import FakeEngine
 
 PREPARED = Path(__file__).parent / "prepared"
 
@@ -41,29 +41,14 @@ class FakeModel:
         return main, main if digest[1] < 256 * self.ties else digest[2] / 16
 
 
-class FakeTagger:
-    """Labels each block main whose text has the word, with a probability of 0.9."""
-
-    name = "tagger"
-    profile = "native"
-
-    limits = Limits()
+class FakeTagger(FakeEngine):
+    """Labels each block main whose text has the word. A page with the word 'untaggable' is an error."""
 
     def __init__(self, word: str = "main") -> None:
-        self.word = word
+        super().__init__(main=lambda text: 0.9 if word in text else 0.1)
         self.seen: list[Page] = []
 
-    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Return labels for each page, or an error for a page with the word 'untaggable'."""
-        answers: list[Labels | EngineError] = []
-        self.seen += pages
-        for page in pages:
-            if any("untaggable" in text for text in page.blocks.text):
-                answers.append(EngineError("untaggable"))
-                continue
-            main = np.array([self.word in text for text in page.blocks.text], dtype=np.bool_)
-            answers.append(Labels(np.where(main, 0.9, 0.1).astype(np.float32), main))
-        return answers
-
-    def close(self) -> None:
-        """Do nothing."""
+    def answer(self, page: Page) -> Labels | EngineError:
+        """Return the labels or the error of a page."""
+        self.seen.append(page)
+        return EngineError() if any("untaggable" in text for text in page.blocks.text) else super().answer(page)
