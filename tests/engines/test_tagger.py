@@ -23,7 +23,7 @@ from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.engines.tagger.model import GROUPS, SAME_FOR_ALL, group_of
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.page import Page, read
+from scrapy_dripper.testing import page
 
 ARTICLE = (
     "<html><head><title>Bees</title></head><body><nav><ul><li><a href=/>Home</a><li><a href=/a>About us</a></ul></nav>"
@@ -142,12 +142,8 @@ PAGE = """<title>Tides</title><nav><a href=/>Home</a></nav><nav><a href=/a>About
 <p>The range between them is largest twice a month, when the Sun and the Moon pull along one line.</p></article>"""
 
 
-def page_of(html: str) -> Page:
-    return read(Document(html), Config())
-
-
 def test_every_feature_is_in_a_group_and_no_group_is_empty() -> None:
-    names = features([page_of(PAGE)]).names
+    names = features([page(PAGE)]).names
 
     groups = {name: group_of(name) for name in names}
 
@@ -160,17 +156,17 @@ def test_every_feature_is_in_a_group_and_no_group_is_empty() -> None:
 
 def test_what_all_blocks_share_has_no_influence(tagger: Tagger) -> None:
     """On a page with a single block, the block itself is typical."""
-    found = tagger.influences(page_of("<p>A page of one block, which is all there is to it and to say of it.</p>"))
+    found = tagger.influences(page("<p>A page of one block, which is all there is to it and to say of it.</p>"))
 
     assert set(found) == set(GROUPS)
     assert all(change.tolist() == [0.0] for change in found.values())
 
 
 def test_links_speak_against_a_menu_and_not_against_a_paragraph(tagger: Tagger) -> None:
-    page = page_of(PAGE)
+    found = page(PAGE)
 
-    links = tagger.influences(page)["links"]
+    links = tagger.influences(found)["links"]
 
-    menu, text = 0, len(page.blocks) - 2
+    menu, text = 0, len(found.blocks) - 2
     assert links[menu] < 0
     assert links[text] >= links[menu]
