@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scrapy_dripper.engines.qwen3.decoder import Passes
 from scrapy_dripper.engines.qwen3.folder import load_prepared
 from scrapy_dripper.engines.qwen3.grammar import Grammar
-from scrapy_dripper.engines.qwen3.loop import CausalModel, Decoded, DecodeTask, TokenChunk, decode
+from scrapy_dripper.engines.qwen3.loop import CausalModel, Decoded, DecodeTask, decode
 from scrapy_dripper.engines.qwen3.session import open_session
 
 MOST_BLOCKS = 300
@@ -28,14 +28,14 @@ def naive(model: CausalModel, task: DecodeTask) -> Decoded:
     labels, margins = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.float32)
     chunk, position, passes, k = task.prompt, 0, 0, 0
     for place in range(len(answer.ids)):
-        logits = model.forward(TokenChunk(position, chunk, np.array([len(chunk) - 1])))
+        logits = model.forward(position, chunk, np.array([len(chunk) - 1]))
         position += len(chunk)
         passes += 1
         token = answer.ids[place]
         if place in places:
             main, other = logits[0]
             labels[k], margins[k] = main > other, main - other
-            token = task.main if labels[k] else task.other
+            token = answer.main if labels[k] else answer.other
             k += 1
         chunk = np.array([token], dtype=np.int64)
     return Decoded(labels, margins, passes, position, int((labels == task.draft).sum()))
@@ -102,8 +102,8 @@ class Prover:
         answer = self.grammar.answer(n)
         most = min(400, self.context - len(answer.ids))
         prompt = self.chance.integers(3, self.vocabulary, size=self.chance.integers(5, most))
-        return DecodeTask(prompt, answer, np.zeros(n, dtype=np.bool_), self.grammar.main, self.grammar.other)
+        return DecodeTask(prompt, answer, np.zeros(n, dtype=np.bool_))
 
     def _drafted(self, task: DecodeTask, labels: npt.NDArray[np.bool_]) -> DecodeTask:
         wrong = self.chance.random(len(labels)) >= self.chance.choice(ACCURACIES)
-        return DecodeTask(task.prompt, task.answer, labels ^ wrong, task.main, task.other)
+        return DecodeTask(task.prompt, task.answer, labels ^ wrong)

@@ -32,7 +32,7 @@ from tqdm import tqdm
 
 from scrapy_dripper.engines.qwen3.decoder import Decoder, Passes
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
-from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, TokenChunk, decode
+from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, decode
 from scrapy_dripper.engines.qwen3.session import free_cuda_memory
 
 HERE = Path(__file__).parent
@@ -85,7 +85,7 @@ class Bench:
             n = n * 3 // 4
         most = self.prepared.context - grammar.length(n) - 1
         prompt = self.chance.integers(3, min(500, self.prepared.vocab_size), size=int(min(max(tokens, 8), most)))
-        return DecodeTask(prompt, grammar.answer(n), np.zeros(n, dtype=np.bool_), grammar.main, grammar.other)
+        return DecodeTask(prompt, grammar.answer(n), np.zeros(n, dtype=np.bool_))
 
     def begun(self, task: DecodeTask) -> Passes:
         """Allocate a cache for a page."""
@@ -99,7 +99,7 @@ class Bench:
             return lambda tasks: sum(map(call, tasks))
 
         def prefill(task: DecodeTask) -> int:
-            self.begun(task).forward(TokenChunk(0, task.prompt, np.array([len(task.prompt) - 1])))
+            self.begun(task).forward(0, task.prompt, np.array([len(task.prompt) - 1]))
             return 1
 
         def drafted(task: DecodeTask) -> int:

@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.checks import short
+from scrapy_dripper.checks import number, optional, short
 from scrapy_dripper.config import ModelError as ModelError
 from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.page.page import Page
@@ -94,6 +94,9 @@ class Engine(Protocol):
         ...
 
 
+_share = optional(number(0, 1))
+
+
 def checked(answer: Labels | EngineError, page: Page) -> Labels | EngineError:
     """Return a valid answer as it is, and an :exc:`EngineError` for an invalid one."""
     if isinstance(answer, EngineError):
@@ -112,17 +115,7 @@ def checked(answer: Labels | EngineError, page: Page) -> Labels | EngineError:
         return EngineError(f"expected the name of a page type, or None (got {short(answer.page_type)})")
     try:
         likely, quality = _share(answer.page_type_probability), _share(answer.quality)
-    except (TypeError, ValueError, OverflowError):
+    except ValueError:
         wrong = f"{short(answer.page_type_probability)} and {short(answer.quality)}"
         return EngineError(f"page_type_probability and quality must be from 0 to 1, or None (got {wrong})")
     return replace(answer, probabilities=p, main=main, page_type_probability=likely, quality=quality)
-
-
-def _share(value: float | None) -> float | None:
-    """Return a number of any type as a float. Raise ValueError if it is not from 0 to 1."""
-    if value is None:
-        return None
-    number = float(value)
-    if not 0 <= number <= 1:  # also rejects NaN
-        raise ValueError
-    return number

@@ -90,7 +90,7 @@ def read_json(folder: Path, name: str, advice: str) -> Any:
             data = file.read(MOST_JSON + 1)
         if len(data) > MOST_JSON:
             raise ValueError(f"expected at most {MOST_JSON:,} bytes")
-        return json.loads(data, parse_constant=_no_number)
+        return json.loads(data, parse_constant=finite)
     except OSError as error:
         raise ModelError(f"Cannot read {path} ({error.strerror}): {advice}") from None
     except (ValueError, RecursionError) as error:
@@ -102,10 +102,6 @@ def finite(value: Any) -> float:
     if not isinstance(value, (int, float)) or not -1e300 < value < 1e300:  # False for NaN
         raise ValueError(f"expected a finite number (got {short(value)})")
     return float(value)
-
-
-def _no_number(name: str) -> float:
-    raise ValueError(f"expected a finite number (got {name})")
 
 
 # ---------------------------------------------------------------------- external data

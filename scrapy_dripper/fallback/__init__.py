@@ -13,12 +13,11 @@ from scrapy_dripper.characters import without_controls
 from scrapy_dripper.checks import METHODS
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, nothing
-from scrapy_dripper.fallback.methods import first_part, limited_tree, whole_page
+from scrapy_dripper.fallback.methods import first_part, limited_tree, text_within, whole_page
 from scrapy_dripper.fallback_names import is_method, load
 from scrapy_dripper.output import write_html
 from scrapy_dripper.output.content_json import clean, to_json
 from scrapy_dripper.page import PageError, metadata_of
-from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.retrieval import wants_content, with_retrieval
 
 __all__ = ["NOT_A_PAGE", "by_method", "fall_back", "first_part", "metadata", "method"]
@@ -115,8 +114,7 @@ def _run_within_memory(way: str | Callable[..., Any], document: Document, config
 
 def _run(way: str | Callable[..., Any], document: Document, config: Config) -> Extraction:
     size = len(document.html)
-    html = document.html[: config.limits.bytes]
-    text = html if isinstance(html, str) else decode_html(html, document.charset)
+    text = text_within(document, config.limits.bytes)
     if is_method(way):
         found = method(str(way))(text, document.url, config, size)
     else:
@@ -146,9 +144,8 @@ def metadata(document: Document, config: Config) -> Metadata:
 
     Values that cannot be read are None.
     """
-    html = document.html[: config.limits.bytes]
     try:
-        root, _ = limited_tree(html if isinstance(html, str) else decode_html(html, document.charset))
+        root, _ = limited_tree(text_within(document, config.limits.bytes))
     except (PageError, MemoryError):
         return Metadata()
     return metadata_of(root, document.url)

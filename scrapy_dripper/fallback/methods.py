@@ -23,6 +23,7 @@ from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, title_of
 from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.head import title_and_base
 from scrapy_dripper.page.page import PageError
 from scrapy_dripper.page.parse import cut_off, parse
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 MAX_PARAGRAPHS = 4_000
 """Number of paragraphs that jusText gets together. For each paragraph, it may search all others for a neighbour. On a
 page with more, as four of 1,310 real pages have, Trafilatura does not ask it and readability for a second opinion."""
-POINTS = 32
-"""Number of points of the quadrature in :func:`word_ratios`, which is exact up to twice as many edges."""
+FAR = 64
+"""Number of edges beyond which a word does not count for an element. Each would add less than 1/64."""
 
 _UNRATED = frozenset("a nav hr span em body script header h1 h2 h3 h4 h5 br iframe".split())
 _HEADINGS = frozenset(f"h{level}" for level in range(1, 7))
@@ -242,7 +243,7 @@ def _candidates(e: Elements, rated: Bools, count: int) -> list[int]:
         return []
     deepest = max(1, int((e.depth + (e.children > 0)).max()))
     position = np.minimum(1, deepest / np.maximum(e.depth, 1) - 1)
-    columns = word_ratios(e.unlinked, e.parent, e.depth), 1 / np.maximum(e.links, 1), e.children > 2, position
+    columns = word_ratios(e.unlinked, e.parent), 1 / np.maximum(e.links, 1), e.children > 2, position
     points = np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=1)[which]
     spread = points.std(axis=0)
     points = (points - points.mean(axis=0)) / np.where(spread > 0, spread, 1)  # so the mean is the origin
@@ -251,23 +252,18 @@ def _candidates(e: Elements, rated: Bools, count: int) -> list[int]:
     return [i for i in found if not any(j < i < e.end[j] and e.characters[i] == e.characters[j] for j in found)]
 
 
-def word_ratios(words: Ints, parent: Ints, depth: Ints) -> Floats:
-    """Return, for each subtree, the sum of 1/d over its words, where d is the number of edges between the word's text
-    and the root of the subtree. ``words`` are the numbers of words in the texts that are children of each element.
-
-    It takes linear time, because 1/d is the integral of x^(d - 1) from 0 to 1, and the sum of x^(d - 1) over a subtree
-    is that of its child subtrees, multiplied by x. The Gauss-Legendre quadrature is exact up to 2 * :data:`POINTS`
-    edges. Beyond these, a word counts less than 1/64 anyway.
+def word_ratios(words: Ints, parent: Ints) -> Floats:
+    """Return, for each subtree, the sum of 1/d over its words, where d is the number of edges, at most :data:`FAR`,
+    between the word's text and the root of the subtree. ``words`` are the numbers of words in the texts that are
+    children of each element.
     """
-    x, weight = np.polynomial.legendre.leggauss(POINTS)
-    x = (x + 1) / 2
-    sums = np.repeat(words[:, None].astype(np.float64), POINTS, axis=1)
-    order = np.argsort(depth, kind="stable")
-    for level in reversed(np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)[1:]):
-        above = parent[level]
-        first = np.flatnonzero(np.diff(above, prepend=-1))
-        sums[above[first]] += np.add.reduceat(sums[level], first) * x
-    return np.asarray(sums @ (weight / 2))
+    ratios = np.zeros(len(words))
+    at = np.arange(len(words))
+    for distance in range(1, FAR + 1):
+        ratios += np.bincount(at, words / distance, minlength=len(ratios))
+        inside = parent[at] >= 0
+        at, words = parent[at][inside], words[inside]
+    return ratios
 
 
 def _selected(e: Elements, candidates: list[int]) -> list[int]:
@@ -352,6 +348,12 @@ FIRST_PART = 200_000
 """Characters or bytes to keep of a document that cannot be parsed as a whole. This many can be parsed at any depth."""
 
 _is_deep = etree.XPath(f"boolean(/descendant::*[count(ancestor::*) >= {MAX_DEPTH}])")
+
+
+def text_within(document: Document, most: int) -> str:
+    """Return the text of the first bytes or characters of a document."""
+    html = document.html[:most]
+    return html if isinstance(html, str) else decode_html(html, document.charset)
 
 
 def first_part(document: Document) -> Document | None:

@@ -7,7 +7,6 @@ HTML as well, so their streams are not read.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -21,9 +20,9 @@ from lxml import etree
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
-from scrapy_dripper.fallback.methods import limited_tree, whole_page
+from scrapy_dripper.fallback.methods import limited_tree, text_within, whole_page, words_of
+from scrapy_dripper.metadata.json_ld import parsed
 from scrapy_dripper.page import title_of
-from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.head import title_and_base
 
 if TYPE_CHECKING:
@@ -43,8 +42,9 @@ CHARS_READ = 1_000
 """Number of characters that are read of each such element."""
 LOADING = 3
 """Maximum number of words of an element that counts as empty, such as "Loading, please wait"."""
-MOST_VALUES, MOST_CHARACTERS, MOST_TIMES = 200_000, 3_000_000, 10
-"""Maximum number of values and characters to read from the data of a page, and how often each character, on average."""
+MOST_CHARACTERS, MOST_TIMES, VALUE = 3_000_000, 10, 10
+"""Maximum number of characters to read from the data of a page, and how often each of them, on average; the number of
+characters as which a value in another one counts."""
 
 _MOUNT_IDS = frozenset("root app __next __nuxt __layout ___gatsby react-root app-root main-app q-app svelte".split())
 _MOUNT_TAGS = ("app-root", "app-main", "router-outlet")
@@ -62,45 +62,12 @@ _asks_for_script = re.compile(
     r"|java-?script (?:\w+ ){0,4}(?:enabled|required|disabled)",
     re.I,
 ).search
-_words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 _is_html = re.compile(r"</(?:p|div|h[1-6]|li|section|blockquote)>|<br ?/?>|<p>", re.I).search
 _without_tags = partial(re.compile(r"<[^<>]*>").sub, " ")
 _state = re.compile(rf"(?:window|self|globalThis)\.({'|'.join(_STATES)})\s{{0,9}}=\s{{0,9}}").search
 _visible = etree.XPath(
     "descendant-or-self::*[not(self::script or self::style or self::template)]/text()", smart_strings=False
 )
-
-
-@dataclass(slots=True)
-class Budget:
-    """The values and the characters that may still be read from the data of a page.
-
-    A nested value is read again with each value around it. So everything that is read draws on the same budget, before
-    it is copied.
-    """
-
-    values: int
-    characters: int
-
-    @classmethod
-    def of(cls, size: int) -> Budget:
-        """Return the budget of a page with so many characters of data, of which a value takes two or more."""
-        return cls(min(MOST_VALUES, size), min(MOST_CHARACTERS, MOST_TIMES * size))
-
-    @property
-    def is_spent(self) -> bool:
-        """True if nothing more may be read."""
-        return self.values <= 0 or self.characters <= 0
-
-    def visit(self, value: object) -> None:
-        """Count a value and its direct children."""
-        self.values -= 1 + (len(value) if isinstance(value, (list, dict)) else 0)
-
-    def read(self, text: str) -> str:
-        """Return as much of a text as may still be read."""
-        kept = text[: max(0, self.characters)]
-        self.characters -= len(text)
-        return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +85,7 @@ def fill_shell(document: Document, config: Config) -> Extraction | None:
 
     Its reason is ``js_shell``. Its source is :data:`SOURCE` if the page's data hold the article. Otherwise it is empty.
     """
-    html = document.html[: config.limits.bytes]
-    text = html if isinstance(html, str) else decode_html(html, document.charset)
-    root, truncated = limited_tree(text)
+    root, truncated = limited_tree(text_within(document, config.limits.bytes))
     scripts = list(root.iter("script"))
     title = title_of(root, document.url)
     article = _article(scripts, title_and_base(root, "")[0] or "") if config.fallback not in ("none", "empty") else None
@@ -171,7 +136,7 @@ def _article(scripts: list[HtmlElement], page_title: str) -> _Text | None:
     """Return the article in the data of a page, or None if there is none or it is not clear which text it is."""
     texts: dict[str, _Text] = {}
     size = sum(len(script.text or "") for script in scripts)
-    for text in _texts(_data(scripts), Budget.of(size)):
+    for text in _texts(_data(scripts), min(MOST_CHARACTERS, MOST_TIMES * size)):
         texts.setdefault(text.text, text)  # the enclosing text comes first, and has the title
     for text in texts.values():
         if text.is_article:
@@ -190,36 +155,45 @@ def _data(scripts: list[HtmlElement]) -> list[Any]:
     for script in scripts:
         text = script.text or ""
         if "ld+json" in (script.get("type") or "").lower():
-            linked += _loaded(text.lstrip())
+            linked += parsed(text)
         elif script.get("id") == "__NEXT_DATA__":
-            states += _loaded(text.lstrip())
+            states += parsed(text)
         elif (found := _state(text[:CHARS_READ])) is not None:
-            states += _loaded(text, found.end())
+            states += parsed(text[found.end() :])
     return linked + states
 
 
-def _loaded(text: str, start: int = 0) -> list[Any]:
-    """Return the JSON value at a position of a text as a list, which is empty if there is none."""
-    try:
-        return [json.JSONDecoder(strict=False).raw_decode(text, start)[0]]
-    except (ValueError, RecursionError):
-        return []
+def _texts(data: list[Any], left: int) -> Iterator[_Text]:
+    """Yield the long texts under the keys of articles in JSON values.
 
+    A nested value is read again with each value around it. So everything that is read draws on one budget of ``left``
+    characters.
+    """
 
-def _texts(data: list[Any], budget: Budget) -> Iterator[_Text]:
-    """Yield the long texts under the keys of articles in JSON values."""
+    def lines(value: Any) -> Iterator[str]:
+        """Yield the paragraphs of a text, which may be a string, or a list or tree of blocks."""
+        nonlocal left
+        todo = [value]
+        while todo and left > 0:
+            one = todo.pop()
+            if isinstance(one, str):
+                kept, left = one[:left], left - len(one)
+                yield kept
+            elif isinstance(one, (list, dict)):
+                left -= VALUE * len(one)
+                parts = (key for key in one if _plain(key) in _PARTS) if isinstance(one, dict) else range(len(one))
+                todo.extend(one[part] for part in reversed(list(parts)))
+
     todo = data[::-1]
-    while todo and not budget.is_spent:
+    while todo and left > 0:
         value = todo.pop()
-        budget.visit(value)
-        inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+        left -= VALUE * len(value)
+        inner = list(value.values()) if isinstance(value, dict) else value
         todo.extend(one for one in reversed(inner) if isinstance(one, (list, dict)))
-        if not isinstance(value, dict):
-            continue
-        for key, one in value.items():
+        for key, one in value.items() if isinstance(value, dict) else ():
             if _plain(key) in _BODIES:
-                text = "\n".join(_lines(one, budget))
-                words = len(_words(_without_tags(text)))
+                text = "\n".join(lines(one))
+                words = len(words_of(_without_tags(text)))
                 if words >= ARTICLE_WORDS:
                     yield _Text(_title(value), text, words, _plain(key) == "articlebody")
 
@@ -233,22 +207,8 @@ def _title(value: dict[str, Any]) -> str:
     return ""
 
 
-def _lines(value: Any, budget: Budget) -> Iterator[str]:
-    """Yield the paragraphs of a text, which may be a string, or a list or tree of blocks."""
-    todo = [value]
-    while todo and not budget.is_spent:
-        one = todo.pop()
-        budget.visit(one)
-        if isinstance(one, str):
-            yield budget.read(one)
-        elif isinstance(one, list):
-            todo.extend(reversed(one))
-        elif isinstance(one, dict):
-            todo.extend(inner for key, inner in reversed(one.items()) if _plain(key) in _PARTS)
-
-
 def _folded(title: str) -> str:
-    return f" {' '.join(_words(title.lower()))} "
+    return f" {' '.join(words_of(title.lower()))} "
 
 
 def _plain(key: str) -> str:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from email.utils import parsedate_to_datetime
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from scrapy_dripper.metadata.json_ld import Linked, texts
+from scrapy_dripper.metadata.json_ld import Linked
 from scrapy_dripper.metadata.tree import UNSEEN, Described, text_of
 
 if TYPE_CHECKING:
@@ -86,7 +87,6 @@ _iso = re.compile(
     r"(\d{4})-?(\d\d)-?(\d\d)"
     r"(?:(?:T|t|\s{1,3})(\d\d):?(\d\d)(?::?(\d\d)(?:[.,]\d{1,9})?)?\s?(Z|z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?)?(?!\d)"
 ).match
-_slashed = re.compile(r"(\d{4})[/.](\d{1,2})[/.](\d{1,2})(?!\d)").match
 _east_asian = re.compile(r"(\d{4})\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]").search
 _dotted = re.compile(r"(?<![\d.])(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})(?!\.?\d)").search
 _numbers = re.compile(r"(?<!\d)(\d{1,2})([/-])(\d{1,2})[/-](\d{4})(?!\d)").search
@@ -103,9 +103,6 @@ _modified = re.compile(r"\b(?:updated|modified|reviewed|edited)\b", re.I).search
 _is_other = re.compile(r"\b(?:join(?:ed)?|member|registered|born|since|copyright|expires|until)\b|©", re.I).search
 _is_reply = re.compile(r"(?:^|[\s_-])(?:comment|reply|review)(?=$|[\s_\d-])", re.I).search
 _is_event = re.compile(r"\bevents?\b|startdate|enddate|doortime|validthrough", re.I).search
-
-Dates = tuple[str, str]
-"""The dates of publication and of the last change; an unknown date is an empty string."""
 
 
 def iso_date(text: str, day_first: bool = False) -> str | None:
@@ -131,9 +128,6 @@ def _machine_date(text: str) -> str | None:
         except ValueError:
             return date
         return f"{date}T{time}{_zone(zone)}"
-    found = _slashed(text)
-    if found is not None:
-        return _valid(*found.groups())
     if text[:1].isalpha() and text[3:5] == ", " and text[5:6].isdigit():  # RFC 5322: Mon, 06 May 2024 07:08:09 GMT
         try:
             moment = parsedate_to_datetime(text)
@@ -205,34 +199,30 @@ class Dating:
         self.described, self.linked, self.around = described, linked, around
         self.day_first = language.lower() not in _MONTH_FIRST
 
-    def dates(self, url: str) -> Dates:
-        """Return the dates of the page at a URL."""
-        published = self._linked("datePublished") or self._in_meta(_PUBLISHED)
-        modified = self._linked("dateModified") or self._in_meta(_MODIFIED)
+    def dates(self, url: str) -> tuple[str, str]:
+        """Return the dates of publication and of the last change of the page at a URL. An unknown date is empty."""
+        meta, linked = self.described.texts, self.linked.texts
+        published = self._first(linked("datePublished")) or self._first(meta(_PUBLISHED))
+        modified = self._first(linked("dateModified")) or self._first(meta(_MODIFIED))
         published = published or self._in_properties("datepublished", "pubdate")
-        published = published or self._linked("dateCreated", "uploadDate")
+        published = published or self._first(linked("dateCreated", "uploadDate"))
         modified = modified or self._in_properties("datemodified")
         kinds = self.described.times, self.described.dated  # ``time`` elements; those whose class names a date
         replies = [one for kind in kinds for one in kind if _is_in(one, _is_reply)]
         times, named = ([one for one in kind if one not in replies] for kind in kinds)
-        finders: list[Callable[[], Dates]] = [lambda: self._of(times), self._written_beside_headline]
-        finders += [lambda: self._of(named), lambda: self._of(replies)]
-        for find in finders:
-            if not published:
-                published, changed = find()
-                modified = modified or changed
+        for found in (self._of(times), self._beside_headline(), self._of(named), self._of(replies)):
+            for date, is_change in () if published else list(found):
+                if is_change:
+                    modified = modified or date
+                else:
+                    published = published or date
         published = published or date_in_path(url) or ""
         if published and modified and _days(modified) < _days(published) - LONGEST_DRAFT:
             published = modified  # changed long before its publication, so it has been published again
         return published, modified
 
-    def _linked(self, *keys: str) -> str:
-        said = (text for value in self.linked.values(*keys) for text in texts(value))
-        return next((date for text in said if (date := iso_date(text, self.day_first))), "")
-
-    def _in_meta(self, names: tuple[str, ...]) -> str:
-        said = (text for name in names for text in self.described.meta.get(name, ()))
-        return next((date for text in said if (date := iso_date(text, self.day_first))), "")
+    def _first(self, written: Iterable[str]) -> str:
+        return next((date for text in written if (date := iso_date(text, self.day_first))), "")
 
     def _in_properties(self, *names: str) -> str:
         elements = (element for name in names for element in self.described.properties.get(name, ())[:5])
@@ -240,52 +230,33 @@ class Dating:
 
     def _date_of(self, element: HtmlElement) -> str | None:
         """Return the date of an element: the date for machines, or else the visible one."""
-        for name in ("datetime", "content", "title"):
-            said = element.get(name)
-            if said and (date := iso_date(said, self.day_first)):
-                return date
-        return written_date(text_of(element, 100), self.day_first)
+        said = (element.get(name) or "" for name in ("datetime", "content", "title"))
+        return self._first(said) or written_date(text_of(element, 100), self.day_first)
 
-    def _of(self, elements: Iterable[HtmlElement]) -> Dates:
-        """Return the first dates of elements, visible or for machines."""
-        published = modified = ""
+    def _of(self, elements: Iterable[HtmlElement]) -> Iterator[tuple[str, bool]]:
+        """Yield the date of each element, visible or for machines, and whether it is that of a change."""
         for element in elements:
             date = self._date_of(element)
-            if date and _is_in(element, _is_event):  # which a page announces or lists
-                continue
-            if date and _is_change(f"{element.get('class') or ''} {text_of(element, 100)}"):
-                modified = modified or date
-            else:
-                published = published or date or ""
-        return published, modified
+            if date and not _is_in(element, _is_event):  # which a page announces or lists
+                yield date, _is_change(f"{element.get('class') or ''} {text_of(element, 100)}")
 
-    def _written_beside_headline(self) -> Dates:
-        """Return the first dates in the short texts around the headline."""
-        published = modified = ""
+    def _beside_headline(self) -> Iterator[tuple[str, bool]]:
+        """Yield the date in each short text around the headline, and whether it is that of a change."""
         for node in self.around:
             for text in ("" if node.tag in UNSEEN else node.text, node.tail):
                 if not text or len(text) > 4 * LONGEST_LINE or not _year(text):
                     continue
                 said = " ".join(text.split())
                 date = written_date(said, self.day_first) if len(said) <= LONGEST_LINE else None
-                if not date or _is_other(said):
-                    continue
-                if _is_change(said):
-                    modified = modified or date
-                else:
-                    published = published or date
-        return published, modified
+                if date and not _is_other(said):
+                    yield date, _is_change(said)
 
 
 def _is_in(element: HtmlElement, named: Callable[[str], object]) -> bool:
     """Return True for an element in or near one whose property, type or class has a certain name."""
-    for i, one in enumerate((element, *element.iterancestors())):
-        get = one.get
-        if named(f"{get('itemprop') or ''} {get('property') or ''} {get('itemtype') or ''} {get('class') or ''}"):
-            return True
-        if i == ANCESTORS:
-            break
-    return False
+    around = chain((element,), islice(element.iterancestors(), ANCESTORS))
+    names = ("itemprop", "property", "itemtype", "class")
+    return any(named(" ".join(one.get(name) or "" for name in names)) for one in around)
 
 
 def _days(date: str) -> int:

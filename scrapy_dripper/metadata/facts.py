@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
-from itertools import islice, repeat
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,7 +99,7 @@ def declared_facts(values: Iterable[Any], elements: Iterable[HtmlElement]) -> tu
     """
     found: dict[Fact, None] = {}
     chars = 0
-    for kind, text in islice(_all(values, elements), MOST_VALUES):
+    for kind, text in islice(chain(_in_json(values), _in_elements(elements)), MOST_VALUES):
         text = text[: MOST_CHARS - chars]
         if not text.strip() or len(found) >= MOST_FACTS:
             continue
@@ -108,11 +108,6 @@ def declared_facts(values: Iterable[Any], elements: Iterable[HtmlElement]) -> tu
             chars += len(text)
             found[fact] = None
     return tuple(found)
-
-
-def _all(values: Iterable[Any], elements: Iterable[HtmlElement]) -> Iterator[tuple[str, str]]:
-    yield from _in_json(values)
-    yield from _in_elements(elements)
 
 
 def _in_json(values: Iterable[Any]) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from html import unescape
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -73,9 +74,13 @@ class Linked:
                 if value:
                     yield value
 
+    def texts(self, *keys: str) -> Iterator[str]:
+        """Yield the texts under the keys."""
+        return chain.from_iterable(map(texts, self.values(*keys)))
+
     def text(self, *keys: str) -> str:
         """Return the first text under the keys, or an empty string."""
-        return next((text for value in self.values(*keys) for text in texts(value) if text), "")
+        return next(self.texts(*keys), "")
 
     def names(self, *keys: str) -> list[str]:
         """Return the names of people or organizations under the first key that has any."""
@@ -96,17 +101,11 @@ class Linked:
         """Return the first URL under the keys, which is a text or the URL of an image object."""
         for value in self.values(*keys):
             for one in _as_list(value)[:MOST_NAMES]:
-                found = self.address(one)
-                if found:
-                    return found
+                # An object may be described elsewhere in the data.
+                known = self.by_id.get(_identity(one), one) if isinstance(one, dict) else {"url": one}
+                for text in chain(texts(known.get("url")), texts(known.get("contentUrl"))):
+                    return text
         return ""
-
-    def address(self, value: Any) -> str:
-        """Return a value as a URL. An object has a URL, and may be described elsewhere in the data."""
-        if isinstance(value, dict):
-            known = self.by_id.get(_identity(value), value)
-            return next((text for key in ("url", "contentUrl") for text in texts(known.get(key))), "")
-        return next(texts(value), "")
 
 
 def read_json_ld(scripts: Iterable[HtmlElement]) -> Linked:

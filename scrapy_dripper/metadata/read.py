@@ -131,7 +131,7 @@ def read_title(root: HtmlElement, url: str) -> str:
 
 def _first(described: Described, names: tuple[str, ...]) -> str:
     """Return the content of the first of several ``meta`` elements, without tags, or an empty string."""
-    return next((text for name in names for one in described.meta.get(name, ()) for text in texts(one)), "")
+    return next(chain.from_iterable(map(texts, described.texts(names))), "")
 
 
 def _resolver(base: str) -> Resolve:
@@ -165,6 +165,9 @@ def _site(described: Described, linked: Linked) -> str:
 
 
 def _title(described: Described, linked: Linked, site: str, url: str) -> str:
+    """Return the title of a page, or an empty text: the heading that fits best to the names that the page gives itself,
+    or else one of these names. The most reliable name is the headline in its data, the least the document's title.
+    """
     names = [linked.text("headline") if linked.is_article else "", linked.text("name", "headline")]
     names += [text for name in _TITLES for text in described.meta.get(name, ())[:1]]
     names = [name[:MOST_CHARS] for name in (*map(without_signs, names), without_signs(described.title)) if name]
@@ -173,8 +176,18 @@ def _title(described: Described, linked: Linked, site: str, url: str) -> str:
     of_site = (frozenset(map(_squeezed, (site, *sites))) - {""}, _squeezed(_host_of(url)))
     if leads_up("/", url):  # only the front page has the name of the site
         names = [name for name in names if not _is_site(name, of_site)] or names
-    texts = [text for text, _ in headings if text and len(text) <= MOST_CHARS]
-    return best_title(texts, map(heading_text, described.subheadings), names, of_site)
+    titles = [text for text, _ in headings if text and len(text) <= MOST_CHARS]
+    own = [text for text in titles if not _is_site(text, of_site)]
+    fitting = [(fit, -i) for i, text in enumerate(own) if (fit := _fit(text, names)) >= SHARED]
+    if fitting:
+        return own[-max(fitting)[1]]
+    parts = {_squeezed(part) for name in names for part in (name, *_separator(name))}
+    for text in map(heading_text, described.subheadings):
+        if _squeezed(text) in parts and not _is_site(text, of_site):
+            return text
+    if len(own) == 1 and (len(titles) == 1 or not names):
+        return own[0]
+    return next((bare for name in names if (bare := _without_site(name, of_site))), "") or next(iter(titles), "")
 
 
 def _leads_up(heading: HtmlElement, url: str) -> int:
@@ -185,26 +198,6 @@ def _leads_up(heading: HtmlElement, url: str) -> int:
 
 def _begins(text: str, names: Iterable[str]) -> bool:
     return any(_squeezed(name).startswith(_squeezed(text)) for name in names)
-
-
-def best_title(texts: Sequence[str], subheadings: Iterable[str], known: Sequence[str], of_site: OfSite) -> str:
-    """Return the title of a page, or an empty text.
-
-    ``texts`` are the headings of the first level, ``subheadings`` those of the second. ``known`` are the names that the
-    page gives itself, the most reliable first: the headline in its data, the title of its social card, the document's
-    title.
-    """
-    own = [text for text in texts if not _is_site(text, of_site)]
-    fitting = [(fit, -i) for i, text in enumerate(own) if (fit := _fit(text, known)) >= SHARED]
-    if fitting:
-        return own[-max(fitting)[1]]
-    parts = {_squeezed(part) for name in known for part in (name, *_separator(name))}
-    for text in subheadings:
-        if _squeezed(text) in parts and not _is_site(text, of_site):
-            return text
-    if len(own) == 1 and (len(texts) == 1 or not known):
-        return own[0]
-    return next((bare for name in known if (bare := _without_site(name, of_site))), "") or next(iter(texts), "")
 
 
 def _without_site(name: str, of_site: OfSite) -> str:
@@ -257,8 +250,7 @@ def _language_of(described: Described, linked: Linked) -> str:
 
 
 def _image(described: Described, linked: Linked, resolve: Resolve) -> str:
-    said = (one for name in _IMAGES for one in described.meta.get(name, ()))
-    found = next((url for one in said if (url := resolve(one))), "")
+    found = next((url for one in described.texts(_IMAGES) if (url := resolve(one))), "")
     return found or resolve(linked.url("image", "thumbnailUrl")) or resolve(described.links.get("image_src", ""))
 
 
@@ -297,24 +289,22 @@ def _pixels(text: str) -> int:
 
 def breadcrumbs(described: Described, linked: Linked, resolve: Resolve) -> tuple[Breadcrumb, ...]:
     """Return the steps, beginning with the front page; empty if the page has no breadcrumbs."""
-    steps = (
-        list(_linked_steps(linked, resolve))
-        or list(_marked_steps(described, resolve))
-        or list(_trail_steps(described, resolve))
-    )
-    return tuple(steps) if len(steps) <= MOST_STEPS else ()
+    for found in (_linked_steps(linked), _marked_steps(described), _trail_steps(described)):
+        named = ((name[:LONGEST_STEP].strip(_SEPARATORS), address) for name, address in found)
+        steps = tuple(Breadcrumb(name, resolve(address) or None) for name, address in named if name)
+        if steps:
+            return steps if len(steps) <= MOST_STEPS else ()
+    return ()
 
 
-def _linked_steps(linked: Linked, resolve: Resolve) -> Iterator[Breadcrumb]:
-    elements = items(linked.breadcrumbs)
-    for one in sorted(elements, key=_position):
+def _linked_steps(linked: Linked) -> Iterator[tuple[str, str]]:
+    """Yield the name and the address of each step in JSON-LD."""
+    for one in sorted(items(linked.breadcrumbs), key=_position):
         item = one.get("item")
         inner = item if isinstance(item, dict) else {}
         name = next(texts(one.get("name")), "") or next(texts(inner.get("name")), "")
         address = item if isinstance(item, str) else inner.get("@id") or inner.get("url") or one.get("url")
-        step = _step(name, address if isinstance(address, str) else "", resolve)
-        if step is not None:
-            yield step
+        yield name, address if isinstance(address, str) else ""
 
 
 def _position(element: dict[str, Any]) -> float:
@@ -324,8 +314,8 @@ def _position(element: dict[str, Any]) -> float:
         return 0.0
 
 
-def _marked_steps(described: Described, resolve: Resolve) -> Iterator[Breadcrumb]:
-    """Yield the steps in microdata or RDFa. These are list elements, which lists of products have as well."""
+def _marked_steps(described: Described) -> Iterator[tuple[str, str]]:
+    """Yield the same in microdata or RDFa. These are list elements, which lists of products have as well."""
     for element in described.properties.get("itemlistelement", ())[: MOST_STEPS + 1]:
         kind = f"{element.get('itemtype') or ''} {element.get('typeof') or ''}"
         if "ListItem" not in kind:
@@ -336,24 +326,18 @@ def _marked_steps(described: Described, resolve: Resolve) -> Iterator[Breadcrumb
             address = address or (node.get("href") or node.get("resource") or "" if node.tag in ("a", "link") else "")
             if "name" in prop.split() and not name:
                 name = node.get("content") or text_of(node, LONGEST_STEP)
-        step = _step(name or text_of(element, LONGEST_STEP), address, resolve)
-        if step is not None:
-            yield step
+        yield name or text_of(element, LONGEST_STEP), address
 
 
-def _trail_steps(described: Described, resolve: Resolve) -> Iterator[Breadcrumb]:
-    """Yield the steps of the first element that is labelled as breadcrumbs and has links, and the page's own name."""
+def _trail_steps(described: Described) -> Iterator[tuple[str, str]]:
+    """Yield the same of the first element that is labelled as breadcrumbs and has links, and the page's own name."""
     for element in described.trails:
         links = [node for node in islice(element.iter(), MOST_DESCENDANTS) if node.tag == "a" and node.get("href")]
         if not links:
             continue
         for link in links[: MOST_STEPS + 1]:
-            step = _step(text_of(link, LONGEST_STEP), link.get("href") or "", resolve)
-            if step is not None:
-                yield step
-        last = _behind(element, links[-1])
-        if last:
-            yield Breadcrumb(last)
+            yield text_of(link, LONGEST_STEP), link.get("href") or ""
+        yield _behind(element, links[-1]), ""
         return
 
 
@@ -364,13 +348,7 @@ def _behind(element: HtmlElement, last: HtmlElement) -> str:
     pieces = [last.tail or ""]
     for node in nodes[nodes.index(last) + inside :]:
         pieces += ["" if node.tag in UNSEEN else node.text or "", node.tail or ""]
-    return " ".join(" ".join(pieces).split())[:LONGEST_STEP].strip(_SEPARATORS)
-
-
-def _step(name: str, address: str, resolve: Resolve) -> Breadcrumb | None:
-    name = name[:LONGEST_STEP].strip(_SEPARATORS)
-    url = resolve(address) if address else ""
-    return Breadcrumb(name or None, url or None) if name else None
+    return " ".join(" ".join(pieces).split())
 
 
 def detected_language(text: str) -> str | None:

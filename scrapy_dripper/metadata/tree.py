@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice, takewhile
@@ -99,6 +100,10 @@ class Described:
             elements[:] = [one for one in elements if not _is_in_teaser(one, known)]
         return [one for one in beside if not _is_in_teaser(one, known)]
 
+    def texts(self, names: Iterable[str]) -> Iterator[str]:
+        """Yield the contents of the ``meta`` elements with these names, in order of the names."""
+        return chain.from_iterable(self.meta.get(name, ()) for name in names)
+
     def headline(self, title: str) -> HtmlElement | None:
         """Return the first heading with the title of the page, or else the first heading."""
         headings = [*self.headings, *self.subheadings]
@@ -120,8 +125,9 @@ def describe(root: HtmlElement) -> Described:
             for kept in lists:
                 _keep(kept, element)
         item = get("itemprop") or get("property")
-        if item:
-            _property(element, item, found)
+        if item and (element.tag != "meta" or element.get("itemprop")):  # those in the head are read as ``meta``
+            for name in item[:LONGEST_CONTENT].lower().split()[:5]:
+                _keep(found.properties.setdefault(name.rpartition(":")[2], []), element, MOST_PROPERTIES)
         relation, label = get("rel"), get("aria-label")
         if relation == "author":
             _keep(found.bylines, element)
@@ -213,13 +219,6 @@ def _named(name: str, found: Described) -> tuple[list[HtmlElement], ...]:
     if "breadcrumb" in name:
         lists.append(found.trails)
     return tuple(lists)
-
-
-def _property(element: HtmlElement, names: str, found: Described) -> None:
-    """Keep an element with a property of microdata or RDFa. In the head, such elements are read as ``meta``."""
-    if element.tag != "meta" or element.get("itemprop"):
-        for name in names[:LONGEST_CONTENT].lower().split()[:5]:
-            _keep(found.properties.setdefault(name.rpartition(":")[2], []), element, MOST_PROPERTIES)
 
 
 def _tagged(element: HtmlElement, tag: str, found: Described) -> None:

@@ -1,4 +1,4 @@
-"""A model folder that tests may damage."""
+"""The bundled model, and a copy of its folder that tests may damage."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_dripper.engines.tagger import model
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines.tagger import Tagger, model
+
+
+@pytest.fixture(scope="session")
+def tagger() -> Tagger:
+    return Tagger.load(Config())
 
 
 @pytest.fixture

@@ -9,25 +9,20 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document
 from scrapy_dripper.engines.base import Labels
 from scrapy_dripper.engines.tagger import Tagger
-from scrapy_dripper.page import Page, read
+from scrapy_dripper.page import Page
+from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.parse import parse
+from scrapy_dripper.testing import page
 from tests.html_strategies import documents
 
 BATCHES = int(os.environ.get("BATCHES", "40"))
 """Number of random batches. Twenty thousand take about ten minutes."""
 EXAMPLES = Path(__file__).parents[2] / "example_project" / "example" / "website" / "pages"
-
-
-@pytest.fixture(scope="module")
-def tagger() -> Tagger:
-    return Tagger.load(Config())
 
 
 def made(seed: int) -> str:
@@ -44,9 +39,8 @@ def made(seed: int) -> str:
 
 
 def pages() -> list[Page]:
-    config = Config()
     real = [path.read_bytes() for path in sorted(EXAMPLES.rglob("*.html"))]
-    return [read(Document(html, "https://a.example/x"), config) for html in (*real, *map(made, range(120)))]
+    return [page(html, "https://a.example/x") for html in (*real, *map(made, range(120)))]
 
 
 def values(answer: object) -> tuple[bytes, bytes, str | None, float | None, float | None]:
@@ -95,28 +89,17 @@ def test_any_number_of_threads() -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.lists(documents(), min_size=2, max_size=8))
 def test_odd_pages_in_a_batch(tagger: Tagger, htmls: list[str]) -> None:
-    config = Config()
-    some = [page for page in (_read(html, config) for html in htmls) if page is not None]
+    some = [cut(parse(html)) for html in htmls]
+    some = [one for one in some if len(one.blocks)]
     if some:
         together = [values(answer) for answer in tagger.label(some)]
         assert together == [values(tagger.label([page])[0]) for page in some]
 
 
-def _read(html: str, config: Config) -> Page | None:
-    from scrapy_dripper.page import PageError
-
-    try:
-        page = read(Document(html), config)
-    except PageError:
-        return None
-    return page if len(page.blocks) else None
-
-
 def test_numbers_of_a_page_far_down_a_batch(tagger: Tagger) -> None:
     """Sums over a page are exact, however much stands before it in the batch."""
-    config = Config()
-    long = read(Document("<body>" + "".join(f"<p>{'tide ' * (i % 37 + 1)}{i / 7}</p>" for i in range(3_000))), config)
-    short = read(Document(made(7)), config)
+    long = page("<body>" + "".join(f"<p>{'tide ' * (i % 37 + 1)}{i / 7}</p>" for i in range(3_000)))
+    short = page(made(7))
 
     *_, last = tagger.label([long, long, long, short])
     assert values(last) == values(tagger.label([short])[0])

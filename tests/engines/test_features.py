@@ -1,4 +1,4 @@
-"""Features of blocks."""
+"""Features of blocks, and those of the second stage."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.engines.tagger.features import features
+from scrapy_dripper.engines.tagger.later_stages import LEAST_WEIGHT, PAGE_TYPES, context
 from scrapy_dripper.engines.tagger.lexicon import KEYWORDS, WORD_BITS, keywords
 from scrapy_dripper.engines.tagger.text import count, split, word_bits
 from scrapy_dripper.page.blocks import cut
@@ -134,3 +135,36 @@ def test_lower_case_moves_no_word() -> None:
 
     assert set(every) - set(same) == {"\u0130"}
     assert [char for char in same if char.isalnum() != char.lower().isalnum()] == []
+
+
+# ---------------------------------------------------------------------- the second stage
+PAGE = (
+    "<nav><a href=/>Home page</a></nav>"
+    "<div><p>One two three four.</p><p>Five six seven eight.</p></div>"
+    "<footer><p>Nine ten.</p></footer>"
+)
+EVEN = np.full((1, len(PAGE_TYPES)), 1 / len(PAGE_TYPES), dtype=np.float32)
+
+
+@given(st.sampled_from([0.0, 1.0]))
+def test_probabilities_at_the_ends(p: float) -> None:
+    """The features are finite even if all probabilities are 0 or 1."""
+    batch = features([page(PAGE)])
+
+    assert np.isfinite(context(batch, np.full(len(batch.size), p, dtype=np.float32), EVEN).matrix()).all()
+
+
+def test_what_some_features_of_the_second_stage_say() -> None:
+    batch = features([page(PAGE)])
+    x = context(batch, np.array([0.1, 0.9, 0.5, 0.2], dtype=np.float32), EVEN)
+    least = LEAST_WEIGHT
+
+    assert np.allclose(x["p-1"], [-1, 0.1, 0.9, 0.5])
+    assert np.allclose(x["p+2"][[1, 2, 3]], [(0.5 * (4 + least) + 0.2 * (2 + least)) / (6 + 2 * least), 0.2, 0])
+    assert x["since_main"].tolist() == [-1, 0, np.log1p(1), np.log1p(2)]
+    assert x["until_main"].tolist() == [np.log1p(1), 0, -1, -1]
+    assert np.allclose(x["up1_p"][1:3], 0.7)  # both paragraphs in their container
+    assert np.allclose(x["up1_others_p"][1:3], [0.5, 0.9])
+    assert np.allclose(x["rank_p"][1], 0.9 * (4 + least) / (np.array([0.1, 0.9, 0.5, 0.2]) @ (batch.size + least)))
+    assert x["rank_words"].argsort().tolist() == [1, 2, 3, 0]  # by probability, the surest first
+    assert len(set(x["page_p"].tolist())) == 1

@@ -1,4 +1,4 @@
-"""The tagger as an engine, with the bundled model."""
+"""The tagger as an engine, with the bundled model, and the influence of each group of its features."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3.folder import read_manifest
 from scrapy_dripper.engines.tagger import Tagger, model
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
+from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
+from scrapy_dripper.engines.tagger.model import GROUPS, SAME_FOR_ALL, group_of
 from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.testing import page
 
 ARTICLE = (
     "<html><head><title>Bees</title></head><body><nav><ul><li><a href=/>Home</a><li><a href=/a>About us</a></ul></nav>"
@@ -92,24 +95,9 @@ RECALL, WORDS = 0.8, DecisionRule().min_words
 EVEN = np.full(len(PAGE_TYPES), 1 / len(PAGE_TYPES), dtype=np.float32)
 
 
-@pytest.mark.parametrize(
-    ("probabilities", "sizes", "main"),
-    [
-        ([0.9, 0.1], [50, 50], [True, False]),
-        ([0.9, 0.8, 0.05], [50, 50, 50], [True, True, False]),
-        ([0.1, 0.1], [20, 20], [False, False]),  # 4 words expected: nothing is main
-        ([0.4, 0.3], [500, 400], [True, True]),  # no 0.5 threshold: an undecided page keeps what it can
-    ],
-)
-def test_decoding(probabilities: list[float], sizes: list[float], main: list[bool]) -> None:
-    p, size = np.array(probabilities, dtype=np.float32), np.array(sizes, dtype=np.float32)
-
-    assert decide(p, size, RECALL, WORDS).tolist() == main
-
-
 @given(st.lists(st.tuples(st.floats(0, 1, width=32), st.integers(1, 300)), min_size=1, max_size=40))
 def test_decoding_maximises_the_expected_f1(blocks: list[tuple[float, int]]) -> None:
-    """No other cut of the ranking has a higher expected F1."""
+    """No other cut of the ranking has a higher expected F1. Nothing is main if too few words can be expected to be."""
     p, size = (np.array(column, dtype=np.float32) for column in zip(*blocks, strict=True))
     main = decide(p, size, RECALL, WORDS)
     w, q = size.astype(np.float64), p.astype(np.float64)
@@ -145,3 +133,40 @@ def test_a_tagger_for_another_engine_says_which_engine_it_is_for(folder: Path) -
     """A missing DRIPPER_ENGINE is the usual mistake, in both directions."""
     with pytest.raises(ModelError, match="is a model for the engine 'tagger': set DRIPPER_ENGINE to 'tagger'"):
         read_manifest(folder)
+
+
+# ---------------------------------------------------------------------- influences
+PAGE = """<title>Tides</title><nav><a href=/>Home</a></nav><nav><a href=/a>About the harbour</a></nav>
+<article><h1>Tides</h1><p>Tides are the rise and fall of sea levels, caused by the Moon and, less so, by the Sun.</p>
+<p>Most coasts see two high waters and two low waters in a little more than a day, as everybody there knows.</p>
+<p>The range between them is largest twice a month, when the Sun and the Moon pull along one line.</p></article>"""
+
+
+def test_every_feature_is_in_a_group_and_no_group_is_empty() -> None:
+    names = features([page(PAGE)]).names
+
+    groups = {name: group_of(name) for name in names}
+
+    assert set(groups.values()) == {*GROUPS, SAME_FOR_ALL}
+    assert {name for name, group in groups.items() if group == SAME_FOR_ALL} == {
+        name for name in names if name.startswith(("page_", "about_"))
+    }
+    assert (groups["words"], groups["words:shop"], groups["words+1"]) == (GROUPS[0], "wording", "blocks around")
+
+
+def test_what_all_blocks_share_has_no_influence(tagger: Tagger) -> None:
+    """On a page with a single block, the block itself is typical."""
+    found = tagger.influences(page("<p>A page of one block, which is all there is to it and to say of it.</p>"))
+
+    assert set(found) == set(GROUPS)
+    assert all(change.tolist() == [0.0] for change in found.values())
+
+
+def test_links_speak_against_a_menu_and_not_against_a_paragraph(tagger: Tagger) -> None:
+    found = page(PAGE)
+
+    links = tagger.influences(found)["links"]
+
+    menu, text = 0, len(found.blocks) - 2
+    assert links[menu] < 0
+    assert links[text] >= links[menu]

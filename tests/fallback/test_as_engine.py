@@ -93,15 +93,6 @@ def test_the_data_of_a_page_that_waits_for_its_script_are_read() -> None:
     assert (found.source, str(found.text).count("sandcastle")) == ("fallback:embedded", 5)
 
 
-def test_a_large_page_is_extracted_in_the_worker() -> None:
-    """Its labels, and what a method says of them, come back."""
-    with Extractor(Config(engine="r4", processes=1)) as extractor:
-        [found] = extractor.extract([Document(page(more="<p>more and more</p>" * 20_000), URL)])
-
-    assert (found.source, found.error) == ("r4", None)
-    assert len(found.labels) > 1_000
-
-
 def test_r4_takes_the_arguments_of_its_paper() -> None:
     """With one candidate, one of two articles side by side is found. ``hr`` links are no group of links yet."""
     links = "".join(f'<a href="/{i}">Topic {i}</a> ' for i in range(8))

@@ -101,12 +101,23 @@ RECIPE = (
 )
 
 
+def ingredients_alone(html: str, url: str) -> str:
+    return f"<ul>{''.join(f'<li>{one}.</li>' for one in INGREDIENTS)}</ul>"
+
+
 @pytest.mark.parametrize(
-    ("empty", "source"), [("auto", "fallback:trafilatura"), ("answer", "fake"), ("fallback", "fake")]
+    ("empty", "fallback", "source"),
+    [
+        ("auto", "trafilatura", "fallback:trafilatura"),
+        ("answer", "trafilatura", "fake"),
+        ("fallback", "trafilatura", "fake"),
+        ("auto", f"{__name__}.ingredients_alone", "fake"),  # which has nothing else
+        ("auto", "title_paragraphs", "fake"),  # which does not have the facts either
+    ],
 )
-def test_declared_facts_that_the_model_has_lost(empty: str, source: str) -> None:
+def test_declared_facts_that_the_model_has_lost(empty: str, fallback: str, source: str) -> None:
     engine = FakeEngine(main=lambda text: "leeks" not in text)
-    with Extractor(Config(empty=empty, processes=0), engine=engine) as extractor:
+    with Extractor(Config(empty=empty, fallback=fallback, processes=0), engine=engine) as extractor:
         [page] = extractor.extract([Document(RECIPE, "https://example.org/a")])
 
     lost = source == "fake"
@@ -114,25 +125,3 @@ def test_declared_facts_that_the_model_has_lost(empty: str, source: str) -> None
     assert page.fallback_reason == (None if lost else "missing_facts")
     assert ("3 leeks" in (page.text or "")) != lost
     assert page.details["missing"] == (["ingredient"] if lost else [])
-
-
-def test_a_fallback_with_the_facts_alone_leaves_the_answer() -> None:
-    engine = FakeEngine(main=lambda text: "leeks" not in text)
-    fallback = f"{__name__}.ingredients_alone"
-    with Extractor(Config(fallback=fallback, processes=0), engine=engine) as extractor:
-        [page] = extractor.extract([Document(RECIPE, "https://example.org/a")])
-
-    assert (page.source, page.details["missing"]) == ("fake", ["ingredient"])
-
-
-def ingredients_alone(html: str, url: str) -> str:
-    return f"<ul>{''.join(f'<li>{one}.</li>' for one in INGREDIENTS)}</ul>"
-
-
-def test_a_fallback_without_the_facts_either_leaves_the_answer() -> None:
-    engine = FakeEngine(main=lambda text: "leeks" not in text)
-    with Extractor(Config(fallback="title_paragraphs", processes=0), engine=engine) as extractor:
-        [page] = extractor.extract([Document(RECIPE, "https://example.org/a")])
-
-    assert (page.source, page.fallback_reason) == ("fake", None)
-    assert page.details["missing"] == ["ingredient"]

@@ -16,7 +16,7 @@ from lxml.html import HtmlElement
 from scrapy_dripper.config import Config, MethodOptions
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.fallback import fall_back
-from scrapy_dripper.fallback.methods import Elements, by_r4, main_elements, word_ratios
+from scrapy_dripper.fallback.methods import Elements, by_r4, main_elements
 from scrapy_dripper.page.parse import parse
 
 SENTENCE = "The tide comes in twice a day, and every sandcastle on this beach has to reckon with that. "
@@ -173,19 +173,6 @@ def test_section_3_algorithms_1_to_5(
     main = main_elements(Elements(nodes, parent, end), MethodOptions(form="paper"))
 
     assert {node for node, is_main in zip(nodes, main, strict=True) if is_main} == the_paper(body)
-
-
-def test_far_words_count_next_to_nothing() -> None:
-    """At distances for which the quadrature is not exact, its error is smaller than the contribution of the words."""
-    m = 3_000
-    words = np.zeros(m, dtype=np.int64)
-    words[-1] = 1
-    exact = 1 / np.arange(m, 0, -1)
-
-    found = word_ratios(words, np.arange(-1, m - 1), np.arange(m))
-
-    assert found[-64:] == pytest.approx(exact[-64:])
-    assert np.abs(found - exact).max() < 3e-4
 
 
 @pytest.mark.parametrize("shape", ["nested", "flat", "comb"])

@@ -7,14 +7,11 @@ import logging
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from scrapy_dripper import Extraction, Extractor
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, FallbackReason
-from scrapy_dripper.fallback import shell as shell_module
-from scrapy_dripper.fallback.shell import MOST_CHARACTERS, Budget, fill_shell
+from scrapy_dripper.fallback.shell import MOST_CHARACTERS, fill_shell
 
 FERRY = (
     "The ferry leaves the northern pier at nine and comes back after dark, and in winter it does not leave at all when "
@@ -202,26 +199,3 @@ def test_data_that_multiply() -> None:
 
     assert found is not None
     assert len(found.text or "") <= MOST_CHARACTERS + 100
-
-
-graphs = st.recursive(
-    st.one_of(st.sampled_from(["a", "tide " * 60, "moon " * 300]), st.integers()),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=6),
-        st.dictionaries(
-            st.sampled_from(["body", "b_ody", "bo_dy", "content", "children", "title", "x"]), inner, max_size=5
-        ),
-    ),
-    max_leaves=40,
-)
-
-
-@settings(max_examples=60, deadline=None)
-@given(graphs, st.integers(1, 2_000), st.integers(1, 3_000))
-def test_the_budget_holds_for_any_data(graph: Any, values: int, characters: int) -> None:
-    """At most the budget is read, and each step is counted."""
-    budget = Budget(values, characters)
-    texts = list(shell_module._texts([{"body": graph, "children": [graph, graph], "content": {"body": graph}}], budget))
-
-    assert sum(len(text.text.replace("\n", "")) for text in texts) <= characters
-    assert budget.values > -100

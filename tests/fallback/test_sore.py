@@ -98,11 +98,12 @@ def test_a_page() -> None:
 
 
 def test_as_a_fallback_and_in_a_worker() -> None:
-    """The embedder of the settings runs in the worker, and the reasons come back from it."""
+    """The embedder of the settings runs in the worker, and labels and reasons come back from it."""
     found = extract(PAGE.replace("<footer>", "<footer>" + "<i></i>" * 15_000), processes=1)
     fallen = extract(PAGE, engine="tagger", fallback="sore", limits={"blocks": 1})
 
     assert (found.source, found.details["removed"]) == ("sore", {"legal": [0], FAR: [4]})
+    assert found.labels == (False, True, True, True, False)
     assert (fallen.source, fallen.fallback_reason, fallen.labels) == ("fallback:sore", "oversize", ())
     assert fallen.text == found.text
 

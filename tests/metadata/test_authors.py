@@ -35,10 +35,6 @@ def test_authors(written: str, expected: tuple[str, ...]) -> None:
     assert authors([written]) == expected
 
 
-def test_each_name_once() -> None:
-    assert authors(["Ann Bell", "ANN BELL", "Bo Chan and Ann Bell"]) == ("Ann Bell", "Bo Chan")
-
-
 @pytest.mark.parametrize(
     ("line", "expected"),
     [

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from scrapy_dripper.engines.base import EngineError, EngineLostError, ModelError, PrecisionError
 from scrapy_dripper.engines.qwen3.folder import Prepared
-from scrapy_dripper.engines.qwen3.grammar import Grammar, Prompt
-from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, Floats, NotFiniteError, TokenChunk, decode
+from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids, Prompt
+from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, Floats, decode
 from scrapy_dripper.engines.qwen3.session import is_no_memory, no_room, open_session, tokens_that_fit
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOST_AFTER = 3
-"""Number of failures in a row after which the model is tested on a page that it must be able to process."""
 GRANULE = 64
 """The capacity of the buffers is a multiple of this number of tokens."""
 CHUNK = {"cuda": 256, "cpu": 1}
@@ -67,19 +65,18 @@ class Passes:
             capacity = max(length, min(1 << (length - 1).bit_length(), self._most))
             self._allocate(math.ceil(capacity / GRANULE) * GRANULE)
 
-    def forward(self, chunk: TokenChunk) -> Floats:
-        """Read a chunk after the cached tokens; return float32 logits [rows, 2] of main and other.
+    def forward(self, start: int, ids: Ids, rows: Ids) -> Floats:
+        """Read tokens after the cached ones; return float32 logits [rows, 2] of main and other.
 
-        The graph reads padding as text. That has no effect, because no earlier token attends to it, and the next chunk
-        overwrites it.
+        The graph reads padding as text. That has no effect, because no earlier token attends to it, and the next tokens
+        overwrite it.
         """
         step, end = CHUNK[self._prepared.device], min(self._capacity, self._prepared.context)
         # There are no positions beyond the context.
-        ids = np.zeros((1, min(math.ceil(len(chunk.ids) / step) * step, end - chunk.start)), dtype=np.int64)
-        ids[0, : len(chunk.ids)] = chunk.ids
-        mask = np.ones((1, chunk.start + ids.shape[1]), dtype=np.int64)
-        rows = np.ascontiguousarray(chunk.rows)
-        return self._run({"input_ids": ids, "attention_mask": mask, "choice_rows": rows})
+        padded = np.zeros((1, min(math.ceil(len(ids) / step) * step, end - start)), dtype=np.int64)
+        padded[0, : len(ids)] = ids
+        mask = np.ones((1, start + padded.shape[1]), dtype=np.int64)
+        return self._run({"input_ids": padded, "attention_mask": mask, "choice_rows": np.ascontiguousarray(rows)})
 
     def _run(self, inputs: dict[str, npt.NDArray[np.int64]]) -> Floats:
         binding = self._binding
@@ -125,13 +122,6 @@ class Decoder:
                 f"prompt has {around:,} without a page"
             )
         self.passes: Passes | None = Passes(session, prepared, self.limit)
-        self.lost = ""
-        """Why the model no longer runs, so that prompts get :exc:`EngineLostError`; empty while it runs.
-
-        The process of a lost model is ended. A model in the program's own process is tested again with each prompt,
-        because another program may have used the memory of the device.
-        """
-        self._failures = 0
         try:
             self._smoke()
         except Exception as error:
@@ -151,23 +141,25 @@ class Decoder:
         self.passes = None
 
     def _decode(self, task: DecodeTask) -> Decoded | EngineError:
-        """Decode a task. If that fails, mostly for lack of memory, retry it once."""
-        if self.lost and not self._runs():
-            return EngineLostError(self.lost)
+        """Decode a task. If that fails, mostly for lack of memory, retry it once. If that fails too, test the model.
+
+        A model that cannot label two blocks is lost. Its process is then ended. One in the program's own process is
+        tried again, because another program may have used the memory of the device.
+        """
         found = self._tried(task)
         if isinstance(found, EngineError) and not isinstance(found, PrecisionError):  # which a retry would repeat
             found = self._tried(task)
-            self._failures += isinstance(found, EngineError)
-            if self._failures >= LOST_AFTER and isinstance(found, EngineError) and not self._runs():
-                return EngineLostError(self.lost)
-        if not isinstance(found, EngineError):
-            self._failures = 0
+            if isinstance(found, EngineError):
+                try:
+                    self._smoke()
+                except Exception as error:
+                    return EngineLostError(f"the model no longer runs ({type(error).__name__}: {error})")
         return found
 
     def _tried(self, task: DecodeTask) -> Decoded | EngineError:
         try:
             return self._passes_over(task)
-        except NotFiniteError as error:
+        except PrecisionError as error:
             return PrecisionError(self._explained(error))
         except Exception as error:  # onnxruntime has its own exception types, but none for a lack of memory
             logger.debug("passes over a prompt failed", exc_info=True)
@@ -184,24 +176,14 @@ class Decoder:
             passes.release()
             raise
 
-    def _runs(self) -> bool:
-        """Return True if the model still labels two blocks. Otherwise, it is lost."""
-        try:
-            self._smoke()
-        except Exception as error:
-            self.lost = f"the model no longer runs ({type(error).__name__}: {error})"
-            return False
-        self._failures, self.lost = 0, ""
-        return True
-
     def _smoke(self) -> None:
         """Decode two blocks, in two passes. Raise any exception if that fails."""
         (prompt,) = self.prompt.encode(['<p _item_id="1">a</p><p _item_id="2">b</p>'])
         draft = np.zeros(2, dtype=np.bool_)
-        self._passes_over(DecodeTask(prompt, self.grammar.answer(2), draft, self.grammar.main, self.grammar.other), 0)
+        self._passes_over(DecodeTask(prompt, self.grammar.answer(2), draft), 0)
 
     def _explained(self, error: Exception) -> str:
         """Return the message of an error, with advice if the data type of the model caused it."""
-        if isinstance(error, NotFiniteError) and self.prepared.dtype == "float16":
+        if isinstance(error, PrecisionError) and self.prepared.dtype == "float16":
             return f"{error}: fp16 ends at 65,504; export the model with '--dtype bf16', which does not"
         return str(error)

@@ -93,7 +93,7 @@ class Qwen3Engine:
         whole = self._prompt.encode(["".join(one) for one in blocks])
         prompts = [self._fitting(*one) for one in zip(pages, blocks, whole, strict=True)]
         tasks = [
-            DecodeTask(one[0], self._grammar.answer(one[1]), draft[: one[1]], self._grammar.main, self._grammar.other)
+            DecodeTask(one[0], self._grammar.answer(one[1]), draft[: one[1]])
             for one, draft in zip(prompts, drafts(self._tagger, pages), strict=True)
             if not isinstance(one, EngineError)
         ]
@@ -230,21 +230,22 @@ class ModelServer:
         assert decoder is not None
         rows: list[dict[str, Any]] = []
         answered: list[bytes] = []
-        for one in decoder.decode([_task(decoder, *parts[i : i + 2]) for i in range(0, len(parts), 2)]):
+        decoded = decoder.decode([_task(decoder, *parts[i : i + 2]) for i in range(0, len(parts), 2)])
+        for one in decoded:
             if isinstance(one, EngineError):
                 rows.append({"error": str(one), "reason": str(one.reason)})
                 answered += [b"", b""]
             else:
                 rows.append({name: getattr(one, name) for name in ("passes", "positions", "kept")})
                 answered += [one.main.tobytes(), one.margins.tobytes()]
-        is_lost = bool(decoder.lost)
+        is_lost = any(isinstance(one, EngineLostError) for one in decoded)
         self._say({"say": "labels", "answers": rows, "limit": decoder.limit, "is_lost": is_lost}, answered)
 
 
 def _task(decoder: Decoder, prompt: bytes, draft: bytes) -> DecodeTask:
     main = np.frombuffer(draft, dtype=np.bool_)
     ids = np.frombuffer(prompt, dtype=np.int32).astype(np.int64)
-    return DecodeTask(ids, decoder.grammar.answer(len(main)), main, decoder.grammar.main, decoder.grammar.other)
+    return DecodeTask(ids, decoder.grammar.answer(len(main)), main)
 
 
 def _unpacked(row: dict[str, Any], main: bytes, margins: bytes) -> Decoded | EngineError:

@@ -15,7 +15,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.files import MANIFEST, QWEN3_FORMAT
-from scrapy_dripper.engines.qwen3.grammar import HTML, MAIN, OTHER, Grammar
+from scrapy_dripper.engines.qwen3.grammar import FORMATS, HTML, MAIN, OTHER, Grammar
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 
 VERSION = 1
@@ -26,21 +26,23 @@ LEAST_RIGHT = 0.75
 right, and random labels are below this in 97 of 100 cases."""
 EXPORT = "export the model again with 'scrapy-dripper export'"
 
-_ONE_OF = {"dtype": ("float16", "bfloat16", "float32"), "device": ("cuda", "cpu"), "profile": tuple(PROFILES)}
-_NUMBERS = {
-    "layers": (1, 1_000),
-    "kv_heads": (1, 1_000),
-    "head_dim": (1, 10_000),
-    "vocab_size": (1, 10_000_000),
-    "context": (1, 10_000_000),
-    "threads": (1, 1_000),
+_ONE_OF = {
+    "dtype": ("float16", "bfloat16", "float32"),
+    "device": ("cuda", "cpu"),
+    "profile": tuple(PROFILES),
+    "answer": tuple(FORMATS),
 }
-"""Whole numbers: the smallest and the largest value. The largest are far above those of any model, and protect the
-memory that is allocated from these values."""
-_OPTIONAL = {"truncate_chars": (1, 1_000_000_000)}
-"""The same for numbers that may be null."""
-_OBJECTS = {"labels": int, "files": str, "versions": object, "source": object}
-_KINDS: dict[type, str] = {int: " of whole numbers", str: " of strings", object: ""}
+_MOST = {
+    "layers": 1_000,
+    "kv_heads": 1_000,
+    "head_dim": 10_000,
+    "vocab_size": 10_000_000,
+    "context": 10_000_000,
+    "threads": 1_000,
+    "truncate_chars": 1_000_000_000,
+}
+"""The largest values of whole numbers. They are far above those of any model, and protect the memory that is allocated
+from these values."""
 _runtime = re.compile(r"\d{1,3}\.\d{1,3}").fullmatch
 
 
@@ -147,7 +149,7 @@ def load_prepared(folder: str | Path) -> Prepared:
     found = {MAIN: grammar.main, OTHER: grammar.other}
     if found != dict(prepared.labels):
         raise ModelError(
-            f"The labels of {folder / MANIFEST} are the tokens {dict(prepared.labels)}, but its tokenizer writes them "
+            f"The labels of {folder / MANIFEST} are the tokens {short(prepared.labels)}, but its tokenizer writes them "
             f"as {found}: {EXPORT}"
         )
     return prepared
@@ -191,19 +193,13 @@ def _problem(prepared: Prepared) -> str | None:
         value = getattr(prepared, name)
         if value not in allowed:
             return f"{name} must be one of {', '.join(allowed)} (got {short(value)})"
-    for name, (least, most) in {**_NUMBERS, **_OPTIONAL}.items():
-        value = getattr(prepared, name)
-        if value is None and name in _OPTIONAL:
-            continue
-        if type(value) is not int or not least <= value <= most:
-            null = "null or " if name in _OPTIONAL else ""
-            return f"{name} must be {null}a whole number from {least:,} to {most:,} (got {short(value)})"
-    for name, kind in _OBJECTS.items():
-        value = getattr(prepared, name)
-        if not (isinstance(value, dict) and all(isinstance(one, kind) for one in value.values())):
-            return f"{name} must be an object{_KINDS[kind]}"
-    if not isinstance(prepared.name, str) or not isinstance(prepared.answer, str):
-        return "name and answer must be strings"
+    for name, most in _MOST.items():
+        value, null = getattr(prepared, name), "null or " if name == "truncate_chars" else ""
+        if (type(value) is not int or not 1 <= value <= most) and not (null and value is None):
+            return f"{name} must be {null}a whole number from 1 to {most:,} (got {short(value)})"
+    for name in ("labels", "files", "versions", "source"):
+        if not isinstance(getattr(prepared, name), dict):
+            return f"{name} must be an object"
     if not isinstance(prepared.runtime, str) or not _runtime(prepared.runtime):
         return f"runtime must be a version of onnxruntime, as 1.28 (got {short(prepared.runtime)})"
     if not isinstance(prepared.prompt, str) or prepared.prompt.count(HTML) != 1:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -64,11 +64,13 @@ class AnswerTokens:
     """The tokens of an answer for n blocks, up to its last label.
 
     ``ids`` is int64 of shape (m,), with main for all labels. ``places``, int64 of shape (n,), are the indices of the
-    labels.
+    labels. ``main`` and ``other`` are the token ids of the labels.
     """
 
     ids: Ids
     places: Ids
+    main: int
+    other: int
 
     def __len__(self) -> int:
         """Return the number of blocks."""
@@ -84,16 +86,12 @@ class Grammar:
     """
 
     def __init__(self, tokenizer: Tokenizer, answer: str) -> None:
-        if answer not in FORMATS:
-            raise ModelError(f"Unknown answer format {answer!r}: export the model with one of {', '.join(FORMATS)}")
         self._tokenizer, self._name, self._format = tokenizer, answer, FORMATS[answer]
         self._decode = partial(tokenizer.decode, skip_special_tokens=False)
         self._piece_ids: dict[str, int] = {}
         self._answer = self._derive(64)
-        self.main: int = int(self._answer.ids[self._answer.places[0]])
-        """Token id of the label main."""
-        self.other: int = int(self._label_ids(OTHER, 1)[self._answer.places[0]])
-        """Token id of the label other."""
+        self.main, self.other = self._answer.main, self._answer.other
+        """Token ids of the labels."""
         self._closing = len(self._label_ids(MAIN, 1)) - int(self._answer.places[0]) - 1
 
     def answer(self, n: int) -> AnswerTokens:
@@ -101,7 +99,7 @@ class Grammar:
         while n > len(self._answer):
             self._answer = self._derive(2 * len(self._answer))
         end = int(self._answer.places[n - 1]) + 1 if n else 0
-        return AnswerTokens(self._answer.ids[:end], self._answer.places[:n])
+        return replace(self._answer, ids=self._answer.ids[:end], places=self._answer.places[:n])
 
     def length(self, n: int) -> int:
         """Return the number of tokens of a whole answer for n blocks. It does not depend on the labels."""
@@ -122,7 +120,7 @@ class Grammar:
             found = self._encode(self._format.text([MAIN if label else OTHER for label in labels]))
             if not np.array_equal(found, expected):
                 raise self._error("the tokens between two labels depend on the labels")
-        return AnswerTokens(main[: places[-1] + 1], places)
+        return AnswerTokens(main[: places[-1] + 1], places, int(main[places[0]]), int(other[places[0]]))
 
     def _label_ids(self, label: str, n: int) -> Ids:
         text = self._format.text([label] * n)

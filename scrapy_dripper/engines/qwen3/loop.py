@@ -19,32 +19,22 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.engines.base import PrecisionError
 from scrapy_dripper.engines.qwen3.grammar import AnswerTokens, Ids
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TokenChunk:
-    """Tokens that a pass adds to the sequence."""
-
-    start: int
-    """Position of the first token. Earlier tokens of the sequence from there on are forgotten."""
-    ids: Ids
-    rows: Ids
-    """Indices into ``ids`` of the tokens after which a label is chosen."""
-
-
-class NotFiniteError(ValueError):
-    """A logit of the model is NaN or infinite."""
-
-
 class CausalModel(Protocol):
     """A causal model that caches the tokens that it has read."""
 
-    def forward(self, chunk: TokenChunk) -> Floats:
-        """Read a chunk. Return float32 logits [rows, 2] of main and other."""
+    def forward(self, start: int, ids: Ids, rows: Ids) -> Floats:
+        """Read tokens from position ``start`` on, in place of those that were read there before.
+
+        Return float32 logits [rows, 2] of main and other. ``rows`` are the indices of the tokens after which a label is
+        chosen.
+        """
         ...
 
 
@@ -55,8 +45,6 @@ class DecodeTask:
     prompt: Ids
     answer: AnswerTokens
     draft: Bools
-    main: int
-    other: int
 
     def __len__(self) -> int:
         """Return the maximum number of tokens that the model reads: all except the last label."""
@@ -88,7 +76,7 @@ def decode(model: CausalModel, task: DecodeTask, lookahead: int | None = None) -
     """Return the labels of a page.
 
     ``lookahead`` limits how many labels of the draft a pass reads beyond the next one to choose; 0 means decoding
-    without a draft, with one pass per block. Raise :exc:`NotFiniteError` if a logit is not finite.
+    without a draft, with one pass per block. Raise :exc:`PrecisionError` if a logit is not finite.
     """
     answer, n, before = task.answer, len(task.answer), len(task.prompt)
     labels, margins = task.draft.copy(), np.zeros(n, dtype=np.float32)
@@ -97,10 +85,10 @@ def decode(model: CausalModel, task: DecodeTask, lookahead: int | None = None) -
         end = n if lookahead is None else min(fixed + lookahead + 1, n)
         ids = np.concatenate([task.prompt, answer.ids[: answer.places[end - 1]]])
         places = before + answer.places[:end]
-        ids[places[:-1]] = np.where(labels[: end - 1], task.main, task.other)
-        logits = model.forward(TokenChunk(start, ids[start:], places[fixed:] - 1 - start))
+        ids[places[:-1]] = np.where(labels[: end - 1], answer.main, answer.other)
+        logits = model.forward(start, ids[start:], places[fixed:] - 1 - start)
         if not np.isfinite(logits).all():
-            raise NotFiniteError("the model's logits are not finite")
+            raise PrecisionError("the model's logits are not finite")
         passes += 1
         positions += len(ids) - start
         choices = logits[:, 0] > logits[:, 1]

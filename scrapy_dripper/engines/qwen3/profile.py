@@ -71,22 +71,6 @@ class V1Page(Page):
     """True for each node before which the middle of a list is left out."""
 
 
-def cut_v1(root: HtmlElement, url: str = "") -> V1Page:
-    """Cut a parsed document into a page by the profile ``v1.0``. The tree is not changed.
-
-    If the document has more than :data:`~scrapy_dripper.page.blocks.MAX_NODES` elements, only the first ones are used
-    and the page is truncated.
-    """
-    return _V1Cutter(root).page(url)
-
-
-PROFILES: dict[str, Profile] = {
-    profile.name: profile
-    for profile in (NATIVE, Profile("v1.0", lambda text, _=None: parse(balanced(text), streamed=False), cut_v1))
-}
-"""The profiles by name, as a model's manifest refers to them."""
-
-
 class _Container:
     """An open element that holds blocks: its next child and its current run."""
 
@@ -109,6 +93,9 @@ class _V1Cutter:
 
     For each node, ``dropped`` is True if the profile removes it, ``seen`` if its text is visible, ``divides`` if it
     ends the run before it, and ``holds`` if it is cut into several blocks. A node that only divides is a leaf.
+
+    The tree is not changed. If it has more than :data:`~scrapy_dripper.page.blocks.MAX_NODES` elements, only the first
+    ones are used and the page is truncated.
     """
 
     def __init__(self, root: HtmlElement) -> None:
@@ -436,42 +423,26 @@ def balanced(text: str) -> str:
     """
     text = text.replace("\0", "")
     out: list[str] = []
-    open_tags = _OpenTags()
+    open_tags: list[str] = []
+    count: Counter[str] = Counter()
     done = 0
     for start, end, tag, is_end in _tags(text):
         if not is_end:
-            open_tags.start(tag)
+            open_tags.append(tag)
+            count[tag] += 1
             continue
         out.append(text[done:start])
-        forgotten = open_tags.end(tag)
-        done = end if forgotten is None else start
-        out += [f"</{name}>" for name in forgotten or () if name not in _OPTIONAL]
+        if not count[tag]:
+            done = end
+            continue
+        done = start
+        while (inner := open_tags.pop()) != tag:
+            count[inner] -= 1
+            if inner not in _OPTIONAL:
+                out.append(f"</{inner}>")
+        count[tag] -= 1
     out.append(text[done:])
     return "".join(out)
-
-
-class _OpenTags:
-    """The stack of open elements."""
-
-    def __init__(self) -> None:
-        self.stack: list[str] = []
-        self.count: Counter[str] = Counter()
-
-    def start(self, tag: str) -> None:
-        self.stack.append(tag)
-        self.count[tag] += 1
-
-    def end(self, tag: str) -> list[str] | None:
-        """Close an element. Return the tags still open inside it, or None if no such element is open."""
-        if not self.count[tag]:
-            return None
-        inner: list[str] = []
-        while True:
-            last = self.stack.pop()
-            self.count[last] -= 1
-            if last == tag:
-                return inner
-            inner.append(last)
 
 
 def _tags(text: str) -> Iterator[tuple[int, int, str, bool]]:
@@ -520,3 +491,14 @@ def _tag_end(text: str, position: int) -> int:
 def _closes_itself(text: str, start: int, end: int) -> bool:
     """Return True for ``<br/>``, False for ``<a href=x/>``, where the slash is part of the value."""
     return text[end - 2] == "/" and (end - 2 == start or text[end - 3] in " \t\n\r\f\"'/")
+
+
+PROFILES: dict[str, Profile] = {
+    "native": NATIVE,
+    "v1.0": Profile(
+        "v1.0",
+        lambda text, _=None: parse(balanced(text), streamed=False),
+        lambda root, url: _V1Cutter(root).page(url),
+    ),
+}
+"""The profiles by name, as a model's manifest refers to them."""

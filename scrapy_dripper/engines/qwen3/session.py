@@ -44,7 +44,10 @@ def open_session(prepared: Prepared) -> onnxruntime.InferenceSession:
     options.log_severity_level = 4  # failures also raise exceptions, and some are expected
     providers: list[Any] = [CPU]
     if prepared.device == "cuda":
-        check_provider()
+        if CUDA not in onnxruntime.get_available_providers():
+            raise _no_cuda("this onnxruntime was built without it: the package is onnxruntime, not onnxruntime-gpu")
+        if hasattr(onnxruntime, "preload_dlls"):  # loads the CUDA libraries that come as wheels
+            onnxruntime.preload_dlls()
         providers = [(CUDA, {"arena_extend_strategy": "kSameAsRequested"}), CPU]
     try:
         session = onnxruntime.InferenceSession(str(prepared.graph), options, providers=providers)
@@ -131,16 +134,6 @@ def _free_bytes(device: str) -> int | None:
 
 
 # ---------------------------------------------------------------------- CUDA
-def check_provider() -> None:
-    """Load the CUDA libraries that come as wheels. Raise ModelError if this onnxruntime has no CUDA provider."""
-    import onnxruntime
-
-    if CUDA not in onnxruntime.get_available_providers():
-        raise _no_cuda("this onnxruntime was built without it: the package is onnxruntime, not onnxruntime-gpu")
-    if hasattr(onnxruntime, "preload_dlls"):
-        onnxruntime.preload_dlls()
-
-
 def _no_cuda(why: str) -> ModelError:
     """Return the error for missing CUDA, with advice."""
     # onnxruntime itself would silently continue on the CPU, hundreds of times slower.

@@ -103,22 +103,13 @@ def pair(a: Ints, b: Ints) -> Ints:
     return key
 
 
-def most_on_page(values: npt.NDArray[Any], first: Ints) -> npt.NDArray[Any]:
-    """Return for each block the maximum over its page, whose first block is ``first``."""
-    return _on_page(np.maximum, values, first)
-
-
-def least_on_page(values: npt.NDArray[Any], first: Ints) -> npt.NDArray[Any]:
-    """Return for each block the minimum over its page, whose first block is ``first``."""
-    return _on_page(np.minimum, values, first)
-
-
 def starts_of(first: Ints) -> Ints:
     """Return the first block of each page."""
     return np.flatnonzero(first == np.arange(len(first)))  # np.unique would import numpy.ma
 
 
-def _on_page(reduce: np.ufunc, values: npt.NDArray[Any], first: Ints) -> npt.NDArray[Any]:
+def on_page(reduce: np.ufunc, values: npt.NDArray[Any], first: Ints) -> npt.NDArray[Any]:
+    """Return for each block the maximum or minimum over its page, whose first block is ``first``."""
     starts = starts_of(first)
     found: npt.NDArray[Any] = np.repeat(reduce.reduceat(values, starts), np.diff(starts, append=len(first)))
     return found
@@ -136,11 +127,16 @@ def last_chosen(chosen: Bools) -> Ints:
     return found
 
 
-def next_chosen(chosen: Bools) -> Ints:
-    """Return for each block the first chosen one from it on, or n if there is none. Edges of pages are ignored."""
-    n = len(chosen)
-    found: Ints = np.minimum.accumulate(np.where(chosen, np.arange(n), n)[::-1])[::-1]
-    return found
+def distances(chosen: Bools, first: Ints, last: Ints) -> tuple[Doubles, Doubles]:
+    """Return the logarithm of 1 + the distance of each block from the last chosen one up to it, and from the first one
+    from it on. It is -1 if there is none on the page.
+    """
+    n = np.arange(len(chosen))
+    before, after = last_chosen(chosen), len(n) - 1 - last_chosen(chosen[::-1])[::-1]
+    return (
+        np.where(before >= first, np.log1p(np.maximum(n - before, 0)), -1),
+        np.where(after < last, np.log1p(np.maximum(after - n, 0)), -1),
+    )
 
 
 def entropy(p: Doubles) -> Doubles:

@@ -56,26 +56,23 @@ class Tagger:
         batch = features(pages)
         answer = self._answer(pages, batch)
         rule = self._model.manifest.decoding
-        parts = [(answer.probabilities[a:b], batch.size[a:b]) for a, b in pairwise(batch.edges.tolist())]
+        places = list(pairwise(batch.edges.tolist()))
         steps = [
-            list(chosen(page, p, size, types, rule))
-            for page, (p, size), types in zip(pages, parts, answer.types, strict=True)
+            list(chosen(page, answer.probabilities[a:b], batch.size[a:b], types, rule))
+            for page, (a, b), types in zip(pages, places, answer.types, strict=True)
         ]
         quality = self._model.quality(batch, answer, np.concatenate([last.main for *_, last in steps]))
-        found: list[Labels | EngineError] = []
-        for (p, _), own, types, f1 in zip(parts, steps, answer.types, quality, strict=True):
-            main, kind = own[-1].main, int(types.argmax())
-            found.append(
-                Labels(
-                    p,
-                    main,
-                    page_type=PAGE_TYPES[kind],
-                    page_type_probability=float(types[kind]),
-                    quality=min(1.0, max(0.0, float(f1))) if main.any() else None,
-                    overruled=overruled(own),
-                )
+        return [
+            Labels(
+                answer.probabilities[a:b],
+                own[-1].main,
+                page_type=PAGE_TYPES[types.argmax()],
+                page_type_probability=float(types.max()),
+                quality=min(1.0, max(0.0, float(f1))) if own[-1].main.any() else None,
+                overruled=overruled(own),
             )
-        return found
+            for (a, b), own, types, f1 in zip(places, steps, answer.types, quality, strict=True)
+        ]
 
     def _answer(self, pages: Sequence[Page], batch: Features) -> Answer:
         answer = self._model(batch)

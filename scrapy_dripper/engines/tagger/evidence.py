@@ -21,8 +21,7 @@ from scrapy_dripper.engines.tagger.columns import (
     Floats,
     Ints,
     Sums,
-    last_chosen,
-    next_chosen,
+    distances,
     ratio,
 )
 from scrapy_dripper.engines.tagger.text import Characters, Words
@@ -74,11 +73,8 @@ def declared(x: Columns, t: BatchTable, words: Words, pages: Sequence[Page]) -> 
     x.add([f"declared:{kind}" for kind in KINDS], share)
     x.add([f"declares:{kind}" for kind in KINDS], of_page)
     content: Floats = share[:, _CONTENT].max(axis=1)
-    place = np.arange(n)
-    before, after = last_chosen(content >= MOSTLY), next_chosen(content >= MOSTLY)
     x["declared"] = content
-    x["declared_before"] = np.where(before >= t.first, np.log1p(np.maximum(place - before, 0)), -1)
-    x["declared_after"] = np.where(after < t.last, np.log1p(np.maximum(after - place, 0)), -1)
+    x["declared_before"], x["declared_after"] = distances(content >= MOSTLY, t.first, t.last)
     return content
 
 

@@ -27,8 +27,8 @@ from scrapy_dripper.engines.tagger.columns import (
     batch_table,
     bits,
     last_chosen,
-    least_on_page,
     neighbour,
+    on_page,
     pair,
     ratio,
     starts_of,
@@ -202,7 +202,7 @@ def _place(x: Columns, t: BatchTable, c: Characters) -> None:
     x["last_heading_level"] = np.where(seen, level[last_heading], 0)
     x["headings_before"] = np.log1p(Sums(level > 0).over(t.first, n))
 
-    first_h1 = least_on_page(np.where(level == 1, n, len(n)), t.first)
+    first_h1 = on_page(np.minimum, np.where(level == 1, n, len(n)), t.first)
     has = first_h1 < t.last
     x["to_h1"] = np.where(has, np.sign(n - first_h1) * np.log1p(np.abs(n - first_h1)), -9)
 

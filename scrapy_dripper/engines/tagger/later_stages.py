@@ -12,7 +12,6 @@ distributed over a page, and does not learn again what it looks like.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
@@ -26,12 +25,10 @@ from scrapy_dripper.engines.tagger.columns import (
     Floats,
     Groups,
     Sums,
+    distances,
     entropy,
-    last_chosen,
-    least_on_page,
-    most_on_page,
     neighbour,
-    next_chosen,
+    on_page,
     pair,
 )
 from scrapy_dripper.engines.tagger.features import TAG_FEATURES, Features
@@ -61,36 +58,24 @@ EVIDENCE = ("declared", "root_prose", "root_words", "root_facts", "root_named", 
 
 
 # ---------------------------------------------------------------------- the page stage
-@dataclass(frozen=True, slots=True, eq=False)
-class PageFeatures:
-    """Features of pages, one row per page."""
+def page_features(batch: Features, probabilities: Floats) -> Columns:
+    """Return the features of the page stage, a row for each page.
 
-    names: tuple[str, ...]
-    matrix: Floats
-    """Shape (pages, features)."""
-
-
-def page_features(batch: Features, probabilities: Floats) -> PageFeatures:
-    """Return the features of the page stage. ``probabilities``, of shape (n blocks,), are those of the first stage."""
+    ``probabilities``, of shape (n blocks,), are those of the first stage.
+    """
     p = probabilities.astype(np.float64)
     w = batch.size.astype(np.float64) + LEAST_WEIGHT
-    starts = batch.edges[:-1]
     of_page, of_block = _columns(batch.names)
-    main, rest = (means[:, of_block] for means in _means(batch, np.stack([p * w, (1 - p) * w])))
-    own = _own(p, w, starts)
-    names = (
-        *(batch.names[i] for i in of_page),
-        *(f"main:{batch.names[i]}" for i in of_block),
-        *(f"rest:{batch.names[i]}" for i in of_block),
-        *own,
-    )
-    return PageFeatures(names, _joined(batch.matrix[starts][:, of_page], main, rest, *own.values()))
+    x = Columns()
+    x.add([batch.names[i] for i in of_page], batch.matrix[batch.edges[:-1]][:, of_page])
+    for part, means in zip(("main", "rest"), _means(batch, np.stack([p * w, (1 - p) * w])), strict=True):
+        x.add([f"{part}:{batch.names[i]}" for i in of_block], means[:, of_block])
+    _own(x, p, w, batch.edges[:-1])
+    return x
 
 
-def quality_features(
-    batch: Features, probabilities: Floats, types: Floats, main: npt.NDArray[np.bool_]
-) -> PageFeatures:
-    """Return the features of the quality stage, which predicts the expected word F1.
+def quality_features(batch: Features, probabilities: Floats, types: Floats, main: npt.NDArray[np.bool_]) -> Columns:
+    """Return the features of the quality stage, which predicts the expected word F1, a row for each page.
 
     ``probabilities`` and ``main``, of shape (n blocks,), are the model's answer and the chosen blocks. ``types`` are
     the probabilities of the page types, of shape (pages, types).
@@ -98,27 +83,25 @@ def quality_features(
     p = probabilities.astype(np.float64)
     w = batch.size.astype(np.float64) + LEAST_WEIGHT
     starts = batch.edges[:-1]
-    total, mass, taken = (np.add.reduceat(x, starts) for x in (w, p * w, main * w))
-    right = np.add.reduceat(p * w * main, starts)
-    own = _own(p, w, starts)
-    own |= {
-        "expected_f1": 2 * right / np.maximum(taken + mass, LEAST_WEIGHT),
-        "expected_precision": right / np.maximum(taken, LEAST_WEIGHT),
-        "expected_recall": right / np.maximum(mass, LEAST_WEIGHT),
-        "taken_words": np.log1p(taken),
-        "taken_share": taken / total,
-        "taken_blocks": np.log1p(np.add.reduceat(main.astype(np.float64), starts)),
-    }
-    declared = batch.columns("declared")[:, 0] * w
-    own["declared_words"] = np.log1p(np.add.reduceat(declared, starts))
-    own["declared_kept"] = (np.add.reduceat(declared * main, starts) + LEAST_WEIGHT) / (
-        np.add.reduceat(declared, starts) + LEAST_WEIGHT
-    )
-    own |= {f"over_{sure}": np.add.reduceat((p > sure) * w, starts) / total for sure in PAGE_THRESHOLDS}
-    own |= {f"type:{name}": types[:, i].astype(np.float64) for i, name in enumerate(PAGE_TYPES)}
     of_page, _ = _columns(batch.names)
-    names = (*(batch.names[i] for i in of_page), *own)
-    return PageFeatures(names, _joined(batch.matrix[starts][:, of_page], *own.values()))
+    declared = batch.columns("declared")[:, 0] * w
+    sums = (w, p * w, main * w, p * w * main, declared, declared * main, main.astype(np.float64))
+    total, mass, taken, right, told, kept, blocks = (np.add.reduceat(values, starts) for values in sums)
+    x = Columns()
+    x.add([batch.names[i] for i in of_page], batch.matrix[starts][:, of_page])
+    _own(x, p, w, starts)
+    x["expected_f1"] = 2 * right / np.maximum(taken + mass, LEAST_WEIGHT)
+    x["expected_precision"] = right / np.maximum(taken, LEAST_WEIGHT)
+    x["expected_recall"] = right / np.maximum(mass, LEAST_WEIGHT)
+    x["taken_words"] = np.log1p(taken)
+    x["taken_share"] = taken / total
+    x["taken_blocks"] = np.log1p(blocks)
+    x["declared_words"] = np.log1p(told)
+    x["declared_kept"] = (kept + LEAST_WEIGHT) / (told + LEAST_WEIGHT)
+    for sure in PAGE_THRESHOLDS:
+        x[f"over_{sure}"] = np.add.reduceat((p > sure) * w, starts) / total
+    x.add([f"type:{name}" for name in PAGE_TYPES], types)
+    return x
 
 
 @lru_cache(maxsize=4)
@@ -129,20 +112,13 @@ def _columns(names: tuple[str, ...]) -> tuple[list[int], list[int]]:
     return of_page, sorted(set(range(len(names))).difference(of_page, tags))
 
 
-def _own(p: Doubles, w: Doubles, starts: npt.NDArray[np.int64]) -> dict[str, Doubles]:
+def _own(x: Columns, p: Doubles, w: Doubles, starts: npt.NDArray[np.int64]) -> None:
     total, mass = np.add.reduceat(w, starts), np.add.reduceat(p * w, starts)
-    return {
-        "main_words": np.log1p(mass),
-        "main_share": mass / total,
-        "main_blocks": np.log1p(np.add.reduceat(p, starts)),
-        "most": np.maximum.reduceat(p, starts),
-        "entropy": np.add.reduceat(entropy(p) * w, starts) / total,
-    }
-
-
-def _joined(*columns: npt.NDArray[np.floating]) -> Floats:
-    """Join matrices and columns with the same number of rows."""
-    return np.column_stack(columns).astype(np.float32)
+    x["main_words"] = np.log1p(mass)
+    x["main_share"] = mass / total
+    x["main_blocks"] = np.log1p(np.add.reduceat(p, starts))
+    x["most"] = np.maximum.reduceat(p, starts)
+    x["entropy"] = np.add.reduceat(entropy(p) * w, starts) / total
 
 
 def _means(batch: Features, weights: Doubles) -> Floats:
@@ -181,9 +157,7 @@ def context(batch: Features, probabilities: Floats, types: Floats) -> Columns:
     _rank(x, t, p, w)
     _whole(x, t, p, w)
     x.add(EVIDENCE, batch.columns(*EVIDENCE))
-    blocks = np.diff(batch.edges)
-    for i, name in enumerate(PAGE_TYPES):
-        x[f"type:{name}"] = np.repeat(types[:, i], blocks)
+    x.add([f"type:{name}" for name in PAGE_TYPES], np.repeat(types, np.diff(batch.edges), axis=0))
     return x
 
 
@@ -198,9 +172,7 @@ def _around(x: Columns, t: BatchTable, p: Doubles, w: Doubles) -> None:
         for sign, start, end in (("~", a, b), ("-", a, n), ("+", n + 1, b)):
             mass, words = sums.over(start, end)
             x[f"p{sign}{reach}"] = mass / np.maximum(words, LEAST_WEIGHT)
-    before, after = last_chosen(p > 0.5), next_chosen(p > 0.5)
-    x["since_main"] = np.where(before >= t.first, np.log1p(np.maximum(n - before, 0)), -1)
-    x["until_main"] = np.where(after < t.last, np.log1p(np.maximum(after - n, 0)), -1)
+    x["since_main"], x["until_main"] = distances(p > 0.5, t.first, t.last)
 
 
 def _containers(x: Columns, t: BatchTable, p: Doubles, w: Doubles) -> None:
@@ -247,8 +219,8 @@ def _rank(x: Columns, t: BatchTable, p: Doubles, w: Doubles) -> None:
     n = np.arange(len(p))
     taken_p, taken_w = mass.over(first, n + 1), words.over(first, n + 1)
     expected = 2 * taken_p / (taken_w + total_p + 1e-9)
-    best = most_on_page(expected, t.first)
-    cut = p[order][least_on_page(np.where(expected == best, n, len(p)), t.first)]
+    best = on_page(np.maximum, expected, t.first)
+    cut = p[order][on_page(np.minimum, np.where(expected == best, n, len(p)), t.first)]
     back = np.empty(len(p), dtype=np.int64)
     back[order] = n
     x["rank_words"] = (taken_w / total_w)[back]
@@ -265,7 +237,7 @@ def _whole(x: Columns, t: BatchTable, p: Doubles, w: Doubles) -> None:
     x["before_p"] = Sums(p * w).over(t.first, np.arange(len(p))) / np.maximum(total_p, 1e-9)
     x["page_p"] = total_p / total_w
     x["page_main"] = np.log1p(total_p)
-    x["page_most"] = most_on_page(p, t.first)
+    x["page_most"] = on_page(np.maximum, p, t.first)
     x["page_entropy"] = total_entropy / total_w
     for sure, total in zip(THRESHOLDS, totals, strict=True):
         x[f"page_over_{sure}"] = total / total_w

@@ -66,9 +66,9 @@ def schema_of(batch: Features) -> str:
     p, types = np.zeros(blocks, dtype=np.float32), np.zeros((pages, len(PAGE_TYPES)), dtype=np.float32)
     return schema_hash(
         batch.names,
-        page_features(batch, p).names,
+        list(page_features(batch, p)),
         list(context(batch, p, types)),
-        quality_features(batch, p, types, p > 0).names,
+        list(quality_features(batch, p, types, p > 0)),
     )
 
 
@@ -159,13 +159,13 @@ class TaggerModel:
         blocks = list(pairwise(batch.edges.tolist()))
         pages = [(k, k + 1) for k in range(len(blocks))]
         first = _by_page(self._blocks, batch.matrix, blocks)
-        types = _by_page(self._pages, page_features(batch, first).matrix, pages)
+        types = _by_page(self._pages, page_features(batch, first).matrix(), pages)
         return Answer(_by_page(self._context, context(batch, first, types).matrix(), blocks), types)
 
     def quality(self, batch: Features, answer: Answer, main: npt.NDArray[np.bool_]) -> npt.NDArray[np.float32]:
         """Return the expected word F1 of each page, 0 to 1, if the blocks in ``main`` are chosen."""
-        known = quality_features(batch, answer.probabilities, answer.types, main)
-        return _by_page(self._quality, known.matrix, [(k, k + 1) for k in range(len(known.matrix))])
+        known = quality_features(batch, answer.probabilities, answer.types, main).matrix()
+        return _by_page(self._quality, known, [(k, k + 1) for k in range(len(known))])
 
 
 def _by_page(

@@ -11,7 +11,6 @@ from tokenizers import Tokenizer
 from scrapy_dripper.engines.qwen3.decoder import Passes
 from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.grammar import HTML, Grammar, Ids
-from scrapy_dripper.engines.qwen3.loop import TokenChunk
 from scrapy_dripper.engines.qwen3.session import open_session
 from scrapy_dripper.workshop.export import ExportError
 
@@ -121,7 +120,7 @@ def compare(prepared: Prepared, checks: Sequence[LogitCheck]) -> Comparison:
             for start, end in ((0, cut), (cut, len(ids))):
                 here = (rows >= start) & (rows < end)
                 if end > start:
-                    ours.append(passes.forward(TokenChunk(start, ids[start:end], rows[here] - start)))
+                    ours.append(passes.forward(start, ids[start:end], rows[here] - start))
                     theirs.append(np.array(check.logits, dtype=np.float32)[here])
     a, b = np.concatenate(ours), np.concatenate(theirs)
     return Comparison(

@@ -183,7 +183,7 @@ def fit_types(examples: Sequence[Example], probabilities: Mapping[str, Floats], 
     """
     known = [e for e in examples if e.page_type in PAGE_TYPES]
     data = lightgbm.Dataset(
-        np.concatenate([page_features(e.features, probabilities[e.id]).matrix for e in known]),
+        np.concatenate([page_features(e.features, probabilities[e.id]).matrix() for e in known]),
         np.array([PAGE_TYPES.index(e.page_type) for e in known]),
         weight=np.array([e.share for e in known]),
     )
@@ -192,7 +192,7 @@ def fit_types(examples: Sequence[Example], probabilities: Mapping[str, Floats], 
 
 def predict_types(booster: lightgbm.Booster, example: Example, probabilities: Floats) -> Floats:
     """Return the probability of each page type, of shape (1, types)."""
-    found = booster.predict(page_features(example.features, probabilities).matrix, num_threads=1)
+    found = booster.predict(page_features(example.features, probabilities).matrix(), num_threads=1)
     return np.asarray(found, dtype=np.float32)
 
 
@@ -212,7 +212,7 @@ def fit_quality(
             continue
         p = probabilities[e.id].astype(np.float32)
         main = decide(p, e.features.size, rule.recall_of(types[e.id][0]), rule.min_words)
-        rows.append(quality_features(e.features, p, types[e.id], main).matrix)
+        rows.append(quality_features(e.features, p, types[e.id], main).matrix())
         if e.partial:
             f1.append(estimated_f1(e, main))
             continue

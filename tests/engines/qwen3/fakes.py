@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from scrapy_dripper.engines.base import EngineError, Labels, Limits
-from scrapy_dripper.engines.qwen3.loop import Floats, TokenChunk
+from scrapy_dripper.engines.base import EngineError, Labels
+from scrapy_dripper.engines.qwen3.grammar import Ids
+from scrapy_dripper.engines.qwen3.loop import Floats
 from scrapy_dripper.page.page import Page
+from scrapy_dripper.testing import FakeEngine
 
 PREPARED = Path(__file__).parent / "prepared"
 
@@ -26,12 +27,12 @@ class FakeModel:
         self.read: list[int] = []
         self.passes = 0
 
-    def forward(self, chunk: TokenChunk) -> Floats:
-        """Return the logits of main and other after the rows of a chunk."""
+    def forward(self, start: int, ids: Ids, rows: Ids) -> Floats:
+        """Return the logits of main and other after some of the tokens."""
         self.passes += 1
-        assert chunk.start <= len(self.read), "a gap in the sequence"
-        self.read[chunk.start :] = chunk.ids.tolist()
-        ends = (chunk.start + chunk.rows + 1).tolist()
+        assert start <= len(self.read), "a gap in the sequence"
+        self.read[start:] = ids.tolist()
+        ends = (start + rows + 1).tolist()
         return np.array([self._logits(self.read[:end]) for end in ends], dtype=np.float32).reshape(-1, 2)
 
     def _logits(self, ids: list[int]) -> tuple[float, float]:
@@ -40,29 +41,14 @@ class FakeModel:
         return main, main if digest[1] < 256 * self.ties else digest[2] / 16
 
 
-class FakeTagger:
-    """Labels each block main whose text has the word, with a probability of 0.9."""
-
-    name = "tagger"
-    profile = "native"
-
-    limits = Limits()
+class FakeTagger(FakeEngine):
+    """Labels each block main whose text has the word. A page with the word 'untaggable' is an error."""
 
     def __init__(self, word: str = "main") -> None:
-        self.word = word
+        super().__init__(main=lambda text: 0.9 if word in text else 0.1)
         self.seen: list[Page] = []
 
-    def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Return labels for each page, or an error for a page with the word 'untaggable'."""
-        answers: list[Labels | EngineError] = []
-        self.seen += pages
-        for page in pages:
-            if any("untaggable" in text for text in page.blocks.text):
-                answers.append(EngineError("untaggable"))
-                continue
-            main = np.array([self.word in text for text in page.blocks.text], dtype=np.bool_)
-            answers.append(Labels(np.where(main, 0.9, 0.1).astype(np.float32), main))
-        return answers
-
-    def close(self) -> None:
-        """Do nothing."""
+    def answer(self, page: Page) -> Labels | EngineError:
+        """Return the labels or the error of a page."""
+        self.seen.append(page)
+        return EngineError() if any("untaggable" in text for text in page.blocks.text) else super().answer(page)

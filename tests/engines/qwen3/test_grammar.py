@@ -73,15 +73,6 @@ def test_the_formats_that_fit_a_tokenizer(tokenizer: Tokenizer, thinking: Tokeni
     assert fitting(NO_UNKNOWN) == {}
 
 
-def test_an_answer_begins_like_a_longer_one(tokenizer: Tokenizer) -> None:
-    """Lengths grow with the number of blocks, even if the number of digits changes."""
-    grammar = Grammar(tokenizer, "json")
-    lengths = [grammar.length(n) for n in range(1, 1200)]
-
-    assert lengths == sorted(set(lengths))
-    assert np.array_equal(grammar.answer(99).ids, grammar.answer(1199).ids[: len(grammar.answer(99).ids)])
-
-
 def trained(text: str, split: str, size: int = 400) -> Tokenizer:
     """Return a byte-level tokenizer that has learnt a text."""
     tokenizer = Tokenizer(models.BPE())
@@ -150,11 +141,6 @@ def test_a_quotation_mark_may_be_part_of_a_label_token(tokenizer: Tokenizer) -> 
 
     assert glued.decode([grammar.main]) == 'main"'
     assert spelt(glued, grammar, grammar.answer(2), [True, False]) == '{"1":"main","2":"other"'
-
-
-def test_an_unknown_format(tokenizer: Tokenizer) -> None:
-    with pytest.raises(ModelError, match="Unknown answer format 'yaml'"):
-        Grammar(tokenizer, "yaml")
 
 
 def test_the_tokens_of_a_prompt_are_those_of_its_text(tokenizer: Tokenizer) -> None:

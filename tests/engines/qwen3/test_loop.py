@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from benchmarks.equality import naive
+from scrapy_dripper.engines.base import PrecisionError
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, Grammar
 from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, decode
 from tests.engines.qwen3.fakes import PREPARED, FakeModel
@@ -26,7 +27,7 @@ def grammar(name: str) -> Grammar:
 
 def task(prompt: list[int], draft: list[bool], answer: str = "json") -> DecodeTask:
     one = grammar(answer)
-    return DecodeTask(np.array(prompt), one.answer(len(draft)), np.array(draft, dtype=np.bool_), one.main, one.other)
+    return DecodeTask(np.array(prompt), one.answer(len(draft)), np.array(draft, dtype=np.bool_))
 
 
 def expected(model: FakeModel, one: DecodeTask) -> Decoded:
@@ -99,27 +100,12 @@ def test_a_draft_that_is_half_wrong_takes_few_passes(seed: int) -> None:
 
 @pytest.mark.parametrize("lookahead", [0, 3, 30])
 def test_a_right_draft_that_is_read_in_parts(lookahead: int) -> None:
-    """Labels beyond the current pass stay as drafted."""
+    """Labels beyond the current pass stay as drafted, and no token is read twice."""
     right = expected(FakeModel(), task([1, 2], [False] * 30)).main
-    found = decode(FakeModel(), task([1, 2], right.tolist()), lookahead)
+    one = task([1, 2], right.tolist())
+    found = decode(FakeModel(), one, lookahead)
 
-    assert found.passes == -(-30 // (lookahead + 1))
-    assert found.kept == 30
-
-
-def test_without_a_draft_each_block_is_a_pass() -> None:
-    """No token is read twice."""
-    one = task([1, 2, 3], [False] * 30)
-    found = decode(FakeModel(), one, 0)
-
-    assert (found.passes, found.positions) == (30, len(one))
-
-
-def test_a_tie_is_other() -> None:
-    found = decode(FakeModel(ties=1.0), task([1], [True] * 9))
-
-    assert not found.main.any()
-    assert found.probabilities.tolist() == [0.5] * 9
+    assert (found.passes, found.positions, found.kept) == (-(-30 // (lookahead + 1)), len(one), 30)
 
 
 def test_probabilities_are_a_softmax_of_two() -> None:
@@ -130,12 +116,6 @@ def test_probabilities_are_a_softmax_of_two() -> None:
         assert found.probabilities.tolist() == pytest.approx([0.5, 0.7310586, 0.2689414, 1, 0])
 
 
-def test_a_page_without_blocks_needs_no_pass() -> None:
-    empty = decode(FakeModel(), task([1], []))
-
-    assert (len(empty.main), empty.passes) == (0, 0)
-
-
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_logits_that_are_not_finite(bad: float) -> None:
     """Half precision can overflow. Such logits give no label."""
@@ -144,5 +124,5 @@ def test_logits_that_are_not_finite(bad: float) -> None:
         def _logits(self, ids: list[int]) -> tuple[float, float]:
             return bad, 0.0
 
-    with pytest.raises(ValueError, match="not finite"):
+    with pytest.raises(PrecisionError, match="not finite"):
         decode(Broken(), task([1], [True]))

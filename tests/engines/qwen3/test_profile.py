@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
-from lxml import etree, html
+from lxml import etree
 
 from scrapy_dripper.engines.qwen3.engine import drafts
 from scrapy_dripper.engines.qwen3.profile import PROFILES, V1Page
@@ -18,7 +17,7 @@ from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.page.page import NOBODY, Page, Wishes
 from tests.engines.qwen3.fakes import FakeTagger
-from tests.html_strategies import documents, seen_documents
+from tests.html_strategies import documents
 
 
 def v1(body: str, head: str = "", url: str = "", profile: str = "v1.0") -> Page:
@@ -113,25 +112,6 @@ def test_drafts(body: str, expected: list[bool]) -> None:
     assert [page.wishes for page in tagger.seen] == [found.wishes]
 
 
-@given(document=seen_documents(), random=st.randoms(use_true_random=False))
-def test_section_2_1_1_main_html_is_part_of_the_page(document: str, random: object) -> None:
-    """For any labels, Main-HTML is a subtree with the texts of the main blocks in order, and nothing else."""
-    rules = PROFILES["v1.0"]
-    found = rules.cut(rules.parse(document), "")
-    n = len(found.blocks)
-    main = np.array([random.random() < 0.5 for _ in range(n)], dtype=np.bool_)  # type: ignore[attr-defined]
-
-    made = html.document_fromstring(to_html(main_tree(found, main)))
-
-    root = found.tree.nodes[0]
-    assert _is_part(_words("".join(made.itertext())), _words("".join(root.itertext())))
-    for text, label in zip(found.blocks.text, main.tolist(), strict=True):
-        if label:
-            assert _is_part(_words(text), _words("".join(made.itertext())))
-    if n and not main.any():
-        assert not _words("".join(made.itertext()))
-
-
 @given(document=documents())
 def test_property_columns_are_those_of_a_page(document: str) -> None:
     """Owners are blocks and gaps of the page, and each block owns all its text."""
@@ -165,9 +145,3 @@ def test_20_000_blocks() -> None:
 
 def _words(text: str) -> str:
     return re.sub(r"\s+", "", text)
-
-
-def _is_part(part: str, whole: str) -> bool:
-    """Return True if the characters of a text occur in the other one in the same order."""
-    rest = iter(whole)
-    return all(character in rest for character in part)

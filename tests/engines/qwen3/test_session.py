@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import onnxruntime
 import pytest
@@ -24,41 +25,13 @@ from tests.engines.qwen3.fakes import FakeTagger
 
 ROOT = Path(__file__).parents[3]
 CUDA = "CUDAExecutionProvider"
-ADVICE = rf"scrapy-dripper\[{GPU_EXTRA}\].*preload_dlls"
-
-
-@pytest.fixture
-def for_cuda(prepared: Prepared) -> Prepared:
-    return replace(prepared, device="cuda")
-
-
-def test_cuda_that_this_onnxruntime_does_not_know(for_cuda: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The CPU never replaces CUDA silently."""
-    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
-
-    with pytest.raises(ModelError, match=ADVICE):
-        open_session(for_cuda)
-
-
-def test_cuda_without_its_libraries(for_cuda: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without CUDA's libraries, a wheel for GPUs still lists the provider, and silently runs on the CPU."""
-    loaded = []
-    whole = onnxruntime.InferenceSession
-    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA, "CPUExecutionProvider"])
-    monkeypatch.setattr(onnxruntime, "preload_dlls", lambda: loaded.append(1), raising=False)
-    monkeypatch.setattr(
-        onnxruntime, "InferenceSession", lambda path, options, providers: whole(path, options, ["CPUExecutionProvider"])
-    )
-
-    with pytest.raises(ModelError, match=ADVICE):
-        open_session(for_cuda)
-    assert loaded == [1]
 
 
 def test_the_sentences_of_the_guide(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The messages are exactly those in docs/guides/gpu.md."""
+    """The messages are exactly those in docs/guides/gpu.md. The CPU never replaces CUDA silently."""
     guide = (ROOT / "docs" / "guides" / "gpu.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| (.*?) \| `(.*?)`", guide.partition("## When something fails")[2], re.M))
+    on_cuda, loaded = replace(prepared, device="cuda"), Mock()
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
     monkeypatch.setattr(session, "free_cuda_memory", lambda: 3 << 29)
     said: dict[str, str] = {}
@@ -68,22 +41,25 @@ def test_the_sentences_of_the_guide(prepared: Prepared, monkeypatch: pytest.Monk
             function(*arguments)
         said[what] = str(error.value)
 
-    note("the right wheel", session.check_provider)
+    note("the right wheel", open_session, on_cuda)
     note("a newer onnxruntime", session._check_version, replace(prepared, runtime="1.28"), "1.25.1")
     monkeypatch.setattr("scrapy_dripper.engines.runtime._installed", lambda _: True)
     note("one of the two wheels too many", open_session, prepared)
     with monkeypatch.context() as patch:
         patch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA])
-        patch.setattr(onnxruntime, "preload_dlls", lambda: None, raising=False)
+        patch.setattr(onnxruntime, "preload_dlls", loaded, raising=False)
         patch.setattr("scrapy_dripper.engines.runtime._installed", lambda _: False)
+        # Without CUDA's libraries, a wheel for GPUs still lists the provider, and runs on the CPU.
         on_cpu = SimpleNamespace(get_providers=lambda: ["CPUExecutionProvider"])
         patch.setattr(onnxruntime, "InferenceSession", lambda *_, **__: on_cpu)
-        note("a driver, a newer one, or a CUDA library", open_session, replace(prepared, device="cuda"))
-    said["memory for the model"] = str(session.no_room(replace(prepared, device="cuda"), MemoryError("...")))
+        note("a driver, a newer one, or a CUDA library", open_session, on_cuda)
+    said["memory for the model"] = str(session.no_room(on_cuda, MemoryError("...")))
     monkeypatch.undo()
     monkeypatch.setattr(decoder, "tokens_that_fit", lambda _: 310)
     note("memory for pages", Qwen3Engine, replace(prepared, prompt="word " * 400 + "{html}"), FakeTagger())
 
+    assert loaded.called
+    assert f"scrapy-dripper[{GPU_EXTRA}]" in said["the right wheel"]
     assert {*rows} == {*said}
     for what, sentence in rows.items():
         assert sentence.removesuffix(" ...") in said[what]
@@ -166,20 +142,18 @@ def test_a_manifest_that_is_not_the_graphs(prepared: Prepared, wrong: dict[str, 
         open_session(replace(prepared, **wrong))
 
 
-def test_room_follows_free_memory(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twice the memory holds twice as many tokens."""
+@pytest.mark.parametrize(("device", "share"), [("cpu", 0.5), ("cuda", 0.85)])
+def test_room_follows_free_memory(
+    prepared: Prepared, device: str, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of the device counts. There is some room if the system does not say how much memory is free."""
+    free: dict[str, int | None] = {"cpu": 0, "cuda": 0}
+    monkeypatch.setattr(session, "free_memory", lambda: free["cpu"])
+    monkeypatch.setattr(session, "free_cuda_memory", lambda: free["cuda"])
+    one = replace(prepared, device=device)
 
-    def room(free: int | None) -> int:
-        monkeypatch.setattr(session, "free_memory", lambda: free)
-        return tokens_that_fit(prepared)
-
-    assert room(1 << 30) == (1 << 29) // (2 * prepared.token_bytes)
-    assert room(1 << 31) == 2 * room(1 << 30)
-    assert room(None) > 0
-
-
-def test_room_on_a_gpu_is_the_gpus(for_cuda: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "free_memory", lambda: 0)
-    monkeypatch.setattr(session, "free_cuda_memory", lambda: 1 << 30)
-
-    assert tokens_that_fit(for_cuda) == int(0.85 * (1 << 30) / (2 * for_cuda.token_bytes))
+    for size in (1 << 30, 1 << 31):
+        free[device] = size
+        assert tokens_that_fit(one) == int(share * size / (2 * prepared.token_bytes))
+    free[device] = None
+    assert tokens_that_fit(one) > 0

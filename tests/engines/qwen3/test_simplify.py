@@ -18,7 +18,6 @@ from scrapy_dripper.page.page import Page
 from tests.html_strategies import documents
 
 CASES = json.loads(Path(__file__).with_name("v1_0_cases.json").read_text(encoding="utf-8"))
-SPACED = re.compile(r"\s")
 
 
 def page(document: str, profile: str) -> Page:
@@ -70,16 +69,6 @@ def test_appendix_a_10_truncation_counts_by_element(body: str, chars: int | None
     assert v1(body, chars) == [expected]
 
 
-def test_truncation_does_not_move_numbers() -> None:
-    """Truncation of texts does not change the blocks."""
-    body = "<p>abcdef</p><p><img src=x></p><div>lead<p>x</p></div>"
-
-    assert [block.count("_item_id") for block in v1(body, 1)] == [1] * 4
-    assert [re.findall(r'_item_id="\d"', block) for block in v1(body, 1)] == [
-        re.findall(r'_item_id="\d"', block) for block in v1(body, None)
-    ]
-
-
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
@@ -102,33 +91,21 @@ def test_native_blocks_are_short(body: str, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize("profile", list(PROFILES))
-@given(document=documents(), chars=st.sampled_from([None, 1, 5, 200]))
-def test_property_numbers_run_from_one(profile: str, document: str, chars: int | None) -> None:
-    """For any HTML, the outermost elements of the n blocks are numbered from 1 to n."""
-    blocks = simplify(page(document, profile), chars)
-
-    numbers = [re.match(r'<[^<]*? _item_id="(\d+)"', block) for block in blocks]
-    assert [number and int(number[1]) for number in numbers] == list(range(1, len(blocks) + 1))
-    assert all(block.count("_item_id") == 1 for block in blocks)
-
-
-@pytest.mark.parametrize("profile", list(PROFILES))
-@given(document=documents())
-def test_property_every_block_shows_something(profile: str, document: str) -> None:
-    """Every block has text or an image."""
-    for block in simplify(page(document, profile)):
-        shown = html.fragment_fromstring(block, create_parent=True)
-        text = shown.text_content()
-        assert text.strip() or shown.xpath(".//img[@src]") or "<xmp" in block, block
-
-
-@pytest.mark.parametrize("profile", ["v1.0"])
-@given(document=documents())
-def test_property_without_truncation_nothing_is_cut(profile: str, document: str) -> None:
-    """A limit that no text reaches changes nothing."""
+@given(document=documents(), chars=st.sampled_from([1, 5, 200]))
+def test_property_each_block_has_its_number_and_shows_something(profile: str, document: str, chars: int) -> None:
+    """For any HTML and limit, the outermost elements of the n blocks are numbered from 1 to n. A limit that no text
+    reaches changes nothing.
+    """
     found = page(document, profile)
+    blocks = simplify(found, chars)
 
     assert simplify(found, None) == simplify(found, 10**6)
+    for k, block in enumerate(blocks, start=1):
+        assert re.match(rf'<[^<]*? _item_id="{k}"', block)
+        assert block.count("_item_id") == 1
+        shown = html.fragment_fromstring(block, create_parent=True)
+        assert shown.text_content().strip() or shown.xpath(".//img[@src]") or "<xmp" in block, block
+    assert len(blocks) == len(found.blocks)
 
 
 @pytest.mark.parametrize("simplified", [v1, native])
