@@ -9,9 +9,10 @@ from scrapy_dripper.choose.given import Given
 from scrapy_dripper.choose.headline import PageNames, headline, with_headline
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
-from scrapy_dripper.engines.base import Labels, Limits
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.page import Page, read
+from scrapy_dripper.page import Page
+from scrapy_dripper.testing import FakeEngine
+from scrapy_dripper.testing import page as page_of
 
 BODY = "<p>In winter the bees of a hive hold close together, eat honey and shiver with their wings.</p>"
 NAMED = '<meta property="og:title" content="Warm bees">'
@@ -19,7 +20,7 @@ NEXT = "<p>The heat is kept in the middle of the cluster, where the queen sits, 
 
 
 def page(html: str, url: str = "https://www.hive.example/posts/warm") -> Page:
-    return read(Document(html, url), Config())
+    return page_of(html, url)
 
 
 def named(html: str, main: str = "winter|cluster", url: str = "https://www.hive.example/posts/warm") -> str | None:
@@ -212,27 +213,12 @@ def test_labels_with_and_without(title: str, main: list[bool]) -> None:
     assert labels.tolist() == [True, True, False, False, True, True]
 
 
-class Rules:
-    """An engine that labels only the paragraphs main."""
-
-    name = "rules"
-    profile = "native"
-    limits = Limits()
-
-    def label(self, pages: list[Page]) -> list[Labels]:
-        found = [np.array(["bees of" in text for text in one.blocks.text]) for one in pages]
-        return [Labels(main.astype(np.float32), main) for main in found]
-
-    def close(self) -> None:
-        pass
-
-
 @pytest.mark.parametrize("profile", ["native", "v1.0"])
 def test_every_engine_gets_it_and_a_request_can_leave_it_out(profile: str) -> None:
-    engine = Rules()
+    engine = FakeEngine(main=lambda text: "bees of" in text)
     engine.profile = profile
     html = f"<html><head><title>Warm bees</title></head><body><h1>Warm bees</h1>{BODY}</body></html>"
-    with_it, without = Extractor(engine=engine).extract([html, Document(html, config=Config(title="drop"))])  # type: ignore[arg-type]
+    with_it, without = Extractor(engine=engine).extract([html, Document(html, config=Config(title="drop"))])
 
     assert (with_it.markdown or "").startswith("# Warm bees\n\nIn winter")
     assert with_it.labels == (True, True)

@@ -9,9 +9,7 @@ import pytest
 
 from scrapy_dripper.choose.given import Given
 from scrapy_dripper.choose.siblings import with_continued, with_holes, with_parts, with_titles
-from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document
-from scrapy_dripper.page import read
+from scrapy_dripper.testing import page as page_of
 
 SENTENCE = "The ferry leaves the northern pier at nine in the morning."
 TEXT = "A long answer about the ferry, the pier and the morning."
@@ -19,7 +17,7 @@ TEXT = "A long answer about the ferry, the pier and the morning."
 
 def added(step: Callable[..., np.ndarray], body: str, chances: list[float], main: list[int]) -> list[int]:
     """Return the numbers of the blocks that become main."""
-    page = read(Document(f"<html><body>{body}</body></html>"), Config())
+    page = page_of(body)
     before = np.zeros(len(page.blocks), dtype=np.bool_)
     before[main] = True
     size = np.array([len(text.split()) for text in page.blocks.text], dtype=np.float32)
@@ -113,7 +111,7 @@ def test_likely_blocks_between_main_blocks_become_main(
     chosen = np.zeros(len(probabilities), dtype=np.bool_)
     chosen[main] = True
 
-    page = read(Document("<p>a" * len(chosen)), Config())
+    page = page_of("<p>a" * len(chosen))
     found = with_holes(Given(page, np.array(probabilities, dtype=np.float32)), chosen)
 
     assert np.flatnonzero(found).tolist() == labels

@@ -13,11 +13,8 @@ from scrapy_dripper.choose.given import Given
 from scrapy_dripper.choose.headings import with_headings
 from scrapy_dripper.choose.siblings import with_alike
 from scrapy_dripper.choose.structures import with_whole_structures
-from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document
-from scrapy_dripper.page import Page, read
-from scrapy_dripper.page.recognise import ALERTS, callout_names, has_callout_class
-from scrapy_dripper.page.recognise import CALLOUT_FAMILIES as _CALLOUTS
+from scrapy_dripper.page.recognise import ALERTS, CALLOUT_FAMILIES, callout_names, has_callout_class
+from scrapy_dripper.testing import page
 
 PARAGRAPHS = (
     "The ferry leaves the northern pier at nine and comes back after dark, and in winter it does not leave at all when "
@@ -29,10 +26,6 @@ PARAGRAPHS = (
     "In the evening the boat is tied to the old crane, the lamps are put out one after the other, and the gulls take "
     "the deck until the morning.",
 )
-
-
-def page(body: str) -> Page:
-    return read(Document(f"<html><body>{body}</body></html>"), Config())
 
 
 def labelled(body: str, chances: dict[str, float], main: set[str], rule: str = "whole") -> list[str]:
@@ -222,7 +215,7 @@ def test_a_heading_follows_the_text_that_it_heads(heading: str, probability: flo
     assert found == (["The pier"] if kept else [])
 
 
-_TOKENS = st.sampled_from([*_CALLOUTS, *(name.upper() for name in ALERTS), *ALERTS, "callout-tip", "fade", "card", ""])
+_TOKENS = st.sampled_from([*CALLOUT_FAMILIES, *map(str.upper, ALERTS), *ALERTS, "callout-tip", "fade", "card", ""])
 
 
 @given(st.lists(_TOKENS, max_size=4), st.sampled_from([" ", "\n", "\u00a0", "-"]))

@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import lxml.html
-import numpy as np
 import pytest
 
 from scrapy_dripper import Config, ConfigError, Document, Extractor
 from scrapy_dripper.choose.user_rules import marks
-from scrapy_dripper.engines.base import Labels, Limits
-from scrapy_dripper.page import read
 from scrapy_dripper.rules import Rules, SelectorError, SiteRule, find, read_rules
+from scrapy_dripper.testing import FakeEngine, page
 
 HTML = """<html><head><title>A title</title></head><body><nav><a href=/>Home</a></nav><main><h1>Title</h1>
 <p>One <span class=x>inline</span> text.</p><div class=rel><p>Related one</p><p class=good>Related two</p></div></main>
@@ -94,9 +92,7 @@ def test_the_url_of_a_page_decides(pattern: str, url: str, applies: bool) -> Non
     ],
 )
 def test_the_innermost_element_counts(rules: dict[str, Any], expected: str) -> None:
-    config = Config(rules={"example.com": rules})
-
-    found = marks(read(Document(HTML, URL), config), config.rules)
+    found = marks(page(HTML, URL), Config(rules={"example.com": rules}).rules)
 
     assert " ".join(map(str, found.says)) == expected
 
@@ -119,24 +115,11 @@ def test_rules_are_looked_up_without_looking_at_all_of_them() -> None:
     assert hashed == 0
 
 
-class Fixed:
-    """An engine that only labels the first related paragraph main."""
-
-    name, profile, limits = "fixed", "native", Limits()
-
-    def label(self, pages: Any) -> list[Labels]:
-        mains = [np.array([text == "Related one" for text in page.blocks.text]) for page in pages]
-        return [Labels(np.where(main, 0.9, 0.1).astype(np.float32), main, quality=0.1) for main in mains]
-
-    def close(self) -> None:
-        pass
-
-
 def extracted(rules: dict[str, Any] | None, **options: Any) -> Any:
-    """Return the extraction of the page."""
+    """Return the extraction of the page by an engine that only labels the first related paragraph main."""
     config = Config(rules=None if rules is None else {"example.com": rules}, **options)
-    (page,) = Extractor(config, Fixed()).extract([Document(HTML, URL)])
-    return page
+    engine = FakeEngine(main=lambda text: 0.9 if text == "Related one" else 0.1)
+    return Extractor(config, engine).extract([Document(HTML, URL)])[0]
 
 
 def test_rules_go_before_the_engine() -> None:
@@ -147,7 +130,7 @@ def test_rules_go_before_the_engine() -> None:
     assert "".join(page.main_html.split()) == "<html><body><footer><p>Foot</p></footer></body></html>"
     assert page.details["rules"] == {"drop": 2, "keep": 1}
     assert page.meta()["rules"] == {"drop": 2, "keep": 1}
-    assert page.source == "fixed"
+    assert page.source == "fake"
 
 
 def test_a_whole_is_taken_as_it_is() -> None:
