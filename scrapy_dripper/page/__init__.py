@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, FallbackReason, Metadata
-from scrapy_dripper.page.blocks import MAX_NODES, cut
+from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.charset import decoded, in_utf8
 from scrapy_dripper.page.page import Over, Page, PageError, Wishes
 from scrapy_dripper.page.parse import enforce, parse
@@ -73,10 +73,6 @@ def read(document: Document, config: Config, profile: Profile = NATIVE, engine_l
         root, cut_off = plant(document, config, profile, True)
         page = profile.cut(root, document.url)
     over = over or cut_off
-    if page.truncated:
-        over = over or Over(f"more than {MAX_NODES:,} elements")
-        if not truncate:
-            raise PageError(FallbackReason.OVERSIZE, *over)
     n = len(page.blocks)
     if n == 0 and not _has_formula(page):
         raise PageError(FallbackReason.NO_BLOCKS, "no visible text")

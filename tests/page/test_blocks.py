@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.page import blocks as blocks_module
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import NOBODY, Flag, Page, gap_before
 from scrapy_dripper.page.parse import parse
@@ -271,15 +270,6 @@ def test_all_text_of_the_cut_tree_is_in_a_block(html: str) -> None:
     root = found.tree.nodes[0]
 
     assert squeezed("".join(found.blocks.text)) == squeezed("".join(root.itertext()))
-
-
-@pytest.mark.parametrize(("more", "truncated"), [(0, False), (1, True)])
-def test_number_of_elements(more: int, truncated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page may have exactly the maximum number of elements. Invisible ones are counted separately."""
-    monkeypatch.setattr(blocks_module, "MAX_NODES", 100)
-
-    assert page("<p>x" * (98 + more)).truncated == truncated
-    assert page("<script></script>" * (100 + more) + "x").truncated == truncated
 
 
 def test_block_range_in_a_list_without_words() -> None:

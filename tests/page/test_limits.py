@@ -46,6 +46,11 @@ def test_a_page_at_a_limit(limits: dict[str, int]) -> None:
     assert (len(found.blocks), found.truncated) == (100, False)
 
 
+def test_no_setting_allows_more_elements_than_the_maximum() -> None:
+    with pytest.raises(PageError, match=r"200,002 elements, .* = 200,000"):
+        page("<br>" * 200_000, limits={"nodes": 1_000_000})
+
+
 def test_a_deep_page_is_flattened() -> None:
     """A page deeper than the setting loses no text and does not fall back."""
     html = "<p>before</p>" + "<div>" * 600 + "<p>inside</p>" + "</div>" * 600 + "<p>after</p>"

@@ -20,7 +20,6 @@ import numpy.typing as npt
 from lxml.html.defs import block_tags
 
 from scrapy_dripper.page import NATIVE, Profile
-from scrapy_dripper.page.blocks import MAX_NODES
 from scrapy_dripper.page.head import about, math_settings, title_and_base
 from scrapy_dripper.page.nodes import BREAK, Nodes, collapsed, ints, is_silent_content
 from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Ints, Page, Tree, block_behind, gap_before, is_gap
@@ -72,11 +71,7 @@ class V1Page(Page):
 
 
 def cut_v1(root: HtmlElement, url: str = "") -> V1Page:
-    """Cut a parsed document into a page by the profile ``v1.0``. The tree is not changed.
-
-    If the document has more than :data:`~scrapy_dripper.page.blocks.MAX_NODES` elements, only the first ones are used
-    and the page is truncated.
-    """
+    """Cut a parsed document into a page by the profile ``v1.0``. The tree is not changed."""
     return _V1Cutter(root).page(url)
 
 
@@ -112,7 +107,7 @@ class _V1Cutter:
     """
 
     def __init__(self, root: HtmlElement) -> None:
-        self.nodes = nodes = Nodes(root, MAX_NODES, attributes=False)
+        self.nodes = nodes = Nodes(root, attributes=False)
         m = len(nodes)
         self.block_start, self.block_end = [0] * m, [0] * m
         self.text_owner, self.tail_owner, self.self_owner = [NOBODY] * m, [NOBODY] * m, [NOBODY] * m
@@ -142,7 +137,6 @@ class _V1Cutter:
             title=title,
             tree=tree,
             blocks=self._columns(tree),
-            truncated=nodes.truncated,
             scripts=math_settings([node for node in nodes.node if node.tag == "script"]),
             about=about([node for node in nodes.node if node.tag in ("script", "meta")]),
             tag=self.tag,
