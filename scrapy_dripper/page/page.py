@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import IntFlag
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
@@ -257,14 +257,6 @@ class Page:
                 tail_owner=keep(tree.tail_owner),
                 self_owner=keep(tree.self_owner),
             ),
-            blocks=Blocks(
-                text=blocks.text[:n],
-                context=blocks.context[:n],
-                leaf=blocks.leaf[:n],
-                links=blocks.links[:n],
-                link_chars=blocks.link_chars[:n],
-                bold_chars=blocks.bold_chars[:n],
-                images=blocks.images[:n],
-            ),
+            blocks=Blocks(*(getattr(blocks, column.name)[:n] for column in fields(blocks))),
             truncated=True,
         )

@@ -461,8 +461,8 @@ def _move(part: HtmlElement, slot: HtmlElement) -> None:
 
 
 MAX_NODES = 200_000
-"""Maximum number of elements in any configuration. They take about a second. The largest of 1,310 real pages has 16,000.
-"""
+"""Maximum number of elements in any configuration, which take about a second. The largest of 1,310 real pages has
+16,000."""
 _IMPLIED = 8
 """Upper bound for the elements that a parser adds without a tag, such as ``<html>``."""
 
