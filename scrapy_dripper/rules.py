@@ -12,7 +12,7 @@ import logging
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
@@ -27,10 +27,6 @@ from scrapy_dripper.characters import to_json
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
-
-Find = Callable[["Mapping[HtmlElement, int]"], list[int]]
-"""Returns the numbers of the elements that a selector selects, in order, given the numbers of a page's elements, in
-document order."""
 
 logger = logging.getLogger(__name__)
 
@@ -264,7 +260,7 @@ def _rule(pattern: Any, kind: Any, selector: Any, outside: bool) -> SiteRule:
     if outside and is_xpath(selector):
         raise RuleError(f"rules with CSS selectors, because they come with a request; {_shown(selector)} is XPath")
     try:
-        find(selector)
+        path_of(selector)
     except SelectorError as error:
         what = "XPath" if is_xpath(selector) else "CSS"
         raise RuleError(
@@ -317,48 +313,43 @@ def is_xpath(selector: str) -> bool:
 
 
 @lru_cache(maxsize=10_000)  # the maximum number of rules
-def find(selector: str) -> Find:
-    """Return a function that finds the elements of a selector. Raise :exc:`SelectorError` if it is invalid."""
+def path_of(selector: str) -> etree.XPath:
+    """Return a selector as XPath. Raise :exc:`SelectorError` if it is invalid."""
     if not 0 < len(selector.strip()) <= LONGEST_SELECTOR:
         raise SelectorError(f"expected from 1 to {LONGEST_SELECTOR:,} characters")
-    return _xpath(selector) if is_xpath(selector) else _css(selector)
-
-
-def _css(selector: str) -> Find:
-    from cssselect import HTMLTranslator, parse  # crawls without selectors do not need it
-    from cssselect import SelectorError as CssError
-
-    try:
-        parsed = parse(selector)
-        pseudo = next((one.pseudo_element for one in parsed if one.pseudo_element is not None), None)
-        if pseudo is not None:
-            raise SelectorError(f"pseudo-elements are not supported (got ::{pseudo})")
-        translator = HTMLTranslator()
-        path = " | ".join(translator.selector_to_xpath(one, prefix="descendant-or-self::") for one in parsed)
-    except (CssError, RecursionError) as error:
-        raise SelectorError(str(error)[:200] or type(error).__name__) from None
-    return _xpath(path)
-
-
-def _xpath(selector: str) -> Find:
-    if "$" in _literals("", selector):
+    path = selector if is_xpath(selector) else _translated(selector)
+    if "$" in _literals("", path):
         raise SelectorError("variables are not supported")
     try:
-        path = etree.XPath(selector)
-        if not isinstance(path(etree.Element("html")), list):
+        found = etree.XPath(path)
+        if not isinstance(found(etree.Element("html")), list):
             raise SelectorError("expected XPath that selects elements, not a number, a string or a boolean")
     except (etree.XPathError, RecursionError, ValueError) as error:  # ValueError: a control character
         raise SelectorError(str(error)) from None
-
-    def found(numbers: Mapping[HtmlElement, int]) -> list[int]:
-        try:
-            selected = cast("list[object]", path(next(iter(numbers))))
-        except etree.XPathError as error:  # such as an unknown function, which is only detected when it is called
-            _log_once(selector, str(error))
-            return []
-        return sorted(numbers[node] for node in selected if isinstance(node, etree._Element) and node in numbers)
-
     return found
+
+
+def _translated(selector: str) -> str:
+    from cssselect import HTMLTranslator  # crawls without selectors do not need it
+    from cssselect import SelectorError as CssError
+
+    try:
+        return HTMLTranslator().css_to_xpath(selector)
+    except (CssError, RecursionError) as error:
+        raise SelectorError(str(error)[:200] or type(error).__name__) from None
+
+
+def find(selector: str, numbers: Mapping[HtmlElement, int]) -> list[int]:
+    """Return the numbers of the elements that a selector selects, in order, given those of a page's elements, in
+    document order. Raise :exc:`SelectorError` if the selector is invalid.
+    """
+    path = path_of(selector)
+    try:
+        selected = cast("list[object]", path(next(iter(numbers))))
+    except etree.XPathError as error:  # such as an unknown function, which is only detected when it is called
+        _log_once(selector, str(error))
+        return []
+    return sorted(numbers[node] for node in selected if isinstance(node, etree._Element) and node in numbers)
 
 
 @lru_cache(maxsize=1_000)

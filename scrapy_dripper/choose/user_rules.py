@@ -53,7 +53,7 @@ def found(page: Page, rules: Rules | None) -> list[Found]:
     if not own:
         return []
     numbers = {node: i for i, node in enumerate(page.tree.nodes)}
-    selected = [(rule, find(rule.selector)(numbers)) for rule in own]
+    selected = [(rule, find(rule.selector, numbers)) for rule in own]
     return [Found(rule, hits, _blocks(page, hits, all_of_it=rule.kind == "drop")) for rule, hits in selected]
 
 

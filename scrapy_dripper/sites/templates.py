@@ -334,7 +334,7 @@ def applied(page: Page, rules: Sequence[SiteRule]) -> tuple[Floats, Bools]:
         for rule in rules:
             if rule.kind == kind:
                 with suppress(SelectorError):  # a name on the page that cannot be in a selector
-                    kinds |= dict.fromkeys(find(rule.selector)(numbers), kind)
+                    kinds |= dict.fromkeys(find(rule.selector, numbers), kind)
     whole = WHOLE in kinds.values()
     p = np.full(len(tree.nodes), PROBABILITIES[DROP if whole else MODEL], dtype=np.float32)
     sure = np.full(len(tree.nodes), whole)
