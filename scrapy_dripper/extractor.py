@@ -336,11 +336,18 @@ class Extractor:
         ruled = marks(page, config.rules)
         known = self._hosts.repeated(page, document, labels.main) if config.site_memory else None
         furniture, digest = known or (None, b"")
-        given = Given.of(page, labels.probabilities, labels.page_type, config, ruled, furniture)
+        given = Given(
+            page,
+            labels.probabilities,
+            page_type=labels.page_type,
+            config=config,
+            marks=ruled,
+            furniture=furniture,
+        )
         choice = choose(given, labels.main)
         extraction, items = self._composed(job, page, labels, choice)
         extraction = extraction.with_details(
-            rules=ruled.blocks,
+            rules=ruled and ruled.blocks,
             repeated=0 if furniture is None else int((furniture & ~choice.main).sum()),
             overruled=list(labels.overruled + choice.overruled),
         )

@@ -52,10 +52,11 @@ def with_comments(given: Given, main: Bools) -> Bools:
     Comments are not removed if they are the main content: on forums, and if they are most of the main text. They are
     not added to a page without other main content.
     """
-    if given.comments == "auto" or not main.any() or (given.comments == "drop" and given.page_type == FORUM):
+    wish = given.config.comments
+    if wish == "auto" or not main.any() or (wish == "drop" and given.page_type == FORUM):
         return main
     page, inside, size = given.page, in_comments(given.page), given.chars
-    if given.comments == "keep":
+    if wish == "keep":
         spoken = (page.tree.flags[page.blocks.context] & _NO_COMMENT) == 0
         unlinked = page.blocks.link_chars < LINKED_SHARE * size
         more: Bools = main | (inside & spoken & unlinked & (given.probabilities >= COMMENT_PROBABILITY))

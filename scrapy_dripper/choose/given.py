@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from typing import TypeAlias
@@ -28,6 +28,8 @@ ELSEWHERE = int(Flag.NAV | Flag.FOOTER | Flag.FORM | Flag.DIALOG)
 LINKED_SHARE = 0.8
 """A block with a larger share of characters in links is a link: to reply, to share, to the next page."""
 
+_DEFAULTS = Config()
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Marks:
@@ -37,8 +39,8 @@ class Marks:
     """Shape (n,): 1 for main, -1 for not main, 0 if no rule applies."""
     whole: bool = False
     """True if a rule selects the whole main content, so that all blocks have a label from the rules."""
-    blocks: Mapping[str, int] | None = None
-    """Number of blocks that rules of each kind apply to; None if there are no rules for the page."""
+    blocks: Mapping[str, int] = field(default_factory=dict)
+    """Number of blocks that rules of each kind apply to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,35 +54,12 @@ class Given:
     """Words of each block, plus half a word for each CJK character, shape (n,). The steps of the tagger need them."""
     page_type: str | None = None
     """The type of the page; None if the engine does not predict it."""
-    comments: str = "auto"
-    """Value of ``DRIPPER_COMMENTS``."""
-    title: str = "keep"
-    """Value of ``DRIPPER_TITLE``."""
+    config: Config = _DEFAULTS
+    """The options of the document."""
     marks: Marks | None = None
-    """What the user's rules say; None without rules."""
+    """What the user's rules say; None if there are no rules for the page."""
     furniture: Bools | None = None
     """What the site memory knows to be on many pages of the site, shape (n,); None without a site memory."""
-
-    @classmethod
-    def of(
-        cls,
-        page: Page,
-        probabilities: Floats,
-        page_type: str | None,
-        config: Config,
-        marks: Marks,
-        furniture: Bools | None = None,
-    ) -> Given:
-        """Return what the steps for every engine know, with the options of a configuration."""
-        return cls(
-            page,
-            probabilities,
-            page_type=page_type,
-            comments=config.comments,
-            title=config.title,
-            marks=marks,
-            furniture=furniture,
-        )
 
     @cached_property
     def flags(self) -> npt.NDArray[np.int32]:

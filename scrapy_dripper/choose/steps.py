@@ -69,17 +69,16 @@ class Step:
     free: float = 0
     """Number of words that the step may take away, however sure the model is of them."""
     option: str = ""
-    """The option of :class:`Given` that the step carries out. Where a rule of the user selects the whole main content,
-    it only drops."""
+    """The option that the step carries out. Where a rule of the user selects the whole main content, it only drops."""
 
     def applies(self, given: Given) -> bool:
         """Return False if what the user's rules say leaves nothing to do."""
         whole = given.marks is not None and given.marks.whole
-        return not (self.option and whole) or getattr(given, self.option) == "drop"
+        return not (self.option and whole) or getattr(given.config, self.option) == "drop"
 
     def reason_for(self, given: Given) -> str:
         """Return why the step has changed labels of a page."""
-        value = getattr(given, self.option) if self.option else ""
+        value = getattr(given.config, self.option) if self.option else ""
         return self.reason if self.reason and value != "drop" else f"DRIPPER_{self.option.upper()} is {value!r}"
 
 

@@ -57,17 +57,16 @@ def found(page: Page, rules: Rules | None) -> list[Found]:
     return [Found(rule, hits, _blocks(page, hits, all_of_it=rule.kind == "drop")) for rule, hits in selected]
 
 
-def marks(page: Page, rules: Rules | None) -> Marks:
-    """Return the labels that rules give.
+def marks(page: Page, rules: Rules | None) -> Marks | None:
+    """Return the labels that rules give, or None if there are no rules for the page's URL.
 
     Of nested elements, the innermost one counts. If rules both keep and drop the same element, it is dropped. If they
     both keep it and leave it to the model, it is left to the model.
     """
-    n = len(page.blocks)
-    says = np.zeros(n, dtype=np.int8)
     taken = found(page, rules)
     if not taken:
-        return Marks(says)
+        return None
+    says = np.zeros(len(page.blocks), dtype=np.int8)
     wholes = [one for one in taken if one.rule.kind == WHOLE and one.blocks]
     if wholes:
         says[:] = -1

@@ -144,7 +144,7 @@ def test_a_lead_stays_with_its_text(between: str, probability: float, kept: bool
     cut = page(f"<title>Warm bees</title><h1>Warm bees</h1><p>3 May</p>{between}<p>By A. B.</p>{BODY}")
     p = np.array([0.2, 0.1, probability, 0.1, 0.9], dtype=np.float32)
 
-    main = with_headline(Given(cut, p, title=title), p > 0.8)
+    main = with_headline(Given(cut, p, config=Config(title=title)), p > 0.8)
 
     assert main.tolist() == [title == "keep", False, kept, False, True]
 
@@ -209,7 +209,7 @@ P = np.array([0.5, 0.9, 0.1, 0.3, 0.9, 0.9], dtype=np.float32)
 def test_labels_with_and_without(title: str, main: list[bool]) -> None:
     labels = np.array([True, True, False, False, True, True])
 
-    assert with_headline(Given(ARTICLE, P, title=title), labels).tolist() == main
+    assert with_headline(Given(ARTICLE, P, config=Config(title=title)), labels).tolist() == main
     assert labels.tolist() == [True, True, False, False, True, True]
 
 
