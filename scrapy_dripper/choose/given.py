@@ -106,8 +106,7 @@ class Names:
         """Only the beginning of each name, with at most :data:`LONGEST_CLASS` characters, is searched."""
         self._names = [name for name in set(names) if name]
         self._searched = [f"\n{name[:LONGEST_CLASS]}" for name in self._names]
-        self._text = "".join(self._searched)
-        self._folded = folded(self._text)
+        self._text = folded("".join(self._searched))
         self._ends = list(accumulate(map(len, self._searched)))
 
     def matching(self, pattern: re.Pattern[str], *parts: str) -> set[str]:
@@ -115,19 +114,11 @@ class Names:
 
         If there are ``parts``, each match has one of them. They are looked for first, which takes far less time.
         """
-        if parts and not any(part in self._folded for part in parts):
+        text, ends = self._text, self._ends
+        if parts and not any(part in text for part in parts):
             return set()
-        return self._found(self._folded, pattern)
-
-    def with_case(self, pattern: re.Pattern[str]) -> set[str]:
-        """Return the names in which a pattern is found, in the same case."""
-        return self._found(self._text, pattern)
-
-    def _found(self, text: str, pattern: re.Pattern[str]) -> set[str]:
+        found: set[str] = set()
         hit = pattern.search(text)
-        if hit is None:
-            return set()
-        found, ends = set(), self._ends
         while hit is not None:
             i = bisect_right(ends, hit.start())
             begin = ends[i] - len(self._searched[i])

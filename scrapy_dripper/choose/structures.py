@@ -194,7 +194,7 @@ class _Finder:
         size = tree.block_end - tree.block_start
         nodes = np.flatnonzero((size > 0) & (size <= MOST_BLOCKS))
         chosen = _is_kind[tree.tag[nodes]]
-        named, coded = self._names.with_case(callout_names), self._names.matching(_code_block, "code")
+        named, coded = self._names.matching(callout_names), self._names.matching(_code_block, "code")
         if coded:
             chosen |= [tree.names[node] in coded for node in nodes.tolist()]
         if named:

@@ -118,9 +118,10 @@ _title = re.compile(
 ).search
 callout_names = re.compile(
     r"\s(?:admonition(?:block)?|markdown-alert|custom-block|hint-container|theme-admonition|callout|starlight-aside|hint"
-    r"|blockquote-tag|confluence-information-macro|alert|note|notice|tip|important|warning|caution|danger|attention|seealso|NOTE|TIP|IMPORTANT|WARNING|CAUTION)(?=\s|$)"
+    r"|blockquote-tag|confluence-information-macro|alert|note|notice|tip|important|warning|caution|danger|attention|seealso)(?=\s|$)"
 )
-"""Matches a name that each class attribute of a call-out has, after white space. It also matches other attributes."""
+"""Matches a name that each class attribute of a call-out has in some case, after white space. It also matches other
+attributes."""
 
 
 def has_callout_class(name: str) -> bool:

@@ -37,7 +37,3 @@ def test_a_folded_text_matches_like_any_case() -> None:
 @given(st.text(alphabet="aS\u0130\u0131\u017f\u212a \u03a3", max_size=9))
 def test_folding_keeps_the_length(text: str) -> None:
     assert len(folded(text)) == len(text)
-
-
-def test_case_counts_if_asked_for() -> None:
-    assert Names(["NOTE", "note", "x NOTE"]).with_case(re.compile(r"\sNOTE")) == {"NOTE", "x NOTE"}
