@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from lxml import etree
 
@@ -43,7 +44,7 @@ class FootnoteMarks:
     def note(self, link: etree._Element, href: str) -> etree._Element | None:
         """Return the footnote, or the heading before it, that a link within the page leads to, or None."""
         note = self._target(href[1:]) if self._shown(link, href) is not None else None
-        if note is None or self._is_inside(link, note):
+        if note is None or note in (link, *islice(link.iterancestors(), 7)):
             return None
         named = _mark_name(href) is not None
         if note.tag in _HOLDERS and not (named or note.tag != "div" or _note_class(note.get("class") or "")):
@@ -120,17 +121,6 @@ class FootnoteMarks:
                 return target if _note_class(target.get("class") or "") else None
             target = target.getparent()
         return None
-
-    @staticmethod
-    def _is_inside(link: etree._Element, note: etree._Element) -> bool:
-        node: etree._Element | None = link
-        for _ in range(8):
-            if node is None:
-                break
-            if node is note:
-                return True
-            node = node.getparent()
-        return False
 
 
 def _inner_text(element: etree._Element) -> str:
