@@ -47,6 +47,8 @@ MOST_PARTS = 50
 LONGEST_SELECTOR = 1_000
 """Maximum length of a selector, in characters."""
 LONGEST_URL = 10_000
+LONGEST_HOST = 253
+"""Maximum length of a host name, in characters (RFC 1035)."""
 WANTED = 'a dict, or a TOML or JSON file, such as {"example.com": {"drop": [".related"]}}'
 """What rules may be given as. It is the whole message about a value that is neither."""
 
@@ -84,18 +86,18 @@ class Rules(tuple[SiteRule, ...]):
         # A cache with rules as its keys would take time proportional to the number of rules for each lookup.
         found: dict[str, list[tuple[int, SiteRule]]] = defaultdict(list)
         for number, rule in enumerate(self):
-            found[host_of(rule.pattern)].append((number, rule))
+            found[rule.pattern.partition("/")[0]].append((number, rule))
         return dict(found)
 
 
-def host_of(pattern: str) -> str:
-    """Return the host of a pattern; ``*`` for all hosts."""
-    return pattern.partition("/")[0]
+def host_of(url: str) -> str:
+    """Return the host of a URL, in the one form of :func:`same_host`; an empty string if it has none."""
+    return _parts(url)[0]
 
 
 def hosts_of(url: str) -> list[str]:
     """Return the host of a URL without ``www.``, followed by the domains above it; nothing if the URL has no host."""
-    return _upwards(_parts(url)[0])
+    return _upwards(host_of(url))
 
 
 def same_host(host: str) -> str:
@@ -124,7 +126,7 @@ def _parts(url: str) -> tuple[str, str]:
     except ValueError:  # such as an unclosed bracket
         return "", ""
     query = f"?{parts.query}" if parts.query else ""
-    return same_host(host), same_path((parts.path or "/") + query)
+    return same_host(host) if len(host) <= LONGEST_HOST else "", same_path((parts.path or "/") + query)
 
 
 def _has_path(pattern: str, path: str) -> bool:

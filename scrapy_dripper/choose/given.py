@@ -69,10 +69,9 @@ class Given:
         return flags
 
     @cached_property
-    def chars(self) -> npt.NDArray[np.float64]:
+    def chars(self) -> npt.NDArray[np.int64]:
         """The number of characters of each block: shape (n,)."""
-        texts = self.page.blocks.text
-        return np.fromiter(map(len, texts), dtype=np.float64, count=len(texts))
+        return self.page.blocks.chars()
 
     @cached_property
     def names(self) -> Names:

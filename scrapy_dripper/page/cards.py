@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.posts import (
     LEVELS,
     LONGEST_BYLINE,
@@ -49,8 +48,6 @@ LEAST_AUTHOR = 2
 _amount = r"\d[\d.,'’]{0,15}"
 _price = re.compile(rf"(?:{CURRENCIES})\s?{_amount}|{_amount}(?:[–—-])?\s?(?:{CURRENCIES})", re.I).search
 _LINK = TAGS["a"]
-
-Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
 class ListCard(NamedTuple):

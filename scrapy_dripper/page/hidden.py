@@ -11,15 +11,12 @@ from functools import lru_cache
 from itertools import islice
 
 import numpy as np
-import numpy.typing as npt
 from lxml import etree
 
-from scrapy_dripper.page.page import Page, Tree
+from scrapy_dripper.page.page import Bools, Page, Tree
 from scrapy_dripper.page.recognise import has_code_class, has_math_class
 from scrapy_dripper.page.tags import LONGEST_CLASS, MEDIA, REFERENCES, TAGS, tag_mask
 from scrapy_dripper.page.vocabulary import APPEARING, UNFOLDING, either
-
-Bools = npt.NDArray[np.bool_]
 
 LONGEST_STYLE = 2_000
 """Maximum number of characters of an inline style to check."""

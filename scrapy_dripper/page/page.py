@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from scrapy_dripper.config import Config
 
 Ints = npt.NDArray[np.int32]
+Bools = npt.NDArray[np.bool_]
 Styles: TypeAlias = Mapping[str, str]
 """Declarations of style sheets by class name."""
 
@@ -162,6 +163,10 @@ class Blocks:
 
     def __len__(self) -> int:
         return len(self.text)
+
+    def chars(self) -> npt.NDArray[np.int64]:
+        """Return the number of characters of each block."""
+        return np.fromiter(map(len, self.text), dtype=np.int64, count=len(self.text))
 
 
 @dataclass(frozen=True, slots=True)
