@@ -13,7 +13,6 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.config import Config
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS
 
@@ -27,8 +26,6 @@ ELSEWHERE = int(Flag.NAV | Flag.FOOTER | Flag.FORM | Flag.DIALOG)
 """The flags of blocks that are around the content of a page."""
 LINKED_SHARE = 0.8
 """A block with a larger share of characters in links is a link: to reply, to share, to the next page."""
-
-_DEFAULTS = Config()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +42,7 @@ class Marks:
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """A page of n blocks, the answer of its engine, and what the user has asked for."""
+    """A page of n blocks with its options, the answer of its engine, and what is known besides."""
 
     page: Page
     probabilities: Floats
@@ -54,8 +51,6 @@ class Given:
     """Words of each block, plus half a word for each CJK character, shape (n,). The steps of the tagger need them."""
     page_type: str | None = None
     """The type of the page; None if the engine does not predict it."""
-    config: Config = _DEFAULTS
-    """The options of the document."""
     marks: Marks | None = None
     """What the user's rules say; None if there are no rules for the page."""
     furniture: Bools | None = None

@@ -74,11 +74,11 @@ class Step:
     def applies(self, given: Given) -> bool:
         """Return False if what the user's rules say leaves nothing to do."""
         whole = given.marks is not None and given.marks.whole
-        return not (self.option and whole) or getattr(given.config, self.option) == "drop"
+        return not (self.option and whole) or getattr(given.page.config, self.option) == "drop"
 
     def reason_for(self, given: Given) -> str:
         """Return why the step has changed labels of a page."""
-        value = getattr(given.config, self.option) if self.option else ""
+        value = getattr(given.page.config, self.option) if self.option else ""
         return self.reason if self.reason and value != "drop" else f"DRIPPER_{self.option.upper()} is {value!r}"
 
 

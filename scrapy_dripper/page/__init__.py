@@ -11,7 +11,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, FallbackReason, Metadata
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.charset import decoded, in_utf8
-from scrapy_dripper.page.page import Over, Page, PageError, Wishes
+from scrapy_dripper.page.page import Over, Page, PageError
 from scrapy_dripper.page.parse import enforce, parse
 
 if TYPE_CHECKING:
@@ -85,14 +85,7 @@ def read(document: Document, config: Config, profile: Profile = NATIVE, engine_l
         if not truncate:
             raise PageError(FallbackReason.OVERSIZE, *over)
         page = page.first_blocks(most)
-    return replace(
-        page,
-        truncated=over is not None,
-        over=over,
-        oversize=config.oversize,
-        wishes=Wishes.of(config),
-        metadata=metadata,
-    )
+    return replace(page, truncated=over is not None, over=over, config=config, metadata=metadata)
 
 
 def metadata_of(root: HtmlElement, url: str) -> Metadata:

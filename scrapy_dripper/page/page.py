@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason, Metadata
 from scrapy_dripper.metadata.facts import Fact
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
-
-    from scrapy_dripper.config import Config
 
 Ints = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
@@ -191,19 +190,7 @@ class About:
     """``og:site_name``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """The options of a page that engines take into account."""
-
-    favor: str = "balanced"
-    """Value of ``DRIPPER_FAVOR``."""
-    comments: str = "auto"
-    """Value of ``DRIPPER_COMMENTS``."""
-
-    @classmethod
-    def of(cls, config: Config) -> Wishes:
-        """Return the options of a configuration."""
-        return cls(config.favor, config.comments)
+_DEFAULTS = Config()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -225,9 +212,8 @@ class Page:
     """The text or the URL of each script that configures how the page writes formulas."""
     about: About = About()
     """Facts about the page from its ``<head>`` and its scripts."""
-    oversize: str = "fallback"
-    """What an engine does if the page is too long for it: a value of ``DRIPPER_OVERSIZE``."""
-    wishes: Wishes = Wishes()
+    config: Config = _DEFAULTS
+    """The options of the document."""
     metadata: Metadata = field(default_factory=Metadata)
     """What the page says about itself: only its title, unless the configuration asks for more."""
     facts: tuple[Fact, ...] = ()

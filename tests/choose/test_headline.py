@@ -141,10 +141,11 @@ def test_of_breadcrumbs_and_heading_it_is_the_heading() -> None:
 )
 @pytest.mark.parametrize("title", ["keep", "drop"])
 def test_a_lead_stays_with_its_text(between: str, probability: float, kept: bool, title: str) -> None:
-    cut = page(f"<title>Warm bees</title><h1>Warm bees</h1><p>3 May</p>{between}<p>By A. B.</p>{BODY}")
+    html = f"<title>Warm bees</title><h1>Warm bees</h1><p>3 May</p>{between}<p>By A. B.</p>{BODY}"
+    cut = page_of(html, config=Config(title=title))
     p = np.array([0.2, 0.1, probability, 0.1, 0.9], dtype=np.float32)
 
-    main = with_headline(Given(cut, p, config=Config(title=title)), p > 0.8)
+    main = with_headline(Given(cut, p), p > 0.8)
 
     assert main.tolist() == [title == "keep", False, kept, False, True]
 
@@ -191,7 +192,7 @@ def test_there_is_no_headline_without_main_content() -> None:
     assert named("<h1>Warm bees</h1><p>Nothing.</p>", main="never") is None
 
 
-ARTICLE = page(
+ARTICLE = (
     "<title>Warm bees - Hive</title><p>Home / Insects</p><p>A sure lead.</p><h1>Warm bees</h1><p>3 May</p>"
     + BODY
     + NEXT
@@ -209,7 +210,7 @@ P = np.array([0.5, 0.9, 0.1, 0.3, 0.9, 0.9], dtype=np.float32)
 def test_labels_with_and_without(title: str, main: list[bool]) -> None:
     labels = np.array([True, True, False, False, True, True])
 
-    assert with_headline(Given(ARTICLE, P, config=Config(title=title)), labels).tolist() == main
+    assert with_headline(Given(page_of(ARTICLE, config=Config(title=title)), P), labels).tolist() == main
     assert labels.tolist() == [True, True, False, False, True, True]
 
 
