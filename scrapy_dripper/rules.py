@@ -240,14 +240,10 @@ def _triples(value: Mapping[Any, Any]) -> Iterator[tuple[Any, Any, Any]]:
         for kind, selectors in kinds.items():
             if kind == CHARS:
                 continue
-            for selector in [selectors] if isinstance(selectors, str) else _listed(pattern, kind, selectors):
+            if not isinstance(selectors, (str, list, tuple)):
+                raise RuleError(f"{WANTED}; {_shown(kind)} of {_shown(pattern)} is {_shown(selectors)}")
+            for selector in [selectors] if isinstance(selectors, str) else selectors:
                 yield pattern, kind, selector
-
-
-def _listed(pattern: Any, kind: Any, selectors: Any) -> Sequence[Any]:
-    if isinstance(selectors, (list, tuple)):
-        return selectors
-    raise RuleError(f"{WANTED}; {_shown(kind)} of {_shown(pattern)} is {_shown(selectors)}")
 
 
 def _rule(pattern: Any, kind: Any, selector: Any, outside: bool) -> SiteRule:
