@@ -11,7 +11,7 @@ from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.page.posts import thread_posts
-from tests.steps import lines_of
+from tests.steps import is_linear
 
 A = "The lower screw of the derailleur is loose, and the chain jumps off on every hill."
 B = "Turn it a little to the right, until the chain stays on, and then try the other one."
@@ -177,8 +177,7 @@ def test_no_posts(html: str) -> None:
     ids=["beside each other", "in each other", "without classes", "of many kinds", "names"],
 )
 def test_the_time_is_linear(html: Any) -> None:
-    counts = []
-    for n in (60, 120):
-        page = page_of(html(n))
-        counts.append(lines_of(lambda: thread_posts(page, np.ones(len(page.blocks), dtype=np.bool_))))  # noqa: B023
-    assert counts[1] <= 2.3 * counts[0]
+    def run(page: Page) -> None:
+        thread_posts(page, np.ones(len(page.blocks), dtype=np.bool_))
+
+    assert is_linear(run, lambda n: page_of(html(n)), 60)
