@@ -111,25 +111,18 @@ def test_steps_after_one_that_was_stopped_go_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "removed", "stopped"),
+    ("texts", "p", "after", "stopped"),
     [
-        (["The gulls sat on the rail.", "The gulls sat on the rail."], 0, False),
-        (["The gulls sat on the rail.", "The gulls sat on the rail. 9 €"], 0, True),
+        (["The gulls sat on the rail."] * 2, 0.9, [False, True], False),
+        (["The gulls sat on the rail.", "The gulls sat on the rail. 9 €"], 0.9, [False, True], True),
+        (["The gulls sat on the rail."] * 2 + ["Nine boats lay below."], 0.6, [False, False, True], True),
     ],
+    ids=["a copy", "no copy", "both copies"],
 )
-def test_a_copy_of_a_text_that_stays_may_go(texts: list[str], removed: int, stopped: bool) -> None:
-    page, before = page_of_texts(texts), np.ones(len(texts), dtype=np.bool_)
-    after = before.copy()
-    after[removed] = False
+def test_a_copy_of_a_text_that_stays_may_go(texts: list[str], p: float, after: list[bool], stopped: bool) -> None:
+    given, before = Given(page_of_texts(texts), np.full(len(texts), p, dtype=np.float32)), np.ones(len(texts), np.bool_)
 
-    assert takes_too_much(Given(page, np.full(len(texts), 0.9, dtype=np.float32)), before, after) is stopped
-
-
-def test_both_copies_may_not_go() -> None:
-    page = page_of_texts(["The gulls sat on the rail.", "The gulls sat on the rail.", "Nine boats lay below."])
-    before = np.ones(3, dtype=np.bool_)
-
-    assert takes_too_much(Given(page, np.full(3, 0.6, dtype=np.float32)), before, np.array([False, False, True]))
+    assert takes_too_much(given, before, np.array(after)) == stopped
 
 
 @given(st.lists(st.tuples(st.floats(0, 1, width=32), st.booleans(), st.booleans()), min_size=1, max_size=12))
