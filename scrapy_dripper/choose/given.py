@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -94,23 +94,24 @@ def found_in(name: str, pattern: re.Pattern[str]) -> bool:
 
 
 class Names:
-    """The names of a page as one text, because most patterns are not in any name of most pages."""
+    """The names of a page's nodes as one text, because most patterns are not in any name of most pages."""
 
-    def __init__(self, names: Iterable[str]) -> None:
+    def __init__(self, names: Sequence[str]) -> None:
         """Only the beginning of each name, with at most :data:`LONGEST_CLASS` characters, is searched."""
+        self._of_nodes = names
         self._names = [name for name in set(names) if name]
         self._searched = [f"\n{name[:LONGEST_CLASS]}" for name in self._names]
         self._text = folded("".join(self._searched))
         self._ends = list(accumulate(map(len, self._searched)))
 
-    def matching(self, pattern: re.Pattern[str], *parts: str) -> set[str]:
-        """Return the names of any case in which a pattern in lower case is found (:func:`found_in`).
+    def matching(self, pattern: re.Pattern[str], *parts: str) -> list[int]:
+        """Return the nodes with a name of any case in which a pattern in lower case is found (:func:`found_in`).
 
         If there are ``parts``, each match has one of them. They are looked for first, which takes far less time.
         """
         text, ends = self._text, self._ends
         if parts and not any(part in text for part in parts):
-            return set()
+            return []
         found: set[str] = set()
         hit = pattern.search(text)
         while hit is not None:
@@ -119,4 +120,4 @@ class Names:
             if pattern.search(text[begin : ends[i]]) is not None:  # the match may also go on into the next name
                 found.add(self._names[i])
             hit = pattern.search(text, ends[i])
-        return found
+        return [i for i, name in enumerate(self._of_nodes) if name in found] if found else []

@@ -193,12 +193,9 @@ class _Finder:
         tree = self._tree
         size = tree.block_end - tree.block_start
         nodes = np.flatnonzero((size > 0) & (size <= MOST_BLOCKS))
-        chosen = _is_kind[tree.tag[nodes]]
-        named, coded = self._names.matching(callout_names), self._names.matching(_code_block, "code")
-        if coded:
-            chosen |= [tree.names[node] in coded for node in nodes.tolist()]
-        if named:
-            chosen |= [tree.names[node] in named and has_callout_class(self._class(node)) for node in nodes.tolist()]
+        callouts = (i for i in self._names.matching(callout_names) if has_callout_class(self._class(i)))
+        named = [*callouts, *self._names.matching(_code_block, "code")]
+        chosen = _is_kind[tree.tag[nodes]] | np.isin(nodes, named)
         code = np.array(self._code)
         for i in np.flatnonzero(~chosen & (code[tree.block_end[nodes]] > code[tree.block_start[nodes]])).tolist():
             name = self._class(nodes[i])
