@@ -159,7 +159,7 @@ def choose(given: Given, main: Bools) -> Choice:
     found = list(stages(given, main))
     main, hidden = found[-1].main, hidden_nodes(given.page.tree)
     if hidden.any():
-        after = main & ~hidden_blocks(given.page, hidden)
+        after = main & ~hidden_blocks(given.page, hidden, whole=True)
         if takes_too_much(given, main, after, sure=math.inf):
             return Choice(main, np.zeros_like(hidden), (*overruled(found), HIDDEN))
     return Choice(main, hidden, overruled(found))

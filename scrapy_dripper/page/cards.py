@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scrapy_dripper.page.hidden import hidden_blocks
 from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.posts import (
     LEVELS,
@@ -75,9 +76,7 @@ def list_cards(page: Page, main: Bools, hidden: Bools, page_type: str | None) ->
     if page_type not in LISTS and DECLARED.isdisjoint(page.about.types):
         return []
     tree, blocks = page.tree, page.blocks
-    seen = np.ones(len(blocks), dtype=np.bool_)
-    for owners, unseen in ((tree.text_owner, hidden), (tree.tail_owner, hidden[np.maximum(tree.parent, 0)])):
-        seen[owners[unseen & (owners >= 0)]] = False
+    seen = ~hidden_blocks(page, hidden, whole=False)
     main = main & seen
     links = {
         i: href

@@ -83,15 +83,16 @@ def hidden_nodes(tree: Tree) -> Bools:
     return hidden
 
 
-def hidden_blocks(page: Page, hidden: Bools) -> Bools:
-    """Return for each block of a page whether all its text is hidden, given :func:`hidden_nodes`."""
+def hidden_blocks(page: Page, hidden: Bools, *, whole: bool) -> Bools:
+    """Return for each block of a page whether some or, with ``whole``, all of its text is hidden, given
+    :func:`hidden_nodes`.
+    """
     tree, n = page.tree, len(page.blocks)
     inside = {True: np.zeros(n, dtype=np.bool_), False: np.zeros(n, dtype=np.bool_)}
     for owners, unseen in ((tree.text_owner, hidden), (tree.tail_owner, hidden[np.maximum(tree.parent, 0)])):
         for state, found in inside.items():
             found[owners[(owners >= 0) & (unseen == state)]] = True
-    blocks: Bools = inside[True] & ~inside[False]
-    return blocks
+    return inside[True] & ~inside[False] if whole else inside[True]
 
 
 def _hides(style: str | None, attribute: str | None) -> bool:
