@@ -252,7 +252,7 @@ class Extractor:
         # Templates have learnt from pages with the options of the crawl. They do not apply to a page with other
         # options.
         own, learnt = ((config.favor, config.comments) for config in (job.config, self.config))
-        if job.page is None or job.page.truncated or own != learnt:
+        if job.page is None or job.page.over is not None or own != learnt:
             return None
         self._begin(job.document)
         try:
@@ -376,7 +376,7 @@ class Extractor:
             error=over and over.problem,
             labels=tuple(main.tolist()),
             probabilities=tuple(labels.probabilities.tolist()),
-            truncated=page.truncated or labels.truncated or written.truncated,
+            truncated=page.over is not None or labels.truncated or written.truncated,
             page_type=labels.page_type,
             quality=labels.quality,
             details={
@@ -471,7 +471,7 @@ def _share_kept(text: str, other: str) -> float:
 
 def _exceeded(page: Page, answer: Labels, cut: bool, config: Config) -> Over | None:
     """Return the limit because of which an extraction has only the first part of its page, if it has."""
-    if page.truncated or not (answer.truncated or cut):
+    if page.over is not None or not (answer.truncated or cut):
         return page.over
     if answer.truncated:
         return Over("too many tokens for the model")

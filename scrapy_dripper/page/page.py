@@ -204,10 +204,8 @@ class Page:
     """The text of ``<title>``, which often has the name of the site as well."""
     tree: Tree
     blocks: Blocks
-    truncated: bool = False
-    """True if this is only the first part of an oversize page."""
     over: Over | None = None
-    """The limit that an oversize page exceeds; None if it is not truncated before it is labelled."""
+    """The limit that an oversize page exceeds, of which this is only the first part; None for a whole page."""
     scripts: tuple[str, ...] = ()
     """The text or the URL of each script that configures how the page writes formulas."""
     about: About = About()
@@ -249,5 +247,4 @@ class Page:
                 self_owner=keep(tree.self_owner),
             ),
             blocks=Blocks(*(getattr(blocks, column.name)[:n] for column in fields(blocks))),
-            truncated=True,
         )

@@ -482,10 +482,15 @@ def enforce(root: HtmlElement, data: bytes, config: Config) -> Over | None:
     if count <= most:
         return None
     setting = 'DRIPPER_LIMITS["nodes"]'
-    over = Over(f"{count:,} elements, over {setting} = {most:,}", setting)
+    over = accepted(Over(f"{count:,} elements, over {setting} = {most:,}", setting), config)
+    cut_off(root, most)
+    return over
+
+
+def accepted(over: Over, config: Config) -> Over:
+    """Return a limit that a page exceeds, if such pages are truncated. Raise :exc:`PageError` if they are not."""
     if config.oversize != "truncate":
         raise PageError(FallbackReason.OVERSIZE, *over)
-    cut_off(root, most)
     return over
 
 
