@@ -118,21 +118,12 @@ def with_whole_structures(given: Given, main: Bools) -> Bools:
     return labels
 
 
-def _around(page: Page, one: Structure) -> int:
-    """Return the innermost element that holds more than the structure, or -1 if there is none."""
-    tree = page.tree
-    node = int(tree.parent[one.node])
-    while node >= 0 and tree.block_start[node] == one.a and tree.block_end[node] == one.b:
-        node = int(tree.parent[node])
-    return node
-
-
 def _runs(page: Page, found: Iterator[Structure]) -> Iterator[list[Structure]]:
     """Group adjacent structures with the same parent, because they share the text before and after them."""
     run: list[Structure] = []
     around = -1
     for one in found:
-        outer = _around(page, one)
+        outer = page.around(one.node, one.a, one.b)
         if run and (outer != around or one.a != run[-1].b):
             yield run
             run = []
@@ -147,7 +138,7 @@ def _place(page: Page, main: Bools, seen: Bools, run: list[Structure]) -> tuple[
 
     Blocks that are not seen make no difference.
     """
-    around = _around(page, run[0])
+    around = page.around(run[0].node, run[0].a, run[0].b)
     if around < 0:
         return False, False
     first, end = int(page.tree.block_start[around]), int(page.tree.block_end[around])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -75,11 +76,8 @@ def marks(page: Page, rules: Rules | None) -> Marks | None:
     others = {(node, _ORDER.index(one.rule.kind)) for one in taken if one.rule.kind in _ORDER for node in one.nodes}
     for node, kind in sorted(others):  # in document order, so that inner elements come later
         says[_inside(page, node, all_of_it=_ORDER[kind] == DROP)] = 1 - kind
-    counts: dict[str, int] = {}
-    for one in taken:
-        if one.blocks:
-            counts[one.rule.kind] = counts.get(one.rule.kind, 0) + len(one.blocks)
-    return Marks(says, bool(wholes), counts)
+    counts = Counter(one.rule.kind for one in taken for _ in one.blocks)
+    return Marks(says, bool(wholes), dict(counts))
 
 
 def _blocks(page: Page, nodes: Sequence[int], *, all_of_it: bool) -> list[int]:

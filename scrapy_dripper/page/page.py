@@ -221,9 +221,12 @@ class Page:
 
     def holder(self, block: int) -> int:
         """Return the innermost element that holds more than a block, or -1 if there is none."""
+        return self.around(int(self.blocks.context[block]), block, block + 1)
+
+    def around(self, node: int, a: int, b: int) -> int:
+        """Return the innermost element, from a node up, that holds more than the blocks a to b - 1, or -1."""
         tree = self.tree
-        node = int(self.blocks.context[block])
-        while node >= 0 and tree.block_end[node] - tree.block_start[node] <= 1:
+        while node >= 0 and tree.block_start[node] >= a and tree.block_end[node] <= b:
             node = int(tree.parent[node])
         return node
 
