@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import TypeAlias
@@ -34,9 +34,9 @@ class Marks:
 
     says: npt.NDArray[np.int8]
     """Shape (n,): 1 for main, -1 for not main, 0 if no rule applies."""
-    whole: bool = False
+    whole: bool
     """True if a rule selects the whole main content, so that all blocks have a label from the rules."""
-    blocks: Mapping[str, int] = field(default_factory=dict)
+    blocks: Mapping[str, int]
     """Number of blocks that rules of each kind apply to."""
 
 
