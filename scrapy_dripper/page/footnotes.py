@@ -56,12 +56,10 @@ class FootnoteMarks:
         shown, note = self._shown(link, href), self.note(link, href)
         if shown is None or note is None:
             return None
-        near: etree._Element | None = link
-        for _ in range(3):  # the target of the link back can be an element around the mark
-            if near is None or near.tag in _HOLDERS:
+        for near in (link, *islice(link.iterancestors(), 2)):  # the link back can lead to an element around the mark
+            if near.tag in _HOLDERS:
                 break
             self._marks.update(filter(None, (near.get("id"), near.get("name"))))
-            near = near.getparent()
         label = self.notes.get(note)
         if label is None:
             label = self.notes[note] = self.free_label(shown)
