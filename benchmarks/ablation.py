@@ -32,7 +32,6 @@ from tqdm import tqdm
 
 from scrapy_dripper import Document
 from scrapy_dripper.choose import Given, steps
-from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.tagger.engine import chosen
 from scrapy_dripper.engines.tagger.evidence import ABSENT
@@ -162,7 +161,7 @@ def _of_page(page: Page, sample: AnnotatedPage, model: TaggerModel) -> dict[str,
     for what in (WHOLE, *dict.fromkeys(step.name for step in steps.STEPS)):
         with patch.object(steps, "STEPS", [step for step in steps.STEPS if step.name != what]):
             *_, last = chosen(page, p, batch.size, types, model.manifest.decoding)
-            given = Given.of(page, p, PAGE_TYPES[int(types.argmax())], Config(), marks(page, None), None)
+            given = Given(page, p, page_type=PAGE_TYPES[int(types.argmax())])
             main = steps.choose(given, last.main).main
         labels = main.tobytes()
         if labels not in known:

@@ -245,7 +245,7 @@ class Benchmark:
     def _labels(self, page: Page) -> Bools:
         (answer,) = self.engine.label([page])
         assert isinstance(answer, Labels)
-        return choose(Given(page, answer.probabilities, title=self.config.title), answer.main).main
+        return choose(Given(page, answer.probabilities), answer.main).main
 
     def _count(self, labels: str, name: str, tallies: dict[str, Tally]) -> None:
         for kind, tally in tallies.items():

@@ -33,7 +33,7 @@ from scrapy_dripper.metadata.facts import missing, tokens
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.output.items import Items
 from scrapy_dripper.page import Page, PageError, read
-from scrapy_dripper.page.page import Over, Wishes
+from scrapy_dripper.page.page import Over
 from scrapy_dripper.retrieval import measure, with_front_matter, with_retrieval
 from scrapy_dripper.sites import Hosts, Said, SiteMemory, Templates
 from scrapy_dripper.workers.one_worker import OneWorker
@@ -122,7 +122,6 @@ class Extractor:
         check_methods(self.config)
         self._method = self.config.engine if engine is None and self.config.engine in METHODS else None
         measure(self.config)  # its tokenizer may be missing
-        self._wishes = Wishes.of(self.config)
         self._watch = watch
         self._hosts = hosts or Hosts(
             SiteMemory() if self.config.site_memory else None,
@@ -252,7 +251,8 @@ class Extractor:
         """Return what the templates of a page's host say about the page, or None if templates do not apply to it."""
         # Templates have learnt from pages with the options of the crawl. They do not apply to a page with other
         # options.
-        if job.page is None or job.page.truncated or job.page.wishes != self._wishes:
+        own, learnt = ((config.favor, config.comments) for config in (job.config, self.config))
+        if job.page is None or job.page.over is not None or own != learnt:
             return None
         self._begin(job.document)
         try:
@@ -336,11 +336,11 @@ class Extractor:
         ruled = marks(page, config.rules)
         known = self._hosts.repeated(page, document, labels.main) if config.site_memory else None
         furniture, digest = known or (None, b"")
-        given = Given.of(page, labels.probabilities, labels.page_type, config, ruled, furniture)
+        given = Given(page, labels.probabilities, page_type=labels.page_type, marks=ruled, furniture=furniture)
         choice = choose(given, labels.main)
         extraction, items = self._composed(job, page, labels, choice)
         extraction = extraction.with_details(
-            rules=ruled.blocks,
+            rules=ruled and ruled.blocks,
             repeated=0 if furniture is None else int((furniture & ~choice.main).sum()),
             overruled=list(labels.overruled + choice.overruled),
         )
@@ -353,7 +353,7 @@ class Extractor:
         main = choice.main
         # "Nothing is main" is a valid answer, and a better one than a fallback's (docs/reference/fallback.md).
         nothing = not main.any() and len(page.blocks) > 0
-        posts = posts_of(page, main, labels.page_type, job.config.comments)
+        posts = posts_of(page, main, labels.page_type)
         wanted = job.config.content_field is not None and not posts
         cards: list[ListCard] = []
         if wanted:
@@ -376,7 +376,7 @@ class Extractor:
             error=over and over.problem,
             labels=tuple(main.tolist()),
             probabilities=tuple(labels.probabilities.tolist()),
-            truncated=page.truncated or labels.truncated or written.truncated,
+            truncated=page.over is not None or labels.truncated or written.truncated,
             page_type=labels.page_type,
             quality=labels.quality,
             details={
@@ -471,7 +471,7 @@ def _share_kept(text: str, other: str) -> float:
 
 def _exceeded(page: Page, answer: Labels, cut: bool, config: Config) -> Over | None:
     """Return the limit because of which an extraction has only the first part of its page, if it has."""
-    if page.truncated or not (answer.truncated or cut):
+    if page.over is not None or not (answer.truncated or cut):
         return page.over
     if answer.truncated:
         return Over("too many tokens for the model")

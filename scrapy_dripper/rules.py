@@ -12,7 +12,7 @@ import logging
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
@@ -27,10 +27,6 @@ from scrapy_dripper.characters import to_json
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
-
-Find = Callable[["Mapping[HtmlElement, int]"], list[int]]
-"""Returns the numbers of the elements that a selector selects, in order, given the numbers of a page's elements, in
-document order."""
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +47,8 @@ MOST_PARTS = 50
 LONGEST_SELECTOR = 1_000
 """Maximum length of a selector, in characters."""
 LONGEST_URL = 10_000
+LONGEST_HOST = 253
+"""Maximum length of a host name, in characters (RFC 1035)."""
 WANTED = 'a dict, or a TOML or JSON file, such as {"example.com": {"drop": [".related"]}}'
 """What rules may be given as. It is the whole message about a value that is neither."""
 
@@ -88,18 +86,18 @@ class Rules(tuple[SiteRule, ...]):
         # A cache with rules as its keys would take time proportional to the number of rules for each lookup.
         found: dict[str, list[tuple[int, SiteRule]]] = defaultdict(list)
         for number, rule in enumerate(self):
-            found[host_of(rule.pattern)].append((number, rule))
+            found[rule.pattern.partition("/")[0]].append((number, rule))
         return dict(found)
 
 
-def host_of(pattern: str) -> str:
-    """Return the host of a pattern; ``*`` for all hosts."""
-    return pattern.partition("/")[0]
+def host_of(url: str) -> str:
+    """Return the host of a URL, in the one form of :func:`same_host`; an empty string if it has none."""
+    return _parts(url)[0]
 
 
 def hosts_of(url: str) -> list[str]:
     """Return the host of a URL without ``www.``, followed by the domains above it; nothing if the URL has no host."""
-    return _upwards(_parts(url)[0])
+    return _upwards(host_of(url))
 
 
 def same_host(host: str) -> str:
@@ -128,7 +126,7 @@ def _parts(url: str) -> tuple[str, str]:
     except ValueError:  # such as an unclosed bracket
         return "", ""
     query = f"?{parts.query}" if parts.query else ""
-    return same_host(host), same_path((parts.path or "/") + query)
+    return same_host(host) if len(host) <= LONGEST_HOST else "", same_path((parts.path or "/") + query)
 
 
 def _has_path(pattern: str, path: str) -> bool:
@@ -242,14 +240,10 @@ def _triples(value: Mapping[Any, Any]) -> Iterator[tuple[Any, Any, Any]]:
         for kind, selectors in kinds.items():
             if kind == CHARS:
                 continue
-            for selector in [selectors] if isinstance(selectors, str) else _listed(pattern, kind, selectors):
+            if not isinstance(selectors, (str, list, tuple)):
+                raise RuleError(f"{WANTED}; {_shown(kind)} of {_shown(pattern)} is {_shown(selectors)}")
+            for selector in [selectors] if isinstance(selectors, str) else selectors:
                 yield pattern, kind, selector
-
-
-def _listed(pattern: Any, kind: Any, selectors: Any) -> Sequence[Any]:
-    if isinstance(selectors, (list, tuple)):
-        return selectors
-    raise RuleError(f"{WANTED}; {_shown(kind)} of {_shown(pattern)} is {_shown(selectors)}")
 
 
 def _rule(pattern: Any, kind: Any, selector: Any, outside: bool) -> SiteRule:
@@ -264,7 +258,7 @@ def _rule(pattern: Any, kind: Any, selector: Any, outside: bool) -> SiteRule:
     if outside and is_xpath(selector):
         raise RuleError(f"rules with CSS selectors, because they come with a request; {_shown(selector)} is XPath")
     try:
-        find(selector)
+        path_of(selector)
     except SelectorError as error:
         what = "XPath" if is_xpath(selector) else "CSS"
         raise RuleError(
@@ -317,48 +311,43 @@ def is_xpath(selector: str) -> bool:
 
 
 @lru_cache(maxsize=10_000)  # the maximum number of rules
-def find(selector: str) -> Find:
-    """Return a function that finds the elements of a selector. Raise :exc:`SelectorError` if it is invalid."""
+def path_of(selector: str) -> etree.XPath:
+    """Return a selector as XPath. Raise :exc:`SelectorError` if it is invalid."""
     if not 0 < len(selector.strip()) <= LONGEST_SELECTOR:
         raise SelectorError(f"expected from 1 to {LONGEST_SELECTOR:,} characters")
-    return _xpath(selector) if is_xpath(selector) else _css(selector)
-
-
-def _css(selector: str) -> Find:
-    from cssselect import HTMLTranslator, parse  # crawls without selectors do not need it
-    from cssselect import SelectorError as CssError
-
-    try:
-        parsed = parse(selector)
-        pseudo = next((one.pseudo_element for one in parsed if one.pseudo_element is not None), None)
-        if pseudo is not None:
-            raise SelectorError(f"pseudo-elements are not supported (got ::{pseudo})")
-        translator = HTMLTranslator()
-        path = " | ".join(translator.selector_to_xpath(one, prefix="descendant-or-self::") for one in parsed)
-    except (CssError, RecursionError) as error:
-        raise SelectorError(str(error)[:200] or type(error).__name__) from None
-    return _xpath(path)
-
-
-def _xpath(selector: str) -> Find:
-    if "$" in _literals("", selector):
+    path = selector if is_xpath(selector) else _translated(selector)
+    if "$" in _literals("", path):
         raise SelectorError("variables are not supported")
     try:
-        path = etree.XPath(selector)
-        if not isinstance(path(etree.Element("html")), list):
+        found = etree.XPath(path)
+        if not isinstance(found(etree.Element("html")), list):
             raise SelectorError("expected XPath that selects elements, not a number, a string or a boolean")
     except (etree.XPathError, RecursionError, ValueError) as error:  # ValueError: a control character
         raise SelectorError(str(error)) from None
-
-    def found(numbers: Mapping[HtmlElement, int]) -> list[int]:
-        try:
-            selected = cast("list[object]", path(next(iter(numbers))))
-        except etree.XPathError as error:  # such as an unknown function, which is only detected when it is called
-            _log_once(selector, str(error))
-            return []
-        return sorted(numbers[node] for node in selected if isinstance(node, etree._Element) and node in numbers)
-
     return found
+
+
+def _translated(selector: str) -> str:
+    from cssselect import HTMLTranslator  # crawls without selectors do not need it
+    from cssselect import SelectorError as CssError
+
+    try:
+        return HTMLTranslator().css_to_xpath(selector)
+    except (CssError, RecursionError) as error:
+        raise SelectorError(str(error)[:200] or type(error).__name__) from None
+
+
+def find(selector: str, numbers: Mapping[HtmlElement, int]) -> list[int]:
+    """Return the numbers of the elements that a selector selects, in order, given those of a page's elements, in
+    document order. Raise :exc:`SelectorError` if the selector is invalid.
+    """
+    path = path_of(selector)
+    try:
+        selected = cast("list[object]", path(next(iter(numbers))))
+    except etree.XPathError as error:  # such as an unknown function, which is only detected when it is called
+        _log_once(selector, str(error))
+        return []
+    return sorted(numbers[node] for node in selected if isinstance(node, etree._Element) and node in numbers)
 
 
 @lru_cache(maxsize=1_000)

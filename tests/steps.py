@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -24,3 +25,9 @@ def lines_of(run: Callable[[], Any]) -> int:
     finally:
         sys.settrace(before)
     return count
+
+
+def is_linear(run: Callable[[Any], Any], made: Callable[[int], Any], n: int) -> bool:
+    """Return True if a call runs little more than twice as many lines for what is made twice as large."""
+    one, two = (lines_of(partial(run, made(size))) for size in (n, 2 * n))
+    return two <= 2.5 * one

@@ -185,10 +185,9 @@ def with_hero_links(given: Given, main: Bools) -> Bools:
     """
     page = given.page
     tree, blocks = page.tree, page.blocks
-    named = given.names.matching(_hero, *HEROES)
     labels: Bools = main.copy()
     done = 0
-    for node in (i for i, name in enumerate(tree.names) if name in named):
+    for node in given.names.matching(_hero, *HEROES):
         if node < done:  # in another hero
             continue
         a, b = int(tree.block_start[node]), int(tree.block_end[node])

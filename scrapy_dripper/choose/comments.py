@@ -52,10 +52,11 @@ def with_comments(given: Given, main: Bools) -> Bools:
     Comments are not removed if they are the main content: on forums, and if they are most of the main text. They are
     not added to a page without other main content.
     """
-    if given.comments == "auto" or not main.any() or (given.comments == "drop" and given.page_type == FORUM):
+    wish = given.page.config.comments
+    if wish == "auto" or not main.any() or (wish == "drop" and given.page_type == FORUM):
         return main
     page, inside, size = given.page, in_comments(given.page), given.chars
-    if given.comments == "keep":
+    if wish == "keep":
         spoken = (page.tree.flags[page.blocks.context] & _NO_COMMENT) == 0
         unlinked = page.blocks.link_chars < LINKED_SHARE * size
         more: Bools = main | (inside & spoken & unlinked & (given.probabilities >= COMMENT_PROBABILITY))
@@ -66,7 +67,7 @@ def with_comments(given: Given, main: Bools) -> Bools:
     return others
 
 
-def posts_of(page: Page, main: Bools, page_type: str | None, comments: str) -> list[ThreadPost]:
+def posts_of(page: Page, main: Bools, page_type: str | None) -> list[ThreadPost]:
     """Return the posts in the main content of a page whose content they are, or the comments that are kept on purpose.
 
     On other pages, what has a date and an author are the cards of a list. But the model takes some threads for
@@ -74,14 +75,15 @@ def posts_of(page: Page, main: Bools, page_type: str | None, comments: str) -> l
     """
     is_thread = page_type == FORUM or _is_declared_thread(page)
     is_named = not is_thread and page_type == ARTICLE and _has_named_posts(page, main)
-    if not (is_thread or is_named or comments == "keep"):
+    keeps = page.config.comments == "keep"
+    if not (is_thread or is_named or keeps):
         return []
     from scrapy_dripper.page.posts import thread_posts  # reads dates and names, which most pages need not be read for
 
     posts = thread_posts(page, main) if is_thread or is_named else []
     if is_thread or _are_content(page, main, posts):
         return posts
-    return thread_posts(page, main & in_comments(page)) if comments == "keep" else []
+    return thread_posts(page, main & in_comments(page)) if keeps else []
 
 
 def _are_content(page: Page, main: Bools, posts: list[ThreadPost]) -> bool:

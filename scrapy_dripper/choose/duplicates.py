@@ -113,11 +113,11 @@ def _classed(given: Given, pattern: re.Pattern[str], *parts: str) -> list[int]:
 
     Cells never match: they are hidden together with their column, which is not repeated.
     """
-    tree, named = given.page.tree, given.names.matching(pattern, *parts)
+    tree = given.page.tree
     return [
         i
-        for i, name in enumerate(tree.names if named else ())
-        if name in named and found_in(tree.nodes[i].get("class") or "", pattern) and tree.tag[i] not in _CELLS
+        for i in given.names.matching(pattern, *parts)
+        if found_in(tree.nodes[i].get("class") or "", pattern) and tree.tag[i] not in _CELLS
     ]
 
 

@@ -74,7 +74,7 @@ def without_controls(given: Given, main: Bools) -> Bools:
     page, flags = given.page, given.flags
     tree, blocks = page.tree, page.blocks
     labels: Bools = main.copy()
-    places: set[str] | None = None
+    places: set[int] | None = None
     may_be = main & (given.chars <= LONGEST_TAGS) & (flags & (Flag.CODE | Flag.HEADING) == 0)
     is_button = flags & Flag.BUTTON != 0
     for i in np.flatnonzero(may_be).tolist():
@@ -90,11 +90,10 @@ def without_controls(given: Given, main: Bools) -> Bools:
         elif is_button[i] and _acts(text):
             labels[i] = tree.nodes[blocks.context[i]].get("aria-expanded") is not None
         elif _control(text):
-            places = given.names.matching(_place) if places is None else places
+            places = set(given.names.matching(_place)) if places is None else places
             clicked = is_button[i] or blocks.link_chars[i] >= LINKED_SHARE * len(text)
             node = int(blocks.context[i])
-            near = {tree.names[node], tree.names[max(int(tree.parent[node]), 0)]}
-            labels[i] = not clicked and places.isdisjoint(near)
+            labels[i] = not clicked and places.isdisjoint((node, int(tree.parent[node])))
     return labels
 
 
@@ -129,11 +128,8 @@ def without_offers(given: Given, main: Bools) -> Bools:
 def without_signatures(given: Given, main: Bools) -> Bools:
     """Return the labels without the signatures below posts, by the names of their elements."""
     tree = given.page.tree
-    named = given.names.matching(_signature, "sig")
-    if not named:
-        return main
-    signed = [i for i, name in enumerate(tree.names) if name in named and _is_signed[tree.tag[i]]]
-    if len(signed) < LEAST_SIGNATURES and given.page_type != _FORUM:
+    signed = [i for i in given.names.matching(_signature, "sig") if _is_signed[tree.tag[i]]]
+    if not signed or (len(signed) < LEAST_SIGNATURES and given.page_type != _FORUM):
         return main
     labels: Bools = main.copy()
     # Sums over the blocks before each one, because elements with such names can be nested.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -13,7 +13,6 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.config import Config
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS
 
@@ -35,15 +34,15 @@ class Marks:
 
     says: npt.NDArray[np.int8]
     """Shape (n,): 1 for main, -1 for not main, 0 if no rule applies."""
-    whole: bool = False
+    whole: bool
     """True if a rule selects the whole main content, so that all blocks have a label from the rules."""
-    blocks: Mapping[str, int] | None = None
-    """Number of blocks that rules of each kind apply to; None if there are no rules for the page."""
+    blocks: Mapping[str, int]
+    """Number of blocks that rules of each kind apply to."""
 
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """A page of n blocks, the answer of its engine, and what the user has asked for."""
+    """A page of n blocks with its options, the answer of its engine, and what is known besides."""
 
     page: Page
     probabilities: Floats
@@ -52,35 +51,10 @@ class Given:
     """Words of each block, plus half a word for each CJK character, shape (n,). The steps of the tagger need them."""
     page_type: str | None = None
     """The type of the page; None if the engine does not predict it."""
-    comments: str = "auto"
-    """Value of ``DRIPPER_COMMENTS``."""
-    title: str = "keep"
-    """Value of ``DRIPPER_TITLE``."""
     marks: Marks | None = None
-    """What the user's rules say; None without rules."""
+    """What the user's rules say; None if there are no rules for the page."""
     furniture: Bools | None = None
     """What the site memory knows to be on many pages of the site, shape (n,); None without a site memory."""
-
-    @classmethod
-    def of(
-        cls,
-        page: Page,
-        probabilities: Floats,
-        page_type: str | None,
-        config: Config,
-        marks: Marks,
-        furniture: Bools | None = None,
-    ) -> Given:
-        """Return what the steps for every engine know, with the options of a configuration."""
-        return cls(
-            page,
-            probabilities,
-            page_type=page_type,
-            comments=config.comments,
-            title=config.title,
-            marks=marks,
-            furniture=furniture,
-        )
 
     @cached_property
     def flags(self) -> npt.NDArray[np.int32]:
@@ -90,10 +64,9 @@ class Given:
         return flags
 
     @cached_property
-    def chars(self) -> npt.NDArray[np.float64]:
+    def chars(self) -> npt.NDArray[np.int64]:
         """The number of characters of each block: shape (n,)."""
-        texts = self.page.blocks.text
-        return np.fromiter(map(len, texts), dtype=np.float64, count=len(texts))
+        return self.page.blocks.chars()
 
     @cached_property
     def names(self) -> Names:
@@ -121,38 +94,30 @@ def found_in(name: str, pattern: re.Pattern[str]) -> bool:
 
 
 class Names:
-    """The names of a page as one text, because most patterns are not in any name of most pages."""
+    """The names of a page's nodes as one text, because most patterns are not in any name of most pages."""
 
-    def __init__(self, names: Iterable[str]) -> None:
+    def __init__(self, names: Sequence[str]) -> None:
         """Only the beginning of each name, with at most :data:`LONGEST_CLASS` characters, is searched."""
+        self._of_nodes = names
         self._names = [name for name in set(names) if name]
         self._searched = [f"\n{name[:LONGEST_CLASS]}" for name in self._names]
-        self._text = "".join(self._searched)
-        self._folded = folded(self._text)
+        self._text = folded("".join(self._searched))
         self._ends = list(accumulate(map(len, self._searched)))
 
-    def matching(self, pattern: re.Pattern[str], *parts: str) -> set[str]:
-        """Return the names of any case in which a pattern in lower case is found (:func:`found_in`).
+    def matching(self, pattern: re.Pattern[str], *parts: str) -> list[int]:
+        """Return the nodes with a name of any case in which a pattern in lower case is found (:func:`found_in`).
 
         If there are ``parts``, each match has one of them. They are looked for first, which takes far less time.
         """
-        if parts and not any(part in self._folded for part in parts):
-            return set()
-        return self._found(self._folded, pattern)
-
-    def with_case(self, pattern: re.Pattern[str]) -> set[str]:
-        """Return the names in which a pattern is found, in the same case."""
-        return self._found(self._text, pattern)
-
-    def _found(self, text: str, pattern: re.Pattern[str]) -> set[str]:
+        text, ends = self._text, self._ends
+        if parts and not any(part in text for part in parts):
+            return []
+        found: set[str] = set()
         hit = pattern.search(text)
-        if hit is None:
-            return set()
-        found, ends = set(), self._ends
         while hit is not None:
             i = bisect_right(ends, hit.start())
             begin = ends[i] - len(self._searched[i])
             if pattern.search(text[begin : ends[i]]) is not None:  # the match may also go on into the next name
                 found.add(self._names[i])
             hit = pattern.search(text, ends[i])
-        return found
+        return [i for i, name in enumerate(self._of_nodes) if name in found] if found else []

@@ -77,7 +77,7 @@ def with_headline(given: Given, main: Bools) -> Bools:
         return main
     labels: Bools = main.copy()
     labels[_lead(given, main, names, found)] = True
-    if given.title == "drop":
+    if page.config.title == "drop":
         labels[found] = False
         return labels
     labels[found] = True

@@ -92,8 +92,7 @@ def _boilerplate(given: Given, at_once: bool) -> Bools:
     boilerplate |= linked & (blocks.links > 1 if linked.sum() == 1 else True)
     if at_once and boilerplate.any():
         return boilerplate
-    named = given.names.matching(_boilerplate_name)
-    boilerplate |= within(tree, [i for i, name in enumerate(tree.names) if name in named], len(blocks))
+    boilerplate |= within(tree, given.names.matching(_boilerplate_name), len(blocks))
     return boilerplate
 
 

@@ -69,17 +69,16 @@ class Step:
     free: float = 0
     """Number of words that the step may take away, however sure the model is of them."""
     option: str = ""
-    """The option of :class:`Given` that the step carries out. Where a rule of the user selects the whole main content,
-    it only drops."""
+    """The option that the step carries out. Where a rule of the user selects the whole main content, it only drops."""
 
     def applies(self, given: Given) -> bool:
         """Return False if what the user's rules say leaves nothing to do."""
         whole = given.marks is not None and given.marks.whole
-        return not (self.option and whole) or getattr(given, self.option) == "drop"
+        return not (self.option and whole) or getattr(given.page.config, self.option) == "drop"
 
     def reason_for(self, given: Given) -> str:
         """Return why the step has changed labels of a page."""
-        value = getattr(given, self.option) if self.option else ""
+        value = getattr(given.page.config, self.option) if self.option else ""
         return self.reason if self.reason and value != "drop" else f"DRIPPER_{self.option.upper()} is {value!r}"
 
 
@@ -160,7 +159,7 @@ def choose(given: Given, main: Bools) -> Choice:
     found = list(stages(given, main))
     main, hidden = found[-1].main, hidden_nodes(given.page.tree)
     if hidden.any():
-        after = main & ~hidden_blocks(given.page, hidden)
+        after = main & ~hidden_blocks(given.page, hidden, whole=True)
         if takes_too_much(given, main, after, sure=math.inf):
             return Choice(main, np.zeros_like(hidden), (*overruled(found), HIDDEN))
     return Choice(main, hidden, overruled(found))

@@ -118,21 +118,12 @@ def with_whole_structures(given: Given, main: Bools) -> Bools:
     return labels
 
 
-def _around(page: Page, one: Structure) -> int:
-    """Return the innermost element that holds more than the structure, or -1 if there is none."""
-    tree = page.tree
-    node = int(tree.parent[one.node])
-    while node >= 0 and tree.block_start[node] == one.a and tree.block_end[node] == one.b:
-        node = int(tree.parent[node])
-    return node
-
-
 def _runs(page: Page, found: Iterator[Structure]) -> Iterator[list[Structure]]:
     """Group adjacent structures with the same parent, because they share the text before and after them."""
     run: list[Structure] = []
     around = -1
     for one in found:
-        outer = _around(page, one)
+        outer = page.around(one.node, one.a, one.b)
         if run and (outer != around or one.a != run[-1].b):
             yield run
             run = []
@@ -147,7 +138,7 @@ def _place(page: Page, main: Bools, seen: Bools, run: list[Structure]) -> tuple[
 
     Blocks that are not seen make no difference.
     """
-    around = _around(page, run[0])
+    around = page.around(run[0].node, run[0].a, run[0].b)
     if around < 0:
         return False, False
     first, end = int(page.tree.block_start[around]), int(page.tree.block_end[around])
@@ -193,12 +184,9 @@ class _Finder:
         tree = self._tree
         size = tree.block_end - tree.block_start
         nodes = np.flatnonzero((size > 0) & (size <= MOST_BLOCKS))
-        chosen = _is_kind[tree.tag[nodes]]
-        named, coded = self._names.with_case(callout_names), self._names.matching(_code_block, "code")
-        if coded:
-            chosen |= [tree.names[node] in coded for node in nodes.tolist()]
-        if named:
-            chosen |= [tree.names[node] in named and has_callout_class(self._class(node)) for node in nodes.tolist()]
+        callouts = (i for i in self._names.matching(callout_names) if has_callout_class(self._class(i)))
+        named = [*callouts, *self._names.matching(_code_block, "code")]
+        chosen = _is_kind[tree.tag[nodes]] | np.isin(nodes, named)
         code = np.array(self._code)
         for i in np.flatnonzero(~chosen & (code[tree.block_end[nodes]] > code[tree.block_start[nodes]])).tolist():
             name = self._class(nodes[i])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -53,21 +54,20 @@ def found(page: Page, rules: Rules | None) -> list[Found]:
     if not own:
         return []
     numbers = {node: i for i, node in enumerate(page.tree.nodes)}
-    selected = [(rule, find(rule.selector)(numbers)) for rule in own]
+    selected = [(rule, find(rule.selector, numbers)) for rule in own]
     return [Found(rule, hits, _blocks(page, hits, all_of_it=rule.kind == "drop")) for rule, hits in selected]
 
 
-def marks(page: Page, rules: Rules | None) -> Marks:
-    """Return the labels that rules give.
+def marks(page: Page, rules: Rules | None) -> Marks | None:
+    """Return the labels that rules give, or None if there are no rules for the page's URL.
 
     Of nested elements, the innermost one counts. If rules both keep and drop the same element, it is dropped. If they
     both keep it and leave it to the model, it is left to the model.
     """
-    n = len(page.blocks)
-    says = np.zeros(n, dtype=np.int8)
     taken = found(page, rules)
     if not taken:
-        return Marks(says)
+        return None
+    says = np.zeros(len(page.blocks), dtype=np.int8)
     wholes = [one for one in taken if one.rule.kind == WHOLE and one.blocks]
     if wholes:
         says[:] = -1
@@ -76,11 +76,8 @@ def marks(page: Page, rules: Rules | None) -> Marks:
     others = {(node, _ORDER.index(one.rule.kind)) for one in taken if one.rule.kind in _ORDER for node in one.nodes}
     for node, kind in sorted(others):  # in document order, so that inner elements come later
         says[_inside(page, node, all_of_it=_ORDER[kind] == DROP)] = 1 - kind
-    counts: dict[str, int] = {}
-    for one in taken:
-        if one.blocks:
-            counts[one.rule.kind] = counts.get(one.rule.kind, 0) + len(one.blocks)
-    return Marks(says, bool(wholes), counts)
+    counts = Counter(one.rule.kind for one in taken for _ in one.blocks)
+    return Marks(says, bool(wholes), dict(counts))
 
 
 def _blocks(page: Page, nodes: Sequence[int], *, all_of_it: bool) -> list[int]:

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T", SiteMemory, Templates)
 
-FORMAT = 4
+FORMAT = 5
 """Version of the files, and of the way in which the hashes in them are computed."""
 
 MEMORY_FILE, TEMPLATES_FILE = "dripper-sites", "dripper-templates"

@@ -180,7 +180,7 @@ def _facts(extraction: Extraction) -> list[tuple[str, str]]:
 def _rules(page: Page, engine: Engine, answer: Labels, config: Config) -> list[str]:
     """Return for each block the rule that decided its label; empty if the probabilities did."""
     first = engine.stages(page) if isinstance(engine, Tagger) else ()
-    given = Given.of(page, answer.probabilities, answer.page_type, config, marks(page, config.rules))
+    given = Given(page, answer.probabilities, page_type=answer.page_type, marks=marks(page, config.rules))
     return reasons([*first, *stages(given, answer.main)])
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, FallbackReason, Metadata
-from scrapy_dripper.page.blocks import MAX_NODES, cut
+from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.charset import decoded, in_utf8
-from scrapy_dripper.page.page import Over, Page, PageError, Wishes
-from scrapy_dripper.page.parse import enforce, parse
+from scrapy_dripper.page.page import Over, Page, PageError
+from scrapy_dripper.page.parse import accepted, enforce, parse
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -57,13 +57,10 @@ def read(document: Document, config: Config, profile: Profile = NATIVE, engine_l
     ``engine_limit`` is the maximum number of blocks that the engine accepts, or None for no limit. A document without
     visible text is an error unless it has formulas that scripts would show. Its page then has no blocks.
     """
-    size = len(document.html)
-    truncate = config.oversize == "truncate"
     limits, over = config.limits, None
-    if size > limits.bytes:
-        over = Over(f'over DRIPPER_LIMITS["bytes"] = {limits.bytes:,} bytes', 'DRIPPER_LIMITS["bytes"]')
-        if not truncate:
-            raise PageError(FallbackReason.OVERSIZE, *over)
+    if len(document.html) > limits.bytes:
+        setting = 'DRIPPER_LIMITS["bytes"]'
+        over = accepted(Over(f"over {setting} = {limits.bytes:,} bytes", setting), config)
         document = replace(document, html=document.html[: limits.bytes])
     root, cut_off = plant(document, config, profile, False)
     # Cutting removes the head and scripts.
@@ -73,10 +70,6 @@ def read(document: Document, config: Config, profile: Profile = NATIVE, engine_l
         root, cut_off = plant(document, config, profile, True)
         page = profile.cut(root, document.url)
     over = over or cut_off
-    if page.truncated:
-        over = over or Over(f"more than {MAX_NODES:,} elements")
-        if not truncate:
-            raise PageError(FallbackReason.OVERSIZE, *over)
     n = len(page.blocks)
     if n == 0 and not _has_formula(page):
         raise PageError(FallbackReason.NO_BLOCKS, "no visible text")
@@ -85,18 +78,9 @@ def read(document: Document, config: Config, profile: Profile = NATIVE, engine_l
     if engine_limit is not None and engine_limit < most:
         most, too_many = engine_limit, Over(f"{n:,} blocks, over the engine's limit of {engine_limit:,}")
     if n > most:
-        over = over or too_many
-        if not truncate:
-            raise PageError(FallbackReason.OVERSIZE, *over)
+        over = over or accepted(too_many, config)
         page = page.first_blocks(most)
-    return replace(
-        page,
-        truncated=over is not None,
-        over=over,
-        oversize=config.oversize,
-        wishes=Wishes.of(config),
-        metadata=metadata,
-    )
+    return replace(page, over=over, config=config, metadata=metadata)
 
 
 def metadata_of(root: HtmlElement, url: str) -> Metadata:

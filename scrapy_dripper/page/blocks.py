@@ -15,7 +15,7 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from dataclasses import replace
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain
 from operator import add
 from typing import TYPE_CHECKING
 
@@ -46,9 +46,6 @@ with any change of the blocks that makes trained models unusable. ``tests/page/t
 MAX_CELL_CHARS = 400
 """A table with a longer cell, or a list with a longer item, counts as layout and is split into several blocks."""
 
-MAX_NODES = 200_000
-"""Maximum number of elements to process, which take about a second. The largest of 1,310 real pages has 16,000."""
-
 _WHOLE = frozenset({"table", "ul", "ol"})
 _PARTS = TABLE_PARTS | {"li"}
 _WRAPPERS = frozenset({"p", "div"})
@@ -62,15 +59,9 @@ BANNER = "banners"
 
 
 def cut(root: HtmlElement, url: str = "") -> Page:
-    """Cut a parsed document into a page. The page takes ownership of the tree and removes invisible elements from it.
-
-    If the document has more than :data:`MAX_NODES` elements, only the first ones are used and the page is truncated.
-    """
+    """Cut a parsed document into a page, which takes ownership of the tree and removes invisible elements from it."""
     title, base_url = title_and_base(root, url)
-    unseen = list(islice(root.iter(*UNSEEN), MAX_NODES + 1))
-    truncated = len(unseen) > MAX_NODES
-    if truncated:
-        _drop_after(unseen[-1])
+    unseen = list(root.iter(*UNSEEN))
     scripts, hints = math_settings(unseen), about(unseen)
     json_ld, styles = json_ld_values(unseen), font_styles(unseen)
     drawn = _drawn(unseen)
@@ -86,7 +77,7 @@ def cut(root: HtmlElement, url: str = "") -> Page:
                 player.remove(child)
     if styles:  # of a word processor: Google Docs adds a banner to what is published
         _drop([element for element in root.iter("div") if element.get("id") == BANNER])
-    page, declaring = _Cutter(root).page(url, base_url, title, truncated)
+    page, declaring = _Cutter(root).page(url, base_url, title)
     facts = declared_facts(json_ld, chain(unseen, declaring))
     return replace(page, scripts=scripts, about=hints, facts=facts, styles=styles)
 
@@ -130,15 +121,6 @@ def _drop(elements: list[HtmlElement]) -> None:
         before.tail = xml_text("".join((before.tail or "", *reversed(texts))))
 
 
-def _drop_after(element: HtmlElement) -> None:
-    """Remove everything after an element from its tree."""
-    node: HtmlElement | None = element
-    while node is not None:
-        for sibling in list(node.itersiblings()):
-            node.getparent().remove(sibling)
-        node = node.getparent()
-
-
 class _Cutter:
     """The state of the pass: the columns of the tree and of the blocks, and the current run."""
 
@@ -156,7 +138,7 @@ class _Cutter:
     )  # fmt: skip
 
     def __init__(self, root: HtmlElement) -> None:
-        self.columns = columns = Nodes(root, MAX_NODES, attributes=True)
+        self.columns = columns = Nodes(root, attributes=True)
         m = len(columns)
         self.elements, self.parent, self.end = columns.node, columns.parent, columns.end
         self.tags, self.tails, self.flags = columns.tag, columns.tail, columns.flags
@@ -181,7 +163,7 @@ class _Cutter:
         self.whole_start = self.whole_end = 0
         self._start_run()
 
-    def page(self, url: str, base_url: str, title: str | None, truncated: bool) -> tuple[Page, list[HtmlElement]]:
+    def page(self, url: str, base_url: str, title: str | None) -> tuple[Page, list[HtmlElement]]:
         """Return the page, and its elements with a property of schema.org."""
         self._walk()
         counts = np.frombuffer(self.counts, dtype=np.int32).reshape(-1, 4).T
@@ -194,8 +176,7 @@ class _Cutter:
             tail_owner=tail,
             self_owner=itself,
         )
-        truncated = truncated or self.columns.truncated
-        page = Page(url=url, base_url=base_url, title=title, tree=tree, blocks=blocks, truncated=truncated)
+        page = Page(url=url, base_url=base_url, title=title, tree=tree, blocks=blocks)
         return page, [self.elements[i] for i in self.columns.declares]
 
     # ------------------------------------------------------------------ shape of the tree

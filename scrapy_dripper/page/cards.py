@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.page.hidden import hidden_blocks
+from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.posts import (
     LEVELS,
     LONGEST_BYLINE,
@@ -50,8 +50,6 @@ _amount = r"\d[\d.,'’]{0,15}"
 _price = re.compile(rf"(?:{CURRENCIES})\s?{_amount}|{_amount}(?:[–—-])?\s?(?:{CURRENCIES})", re.I).search
 _LINK = TAGS["a"]
 
-Bools: TypeAlias = npt.NDArray[np.bool_]
-
 
 class ListCard(NamedTuple):
     """A card on a page."""
@@ -78,9 +76,7 @@ def list_cards(page: Page, main: Bools, hidden: Bools, page_type: str | None) ->
     if page_type not in LISTS and DECLARED.isdisjoint(page.about.types):
         return []
     tree, blocks = page.tree, page.blocks
-    seen = np.ones(len(blocks), dtype=np.bool_)
-    for owners, unseen in ((tree.text_owner, hidden), (tree.tail_owner, hidden[np.maximum(tree.parent, 0)])):
-        seen[owners[unseen & (owners >= 0)]] = False
+    seen = ~hidden_blocks(page, hidden, whole=False)
     main = main & seen
     links = {
         i: href

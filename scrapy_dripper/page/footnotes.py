@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from lxml import etree
 
@@ -43,7 +44,7 @@ class FootnoteMarks:
     def note(self, link: etree._Element, href: str) -> etree._Element | None:
         """Return the footnote, or the heading before it, that a link within the page leads to, or None."""
         note = self._target(href[1:]) if self._shown(link, href) is not None else None
-        if note is None or self._is_inside(link, note):
+        if note is None or note in (link, *islice(link.iterancestors(), 7)):
             return None
         named = _mark_name(href) is not None
         if note.tag in _HOLDERS and not (named or note.tag != "div" or _note_class(note.get("class") or "")):
@@ -55,12 +56,10 @@ class FootnoteMarks:
         shown, note = self._shown(link, href), self.note(link, href)
         if shown is None or note is None:
             return None
-        near: etree._Element | None = link
-        for _ in range(3):  # the target of the link back can be an element around the mark
-            if near is None or near.tag in _HOLDERS:
+        for near in (link, *islice(link.iterancestors(), 2)):  # the link back can lead to an element around the mark
+            if near.tag in _HOLDERS:
                 break
             self._marks.update(filter(None, (near.get("id"), near.get("name"))))
-            near = near.getparent()
         label = self.notes.get(note)
         if label is None:
             label = self.notes[note] = self.free_label(shown)
@@ -120,17 +119,6 @@ class FootnoteMarks:
                 return target if _note_class(target.get("class") or "") else None
             target = target.getparent()
         return None
-
-    @staticmethod
-    def _is_inside(link: etree._Element, note: etree._Element) -> bool:
-        node: etree._Element | None = link
-        for _ in range(8):
-            if node is None:
-                break
-            if node is note:
-                return True
-            node = node.getparent()
-        return False
 
 
 def _inner_text(element: etree._Element) -> str:

@@ -11,15 +11,12 @@ from functools import lru_cache
 from itertools import islice
 
 import numpy as np
-import numpy.typing as npt
 from lxml import etree
 
-from scrapy_dripper.page.page import Page, Tree
+from scrapy_dripper.page.page import Bools, Page, Tree
 from scrapy_dripper.page.recognise import has_code_class, has_math_class
 from scrapy_dripper.page.tags import LONGEST_CLASS, MEDIA, REFERENCES, TAGS, tag_mask
 from scrapy_dripper.page.vocabulary import APPEARING, UNFOLDING, either
-
-Bools = npt.NDArray[np.bool_]
 
 LONGEST_STYLE = 2_000
 """Maximum number of characters of an inline style to check."""
@@ -86,15 +83,16 @@ def hidden_nodes(tree: Tree) -> Bools:
     return hidden
 
 
-def hidden_blocks(page: Page, hidden: Bools) -> Bools:
-    """Return for each block of a page whether all its text is hidden, given :func:`hidden_nodes`."""
+def hidden_blocks(page: Page, hidden: Bools, *, whole: bool) -> Bools:
+    """Return for each block of a page whether some or, with ``whole``, all of its text is hidden, given
+    :func:`hidden_nodes`.
+    """
     tree, n = page.tree, len(page.blocks)
     inside = {True: np.zeros(n, dtype=np.bool_), False: np.zeros(n, dtype=np.bool_)}
     for owners, unseen in ((tree.text_owner, hidden), (tree.tail_owner, hidden[np.maximum(tree.parent, 0)])):
         for state, found in inside.items():
             found[owners[(owners >= 0) & (unseen == state)]] = True
-    blocks: Bools = inside[True] & ~inside[False]
-    return blocks
+    return inside[True] & ~inside[False] if whole else inside[True]
 
 
 def _hides(style: str | None, attribute: str | None) -> bool:

@@ -32,13 +32,11 @@ _hiding = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden").search
 
 
 class Nodes:
-    """The first ``limit`` nodes of a tree in document order, so that a subtree is a slice."""
+    """The nodes of a tree in document order, so that a subtree is a slice."""
 
-    def __init__(self, root: HtmlElement, limit: int, *, attributes: bool) -> None:
+    def __init__(self, root: HtmlElement, *, attributes: bool) -> None:
         """With ``attributes``, flags are also taken from roles and other attributes, and not only from tags."""
-        self.node: list[HtmlElement] = list(islice(root.iter(), limit + 1))
-        self.truncated = len(self.node) > limit
-        del self.node[limit:]
+        self.node: list[HtmlElement] = list(root.iter())
         m = len(self.node)
         # The methods are mapped, because a loop in Python takes twice as long.
         number = dict(zip(self.node, range(m), strict=True))

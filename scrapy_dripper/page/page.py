@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import IntFlag
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason, Metadata
 from scrapy_dripper.metadata.facts import Fact
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-    from scrapy_dripper.config import Config
-
 Ints = npt.NDArray[np.int32]
+Bools = npt.NDArray[np.bool_]
 Styles: TypeAlias = Mapping[str, str]
 """Declarations of style sheets by class name."""
 
@@ -163,6 +163,10 @@ class Blocks:
     def __len__(self) -> int:
         return len(self.text)
 
+    def chars(self) -> npt.NDArray[np.int64]:
+        """Return the number of characters of each block."""
+        return np.fromiter(map(len, self.text), dtype=np.int64, count=len(self.text))
+
 
 @dataclass(frozen=True, slots=True)
 class About:
@@ -186,19 +190,7 @@ class About:
     """``og:site_name``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """The options of a page that engines take into account."""
-
-    favor: str = "balanced"
-    """Value of ``DRIPPER_FAVOR``."""
-    comments: str = "auto"
-    """Value of ``DRIPPER_COMMENTS``."""
-
-    @classmethod
-    def of(cls, config: Config) -> Wishes:
-        """Return the options of a configuration."""
-        return cls(config.favor, config.comments)
+_DEFAULTS = Config()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,17 +204,14 @@ class Page:
     """The text of ``<title>``, which often has the name of the site as well."""
     tree: Tree
     blocks: Blocks
-    truncated: bool = False
-    """True if this is only the first part of an oversize page."""
     over: Over | None = None
-    """The limit that an oversize page exceeds; None if it is not truncated before it is labelled."""
+    """The limit that an oversize page exceeds, of which this is only the first part; None for a whole page."""
     scripts: tuple[str, ...] = ()
     """The text or the URL of each script that configures how the page writes formulas."""
     about: About = About()
     """Facts about the page from its ``<head>`` and its scripts."""
-    oversize: str = "fallback"
-    """What an engine does if the page is too long for it: a value of ``DRIPPER_OVERSIZE``."""
-    wishes: Wishes = Wishes()
+    config: Config = _DEFAULTS
+    """The options of the document."""
     metadata: Metadata = field(default_factory=Metadata)
     """What the page says about itself: only its title, unless the configuration asks for more."""
     facts: tuple[Fact, ...] = ()
@@ -232,9 +221,12 @@ class Page:
 
     def holder(self, block: int) -> int:
         """Return the innermost element that holds more than a block, or -1 if there is none."""
+        return self.around(int(self.blocks.context[block]), block, block + 1)
+
+    def around(self, node: int, a: int, b: int) -> int:
+        """Return the innermost element, from a node up, that holds more than the blocks a to b - 1, or -1."""
         tree = self.tree
-        node = int(self.blocks.context[block])
-        while node >= 0 and tree.block_end[node] - tree.block_start[node] <= 1:
+        while node >= 0 and tree.block_start[node] >= a and tree.block_end[node] <= b:
             node = int(tree.parent[node])
         return node
 
@@ -257,14 +249,5 @@ class Page:
                 tail_owner=keep(tree.tail_owner),
                 self_owner=keep(tree.self_owner),
             ),
-            blocks=Blocks(
-                text=blocks.text[:n],
-                context=blocks.context[:n],
-                leaf=blocks.leaf[:n],
-                links=blocks.links[:n],
-                link_chars=blocks.link_chars[:n],
-                bold_chars=blocks.bold_chars[:n],
-                images=blocks.images[:n],
-            ),
-            truncated=True,
+            blocks=Blocks(*(getattr(blocks, column.name)[:n] for column in fields(blocks))),
         )

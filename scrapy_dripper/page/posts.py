@@ -13,12 +13,11 @@ from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from scrapy_dripper.metadata.authors import byline
 from scrapy_dripper.metadata.dates import iso_date
 from scrapy_dripper.metadata.tree import text_of
-from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
 from scrapy_dripper.page.vocabulary import either
 
@@ -124,7 +123,7 @@ class ThreadPost(NamedTuple):
     a post quotes another text."""
 
 
-def thread_posts(page: Page, main: npt.NDArray[np.bool_]) -> list[ThreadPost]:
+def thread_posts(page: Page, main: Bools) -> list[ThreadPost]:
     """Return the posts of a page whose blocks are labelled, in document order; empty if it has fewer than two.
 
     A reply in a post is a post of its own. A post without main text is none.

@@ -7,7 +7,8 @@ structure is also written as one.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, wraps
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -34,35 +35,29 @@ _line_number = re.compile(
 """It finds nothing in a class without ``ln``, ``num``, ``line`` or ``gutter``."""
 
 
+def _by_class(test: Callable[[str], bool]) -> Callable[[str], bool]:
+    """Return a test that sees the beginning of a class attribute, and remembers its last answers."""
+    known = lru_cache(4_096)(test)
+    return wraps(test)(lambda name: known(name[:LONGEST_CLASS]))
+
+
+@_by_class
 def has_code_class(name: str) -> bool:
     """Return True if an element with this class attribute may be code."""
-    return _has_code_class(name[:LONGEST_CLASS])
-
-
-@lru_cache(4_096)
-def _has_code_class(name: str) -> bool:
     return _code(name.lower()) is not None or has_number_class(name)
 
 
+@_by_class
 def has_number_class(name: str) -> bool:
     """Return True for the class attribute of line numbers, or of a code block that can have them."""
-    return _has_number_class(name[:LONGEST_CLASS])
-
-
-@lru_cache(4_096)
-def _has_number_class(name: str) -> bool:
     name = name.lower()
     may = "ln" in name or "num" in name or "line" in name or "gutter" in name
     return may and any(map(_line_number, name.split()))
 
 
+@_by_class
 def has_math_class(name: str) -> bool:
     """Return True if an element with this class attribute may be a formula."""
-    return _has_math_class(name[:LONGEST_CLASS])
-
-
-@lru_cache(4_096)
-def _has_math_class(name: str) -> bool:
     return _math(name.lower()) is not None
 
 
@@ -123,9 +118,10 @@ _title = re.compile(
 ).search
 callout_names = re.compile(
     r"\s(?:admonition(?:block)?|markdown-alert|custom-block|hint-container|theme-admonition|callout|starlight-aside|hint"
-    r"|blockquote-tag|confluence-information-macro|alert|note|notice|tip|important|warning|caution|danger|attention|seealso|NOTE|TIP|IMPORTANT|WARNING|CAUTION)(?=\s|$)"
+    r"|blockquote-tag|confluence-information-macro|alert|note|notice|tip|important|warning|caution|danger|attention|seealso)(?=\s|$)"
 )
-"""Matches a name that each class attribute of a call-out has, after white space. It also matches other attributes."""
+"""Matches a name that each class attribute of a call-out has in some case, after white space. It also matches other
+attributes."""
 
 
 def has_callout_class(name: str) -> bool:

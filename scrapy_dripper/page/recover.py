@@ -61,10 +61,10 @@ def recover(data: bytes, depth: int = MAX_DEPTH) -> HtmlElement:
     start = steps = 0
     while start < len(data):
         # The parser compares an unmatched end tag with every open element, so it gets smaller pieces of deeper trees.
-        bite = data[start : start + max(1_024, min(65_536, 2**28 // (builder.depth + 1)))]
+        bite = data[start : start + max(1_024, min(65_536, 2**28 // (len(builder.open) + 1)))]
         ended = builder.ended
         parser.feed(bite)
-        steps += max(0, bite.count(b"</") - (builder.ended - ended)) * builder.depth
+        steps += max(0, bite.count(b"</") - (builder.ended - ended)) * len(builder.open)
         if steps > MAX_STEPS:
             raise RecoveryError("the document has too many unmatched end tags in deeply nested elements")
         start += len(bite)
@@ -144,10 +144,6 @@ class _Builder:
         # Pieces of text are joined once, since appending each one to an element would be quadratic.
         self.text: list[str] = []
         self.into: HtmlElement | None = None  # None for the tail of ``flat``
-
-    @property
-    def depth(self) -> int:
-        return len(self.open)
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         depth = len(self.open)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from scrapy_dripper.data import Document, Extraction, TeachingExtraction, informed, known_of
-from scrapy_dripper.page.page import Page
+from scrapy_dripper.page.page import Bools, Page
+from scrapy_dripper.rules import host_of
 from scrapy_dripper.sites.memory import (
     SiteMemory,
     digest,
     furniture,
     hashes,
-    host_of,
     parts_of,
     places,
 )
@@ -81,9 +78,7 @@ class Hosts:
         known = self._templates(document)
         return None if known is None else say(page, unpack_rules(known), audit=is_audited(document.url))
 
-    def repeated(
-        self, page: Page, document: Document, main: npt.NDArray[np.bool_]
-    ) -> tuple[npt.NDArray[np.bool_] | None, bytes]:
+    def repeated(self, page: Page, document: Document, main: Bools) -> tuple[Bools | None, bytes]:
         """Return which main blocks are furniture, and the digest of the page, from which the memory learns.
 
         They are None and empty without a site memory.

@@ -6,32 +6,28 @@ same place.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS
-from scrapy_dripper.rules import same_host
+from scrapy_dripper.rules import host_of
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float32]
 Hashes = npt.NDArray[np.uint64]
 Column = npt.NDArray[Any]
 
 HASH = np.dtype("<u8")
 """The data type of a hash, in the memory and in messages to worker processes."""
-_TYPES = ("|u1", "<u2", "<u4", "<u8", "<f4")
 
 
 class Tally:
@@ -141,8 +137,6 @@ comments follow.
 OWN_WORDS = 10
 """Minimum number of words in a block of the page's own text, as opposed to a date or a label."""
 
-_LONGEST_HOST = 253
-"""Maximum length of a host name, in characters (RFC 1035)."""
 _digit = re.compile(r"\d").search
 _words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 
@@ -301,15 +295,6 @@ class SiteMemory:
         return host.learn(_address(url), main, others)
 
 
-def host_of(url: str) -> str:
-    """Return the host of a URL, in the one form of :func:`same_host`; an empty string if it has none."""
-    try:
-        name = urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
-    return same_host(name) if len(name) <= _LONGEST_HOST else ""
-
-
 def _address(url: str) -> np.uint64:
     """Return the hash of a URL without its fragment."""
     data = blake2b(url.partition("#")[0].encode("utf-8", "surrogatepass"), digest_size=HASH.itemsize).digest()
@@ -327,7 +312,7 @@ def furniture(page: Page, main: Bools, found: Hashes, known: Hashes) -> Bools:
     repeated = np.isin(found, known)
     if not (repeated & main).any():
         return none
-    chars = np.fromiter(map(len, page.blocks.text), dtype=np.int64, count=len(main))
+    chars = page.blocks.chars()
     of_all, of_repeated = (np.cumsum(np.append(0, sizes)).tolist() for sizes in (chars, chars * repeated))
     taken = none.copy()
     for i in np.flatnonzero(repeated & main).tolist():
@@ -347,29 +332,3 @@ def furniture(page: Page, main: Bools, found: Hashes, known: Hashes) -> Bools:
         taken[above] = False
     left = whole - words[taken].sum()
     return taken if left >= max(LEAST_WORDS, LEAST_SHARE * whole) else none
-
-
-# ---------------------------------------------------------------------- messages
-def pack(facts: object, columns: Sequence[Column]) -> bytes:
-    """Return facts and columns as bytes: a line of JSON and the arrays."""
-    head = json.dumps([facts, [[column.dtype.str, len(column)] for column in columns]], separators=(",", ":"))
-    return b"\n".join((head.encode("ascii"), b"".join(column.tobytes() for column in columns)))
-
-
-def unpack(data: bytes) -> tuple[Any, list[Column]]:
-    """Return the facts and columns in bytes. Raise ValueError if they are invalid."""
-    head, _, rest = data.partition(b"\n")
-    columns: list[Column] = []
-    at = 0
-    try:
-        facts, shapes = json.loads(head)
-        for kind, size in shapes:
-            if kind not in _TYPES or type(size) is not int or size < 0:
-                raise ValueError(f"expected columns (got {kind!r:.20} and {size!r:.20})")
-            columns.append(np.frombuffer(rest, np.dtype(kind), size, at).copy() if size else np.zeros(0, kind))
-            at += columns[-1].nbytes
-    except (TypeError, RecursionError) as error:
-        raise ValueError(str(error)) from None
-    if at != len(rest):
-        raise ValueError(f"expected {at:,} bytes (got {len(rest):,})")
-    return facts, columns

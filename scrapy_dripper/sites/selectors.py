@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.rules import KEEP, MODEL
@@ -23,7 +23,7 @@ _FLAT = frozenset("p h1 h2 h3 h4 h5 h6".split())
 """Tags of elements that are not in one another, because parsers end the first where the next begins."""
 MOST_INSIDE = 5
 """Number of elements in an element with which it is not compared with a text."""
-_odd = re.compile(r"^-|[^\w-]")
+_escaped = partial(re.compile(r"^-|[^\w-]").sub, r"\\\g<0>")
 
 
 def path_of_each(page: Page) -> tuple[list[int], list[tuple[int, str]]]:
@@ -119,8 +119,8 @@ def _says_something(step: str) -> bool:
 
 
 def _css(step: str, unwanted: Iterable[str]) -> str:
-    tag, *classes = (_odd.sub(lambda odd: f"\\{odd[0]}", name) for name in step.split(" "))
-    without = "".join(f":not(.{_odd.sub(lambda odd: chr(92) + odd[0], name)})" for name in sorted(unwanted))
+    tag, *classes = map(_escaped, step.split(" "))
+    without = "".join(f":not(.{_escaped(name)})" for name in sorted(unwanted))
     return ".".join([tag, *classes]) + without
 
 

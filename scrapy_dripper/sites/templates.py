@@ -4,6 +4,7 @@ model's labels on a few of them. It labels the blocks of a page, or says why the
 
 from __future__ import annotations
 
+import json
 import os
 import zlib
 from collections import OrderedDict, defaultdict
@@ -18,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.characters import on_one_line
-from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.replace import replace_file
 from scrapy_dripper.rules import (
     DROP,
@@ -30,6 +31,7 @@ from scrapy_dripper.rules import (
     SelectorError,
     SiteRule,
     find,
+    host_of,
     read_rules,
     read_rules_file,
     to_toml,
@@ -37,12 +39,8 @@ from scrapy_dripper.rules import (
 from scrapy_dripper.sites import selectors
 from scrapy_dripper.sites.memory import (
     HASH,
-    Bools,
     Floats,
-    host_of,
     name_of,
-    pack,
-    unpack,
 )
 from scrapy_dripper.sites.selectors import Steps
 
@@ -199,20 +197,30 @@ class TemplateRules:
 
 def pack_rules(known: Sequence[TemplateRules]) -> bytes:
     """Return the rules of a host's templates as bytes."""
-    rows = [[one.number, one.ready, one.shortest, one.longest, one.rules] for one in known]
-    return pack(rows, [one.centroid for one in known])
+    rows = [(one.number, one.ready, one.shortest, one.longest, one.rules, _hex(one.centroid)) for one in known]
+    return json.dumps(rows, separators=(",", ":")).encode()
 
 
 def unpack_rules(data: bytes) -> list[TemplateRules]:
     """Return the rules of a host's templates; none for no data. Raise ValueError if the data are invalid."""
-    rows, columns = unpack(data) if data else ([], [])
     try:
         return [
-            TemplateRules(int(number), bool(ready), int(least), int(most), Rules(SiteRule(*one) for one in rules), own)
-            for (number, ready, least, most, rules), own in zip(rows, columns, strict=True)
+            TemplateRules(
+                int(number), bool(ready), int(least), int(most), Rules(SiteRule(*one) for one in rules), _vector(own)
+            )
+            for number, ready, least, most, rules, own in json.loads(data or b"[]")
         ]
-    except TypeError as error:
+    except (TypeError, OverflowError, RecursionError) as error:
         raise ValueError(f"expected rules of a template ({error})") from None
+
+
+def _hex(vector: Vector) -> str:
+    return vector.tobytes().hex()
+
+
+def _vector(digits: str) -> Vector:
+    """Return the vector in hexadecimal digits. Raise ValueError if it has another length."""
+    return np.frombuffer(bytes.fromhex(digits), dtype=np.uint8).reshape(VECTOR_SIZE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -233,7 +241,7 @@ class Said:
         """Return what the templates learn from the page. ``main`` are the final labels, which are the model's unless
         the template has answered.
         """
-        sizes = _sizes(self.page)
+        sizes = self.page.blocks.chars()
         length = int(sizes[main].sum())
         if self.outcome.is_answer:
             return Lesson(self.number, self.outcome, -1, length).pack()
@@ -265,25 +273,24 @@ class Lesson:
 
     def pack(self) -> bytes:
         """Return the lesson as bytes, without places and texts if it would be larger than :data:`LARGEST_UNPACKED`."""
-        facts = [self.number, self.outcome.value, self.agreed, self.length, self.paths, self.texts]
-        data = pack(facts, [self.vector])
+        facts = (self.number, self.outcome.value, self.agreed, self.length, self.paths, self.texts, _hex(self.vector))
+        data = json.dumps(facts, separators=(",", ":")).encode()
         return zlib.compress(data, 1) if len(data) <= LARGEST_UNPACKED else replace(self, paths=[], texts=[]).pack()
 
 
 def read_lesson(data: bytes) -> Lesson:
     """Return the lesson in the result of :meth:`Said.lesson`. Raise ValueError for other data."""
     try:
-        (number, outcome, agreed, length, paths, texts), (vector,) = unpack(
+        number, outcome, agreed, length, paths, texts, vector = json.loads(
             zlib.decompressobj().decompress(data, LARGEST_UNPACKED)
         )
         paths = [(int(above), str(step), float(share), bool(holds)) for above, step, share, holds in paths]
         texts = [(int(at), str(text), bool(main)) for at, text, main in texts]
-        found = Lesson(int(number), Outcome(outcome), float(agreed), int(length), vector, paths, texts)
-    except (TypeError, OverflowError, zlib.error) as error:
+        found = Lesson(int(number), Outcome(outcome), float(agreed), int(length), _vector(vector), paths, texts)
+    except (TypeError, OverflowError, RecursionError, zlib.error) as error:
         raise ValueError(f"expected the lesson of a page ({error})") from None
     if (
-        (vector.dtype.str, len(vector)) != ("|u1", VECTOR_SIZE)
-        or len(paths) > LESSON_PATHS
+        len(paths) > LESSON_PATHS
         or len(texts) > LESSON_TEXTS
         or not all(-1 <= above < i for i, (above, *_) in enumerate(paths))
         or not all(0 <= at < len(paths) for at, _, _ in texts)
@@ -296,7 +303,7 @@ def say(page: Page, known: Sequence[TemplateRules], *, audit: bool) -> Said:
     """Return what a template says about a page: of those that are like the page, the one that decides about most of its
     text. With ``audit``, the template does not answer, so that the model can check it.
     """
-    vector, sizes = layout(page), _sizes(page)
+    vector, sizes = layout(page), page.blocks.chars()
     like = [one for one in known if not one.centroid.any() or alike(vector, one.centroid) >= ALIKE]
     found = [(one, *applied(page, one.rules.of(page.url))) for one in like]
     if not found:
@@ -334,7 +341,7 @@ def applied(page: Page, rules: Sequence[SiteRule]) -> tuple[Floats, Bools]:
         for rule in rules:
             if rule.kind == kind:
                 with suppress(SelectorError):  # a name on the page that cannot be in a selector
-                    kinds |= dict.fromkeys(find(rule.selector)(numbers), kind)
+                    kinds |= dict.fromkeys(find(rule.selector, numbers), kind)
     whole = WHOLE in kinds.values()
     p = np.full(len(tree.nodes), PROBABILITIES[DROP if whole else MODEL], dtype=np.float32)
     sure = np.full(len(tree.nodes), whole)
@@ -395,10 +402,6 @@ def _places_of(page: Page) -> npt.NDArray[np.int32]:
     holds = tree.block_end[blocks.leaf] > tree.block_start[blocks.leaf]
     at: npt.NDArray[np.int32] = np.where(holds, blocks.leaf, blocks.context)
     return at
-
-
-def _sizes(page: Page) -> npt.NDArray[np.int64]:
-    return np.fromiter(map(len, page.blocks.text), dtype=np.int64, count=len(page.blocks))
 
 
 # ---------------------------------------------------------------------- what templates learn

@@ -1,16 +1,17 @@
-"""The facts of a recipe and the links of a hero belong to what is written."""
+"""The price of a product, the facts of a recipe and the links of a hero belong to what is written."""
 
 from __future__ import annotations
+
+import json
 
 import numpy as np
 import pytest
 
 from scrapy_dripper.choose import below_headline
-from scrapy_dripper.choose.below_headline import with_hero_links, with_recipe_facts
+from scrapy_dripper.choose.below_headline import with_hero_links, with_price, with_recipe_facts
 from scrapy_dripper.choose.given import Bools, Given
-from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document
-from scrapy_dripper.page import Page, read
+from scrapy_dripper.page import Page
+from scrapy_dripper.testing import page as page_of
 
 RECIPE = '<script type="application/ld+json">{"@type": "Recipe", "name": "Soup"}</script>'
 TEXT = "<p>- Boil the roots in salted water."
@@ -26,7 +27,7 @@ def added(page: Page, labels: Bools) -> list[str]:
 
 
 def given(body: str, probability: float) -> Given:
-    page = read(Document(f"<html><body>{body}</body></html>", "https://example.org/"), Config())
+    page = page_of(body, "https://example.org/")
     return Given(page, np.full(len(page.blocks), probability, dtype=np.float32))
 
 
@@ -93,3 +94,59 @@ def test_the_links_of_a_hero_stay_with_its_headline(
     assert added(known.page, with_hero_links(known, marked(known.page))) == expected
     other = given(HERO.format(name=name, links=links).replace("- The", "The") + TEXT, probability)
     assert not added(other.page, with_hero_links(other, marked(other.page)))
+
+
+# ---------------------------------------------------------------------- the price of a product
+def priced(body: str, price: str = "168.00", main: str = "A lamp") -> list[str]:
+    """Return the blocks that become main on a page that declares a price."""
+    data = json.dumps({"@type": "Product", "name": "Lamp", "offers": {"@type": "Offer", "price": price}})
+    page = page_of(f"<script type='application/ld+json'>{data}</script>{body}")
+    before = np.array([text.startswith(main) for text in page.blocks.text])
+    after = with_price(Given(page, np.where(before, 0.9, 0.1).astype(np.float32)), before)
+    return [text for text, new in zip(page.blocks.text, after & ~before, strict=True) if new]
+
+
+NAME, LAMP = "<h1>Lamp</h1>", "<p>A lamp of brass, for tables."
+
+
+@pytest.mark.parametrize("price", ["$168.00", "168,00 €", "168.00 zł", "USD 168.00"])
+def test_the_declared_price_is_kept(price: str) -> None:
+    assert priced(f"<div>{price}</div>{NAME}<span>{price}</span><p>Add to cart{LAMP}<div>{price}</div>") == [price]
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ("<span>$98.00 $130.00</span>", ["$98.00 $130.00"]),
+        ("<p>By Ann<p>€ 132,34<p>$150", ["€ 132,34"]),
+        ("<a href=/other>$98.00</a>", []),
+        ("<p>Over $98.00", []),
+        ("<p>brass" * 9 + "<p>$98.00", []),
+    ],
+)
+def test_a_price_right_below_the_name_need_not_be_declared(markup: str, expected: list[str]) -> None:
+    assert priced(f"<h1>A lamp</h1>{markup}{LAMP}", price="") == expected
+
+
+def test_without_a_heading_the_first_main_block_is_the_name() -> None:
+    assert priced(f"<div>A lamp</div><span>$168.00</span>{LAMP}") == ["$168.00"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"{NAME}<span>$99.00</span>{LAMP}",  # not declared
+        f"{NAME}<span>168 00</span>{LAMP}",  # a number, but no price
+        f"{NAME}<p>For $168.00 you get a lamp that is made of brass{LAMP}",  # a sentence
+        f"<div>$168.00</div>{NAME}{LAMP}",  # above the name
+        f"{NAME}{LAMP}<footer>$168.00</footer>",
+        f"{NAME}{LAMP}<div hidden>$168.00</div>",
+        NAME + LAMP + "<p>Another lamp<div>$168.00</div>" * 9,  # a list of products
+    ],
+)
+def test_what_is_not_the_price(body: str) -> None:
+    assert priced(body) == []
+
+
+def test_a_page_without_main_content_has_no_price() -> None:
+    assert priced(f"{NAME}<span>$168.00</span>", main="nothing") == []

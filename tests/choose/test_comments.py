@@ -102,12 +102,6 @@ def extracted(engine: Reader, comments: str, page: str = PAGE) -> Extraction:
     return Extractor(Config(comments=comments), engine).extract([page])[0]
 
 
-def test_auto_leaves_the_answer() -> None:
-    text = extracted(Reader("mill", "MAYBE"), "auto").text or ""
-    assert "MAYBE" in text
-    assert "grandfather" not in text
-
-
 def test_comments_are_dropped() -> None:
     found = extracted(Reader("mill", "MAYBE"), "drop")
     assert "MAYBE" not in (found.text or "") + (found.main_html or "")
@@ -142,6 +136,7 @@ def test_nothing_is_main_without_a_text_to_comment() -> None:
 
 
 def test_it_is_a_documents_choice() -> None:
+    """``auto`` leaves the answer of the engine."""
     documents = [Document(PAGE, config=Config(comments=wish)) for wish in ("auto", "drop", "keep")]
     texts = [found.text or "" for found in Extractor(Config(), Reader("mill", "MAYBE")).extract(documents)]
     assert [("MAYBE" in text, "grandfather" in text) for text in texts] == [(True, False), (False, False), (True, True)]

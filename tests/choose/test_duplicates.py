@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from scrapy_dripper.choose.duplicates import without_duplicates
 from scrapy_dripper.choose.given import Given
-from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document
-from scrapy_dripper.page import Page, read
+from scrapy_dripper.page import Page
+from scrapy_dripper.testing import page as page_of
 
 LINE = "The ferry leaves the northern pier at nine and comes back after dark."
 LONG = [
@@ -25,7 +24,7 @@ LONG = [
 
 
 def page(body: str) -> Page:
-    return read(Document(f"<html><body><main>{body}</main></body></html>"), Config())
+    return page_of(f"<main>{body}</main>")
 
 
 def kept(body: str, p: list[float] | None = None) -> list[str]:

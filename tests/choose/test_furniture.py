@@ -99,14 +99,18 @@ def test_an_offer_is_left_out_with_what_is_below_it(markup: str) -> None:
     assert kept(around(markup)) == ["Dams", TEXT, MORE]
 
 
-def test_an_offer_ends_before_the_next_section() -> None:
-    assert kept(f"<h1>Dams</h1><p>{TEXT}</p>{OFFER}<h3>The mill</h3><p>{MORE}</p>") == ["Dams", TEXT, "The mill", MORE]
-
-
-def test_a_text_about_subscriptions_stays() -> None:
-    text = "<h2>Subscribe to continue reading</h2>" + f"<p>{TEXT} {MORE}</p>" * 4
-
-    assert len(kept(around(f"<div>{text}</div>"))) == 7
+@pytest.mark.parametrize(
+    ("markup", "lines"),
+    [
+        (f"{OFFER}<h3>The mill</h3>", ["The mill"]),  # the next section
+        (  # a text about subscriptions
+            f"<div><h2>Subscribe to continue reading</h2>{f'<p>{TEXT} {MORE}</p>' * 4}</div>",
+            [f"{TEXT} {MORE}"] * 4,
+        ),
+    ],
+)
+def test_what_is_below_an_offer_and_no_part_of_it_stays(markup: str, lines: list[str]) -> None:
+    assert kept(around(markup)) == ["Dams", TEXT, *lines, MORE]
 
 
 def post(text: str, signature: str, name: str) -> str:

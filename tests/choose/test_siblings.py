@@ -9,9 +9,7 @@ import pytest
 
 from scrapy_dripper.choose.given import Given
 from scrapy_dripper.choose.siblings import with_continued, with_holes, with_parts, with_titles
-from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document
-from scrapy_dripper.page import read
+from scrapy_dripper.testing import page as page_of
 
 SENTENCE = "The ferry leaves the northern pier at nine in the morning."
 TEXT = "A long answer about the ferry, the pier and the morning."
@@ -19,7 +17,7 @@ TEXT = "A long answer about the ferry, the pier and the morning."
 
 def added(step: Callable[..., np.ndarray], body: str, chances: list[float], main: list[int]) -> list[int]:
     """Return the numbers of the blocks that become main."""
-    page = read(Document(f"<html><body>{body}</body></html>"), Config())
+    page = page_of(body)
     before = np.zeros(len(page.blocks), dtype=np.bool_)
     before[main] = True
     size = np.array([len(text.split()) for text in page.blocks.text], dtype=np.float32)
@@ -83,70 +81,60 @@ def test_what_turns_a_carousel_is_no_title(control: str, slides: str) -> None:
     assert added(with_titles, body, [0.3, 0.9], [1]) == []
 
 
-def test_parts_of_a_list_are_main_together() -> None:
-    entries = "".join(f"<li><div><p>{TEXT}</p></div></li>" for _ in range(3))
-
-    assert added(with_parts, f"<ul>{entries}</ul>", [0.6, 0.55, 0.45], [0, 1]) == [2]
-    assert added(with_parts, f"<ul>{entries}</ul>", [0.9, 0.9, 0.45], [0, 1]) == []  # too far from the others
-    assert added(with_parts, f"<ul>{entries}</ul>", [0.6, 0.45, 0.45], [0]) == []  # most are not
-
-
-def test_paragraphs_of_a_text_are_no_parts() -> None:
-    assert added(with_parts, f"<div>{f'<p>{TEXT}</p>' * 3}</div>", [0.6, 0.55, 0.45], [0, 1]) == []
+ENTRIES = f"<ul>{f'<li><div><p>{TEXT}</p></div></li>' * 3}</ul>"
 
 
 @pytest.mark.parametrize(
-    ("probabilities", "main", "labels"),
+    ("body", "chances", "main", "expected"),
     [
-        ([0.9, 0.6, 0.9], [0, 2], [0, 1, 2]),
-        ([0.9, 0.45, 0.6, 0.9], [0, 3], [0, 1, 2, 3]),
-        ([0.9, 0.3, 0.9], [0, 2], [0, 2]),  # likelier not
-        ([0.9, 0.3, 0.8, 0.9], [0, 3], [0, 3]),  # one is not
-        ([0.9, *[0.6] * 7, 0.9], [0, 8], [0, 8]),  # a part of its own
-        ([0.6, 0.9, 0.6], [1], [1]),  # at the ends the cut decides
+        (ENTRIES, [0.6, 0.55, 0.45], [0, 1], [2]),
+        (ENTRIES, [0.9, 0.9, 0.45], [0, 1], []),  # too far from the others
+        (ENTRIES, [0.6, 0.45, 0.45], [0], []),  # most are not
+        (f"<div>{f'<p>{TEXT}</p>' * 3}</div>", [0.6, 0.55, 0.45], [0, 1], []),  # paragraphs of a text are no parts
+    ],
+)
+def test_parts_of_a_list_are_main_together(
+    body: str, chances: list[float], main: list[int], expected: list[int]
+) -> None:
+    assert added(with_parts, body, chances, main) == expected
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "main", "filled"),
+    [
+        ([0.9, 0.6, 0.9], [0, 2], [1]),
+        ([0.9, 0.45, 0.6, 0.9], [0, 3], [1, 2]),
+        ([0.9, 0.3, 0.9], [0, 2], []),  # likelier not
+        ([0.9, 0.3, 0.8, 0.9], [0, 3], []),  # one is not
+        ([0.9, *[0.6] * 7, 0.9], [0, 8], []),  # a part of its own
+        ([0.6, 0.9, 0.6], [1], []),  # at the ends the cut decides
         ([0.6, 0.6], [], []),
     ],
 )
 def test_likely_blocks_between_main_blocks_become_main(
-    probabilities: list[float], main: list[int], labels: list[int]
+    probabilities: list[float], main: list[int], filled: list[int]
 ) -> None:
-    chosen = np.zeros(len(probabilities), dtype=np.bool_)
-    chosen[main] = True
-
-    page = read(Document("<p>a" * len(chosen)), Config())
-    found = with_holes(Given(page, np.array(probabilities, dtype=np.float32)), chosen)
-
-    assert np.flatnonzero(found).tolist() == labels
+    assert added(with_holes, "<p>a" * len(probabilities), probabilities, main) == filled
 
 
 def paragraphs(n: int) -> str:
     return f"<div>{f'<p>{SENTENCE}</p>' * n}</div>"
 
 
-def test_sinking_probabilities_do_not_end_a_text() -> None:
-    assert added(with_continued, paragraphs(6), [0.8, 0.7, 0.6, 0.5, 0.4, 0.35], [0, 1, 2]) == [3, 4, 5]
-
-
-def test_short_blocks_are_passed_over() -> None:
-    body = f"<div><p>{SENTENCE}</p><h2>Heading</h2><p>{SENTENCE}</p></div>"
-
-    assert added(with_continued, body, [0.5, 0.1, 0.4], [0]) == [2]
-
-
 @pytest.mark.parametrize(
-    ("body", "chances"),
+    ("body", "chances", "expected"),
     [
-        (paragraphs(3), [0.9, 0.5, 0.45]),  # a sharp fall
-        (paragraphs(3), [0.35, 0.25, 0.2]),  # too unlikely
-        (paragraphs(1) + paragraphs(2), [0.5, 0.45, 0.45]),  # another parent
-        (f"<div><p>{SENTENCE}</p><p class=more>{SENTENCE}</p></div>", [0.5, 0.45]),  # another shape
-        (f"<div><p>{SENTENCE}</p><p hidden>{SENTENCE}</p></div>", [0.5, 0.45]),
+        (paragraphs(6), [0.8, 0.7, 0.6, 0.5, 0.4, 0.35], [1, 2, 3, 4, 5]),
+        (f"<div><p>{SENTENCE}</p><h2>Heading</h2><p>{SENTENCE}</p></div>", [0.5, 0.1, 0.4], [2]),
+        (paragraphs(3), [0.9, 0.5, 0.45], []),
+        (paragraphs(3), [0.35, 0.25, 0.2], []),
+        (paragraphs(1) + paragraphs(2), [0.5, 0.45, 0.45], []),
+        (f"<div><p>{SENTENCE}</p><p class=more>{SENTENCE}</p></div>", [0.5, 0.45], []),
+        (f"<div><p>{SENTENCE}</p><p hidden>{SENTENCE}</p></div>", [0.5, 0.45], []),
+        ("<p>One", [0.9], []),
     ],
-    ids=["fall", "unlikely", "parent", "shape", "hidden"],
+    ids=["sinking", "short block between", "fall", "unlikely", "parent", "shape", "hidden", "no paragraphs"],
 )
-def test_what_ends_a_text(body: str, chances: list[float]) -> None:
-    assert added(with_continued, body, chances, [0]) == []
-
-
-def test_a_page_without_paragraphs() -> None:
-    assert added(with_continued, "<p>One", [0.9], [0]) == []
+def test_a_text_continues(body: str, chances: list[float], expected: list[int]) -> None:
+    """Until the probability falls sharply, or the next paragraph is unlikely, elsewhere, of another shape or hidden."""
+    assert added(with_continued, body, chances, [0]) == expected

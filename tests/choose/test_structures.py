@@ -9,15 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.choose.given import Given
+from scrapy_dripper.choose.given import Given, found_in
 from scrapy_dripper.choose.headings import with_headings
 from scrapy_dripper.choose.siblings import with_alike
 from scrapy_dripper.choose.structures import with_whole_structures
-from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document
-from scrapy_dripper.page import Page, read
-from scrapy_dripper.page.recognise import ALERTS, callout_names, has_callout_class
-from scrapy_dripper.page.recognise import CALLOUT_FAMILIES as _CALLOUTS
+from scrapy_dripper.page.recognise import ALERTS, CALLOUT_FAMILIES, callout_names, has_callout_class
+from scrapy_dripper.testing import page
 
 PARAGRAPHS = (
     "The ferry leaves the northern pier at nine and comes back after dark, and in winter it does not leave at all when "
@@ -29,10 +26,6 @@ PARAGRAPHS = (
     "In the evening the boat is tied to the old crane, the lamps are put out one after the other, and the gulls take "
     "the deck until the morning.",
 )
-
-
-def page(body: str) -> Page:
-    return read(Document(f"<html><body>{body}</body></html>"), Config())
 
 
 def labelled(body: str, chances: dict[str, float], main: set[str], rule: str = "whole") -> list[str]:
@@ -137,19 +130,24 @@ def test_links_to_other_pages_within_a_text_are_labelled_one_by_one(before: str)
     assert labelled(between(before + LINKS), chances, {text, "first one"}) == [text, "first one"]
 
 
-def test_an_unlikely_structure_in_running_text_stays_out() -> None:
-    assert labelled(between(SPLIT["nested list"]), {"first one": 0.1, "second one": 0.2}, set()) == []
-
-
-def test_hidden_blocks_do_not_become_main() -> None:
-    code = "<pre><div>shown</div><div hidden>hidden twin</div></pre>"
-    assert labelled(between(code), {"shown": 0.5, "hidden twin": 0.5}, {"shown"}) == ["shown"]
-
-
-def test_the_label_of_a_box_of_code_does_not_vote() -> None:
-    box = '<div class="highlight"><button>Copy this code to the clipboard</button><pre>x = 1</pre></div>'
-    chances = {"Copy this code to the clipboard": 0.1, "x = 1": 0.4}
-    assert labelled(between(box), chances, set()) == ["x = 1"]
+@pytest.mark.parametrize(
+    ("structure", "chances", "main", "expected"),
+    [
+        (SPLIT["nested list"], {"first one": 0.1, "second one": 0.2}, set(), []),
+        ("<pre><div>shown</div><div hidden>twin</div></pre>", {"shown": 0.5, "twin": 0.5}, {"shown"}, ["shown"]),
+        (
+            '<div class="highlight"><button>Copy this code to the clipboard</button><pre>x = 1</pre></div>',
+            {"Copy this code to the clipboard": 0.1, "x = 1": 0.4},
+            set(),
+            ["x = 1"],
+        ),
+    ],
+    ids=["unlikely", "hidden", "label of a box of code"],
+)
+def test_what_does_not_become_main_in_running_text(
+    structure: str, chances: dict[str, float], main: set[str], expected: list[str]
+) -> None:
+    assert labelled(between(structure), chances, main) == expected
 
 
 @pytest.mark.parametrize(
@@ -186,12 +184,11 @@ def _reviews(n: int) -> str:
     return f"<div><p>{PARAGRAPHS[0]}</p>{products}<p>{PARAGRAPHS[1]}</p></div>"
 
 
-def test_a_likely_block_follows_those_of_its_shape() -> None:
-    assert labelled(_reviews(4), {"Pros 2": 0.45}, set(), "alike") == ["Pros 0", "Pros 1", "Pros 2", "Pros 3"]
+@pytest.mark.parametrize(("probability", "follows"), [(0.45, True), (0.2, False)])
+def test_a_likely_block_follows_those_of_its_shape(probability: float, follows: bool) -> None:
+    found = labelled(_reviews(4), {"Pros 2": probability}, set(), "alike")
 
-
-def test_an_unlikely_block_does_not() -> None:
-    assert labelled(_reviews(4), {"Pros 2": 0.2}, set(), "alike") == ["Pros 0", "Pros 1", "Pros 3"]
+    assert found == [f"Pros {i}" for i in range(4) if follows or i != 2]
 
 
 def test_the_last_card_of_a_listing_follows_the_others() -> None:
@@ -222,10 +219,10 @@ def test_a_heading_follows_the_text_that_it_heads(heading: str, probability: flo
     assert found == (["The pier"] if kept else [])
 
 
-_TOKENS = st.sampled_from([*_CALLOUTS, *(name.upper() for name in ALERTS), *ALERTS, "callout-tip", "fade", "card", ""])
+_TOKENS = st.sampled_from([*CALLOUT_FAMILIES, *map(str.upper, ALERTS), *ALERTS, "callout-tip", "fade", "card", ""])
 
 
 @given(st.lists(_TOKENS, max_size=4), st.sampled_from([" ", "\n", "\u00a0", "-"]))
 def test_call_outs_have_one_of_the_names_that_are_searched(tokens: list[str], between: str) -> None:
     name = between.join(tokens)
-    assert callout_names.search(f"\n{name}") or not has_callout_class(name)
+    assert found_in(name, callout_names) or not has_callout_class(name)

@@ -48,7 +48,7 @@ def test_the_engine_knows_what_a_page_wants(crawl: Crawls, site: Site, engine: E
     wishes = {}
 
     def act(engine: FakeEngine, pages: Any) -> Any:
-        wishes.update({page.url: (page.wishes.favor, page.wishes.comments) for page in pages})
+        wishes.update({page.url: (page.config.favor, page.config.comments) for page in pages})
 
     engine.act = act
     first, second = site.url("/a"), site.url("/b")

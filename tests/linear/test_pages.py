@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lxml import etree
 
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.choose import duplicates, headline
@@ -23,11 +22,11 @@ from scrapy_dripper.fallback.methods import MAX_DEPTH, MAX_PARAGRAPHS, limited_t
 from scrapy_dripper.output import code_blocks, delimiters, formulas, inline_tags, line
 from scrapy_dripper.output.inline_tags import without_label
 from scrapy_dripper.output.items import Item, Paragraph, Text
-from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.head import MOST_NAMES
-from scrapy_dripper.page.parse import parse
+from scrapy_dripper.page.page import Page
 from scrapy_dripper.testing import FakeEngine
-from tests.steps import lines_of
+from scrapy_dripper.testing import page as page_of
+from tests.steps import is_linear, lines_of
 
 HEAD = "<h1>Title</h1><p>" + "word " * 40 + "</p>"
 
@@ -127,14 +126,11 @@ def test_what_could_multiply_is_read_once(name: str, extractor: Extractor) -> No
     """
     made, written = MULTIPLYING[name]
 
-    def lines(n: int) -> int:
-        return lines_of(lambda: extractor.extract([f"{HEAD}<p>{made(n)}"]))
-
     (found,) = extractor.extract([f"{HEAD}<p>{made(400)}"])
     assert found.fallback_reason is None
     assert written(400) in (found.markdown or "").replace("\\", "")
     assert len(found.main_html or "") <= 2 * len(made(400)) + 1_000
-    assert lines(200) <= 2.5 * lines(100)
+    assert is_linear(extractor.extract, lambda n: [f"{HEAD}<p>{made(n)}"], 100)
 
 
 def test_nodes_in_boxes_that_are_named_as_line_numbers(extractor: Extractor, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,27 +147,27 @@ def test_nodes_in_boxes_that_are_named_as_line_numbers(extractor: Extractor, mon
     assert read <= 30 * 4_000
 
 
-def _headings(n: int) -> str:
-    return "".join(f"<h2>x{i}</h2>" for i in range(n))
+def _numbered(tag: str, n: int) -> str:
+    return "".join(f"<{tag}>x{i}</{tag}>" for i in range(n))
 
 
 def test_headings_in_a_link() -> None:
-    def lines(n: int) -> int:
-        page = cut(parse("<a href=/x>" + "<div>" * n + _headings(n)), "https://example.org/a")
+    def run(page: Page) -> None:
         fronts: dict[int, bool] = {}
-        return lines_of(lambda: [headline._is_site(page, i, fronts) for i in range(len(page.blocks))])
+        for i in range(len(page.blocks)):
+            headline._is_site(page, i, fronts)
 
-    assert lines(440) <= 2.5 * lines(220)
+    assert is_linear(
+        run, lambda n: page_of(f"<a href=/x>{'<div>' * n}{_numbered('h2', n)}", "https://example.org/a"), 220
+    )
 
 
 def test_elements_for_screens() -> None:
-    def lines(n: int) -> int:
-        page = cut(parse("<div class=mobile>" * n + "".join(f"<p>w{i}" for i in range(2 * n))))
+    def run(page: Page) -> None:
         p = [0.5] * len(page.blocks)
-        given = Given(page, np.array(p, dtype=np.float32))
-        return lines_of(lambda: list(duplicates._other_screens(given, p)))
+        list(duplicates._other_screens(Given(page, np.array(p, dtype=np.float32)), p))
 
-    assert lines(440) <= 2.5 * lines(220)
+    assert is_linear(run, lambda n: page_of("<div class=mobile>" * n + _numbered("p", 2 * n)), 220)
 
 
 @pytest.mark.parametrize("levels", [100, 400])
@@ -185,7 +181,7 @@ def test_values_in_the_data_of_a_page(levels: int) -> None:
 
 def test_a_page_has_only_so_many_names() -> None:
     metas = "".join(f"<meta property=og:title content='name {i}'>" for i in range(1_000))
-    names = cut(parse(metas + "<p>x")).about.headlines
+    names = page_of(metas + "<p>x").about.headlines
 
     assert names == tuple(f"name {i}" for i in range(MOST_NAMES))
 
@@ -237,12 +233,8 @@ def test_trafilatura_sees_no_deep_trees(shape: str) -> None:
     """Elements beyond the maximum depth become siblings, and keep all their text."""
     page = HEAD + shape * 150 + "".join(f"<p>text number {i}</p>" for i in range(100))
     root, truncated = limited_tree(page, flat=True)
-    deepest = depth = 0
-    for event, _ in etree.iterwalk(root, events=("start", "end")):
-        depth += 1 if event == "start" else -1
-        deepest = max(deepest, depth)
 
-    assert deepest <= MAX_DEPTH + 2
+    assert max(len(list(node.iterancestors())) for node in root.iter()) < MAX_DEPTH + 2
     assert not truncated
     assert "".join(root.itertext()).count("text number") == 100
     found = _fall_back(page)

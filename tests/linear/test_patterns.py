@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.linear.patterns import sites_in
+from tests.linear.patterns import calls_in
 from tests.linear.pump import superlinear
 
 ALLOWED = {
@@ -73,4 +73,4 @@ def test_the_attacks_tell_slow_patterns_from_quick_ones() -> None:
 )
 def test_uses_of_re_that_hide_a_pattern_are_refused(source: str) -> None:
     with pytest.raises(AssertionError, match="expected"):
-        list(sites_in("module", source))
+        list(calls_in("module", source))

@@ -35,7 +35,7 @@ def test_a_page_over_a_limit(limits: dict[str, int], message: str) -> None:
 @pytest.mark.parametrize(("limits", "words"), [({"nodes": 60}, 58), ({"blocks": 50}, 50)])
 def test_its_first_part(limits: dict[str, int], words: int) -> None:
     cut = page(PARAGRAPHS, oversize="truncate", limits=limits)
-    assert cut.truncated
+    assert cut.over is not None
     assert cut.blocks.text[: words - 1] == [f"word{i}" for i in range(words - 1)]
     assert len(cut.blocks) == words
 
@@ -43,7 +43,12 @@ def test_its_first_part(limits: dict[str, int], words: int) -> None:
 @pytest.mark.parametrize("limits", [{"nodes": 102}, {"blocks": 100}, {"bytes": 2_096}])
 def test_a_page_at_a_limit(limits: dict[str, int]) -> None:
     found = page(PARAGRAPHS, limits=limits)
-    assert (len(found.blocks), found.truncated) == (100, False)
+    assert (len(found.blocks), found.over) == (100, None)
+
+
+def test_no_setting_allows_more_elements_than_the_maximum() -> None:
+    with pytest.raises(PageError, match=r"200,002 elements, .* = 200,000"):
+        page("<br>" * 200_000, limits={"nodes": 1_000_000})
 
 
 def test_a_deep_page_is_flattened() -> None:
@@ -53,4 +58,4 @@ def test_a_deep_page_is_flattened() -> None:
     flat = page(html)
     assert flat.blocks.text == ["before", "inside", "after"]
     assert flat.tree.depth.max() <= MAX_DEPTH + 2
-    assert not flat.truncated
+    assert flat.over is None

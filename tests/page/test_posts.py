@@ -11,7 +11,7 @@ from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.page.posts import thread_posts
-from tests.steps import lines_of
+from tests.steps import is_linear
 
 A = "The lower screw of the derailleur is loose, and the chain jumps off on every hill."
 B = "Turn it a little to the right, until the chain stays on, and then try the other one."
@@ -38,6 +38,7 @@ def each(post: str, *values: tuple[str, str, str]) -> str:
 THREE = (("Ann Bell", "2024-05-06", A), ("ben_42", "2024-05-07", B), ("Ann Bell", "2024-05-13", C))
 FOUND = [(name, date) for name, date, _ in THREE]
 
+POST = "<div class=post><b class=author>{name}</b><p class=date>{date}</p><p>{text}</p></div>"
 FORUMS = {
     "XenForo": """<article class="message js-post" id=post-{i}><div class="message-inner"><div class="cell user">
         <h4 class="message-name"><a href="/members/x.{i}/" class="username">{name}</a></h4><dl><dt>Joined</dt>
@@ -96,18 +97,14 @@ def test_a_reply_is_a_post_of_its_own() -> None:
     ],
 )
 def test_dates(date: str, expected: str) -> None:
-    post = "<div class=post><b class=author>{name}</b><p class=date>{date}</p><p>{text}</p></div>"
-    found = posts(each(post, ("Ann", date, A), ("Ben", date.replace("06-2024", "13-2024"), B)))
+    found = posts(each(POST, ("Ann", date, A), ("Ben", date.replace("06-2024", "13-2024"), B)))
     assert [name for name, _ in found] == ["Ann", "Ben"]
     assert found[0][1] == expected
 
 
 def test_days_come_first_where_one_date_says_so() -> None:
-    post = "<div class=post><b class=author>{name}</b><p>{date}</p><p>{text}</p></div>"
-    assert posts(each(post, ("Ann", "28/11/2024", A), ("Ben", "01/12/2024", B))) == [
-        ("Ann", "2024-11-28"),
-        ("Ben", "2024-12-01"),
-    ]
+    html = each(POST, ("Ann", "28/11/2024", A), ("Ben", "01/12/2024", B))
+    assert posts(html) == [("Ann", "2024-11-28"), ("Ben", "2024-12-01")]
 
 
 def test_the_date_is_not_that_of_an_edit_an_account_or_a_quotation() -> None:
@@ -134,8 +131,7 @@ def test_the_date_is_not_that_of_an_edit_an_account_or_a_quotation() -> None:
     ],
 )
 def test_names(written: str, name: str) -> None:
-    post = "<div class=post><span class=author>{name}</span><p>{date}</p><p>{text}</p></div>"
-    assert posts(each(post, (written, "2024-05-06", A), ("Ben", "2024-05-07", B)))[0][0] == name
+    assert posts(each(POST, (written, "2024-05-06", A), ("Ben", "2024-05-07", B)))[0][0] == name
 
 
 def test_authors_are_enough() -> None:
@@ -144,9 +140,8 @@ def test_authors_are_enough() -> None:
 
 
 def test_what_is_not_main_has_no_post() -> None:
-    post = "<div class=post><b class=author>{name}</b><p>{date}</p><p>{text}</p></div>"
-    assert posts(each(post, *THREE), without="stays on") == [FOUND[0], FOUND[2]]
-    assert posts(each(post, *THREE[:2]), without="stays on") == []
+    assert posts(each(POST, *THREE), without="stays on") == [FOUND[0], FOUND[2]]
+    assert posts(each(POST, *THREE[:2]), without="stays on") == []
 
 
 @pytest.mark.parametrize(
@@ -177,8 +172,7 @@ def test_no_posts(html: str) -> None:
     ids=["beside each other", "in each other", "without classes", "of many kinds", "names"],
 )
 def test_the_time_is_linear(html: Any) -> None:
-    counts = []
-    for n in (60, 120):
-        page = page_of(html(n))
-        counts.append(lines_of(lambda: thread_posts(page, np.ones(len(page.blocks), dtype=np.bool_))))  # noqa: B023
-    assert counts[1] <= 2.3 * counts[0]
+    def run(page: Page) -> None:
+        thread_posts(page, np.ones(len(page.blocks), dtype=np.bool_))
+
+    assert is_linear(run, lambda n: page_of(html(n)), 60)

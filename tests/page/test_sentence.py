@@ -7,19 +7,14 @@ import pytest
 from lxml.html import fragment_fromstring
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document
 from scrapy_dripper.output import write
-from scrapy_dripper.page import Page, read
 from scrapy_dripper.page.nodes import MOST_INSIDE, in_sentence
+from scrapy_dripper.testing import page
 
 FORMULA = (
     "<mjx-container><mjx-math>{}</mjx-math>"
     "<mjx-assistive-mml><math><mi>x</mi></math></mjx-assistive-mml></mjx-container>"
 )
-
-
-def page(html: str) -> Page:
-    return read(Document(html), Config())
 
 
 def markdown(html: str) -> str:

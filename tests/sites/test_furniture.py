@@ -27,16 +27,14 @@ def site(*bodies: str) -> list[Document]:
     ]
 
 
-class All(FakeEngine):
-    """An engine that labels every block main."""
-
-    def probability(self, text: str) -> float:
-        return 0.9
+def reader(sites: str = "memory") -> Extractor:
+    """Return an extractor with an engine that labels every block main."""
+    return Extractor(Config(sites=sites, processes=0), FakeEngine())
 
 
 def extracted(documents: list[Document]) -> list[str]:
     """Return the texts of documents that are extracted one by one."""
-    extractor = Extractor(Config(sites="memory", processes=0), All())
+    extractor = reader()
     return [found.text or "" for document in documents for found in extractor.extract([document])]
 
 
@@ -61,14 +59,13 @@ def test_a_box_in_several_languages() -> None:
 
 
 def test_pages_of_one_call_know_of_those_before() -> None:
-    extractor = Extractor(Config(sites="memory", processes=0), All())
-    found = extractor.extract(site(*["*" + TEAM] * 8))
+    found = reader().extract(site(*["*" + TEAM] * 8))
 
     assert [one.details["repeated"] for one in found] == [0] * 3 + [3] * 5
 
 
 def test_off_nothing_is_left_out() -> None:
-    found = Extractor(Config(processes=0), All()).extract(site(*["*" + TEAM] * 8))
+    found = reader("off").extract(site(*["*" + TEAM] * 8))
 
     assert all("The team" in (one.text or "") for one in found)
     assert {(one.details["repeated"], isinstance(one, TeachingExtraction)) for one in found} == {(0, False)}
@@ -86,7 +83,7 @@ def test_off_nothing_is_left_out() -> None:
 def test_what_an_author_repeats_stays(body: str) -> None:
     """Headings, introductions and signatures are beside text of the page itself."""
     texts = extracted(site(*[body] * 8))
-    plain = Extractor(Config(processes=0), All()).extract(site(*[body] * 8))
+    plain = reader("off").extract(site(*[body] * 8))
 
     assert texts == [one.text for one in plain]
 

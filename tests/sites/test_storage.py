@@ -80,14 +80,14 @@ def test_a_broken_file_says_so(tmp_path: Path, change: str) -> None:
         "cut": data[:-3],
         "longer": data + b"\0" * 8,
         "flipped": data[:-1] + bytes([data[-1] ^ 1]),
-        "version": b"3" + data[1:],
+        "version": b"4" + data[1:],
         "empty": b"",
         "text": b"not a memory\n",
         "templates": data,
     }
     path.write_bytes(changed[change])
 
-    with pytest.raises(ValueError, match="it is damaged, or not of format 4"):
+    with pytest.raises(ValueError, match="it is damaged, or not of format 5"):
         read(path, SiteMemory)
 
 

@@ -114,7 +114,7 @@ class Qwen3Engine:
         while length > limit:
             # Blocks are left out in proportion to what is too much, until the rest fits.
             n = min(n - max(1, n // 16), n * limit // length)
-            if n < 1 or page.oversize == "fallback":
+            if n < 1 or page.config.oversize == "fallback":
                 return error
             (prompt,) = self._prompt.encode(["".join(blocks[:n])])
             length = len(prompt) + self._grammar.length(n)
@@ -154,7 +154,7 @@ def _native_copy(page: Page) -> tuple[Page, dict[int, int]]:
         return page, {i: i for i in page.blocks.leaf.tolist()}
     root = deepcopy(page.tree.nodes[0])
     number = dict(zip(root.iter(), range(len(page.tree.nodes)), strict=False))
-    copy = replace(NATIVE.cut(root, page.url), wishes=page.wishes)
+    copy = replace(NATIVE.cut(root, page.url), config=page.config)
     numbers = {number[node]: i for i, node in enumerate(copy.tree.nodes) if node in number}
     while number:  # inner elements first: otherwise, lxml takes quadratic time to free those that cut() removed
         number.popitem()

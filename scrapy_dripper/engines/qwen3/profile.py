@@ -20,7 +20,6 @@ import numpy.typing as npt
 from lxml.html.defs import block_tags
 
 from scrapy_dripper.page import NATIVE, Profile
-from scrapy_dripper.page.blocks import MAX_NODES
 from scrapy_dripper.page.head import about, math_settings, title_and_base
 from scrapy_dripper.page.nodes import BREAK, Nodes, collapsed, ints, is_silent_content
 from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Ints, Page, Tree, block_behind, gap_before, is_gap
@@ -94,12 +93,11 @@ class _V1Cutter:
     For each node, ``dropped`` is True if the profile removes it, ``seen`` if its text is visible, ``divides`` if it
     ends the run before it, and ``holds`` if it is cut into several blocks. A node that only divides is a leaf.
 
-    The tree is not changed. If it has more than :data:`~scrapy_dripper.page.blocks.MAX_NODES` elements, only the first
-    ones are used and the page is truncated.
+    The tree is not changed.
     """
 
     def __init__(self, root: HtmlElement) -> None:
-        self.nodes = nodes = Nodes(root, MAX_NODES, attributes=False)
+        self.nodes = nodes = Nodes(root, attributes=False)
         m = len(nodes)
         self.block_start, self.block_end = [0] * m, [0] * m
         self.text_owner, self.tail_owner, self.self_owner = [NOBODY] * m, [NOBODY] * m, [NOBODY] * m
@@ -129,7 +127,6 @@ class _V1Cutter:
             title=title,
             tree=tree,
             blocks=self._columns(tree),
-            truncated=nodes.truncated,
             scripts=math_settings([node for node in nodes.node if node.tag == "script"]),
             about=about([node for node in nodes.node if node.tag in ("script", "meta")]),
             tag=self.tag,

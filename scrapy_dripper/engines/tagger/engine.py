@@ -27,7 +27,7 @@ def chosen(page: Page, probabilities: Floats, size: Floats, types: Floats, rule:
 
     ``size`` is in words, of shape (n,), and ``types`` are the probabilities of the page types, of shape (types,).
     """
-    first = decide(probabilities, size, rule.recall_of(types, page.wishes.favor), rule.min_words)
+    first = decide(probabilities, size, rule.recall_of(types, page.config.favor), rule.min_words)
     return stages(Given(page, probabilities, size), first, TAGGER)
 
 

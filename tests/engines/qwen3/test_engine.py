@@ -39,7 +39,7 @@ def html(n: int, words: int = 4) -> str:
 
 
 def page(n: int, words: int = 4, oversize: str = "fallback", profile: str = "native") -> Page:
-    return replace(PROFILES[profile].cut(document_fromstring(html(n, words)), ""), oversize=oversize)
+    return replace(PROFILES[profile].cut(document_fromstring(html(n, words)), ""), config=Config(oversize=oversize))
 
 
 def good(answer: Labels | EngineError) -> Labels:

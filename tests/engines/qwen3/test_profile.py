@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from lxml import etree
 
+from scrapy_dripper.config import Config
 from scrapy_dripper.engines.qwen3.engine import drafts
 from scrapy_dripper.engines.qwen3.profile import PROFILES, V1Page
 from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.output.main_html import main_tree, to_html
-from scrapy_dripper.page.page import NOBODY, Page, Wishes
+from scrapy_dripper.page.page import NOBODY, Page
 from tests.engines.qwen3.fakes import FakeTagger
 from tests.html_strategies import documents
 
@@ -103,13 +104,13 @@ def test_section_3_3_main_html(body: str, main: list[int], expected: str) -> Non
 )
 def test_drafts(body: str, expected: list[bool]) -> None:
     """The tagger labels a native copy, so the page itself stays whole and the copy has its options."""
-    found = replace(v1(body), wishes=Wishes("recall", "drop"))
+    found = replace(v1(body), config=Config(favor="recall", comments="drop"))
     before = etree.tostring(found.tree.nodes[0])
     tagger = FakeTagger()
 
     assert [draft.tolist() for draft in drafts(tagger, [found])] == [expected]
     assert etree.tostring(found.tree.nodes[0]) == before
-    assert [page.wishes for page in tagger.seen] == [found.wishes]
+    assert [page.config for page in tagger.seen] == [found.config]
 
 
 @given(document=documents())

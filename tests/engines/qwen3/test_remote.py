@@ -74,7 +74,7 @@ def test_only_tokens_are_passed_on(config: Config) -> None:
     engine = load_remote(config, ask)
     short = [PROFILES["native"].cut(document_fromstring(f"<body>{'<p>some words' * n}"), "") for n in (1, 3)]
     long = PROFILES["native"].cut(document_fromstring(f"<body>{'<p>some words' * 400}"), "")
-    found = engine.label([*short, long, replace(long, oversize="truncate")])
+    found = engine.label([*short, long, replace(long, config=Config(oversize="truncate"))])
     engine.close()
 
     assert asked[0] == []  # how long prompts may be
