@@ -19,7 +19,6 @@ from scrapy_dripper.workshop.annotation.labels import (
     LabelsError,
     Record,
     Store,
-    StoreError,
     adjudicated,
     checked_page,
     load,
@@ -165,12 +164,10 @@ def _read_answers(arguments: argparse.Namespace, path: Path, outcomes: Outcomes)
     """Add the labels of people to the file of labels."""
     if arguments.inputs:
         raise UsageError("--read-answers takes no INPUT: the answers name their pages")
-    answers = read_answers(Path(arguments.read_answers))
+    answers = read_answers(Path(arguments.read_answers), outcomes.fail)
     with closing(Store(path)) as store:
         for answer in answers:
-            if isinstance(answer, StoreError):
-                outcomes.fail("", str(answer))
-            elif answer.sha256 in store.done:
+            if answer.sha256 in store.done:
                 outcomes.count("already labelled")
             else:
                 store.add(answer)
@@ -279,11 +276,11 @@ def _sources(arguments: argparse.Namespace, labels: Path, outcomes: Outcomes) ->
 
 
 def _once(path: Path, records: list[Record]) -> dict[str, Record]:
-    """Return the records by page. Raise StoreError if a page has two."""
+    """Return the records by page. Raise UsageError if a page has two."""
     found: dict[str, Record] = {}
     for record in records:
         if record.sha256 in found:
-            raise StoreError(f"{path}: {record.id} is labelled twice; delete one of its lines")
+            raise UsageError(f"{path}: {record.id} is labelled twice; delete one of its lines")
         found[record.sha256] = record
     return found
 

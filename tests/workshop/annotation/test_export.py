@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from scrapy_dripper.cli import main
+from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.page import read
 from scrapy_dripper.workshop.annotation.labels import (
     LabelsError,
-    StoreError,
     adjudicated,
     load,
     record_of,
@@ -263,7 +263,7 @@ def test_a_person_who_decides_is_the_author(tmp_path: Path) -> None:
     assert (decided.who, list(decided.labels), len(disagreements)) == ("human", MAIN, 2)
     assert agreement == pytest.approx(4 / 6)
     assert adjudicated(readings[:2])[0] == []
-    with pytest.raises(StoreError, match="was cut into other blocks for b than for a"):
+    with pytest.raises(UsageError, match="was cut into other blocks for b than for a"):
         adjudicated([readings[0], [record_of({**task, "profile": "v1.0"}, [2], "b")]])
 
 
