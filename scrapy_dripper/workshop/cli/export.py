@@ -83,12 +83,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.check is not None:
         if arguments.model is not None or arguments.device is not None:
             raise UsageError("--check takes a prepared folder, and no MODEL, OUT or --device")
-        build.check(arguments.check, say)
+        build.check(arguments.check)
         return 0
     if arguments.out is None:
         raise UsageError("expected MODEL and OUT, or --check FOLDER; see 'scrapy-dripper export --help'")
     values = {option.name: getattr(arguments, option.name) for option in fields(build.Request)}
-    folder = build.export(build.Request(**{**values, "dtype": DTYPES.get(arguments.dtype)}), say).folder
+    folder = build.export(build.Request(**{**values, "dtype": DTYPES.get(arguments.dtype)})).folder
     if not arguments.validate:
         say(f"not compared yet: on the target machine, run 'scrapy-dripper export --check {folder}'")
     say(f"wrote {folder}: use it with DRIPPER_ENGINE = 'qwen3' and DRIPPER_MODEL = '{folder}'")

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-from scrapy_dripper.workshop.export import ExportError
+from scrapy_dripper.cli.console import UsageError
 
 LOGITS = "logits"
 CHOICE_ROWS = "choice_rows"
@@ -36,10 +36,10 @@ of queries and keys."""
 
 
 def load_graph(folder: Path) -> ModelProto:
-    """Return the graph of an exporter's folder, with its weights. Raise :exc:`ExportError` if there is none."""
+    """Return the graph of an exporter's folder, with its weights. Raise :exc:`UsageError` if there is none."""
     path = folder / GRAPH
     if not path.is_file():
-        raise ExportError(f"the exporter wrote no {GRAPH}")
+        raise UsageError(f"the exporter wrote no {GRAPH}")
     return onnx.load(path)
 
 
@@ -48,14 +48,14 @@ def cut_head(model: ModelProto, main: int, other: int) -> None:
 
     ``choice_rows`` int64 [N], a new input, are the positions of the choices in the flattened [B * S]. Column 0 of the
     output is the logit of the token id ``main``, and column 1 that of ``other``. The weights of the graph must be
-    loaded. Raise :exc:`ExportError` if the head is not a product with one constant matrix.
+    loaded. Raise :exc:`UsageError` if the head is not a product with one constant matrix.
     """
     graph = model.graph
     constants = _Constants(graph)
     head = _find_head(graph, constants)
     size, vocabulary = head.weight.shape
     if not (0 <= main < vocabulary and 0 <= other < vocabulary):
-        raise ExportError(f"token ids {main} and {other} are not below the size of the vocabulary, {vocabulary:,}")
+        raise UsageError(f"token ids {main} and {other} are not below the size of the vocabulary, {vocabulary:,}")
 
     shape = numpy_helper.from_array(np.array([-1, size], dtype=np.int64), _PREFIX + "shape")
     columns = np.ascontiguousarray(head.weight[:, [main, other]], dtype=np.float32)
@@ -97,10 +97,10 @@ def save_graph(model: ModelProto, folder: Path) -> list[str]:
 
 
 def oldest_runtime(model: ModelProto) -> str:
-    """Return the oldest version of onnxruntime that supports a graph. Raise :exc:`ExportError` if that is unknown."""
+    """Return the oldest version of onnxruntime that supports a graph. Raise :exc:`UsageError` if that is unknown."""
     taken = max((len(node.input) for node in model.graph.node if node.op_type == "GroupQueryAttention"), default=0)
     if not 0 < taken <= max(_RUNTIMES):
-        raise ExportError(f"its GroupQueryAttention has {taken} inputs; 1 to {max(_RUNTIMES)} are known")
+        raise UsageError(f"its GroupQueryAttention has {taken} inputs; 1 to {max(_RUNTIMES)} are known")
     return next(version for inputs, version in _RUNTIMES.items() if taken <= inputs)
 
 
@@ -137,14 +137,14 @@ class _Constants:
 def _find_head(graph: GraphProto, constants: _Constants) -> _Head:
     output = next((one for one in graph.output if one.name == LOGITS), None)
     if output is None:
-        raise ExportError(f"it has no output {LOGITS!r}, but {', '.join(one.name for one in graph.output) or 'none'}")
+        raise UsageError(f"it has no output {LOGITS!r}, but {', '.join(one.name for one in graph.output) or 'none'}")
     node = constants.producers.get(LOGITS)
     while node is not None and node.op_type in ("Cast", "Identity"):
         node = constants.producers.get(node.input[0])
     weight = constants.array(node.input[1]) if node is not None and node.op_type == "MatMul" else None
     if node is None or weight is None or weight.ndim != 2:
         what = f"a {node.op_type}" if node is not None else "not there"
-        raise ExportError(f"its head is {what}; expected a MatMul with one matrix, in half or single precision")
+        raise UsageError(f"its head is {what}; expected a MatMul with one matrix, in half or single precision")
     return _Head(node.input[0], weight, output)
 
 

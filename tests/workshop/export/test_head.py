@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from scrapy_dripper.workshop.export import ExportError
+from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.workshop.export.head import cut_head, load_graph, oldest_runtime, save_graph
 
 VOCABULARY, HIDDEN, HEADS, WIDTH = 90, 24, 2, 16
@@ -176,7 +176,7 @@ def _quantised() -> ModelProto:
 )
 def test_what_cannot_be_cut(model: object, labels: tuple[int, int], message: str) -> None:
     """The error for another kind of graph names the difference."""
-    with pytest.raises(ExportError, match=message):
+    with pytest.raises(UsageError, match=message):
         cut_head(model(), *labels)  # type: ignore[operator]
 
 
@@ -191,7 +191,7 @@ def test_the_oldest_runtime(inputs: int, runtime: str) -> None:
 
 def test_unknown_graphs(tmp_path: Path) -> None:
     """The engine needs GroupQueryAttention."""
-    with pytest.raises(ExportError, match="has 0 inputs; 1 to 16 are known"):
+    with pytest.raises(UsageError, match="has 0 inputs; 1 to 16 are known"):
         oldest_runtime(full_graph())
-    with pytest.raises(ExportError, match=r"no model\.onnx"):
+    with pytest.raises(UsageError, match=r"no model\.onnx"):
         load_graph(tmp_path)

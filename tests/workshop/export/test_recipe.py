@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.engines.qwen3.simplify import simplify
-from scrapy_dripper.workshop.export import ExportError
 from scrapy_dripper.workshop.export.checkpoint import Recipe, find_recipe, installed_prompt
 
 OWN = Recipe("native", 64, "own {html}", "json")
@@ -100,5 +100,5 @@ def test_errors(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     if stored is not None:
         (tmp_path / "scrapy_dripper.json").write_text(stored)
-    with pytest.raises(ExportError, match=message):
+    with pytest.raises(UsageError, match=message):
         find_recipe(tmp_path, given)
