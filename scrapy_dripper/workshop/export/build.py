@@ -158,7 +158,7 @@ def _decided(request: Request) -> tuple[str, str]:
 def _write(part: Path, request: Request, checkpoint: Checkpoint, recipe: Recipe, tokenizer: Tokenizer) -> Prepared:
     """Fill a folder with a prepared model and compare it with its checkpoint."""
     from scrapy_dripper.workshop.export.asking import ask, ways
-    from scrapy_dripper.workshop.export.head import cut_head, load_graph, oldest_runtime, save_graph
+    from scrapy_dripper.workshop.export.head import add_head, load_graph, oldest_runtime, save_graph
     from scrapy_dripper.workshop.export.reference import Reference
     from scrapy_dripper.workshop.export.validate import compare, right_labels
 
@@ -176,12 +176,12 @@ def _write(part: Path, request: Request, checkpoint: Checkpoint, recipe: Recipe,
     grammar = Grammar(tokenizer, answer)
     say("computing in PyTorch the logits that a graph must give")
     checks = reference.checks(tokenizer, recipe.prompt, grammar, context)
+    head = reference.head([grammar.main, grammar.other])
     del reference
 
     say("running the exporter of onnxruntime-genai")
     model = load_graph(_run_exporter(request, checkpoint, part / "work"))
-    say(f"cutting the head from {checkpoint.vocabulary:,} tokens to 2")
-    cut_head(model, grammar.main, grammar.other)
+    add_head(model, head)
     runtime = oldest_runtime(model)
     files = [*save_graph(model, part), TOKENIZER]
     del model
@@ -242,7 +242,7 @@ def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
 
 
 def _run_exporter(request: Request, checkpoint: Checkpoint, work: Path) -> Path:
-    """Write the full graph of a checkpoint below a folder and return its path.
+    """Write the graph of a checkpoint, without its head, below a folder and return its path.
 
     The exporter runs in its own process, so that its memory is freed and its output only appears in errors. Raise
     :exc:`UsageError`, with the last lines of that output, if it fails.
@@ -263,7 +263,8 @@ def _run_exporter(request: Request, checkpoint: Checkpoint, work: Path) -> Path:
 
     command = [sys.executable, "-m", "onnxruntime_genai.models.builder", "-m", str(source), "-o", str(out)]
     command += ["-p", PRECISION[request.dtype or ""], "-e", request.device or "", "-c", str(work / "cache")]
-    command += ["--extra_options", "hf_remote=false"]  # do not run code of the checkpoint
+    command += ["--extra_options", "exclude_lm_head=true"]
+    command.append("hf_remote=false")  # do not run code of the checkpoint
     if request.cuda == 12:
         command.append("fuse_qk_norm_gqa=false")  # inputs that GroupQueryAttention has from onnxruntime 1.28 on
     settings = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}

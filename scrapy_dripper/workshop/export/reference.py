@@ -40,6 +40,11 @@ class Reference:
             for ids, rows in probes(tokenizer, template, grammar, context)
         ]
 
+    def head(self, tokens: Sequence[int]) -> Floats:
+        """Return the columns [H, N] of the head for N tokens."""
+        columns: Floats = self._model.lm_head.weight.detach()[tokens].T.numpy()
+        return columns
+
     @torch.no_grad()
     def likelihoods(
         self, tokenizer: Tokenizer, template: str, grammars: Mapping[str, Grammar], context: int
