@@ -232,7 +232,7 @@ class Measurer:
     def __call__(self, task: Any) -> PageResults:
         """Return the result of each system on a page. Errors of systems do not make this raise.
 
-        Raise :exc:`DataError` if the task is no page, and :exc:`RunError` if the endpoint refuses all requests.
+        Raise :exc:`DataError` if the task is no page, and :exc:`UsageError` if the endpoint refuses all requests.
         """
         page = self.setup.read(task, self.setup)
         ours = self._ours(page, OURS)
@@ -288,7 +288,7 @@ class Measurer:
             verdict = self._judge(html, ours, answer) if self._judge and name == self.setup.judged else None
         except EndpointError as error:
             if error.refused:
-                raise RunError(f"the endpoint refuses requests: {error}") from None
+                raise UsageError(f"the endpoint refuses requests: {error}") from None
             return SystemAnswer(Run(error=_said(error)))
         except Exception as error:  # errors of a peer are part of its result
             return SystemAnswer(Run(error=_said(error)))
@@ -311,10 +311,6 @@ AHEAD = 4
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-class RunError(UsageError):
-    """The run cannot continue. The message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,8 +341,8 @@ def read_stored(path: Path) -> dict[str, Stored]:
 def measured(make: Callable[[], Any], tasks: Iterable[T], jobs: int) -> Iterator[Any]:
     """Yield the result of each task, in order.
 
-    Each process calls ``make`` once, which returns a function of a task that can also be closed. Raise :exc:`RunError`
-    if a process dies.
+    Each process calls ``make`` once, which returns a function of a task that can also be closed. Raise
+    :exc:`UsageError` if a process dies.
     """
     if jobs <= 1:
         with closing(make()) as measurer:
@@ -363,7 +359,7 @@ def measured(make: Callable[[], Any], tasks: Iterable[T], jobs: int) -> Iterator
         while waiting:
             yield waiting.popleft().result()
     except BrokenProcessPool:
-        raise RunError(
+        raise UsageError(
             "a process died, out of memory or in the code of a peer: try a smaller --jobs or fewer --peers"
         ) from None
     finally:

@@ -21,7 +21,7 @@ import json
 import lzma
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -406,29 +406,14 @@ _ROUGE = {"human_rouge_n": "groundtruth_content", "convert_rouge_n": "convert_ma
 """The toolkit's names of ROUGE-5, and the texts that it is measured against."""
 
 
-@dataclass
-class BenchCheck:
-    """A comparison of our metrics with the scores that the toolkit stored."""
-
-    scores: int = 0
-    """Number of stored scores that were compared."""
-    differences: list[str] = field(default_factory=list)
-    """A sentence for each score that differs."""
-
-    def text(self) -> str:
-        """Return what was compared, and each difference, as lines."""
-        head = f"{self.scores:,} stored scores compared to {DIGITS} digits; {len(self.differences):,} differ"
-        nothing = "expected a page with 'NAME_content', its text by an extractor, and 'NAME_text_edit_score'"
-        return "\n".join([head, *self.differences, *([] if self.scores else [nothing])])
-
-
-def check(path: Path, cut: Cut) -> BenchCheck:
-    """Compute again each score in the ``dataset_with_results.jsonl`` of the toolkit.
+def check(path: Path, cut: Cut) -> tuple[int, list[str]]:
+    """Compute again each score in the ``dataset_with_results.jsonl`` of the toolkit. Return the number of scores, and a
+    sentence for each score that differs.
 
     A page there has ``NAME_content``, the text of an extractor, and ``NAME_METRIC_score`` for each metric that applies.
     Raise :exc:`DataError` if a line is not an object.
     """
-    found = BenchCheck()
+    count, differences = 0, []
     for number, line in read_lines(path):
         try:
             record = json.loads(line)
@@ -438,11 +423,11 @@ def check(path: Path, cut: Cut) -> BenchCheck:
             raise DataError(f"{path}, line {number}: expected a page with results ({error})") from None
         page = record.get("track_id") or record.get("id") or f"line {number}"
         for name, metric, stored, ours in scores:
-            found.scores += 1
+            count += 1
             if ours is None or round(ours, DIGITS) != round(stored, DIGITS):
                 value = "does not apply" if ours is None else f"is {ours:.6f}"
-                found.differences.append(f"{page}: {metric} of {name} {value}, stored is {stored:.6f}")
-    return found
+                differences.append(f"{page}: {metric} of {name} {value}, stored is {stored:.6f}")
+    return count, differences
 
 
 def _stored_scores(record: dict[str, Any], name: str, cut: Cut) -> Iterator[tuple[str, float, float | None]]:

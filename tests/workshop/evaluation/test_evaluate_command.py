@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-import scrapy_dripper.engines
 import scrapy_dripper.extractor
 from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.testing import FakeEngine
+from scrapy_dripper.workshop.cli import evaluate as evaluate_command
 from scrapy_dripper.workshop.dataset.sets import page_hash
 from tests.fallback import test_sore as sore
 from tests.sites.site import article
@@ -82,7 +82,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def load(config: Config) -> FakeEngine:
         return Engine()
 
-    monkeypatch.setattr(scrapy_dripper.engines, "load_engine", load)
+    monkeypatch.setattr(evaluate_command, "load_engine", load)
     monkeypatch.setattr(scrapy_dripper.extractor, "load_engine", load)
     folder = tmp_path / "model"
     folder.mkdir()
@@ -240,7 +240,7 @@ def test_an_engine_without_a_manifest_was_not_trained_on_our_pages(
     """The manifest of the bundled tagger says nothing about a custom engine."""
     pages = [page_hash(data / "html" / f"p{n}.html") for n in range(3)]
     (model / "manifest.json").write_text(json.dumps({"training_pages": {"home": pages}}))
-    monkeypatch.setattr("scrapy_dripper.engines.tagger.model.bundled", lambda: model)
+    monkeypatch.setattr(evaluate_command, "bundled", lambda: model)
     engine = "tests.workshop.evaluation.test_evaluate_command.Engine"
     assert evaluate(data, "--engine", engine, "--jobs", 1) == 0
     assert "IN-SAMPLE" not in capsys.readouterr().err
