@@ -48,7 +48,7 @@ def splits(samples: Sequence[AnnotatedPage], known: Container[str], folds: int) 
     if not 2 <= folds <= most:
         raise DataError(f"--folds must be from 2 to the number of hosts, {most} (got {folds})")
     kinds = [f"{s.part}: {s.page_type}" for s in measured]
-    fold_of = grouped_folds([hosts[s.id] for s in measured], kinds, folds, 0).tolist()
+    fold_of = grouped_folds([hosts[s.id] for s in measured], kinds, folds).tolist()
     # Pages of facts do not change the folds of the others.
     fold_at = {hosts[s.id]: fold for s, fold in zip(measured, fold_of, strict=True)}
     of_facts = [s for s in samples if s.measure and s.facts]

@@ -8,7 +8,7 @@ them, it keeps the facts and drops what it would drop anyway.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -37,30 +37,6 @@ FURNITURE = ("related", "share", "newsletter", "consent", "nav", "footer", "acco
 """Groups of class names of furniture that holds links."""
 GUESSED = 0.3
 """Weight of the labels of the rest of a page."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Known:
-    """What is known of the n blocks of a page. All arrays have shape (n,)."""
-
-    main: npt.NDArray[np.bool_]
-    known: npt.NDArray[np.bool_]
-    """True for blocks whose label is known."""
-
-
-def known_labels(page: Page, batch: Features, facts: Mapping[str, Sequence[str]]) -> Known:
-    """Return the labels that follow from the facts of a page. ``batch`` are its features."""
-    found = [fact_tokens(text) for text in page.blocks.text]
-    words, counts = list(chain.from_iterable(found)), np.array(list(map(len, found)), dtype=np.int64)
-    given = FactIndex(Fact("step", text) for texts in facts.values() for text in texts)
-    covered = given.cover(words, counts).max(axis=1)
-    main = (covered >= HELD) | (covered * batch.size >= HELD_WORDS)
-    declared = FactIndex(fact for fact in page.facts if fact.kind not in MENTIONED)
-    main |= declared.cover(words, counts).max(axis=1) >= MOSTLY
-    x = dict(zip(batch.names, batch.matrix.T, strict=True))
-    listed = np.any([x[f"far:{name}"] > 0 for name in FURNITURE], axis=0) & (x["link_density"] > 0.5)
-    furniture = np.any([x[f"flag:{name}"] > 0 for name in ("NAV", "FOOTER", "DIALOG")], axis=0) | listed
-    return Known(main, main | furniture)
 
 
 def without_declarations(batch: Features) -> Features:
@@ -136,17 +112,28 @@ def example(sample: AnnotatedPage) -> Example | None:
 
 
 def _with_facts(sample: AnnotatedPage, page: Page, batch: Features) -> Example:
-    """Return the example of a page of which only some facts are known. That of a copy declares none of them."""
-    known = known_labels(page, batch, sample.facts)
-    size = max(30.0, float(batch.size[known.main].sum()))
-    trust = known.known.astype(np.float32) * sample.weight
-    weight = block_weights(batch.size / size) * trust
+    """Return the example of a page of which only some facts are known. That of a copy declares none of them.
+
+    Only blocks whose labels follow from the facts, and those that are furniture, have a weight.
+    """
+    found = [fact_tokens(text) for text in page.blocks.text]
+    words, counts = list(chain.from_iterable(found)), np.array(list(map(len, found)), dtype=np.int64)
+    given = FactIndex(Fact("step", text) for texts in sample.facts.values() for text in texts)
+    covered = given.cover(words, counts).max(axis=1)
+    main = (covered >= HELD) | (covered * batch.size >= HELD_WORDS)
+    declared = FactIndex(fact for fact in page.facts if fact.kind not in MENTIONED)
+    main |= declared.cover(words, counts).max(axis=1) >= MOSTLY
+    x = dict(zip(batch.names, batch.matrix.T, strict=True))
+    listed = np.any([x[f"far:{name}"] > 0 for name in FURNITURE], axis=0) & (x["link_density"] > 0.5)
+    known = main | listed | np.any([x[f"flag:{name}"] > 0 for name in ("NAV", "FOOTER", "DIALOG")], axis=0)
+    size = max(30.0, float(batch.size[main].sum()))
+    weight = block_weights(batch.size / size) * (known.astype(np.float32) * sample.weight)
     return Example(
         id=sample.id,
         features=without_declarations(batch) if sample.copy_of else batch,
-        main=known.main,
+        main=main,
         weight=weight.astype(np.float32),
-        words=(batch.size * known.known).astype(np.float32),
+        words=(batch.size * known).astype(np.float32),
         share=sample.weight,
         page_type=sample.page_type,
         copy=bool(sample.copy_of),
