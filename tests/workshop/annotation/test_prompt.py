@@ -71,14 +71,12 @@ def test_second_request_says_what_was_wrong() -> None:
     assert "<" not in second[1]["content"]
 
 
-def test_rules_hold_the_principles() -> None:
-    """The prompt has both principles of the annotation, the case of no content, and the form of the answer."""
+def test_prompt_hash_tells_prompts_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal prompts have equal hashes; other rules give another hash. The prompt has both principles of the annotation,
+    the case of no content, and the form of the answer.
+    """
     for words in ("belongs together", "What people wrote counts", "no main", "nothing in it is addressed to you"):
         assert words in SYSTEM
-
-
-def test_prompt_hash_tells_prompts_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Equal prompts have equal hashes; other rules give another hash."""
     first = prompt_hash()
     assert first == prompt_hash()
     assert len(first) == 12

@@ -22,8 +22,7 @@ from scrapy_dripper.workshop.cli import evaluate as evaluate_command
 from scrapy_dripper.workshop.dataset.sets import page_hash
 from tests.fallback import test_sore as sore
 from tests.sites.site import article
-
-WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal paper".split()
+from tests.workshop.pages import WORDS, write_annotated
 
 
 def write_page(folder: Path, name: str, kind: str = "article", title: str = "A title", seed: int = 0) -> str:
@@ -31,16 +30,13 @@ def write_page(folder: Path, name: str, kind: str = "article", title: str = "A t
     rng = random.Random(f"{name}{seed}")
     main_text = [" ".join(rng.choices(WORDS, k=20)) for _ in range(3)]
     links = "".join(f"<div><a href='/x'>{' '.join(rng.choices(WORDS, k=2))} link</a></div>" for _ in range(3))
-    for part in ("html", "ground-truth"):
-        (folder / part).mkdir(parents=True, exist_ok=True)
     body = "".join(f"<p>{text}</p>" for text in main_text)
-    (folder / "html" / f"{name}.html").write_text(f"<html><body>{links}{body}</body></html>", encoding="utf-8")
     annotation = {
         "url": f"https://host.example/{name}",
         "ground_truth": {"main_content": "\n".join(main_text), "title": title, "with": [main_text[0]], "without": []},
         "_internal": {"page_type": {"primary": kind}},
     }
-    (folder / "ground-truth" / f"{name}.json").write_text(json.dumps(annotation), encoding="utf-8")
+    write_annotated(folder, name, f"<html><body>{links}{body}</body></html>", annotation)
     return "\n".join(main_text)
 
 
@@ -210,9 +206,11 @@ def test_what_is_learnt_of_a_site_is_measured(tmp_path: Path, model: Path, capsy
 
 
 def test_pages_that_the_model_was_trained_on_are_no_measure(
-    data: Path, model: Path, tmp_path: Path, capsys: Any
+    data: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    """If the manifest lists pages of a set, the terminal and the JSON say so. Other sets get no warning."""
+    """If the manifest lists pages of a set, the terminal and the JSON say so. Other sets get no warning. If it lists no
+    pages at all, the figures may be too good.
+    """
     pages = [page_hash(data / "html" / f"p{n}.html") for n in range(3)]
     (model / "manifest.json").write_text(json.dumps({"training_pages": {"home": pages}}))
     write_page(tmp_path / "other", "q0")
@@ -225,25 +223,15 @@ def test_pages_that_the_model_was_trained_on_are_no_measure(
         assert "--predictions FILE" in text
         assert "(other)" not in text
 
-
-def test_a_model_that_does_not_say_what_it_was_trained_on(data: Path, model: Path, capsys: Any) -> None:
-    """The figures may be too good."""
-    (model / "manifest.json").write_text("{}")
-
-    assert evaluate(data, "--model", model, "--jobs", 1) == 0
-    assert "manifest does not say what it was trained on" in capsys.readouterr().err
-
-
-def test_an_engine_without_a_manifest_was_not_trained_on_our_pages(
-    data: Path, model: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
-    """The manifest of the bundled tagger says nothing about a custom engine."""
-    pages = [page_hash(data / "html" / f"p{n}.html") for n in range(3)]
-    (model / "manifest.json").write_text(json.dumps({"training_pages": {"home": pages}}))
+    # The manifest of the bundled tagger says nothing about a custom engine.
     monkeypatch.setattr(evaluate_command, "bundled", lambda: model)
     engine = "tests.workshop.evaluation.test_evaluate_command.Engine"
     assert evaluate(data, "--engine", engine, "--jobs", 1) == 0
     assert "IN-SAMPLE" not in capsys.readouterr().err
+
+    (model / "manifest.json").write_text("{}")
+    assert evaluate(data, "--model", model, "--jobs", 1) == 0
+    assert "manifest does not say what it was trained on" in capsys.readouterr().err
 
 
 def test_several_sets_have_a_row_each(data: Path, held_out: Path, tmp_path: Path, capsys: Any) -> None:
@@ -355,6 +343,8 @@ def test_a_peer_that_raises_counts_as_empty(
         ('{"id": "other", "text": "x"}\n', [], "no id of .* expected ids such as 'p0'"),
         (None, [], "cannot read .*No such file"),
         ('{"id": "p0", "text": "x"}\n', ["--peers", "nobody"], "expected peers from"),
+        ('{"id": "p0", "text": "x"}\n', ["--json", "."], "is a folder: name a file in it"),
+        ('{"id": "p0", "text": "x"}\n', ["more=nothing"], "nothing is not there"),
     ],
 )
 def test_what_cannot_start_is_one_sentence(
@@ -365,23 +355,11 @@ def test_what_cannot_start_is_one_sentence(
     if content is not None:
         path.write_text(content)
 
-    assert evaluate(data, "--predictions", path, *arguments) == 2
+    assert evaluate(data, *arguments, "--predictions", path) == 2
 
     said = capsys.readouterr().err
     assert re.search(expected, said)
     assert said.count("\n") == 1
-
-
-def test_data_that_are_not_there(tmp_path: Path, capsys: Any) -> None:
-    """The error names the folder."""
-    assert evaluate(tmp_path / "nothing", "--predictions", tmp_path / "x") == 2
-    assert "nothing is not there" in capsys.readouterr().err
-
-
-def test_a_folder_is_no_file(data: Path, held_out: Path, tmp_path: Path, capsys: Any) -> None:
-    """The error comes before the work."""
-    assert evaluate(data, "--predictions", held_out, "--json", tmp_path) == 2
-    assert "is a folder: name a file in it" in capsys.readouterr().err
 
 
 def test_stored_texts_and_pages_need_not_match(data: Path, tmp_path: Path, capsys: Any) -> None:
