@@ -4,6 +4,7 @@ training (``html/ID.html`` and ``ground-truth/ID.json``)."""
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -28,7 +29,7 @@ ANSWERS = "*.answer*.json"
 """The files that the inspector exports."""
 MAX_BLOCKS = 1_000_000
 """Maximum number of blocks in an answer. Ids are listed before they are compared."""
-_HEX = frozenset("0123456789abcdef")
+_is_sha256 = re.compile("[0-9a-f]{64}").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +57,19 @@ class Record:
     @classmethod
     def of(cls, value: Any) -> Record:
         """Return the record for a JSON value. Raise ValueError, saying what was expected, if it is invalid."""
-        types = {field.name: field.type for field in fields(cls)}
-        if not isinstance(value, dict) or set(value) != set(types):
-            raise ValueError(f"an object with the keys {', '.join(types)}")
-        for name, kind in types.items():
-            python = {"str": str, "int": int}.get(str(kind), list)
-            if not isinstance(value[name], python) or isinstance(value[name], bool):
-                raise ValueError(f"{name!r} to be {'a list of ids' if python is list else kind}")
+        names = [field.name for field in fields(cls)]
+        if not isinstance(value, dict) or set(value) != set(names):
+            raise ValueError(f"an object with the keys {', '.join(names)}")
+        for name in names:
+            kind = {"blocks": int, "labels": list}.get(name, str)
+            if type(value[name]) is not kind:
+                raise ValueError(f"{name!r} to be {'a list of ids' if kind is list else kind.__name__}")
         labels, n = value["labels"], value["blocks"]
         if not all(type(i) is int and 1 <= i <= n for i in labels) or labels != sorted(set(labels)):
             raise ValueError(f"'labels' to be ids from 1 to {n}, in order and each once")
         if not safe_name(value["id"]):
             raise ValueError("'id' to be a file name")
-        if len(value["sha256"]) != 64 or not _HEX.issuperset(value["sha256"]):
+        if not _is_sha256(value["sha256"]):
             raise ValueError("'sha256' to be 64 hexadecimal digits")
         return cls(**{**value, "labels": tuple(labels)})
 

@@ -112,20 +112,15 @@ class Outcomes:
         """Yield the sheet of each source, each page once, cut by a profile. A page that cannot be read has failed."""
         seen: set[str] = set()
         for source in tqdm(sources, desc="pages", unit="page", disable=None):
-            if (found := self._sheet(source, url, profile)) is None:
+            try:
+                document = read_source(source, READ_FACTOR * Config().limits.bytes)
+                found = sheet(replace(document, url=url) if url else document, source.name, source.id, profile)
+            except Exception as error:  # A bad page must not stop the others.
+                reason = f"{error.reason}: {error}" if isinstance(error, PageError) else why(error)
+                self.fail(source.name, reason)
                 continue
             if found.sha256 in seen:
                 self.count("the same page again")
             else:
                 yield found
             seen.add(found.sha256)
-
-    def _sheet(self, source: Source, url: str | None, profile: str) -> Sheet | None:
-        try:
-            document = read_source(source, READ_FACTOR * Config().limits.bytes)
-            return sheet(replace(document, url=url) if url else document, source.name, source.id, profile)
-        except PageError as error:
-            self.fail(source.name, f"{error.reason}: {error}")
-        except Exception as error:  # A bad page must not stop the others.
-            self.fail(source.name, why(error))
-        return None

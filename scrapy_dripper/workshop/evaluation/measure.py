@@ -172,7 +172,9 @@ class AnnotatedTruth(Truth):
         elif answer.labels is not None or self.setup.nodes:
             known = answer.labels is not None and len(answer.labels) == len(self.page.blocks)
             found = np.array(answer.labels, np.bool_) if known else align(self.page.blocks.text, text).main
-            blocks = None if answer.labels is None else self._block_prf(found)
+            if answer.labels is not None:  # the score of the block labels (Dripper paper, A.8)
+                ours, true = found[~self.copies], self.main[~self.copies]
+                blocks = count_prf(int((ours & true).sum()), int((ours & ~true).sum()), int((~ours & true).sum()))
             nodes = node_prf(self.page, found, self.main)
             if known:  # or the method, which has other limits, has seen other blocks
                 removed = {
@@ -187,11 +189,6 @@ class AnnotatedTruth(Truth):
             study=study(text, truth) if self.setup.study else None,
             removed=removed,
         )
-
-    def _block_prf(self, found: Bools) -> PRF:
-        """Return the score of the block labels (Dripper paper, A.8)."""
-        found, main = found[~self.copies], self.main[~self.copies]
-        return count_prf(int((found & main).sum()), int((found & ~main).sum()), int((~found & main).sum()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,13 +286,14 @@ class Measurer:
         except EndpointError as error:
             if error.refused:
                 raise UsageError(f"the endpoint refuses requests: {error}") from None
-            return SystemAnswer(Run(error=_said(error)))
+            return SystemAnswer(Run(error=said(error)))
         except Exception as error:  # errors of a peer are part of its result
-            return SystemAnswer(Run(error=_said(error)))
+            return SystemAnswer(Run(error=said(error)))
         return SystemAnswer(Run(seconds=seconds, verdict=verdict), answer, answer)
 
 
-def _said(error: Exception) -> str:
+def said(error: Exception) -> str:
+    """Return an exception as a short text."""
     return f"{type(error).__name__}: {error}"[:300]
 
 

@@ -40,7 +40,7 @@ from scrapy_dripper.page import Page
 from scrapy_dripper.workshop.dataset.metrics import ReportTable, mean
 from scrapy_dripper.workshop.dataset.sets import DataError
 from scrapy_dripper.workshop.evaluation.figures import Figures
-from scrapy_dripper.workshop.evaluation.measure import OURS, Result, Setup, SystemAnswer, Truth
+from scrapy_dripper.workshop.evaluation.measure import OURS, Result, Setup, SystemAnswer, Truth, said
 from scrapy_dripper.workshop.evaluation.peers import canonical_markdown
 from scrapy_dripper.workshop.evaluation.text_measures import Cut, rouge
 
@@ -280,7 +280,7 @@ class BenchPage(Truth):
         try:
             canonical = canonical_markdown(answer.html) if answer.html else answer.markdown
         except Exception as error:  # of html2text, which then counts as that of the system
-            return self.result(SystemAnswer(replace(answer.run, error=f"{type(error).__name__}: {error}"[:300])), cut)
+            return self.result(SystemAnswer(replace(answer.run, error=said(error))), cut)
         return Result(
             answer.run,
             rouge=None if self.converted is None else rouge(canonical, self.converted, cut),

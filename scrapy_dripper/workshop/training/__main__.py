@@ -117,12 +117,10 @@ def train(arguments: argparse.Namespace) -> None:
             for fold in folds
         ]
         copies = [] if arguments.no_copies else make_copies(groups, Path(folder), arguments.jobs)
-        samples |= {sample.id: sample for sample in copies}
-        bare = [
+        copies += [
             replace(s, id=f"{s.id}+bare", copy_of=s.id, weight=s.weight / 2, measure=False) for s in learnt if s.facts
         ]
-        copies += bare
-        samples |= {sample.id: sample for sample in bare}
+        samples |= {sample.id: sample for sample in copies}
         examples = prepare([*learnt, *copies], arguments.jobs)
     folds, whole = splits(list(samples.values()), examples, arguments.folds)
     if not all(split.held for split in folds):

@@ -12,8 +12,9 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -296,36 +297,28 @@ def fit_stack(
         name: stage(examples[name]) for split, stage in zip(folds, stages, strict=False) for name in split.held
     }
 
-    def others(k: int) -> list[Example]:
-        return [examples[name] for i, split in enumerate(folds) if i != k for name in split.held]
-
-    kinds = [fit_types(others(k), first, seed) for k in range(len(folds))]
+    # For each model, the held-out pages of the other folds. The last model is that of all pages.
+    others = [
+        [examples[name] for i, split in enumerate(folds) if i != k for name in split.held]
+        for k in range(len(folds) + 1)
+    ]
+    kinds = [fit_types(some, first, seed) for some in others]
     types: dict[str, Floats] = {
         name: predict_types(booster, examples[name], first[name])
-        for split, booster in zip(folds, kinds, strict=True)
+        for split, booster in zip(folds, kinds, strict=False)
         for name in split.held
     }
-    contexts = [fit_context(others(k), first, types, seed) for k in range(len(folds))]
+    contexts = [fit_context(some, first, types, seed) for some in others]
     second: dict[str, npt.NDArray[np.float64]] = {
         name: predict(boosters, examples[name], first[name], types[name])
-        for split, boosters in zip(folds, contexts, strict=True)
+        for split, boosters in zip(folds, contexts, strict=False)
         for name in split.held
     }
-    lines = [fit_calibration(others(k), second) for k in range(len(folds))]
-    held = {name: line(second[name]) for split, line in zip(folds, lines, strict=True) for name in split.held}
-    fitted = tuple(
-        Fitted(stages[k], kinds[k], contexts[k], lines[k], fit_quality(others(k), held, types, seed))
-        for k in range(len(folds))
-    )
-    every = others(-1)
-    final = Fitted(
-        stages[-1],
-        fit_types(every, first, seed),
-        fit_context(every, first, types, seed),
-        fit_calibration(every, second),
-        fit_quality(every, held, types, seed),
-    )
-    return Stack(folds=fitted, whole=final)
+    lines = [fit_calibration(some, second) for some in others]
+    held = {name: line(second[name]) for split, line in zip(folds, lines, strict=False) for name in split.held}
+    qualities = [fit_quality(some, held, types, seed) for some in others]
+    *fitted, whole_fitted = map(Fitted, stages, kinds, contexts, lines, qualities)
+    return Stack(tuple(fitted), whole_fitted)
 
 
 def taught(example: Example, teacher: lightgbm.Booster | None) -> Example:
@@ -342,29 +335,26 @@ def _first_stages(
 
     Without pages with a partial truth, there are no teachers.
     """
-    parts: dict[tuple[int, int], Any] = {}
-    teachers: dict[int, str] = {}
-    partial = any(e.partial for e in examples.values())
+    teachers: list[str | None] = [None] * len(splits)
     with TemporaryDirectory() as folder:
         store = Path(folder) / "examples.pickle"
         with store.open("wb") as file:
             pickle.dump(examples, file, protocol=5)
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # for the workers: one thread per task, for reproducible sums
         with ProcessPoolExecutor(jobs, get_context("spawn"), _load, (store,)) as pool:
-            if partial:
-                of_teachers = {pool.submit(_fit_teacher, split.seen, seed): i for i, split in enumerate(splits)}
-                for done in tqdm(as_completed(of_teachers), total=len(splits), desc="teachers", unit="part"):
-                    teachers[of_teachers[done]] = done.result()
-            running = {
-                pool.submit(_fit, splits[i].seen, teachers.get(i), part, seed, networks): (i, part)
-                for i in range(len(splits))
+            if any(e.partial for e in examples.values()):
+                found = pool.map(partial(_fit_teacher, seed=seed), [split.seen for split in splits])
+                teachers = list(tqdm(found, total=len(splits), desc="teachers", unit="part"))
+            running = [
+                pool.submit(_fit, split.seen, teacher, part, seed, networks)
+                for split, teacher in zip(splits, teachers, strict=True)
                 for part in range(-1, networks)
-            }
-            for done in tqdm(as_completed(running), total=len(running), desc="fitting", unit="part"):
-                parts[running[done]] = done.result()
-    return [lightgbm.Booster(model_str=teachers[i]) if partial else None for i in range(len(splits))], [
-        FirstStage(lightgbm.Booster(model_str=parts[i, -1]), tuple(parts[i, j] for j in range(networks)))
-        for i in range(len(splits))
+            ]
+            parts = [task.result() for task in tqdm(running, desc="fitting", unit="part")]
+    size = networks + 1
+    stages = [parts[k : k + size] for k in range(0, len(parts), size)]
+    return [lightgbm.Booster(model_str=text) if text else None for text in teachers], [
+        FirstStage(lightgbm.Booster(model_str=trees), tuple(of_stage)) for trees, *of_stage in stages
     ]
 
 
