@@ -56,7 +56,9 @@ def usage(text: str, asked: int, answered: int) -> Reply:
 
 
 def test_it_gets_the_page_and_its_text_is_what_it_says(fake: FakeEndpoint, options: ModelOptions) -> None:
-    """The model gets HTML without scripts, styles and comments. Its tokens are counted and priced."""
+    """The model gets HTML without scripts, styles and comments. Its tokens are counted and priced, or guessed if they
+    are not reported.
+    """
     reply = LanguageModel(replace(options, price=(2, 10)))(PAGE)
 
     assert (reply.text, reply.tokens) == ("Tides", 1_000)
@@ -64,6 +66,11 @@ def test_it_gets_the_page_and_its_text_is_what_it_says(fake: FakeEndpoint, optio
     assert reply.seconds > 0
     assert fake.requests[0].payload["model"] == "small"
     assert fake.requests[0].question.endswith("<html><body><p>Tides</p></body></html>")
+
+    fake.script = [chat("x" * 41)]
+    reply = LanguageModel(options)(PAGE.replace(b"Tides", "\u6f6e".encode() * 40))
+    question = fake.requests[1].question
+    assert reply.tokens == 11 + -(-len(question) // 4), "in characters, whatever JSON makes of them"
 
 
 LONG_HEAD = "<html><head><meta content='" + "x" * 9_000 + "'><title>T</title></head><body>"
@@ -121,28 +128,16 @@ def test_only_the_first_characters_are_sent(fake: FakeEndpoint, options: ModelOp
     assert reply.text == "one two\nthree four"
 
 
-def test_tokens_are_guessed_where_none_are_reported(fake: FakeEndpoint, options: ModelOptions) -> None:
-    fake.script = [chat("x" * 41)]
-    reply = LanguageModel(options)(PAGE.replace(b"Tides", "\u6f6e".encode() * 40))
-
-    question = fake.requests[0].question
-    assert reply.tokens == 11 + -(-len(question) // 4), "in characters, whatever JSON makes of them"
-
-
-def test_it_does_not_wait_for_ever(fake: FakeEndpoint, options: ModelOptions) -> None:
-    fake.script = [Reply(hang=True)]
-    with pytest.raises(EndpointError, match=r"did not answer within 0.1 seconds"):
-        LanguageModel(replace(options, timeout=0.1))(PAGE)
-
-
-def test_the_key_is_in_no_message(fake: FakeEndpoint, options: ModelOptions) -> None:
-    """Messages are written into the figures of each page."""
+def test_a_model_without_an_answer(fake: FakeEndpoint, options: ModelOptions) -> None:
+    """It is not waited for, and no message, which is written into the figures of a page, has the key."""
     with_key = replace(options, key="s3cret", prompt="blocks")
-    fake.script = [chat("You sent s3cret")]
+    fake.script = [chat("You sent s3cret"), Reply(hang=True)]
 
     assert "s3cret" not in repr(with_key)
     with pytest.raises(AnswerError, match=r"got 'You sent \*\*\*'"):
         LanguageModel(with_key)(PAGE)
+    with pytest.raises(EndpointError, match=r"did not answer within 0.1 seconds"):
+        LanguageModel(replace(options, timeout=0.1))(PAGE)
 
 
 # ---------------------------------------------------------------------------- the judge
@@ -170,16 +165,15 @@ def prefers(word: str) -> Callable[[Request], Reply]:
 def test_section_4_1_2_a_pair_is_judged_in_both_orders(
     ours: str, other: str, expected: Verdict, fake: FakeEndpoint, options: ModelOptions
 ) -> None:
-    """If the place decides, nobody has won. The ratio of the lengths is that of MinerU-HTML, section 4.1.1."""
+    """If the place decides, nobody has won. The ratio of the lengths is that of MinerU-HTML, section 4.1.1. A judge
+    without a valid answer gives no verdict.
+    """
     fake.script = [prefers("more")]
     assert Judge(options)(PAGE, ours, other) == pytest.approx(expected)
     assert len(fake.requests) == (0 if ours == other else 2)
-
-
-@pytest.mark.parametrize("answer", [chat("The first one."), chat('{"score": 3}'), Reply(400, b"no")])
-def test_a_judge_without_an_answer_is_no_verdict(answer: Reply, fake: FakeEndpoint, options: ModelOptions) -> None:
-    fake.script = [answer]
-    assert Judge(options)(PAGE, "a", "b") is None
+    for answer in (chat("The first one."), chat('{"score": 3}'), Reply(400, b"no")):
+        fake.script = [answer]
+        assert Judge(options)(PAGE, "a", "b") is None
 
 
 def test_section_4_1_2_win_rates_by_length() -> None:
@@ -208,7 +202,6 @@ def test_evaluate_with_a_judge(data: Path, held_out: Path, tmp_path: Path, fake:
     assert [row["system"] for row in found["tables"]["Systems"]][1].startswith("html2text")
     assert [row["preferred"] for row in found["pages"] if row["system"] == "html2text"] == [0.0] * 8
     assert len(fake.requests) == 16
-    assert run(data, "--predictions", held_out, "--judge", "html2text") == 2
     fake.script = [Reply(400, b"no")]
     assert run(*wanted, "--endpoint-model", "x") == 0
     assert "Pages without a valid answer: 8." in capsys.readouterr().out
@@ -271,37 +264,34 @@ def test_evaluate(
     assert len(fake.requests) == 8
 
 
+URL = "http://127.0.0.1:9/v1"
+
+
 def text_of(request: Request) -> str:
     """Return the paragraphs of the page in a question."""
     return "\n".join(part.partition("</p>")[0] for part in request.question.split("<p>")[1:])
 
 
 @pytest.mark.parametrize(
-    ("more", "message"),
+    ("url", "more", "message"),
     [
-        ([], "--endpoint needs --endpoint-model NAME"),
-        (["--endpoint-model", "x", "--csv", "."], ". is a folder"),
-        (["--endpoint-price", "1"], "expected two prices of a million tokens, such as 0.15,0.6 (got '1')"),
-        (["--endpoint-model", "x", "--api-key-env", "NO_SUCH"], "it is not set"),
+        (URL, [], "--endpoint needs --endpoint-model NAME"),
+        (URL, ["--endpoint-model", "x", "--csv", "."], ". is a folder"),
+        (URL, ["--endpoint-price", "1"], "expected two prices of a million tokens, such as 0.15,0.6 (got '1')"),
+        (URL, ["--endpoint-model", "x", "--api-key-env", "NO_SUCH"], "it is not set"),
+        ("ftp://x", ["--endpoint-model", "x"], "--endpoint expects a URL such as http://localhost:8000/v1"),
+        *(
+            (None, [option, "html2text"], f"{option} needs --endpoint URL")
+            for option in ("--judge", "--endpoint-model", "--api-key-env")
+        ),
     ],
 )
-def test_wrong_use(more: list[str], message: str, data: Path, held_out: Path, capsys: Any) -> None:
+def test_wrong_use(url: str | None, more: list[str], message: str, data: Path, held_out: Path, capsys: Any) -> None:
+    """Options of an endpoint that is not named would do nothing."""
     try:
-        code = run(data, "--predictions", held_out, "--endpoint", "http://127.0.0.1:9/v1", *more)
+        code = run(data, "--predictions", held_out, *(["--endpoint", url] if url else []), *more)
     except SystemExit as end:
         code = int(end.code or 0)
 
     assert code == 2
     assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("option", ["--judge", "--endpoint-model", "--api-key-env"])
-def test_options_of_an_endpoint_that_is_not_named(option: str, data: Path, held_out: Path, capsys: Any) -> None:
-    """They would do nothing."""
-    assert run(data, "--predictions", held_out, option, "html2text") == 2
-    assert f"{option} needs --endpoint URL" in capsys.readouterr().err
-
-
-def test_a_wrong_address(data: Path, held_out: Path, capsys: Any) -> None:
-    assert run(data, "--predictions", held_out, "--endpoint", "ftp://x", "--endpoint-model", "x") == 2
-    assert "--endpoint expects a URL such as http://localhost:8000/v1" in capsys.readouterr().err
