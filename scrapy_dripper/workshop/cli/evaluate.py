@@ -23,8 +23,9 @@ from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
 from scrapy_dripper.workshop.cli import add_command, extra
 from scrapy_dripper.workshop.dataset.sets import PageSet, SetChoice, load_sets, page_hash, training_pages
+from scrapy_dripper.workshop.endpoint import Endpoint
 from scrapy_dripper.workshop.evaluation.figures import Evaluation, Figures
-from scrapy_dripper.workshop.evaluation.language_models import ENDPOINT, PROMPTS, ModelOptions
+from scrapy_dripper.workshop.evaluation.language_models import ENDPOINT, PROMPTS, TIMEOUT, LanguageModel
 from scrapy_dripper.workshop.evaluation.measure import FREE, OURS, Setup, Stored, measured, read_stored
 from scrapy_dripper.workshop.evaluation.peers import check_peers
 from scrapy_dripper.workshop.evaluation.text_measures import load_cut
@@ -197,7 +198,7 @@ def _measure(arguments: argparse.Namespace, config: Config) -> Figures:
         if not ids:
             raise UsageError(f"{path} has no pages")
     requests = len(ids) * (2 if judged else 1)
-    if setup.endpoint and requests > arguments.endpoint_requests:
+    if setup.model and requests > arguments.endpoint_requests:
         raise UsageError(f"{requests:,} requests are more than --endpoint-requests {arguments.endpoint_requests:,}")
     if setup.stored is None:
         label, notes = _model(config, sets, arguments.free)
@@ -234,7 +235,7 @@ def _setup(arguments: argparse.Namespace, config: Config, peers: tuple[str, ...]
         rouge=arguments.rouge,
         nodes=arguments.nodes,
         study=arguments.study,
-        endpoint=_language_model(arguments),
+        model=_language_model(arguments),
         judged=arguments.judge,
         checkpoint=arguments.free,
     )
@@ -272,27 +273,20 @@ def _bench_file(arguments: argparse.Namespace) -> Path:
     return path
 
 
-def _language_model(arguments: argparse.Namespace) -> ModelOptions | None:
-    """Return the options of a language model, or None if none is named."""
+def _language_model(arguments: argparse.Namespace) -> LanguageModel | None:
+    """Return the language model, or None if none is named."""
     if arguments.endpoint is None:
         if unused := [name for name in ("judge", "endpoint_model", "api_key_env") if getattr(arguments, name)]:
             raise UsageError(f"--{unused[0].replace('_', '-')} needs --endpoint URL and --endpoint-model NAME")
         return None
     if not arguments.endpoint_model:
         raise UsageError("--endpoint needs --endpoint-model NAME")
-    options = ModelOptions(
-        arguments.endpoint,
-        arguments.endpoint_model,
-        key_in(arguments.api_key_env),
-        arguments.endpoint_price,
-        prompt=arguments.endpoint_prompt,
-        chars=arguments.endpoint_chars,
-    )
+    key = key_in(arguments.api_key_env)
     try:
-        options.endpoint()
+        endpoint = Endpoint(arguments.endpoint, arguments.endpoint_model, key, TIMEOUT)
     except ValueError as error:
         raise UsageError(f"--endpoint expects {error}") from None
-    return options
+    return LanguageModel(endpoint, arguments.endpoint_price, arguments.endpoint_prompt, arguments.endpoint_chars)
 
 
 def _model(config: Config, sets: Sequence[PageSet], checkpoint: Path | None) -> tuple[str, list[str]]:

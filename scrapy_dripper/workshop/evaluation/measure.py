@@ -32,11 +32,10 @@ from scrapy_dripper.workshop.evaluation.blocks import count_prf, node_prf
 from scrapy_dripper.workshop.evaluation.complexity import complexity
 from scrapy_dripper.workshop.evaluation.language_models import (
     ENDPOINT,
-    Judge,
     LanguageModel,
-    ModelOptions,
     ModelReply,
     Verdict,
+    judge,
 )
 from scrapy_dripper.workshop.evaluation.peers import PEERS, quiet
 from scrapy_dripper.workshop.evaluation.text_measures import Cut, Study, load_cut, rouge, study
@@ -202,7 +201,7 @@ class Setup:
     rouge: bool = False
     nodes: bool = False
     study: bool = False
-    endpoint: ModelOptions | None = None
+    model: LanguageModel | None = None
     """The language model that is measured as a peer, or is the judge."""
     judged: str | None = None
     """The peer whose text a judge compares with ours."""
@@ -223,7 +222,6 @@ class Measurer:
         self._extractors: dict[str, Extractor] = {}
         self._peers: dict[str, Callable[[bytes], str | ModelReply]] = {}
         self._cut = load_cut() if setup.rouge else None
-        self._judge = Judge(setup.endpoint) if setup.endpoint and setup.judged else None
         quiet()
 
     def __call__(self, task: Any) -> PageResults:
@@ -236,7 +234,7 @@ class Measurer:
         answers = {OURS: ours}
         if self.setup.checkpoint:
             answers[FREE] = self._ours(page, FREE)
-        asked = [ENDPOINT] if self.setup.endpoint and not self._judge else []
+        asked = [ENDPOINT] if self.setup.model and not self.setup.judged else []
         answers |= {name: self._peer(page, name, ours.markdown) for name in (*self.setup.peers, *asked)}
         results = {name: page.result(answer, self._cut) for name, answer in answers.items()}
         return PageResults(page.id, results, page.complexity, page.groups)
@@ -274,15 +272,15 @@ class Measurer:
         """Return the answer of a peer. ``ours`` is our Markdown, for the judge."""
         html = page.html if isinstance(page.html, bytes) else page.html.encode("utf-8", "replace")
         try:
+            model = self.setup.model
             if name not in self._peers:
-                model = self.setup.endpoint
-                self._peers[name] = LanguageModel(model) if model and name == ENDPOINT else PEERS[name].load()
+                self._peers[name] = model if model and name == ENDPOINT else PEERS[name].load()
             start = time.process_time()
             answer = self._peers[name](html)
             seconds = time.process_time() - start
             if isinstance(answer, ModelReply):
                 return SystemAnswer(Run(None, *answer[1:]), answer.text, answer.text)
-            verdict = self._judge(html, ours, answer) if self._judge and name == self.setup.judged else None
+            verdict = judge(model.endpoint, html, ours, answer) if model and name == self.setup.judged else None
         except EndpointError as error:
             if error.refused:
                 raise UsageError(f"the endpoint refuses requests: {error}") from None
