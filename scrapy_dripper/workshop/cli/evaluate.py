@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import csv
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,10 @@ from scrapy_dripper.cli.console import PROGRAM, UsageError, say
 from scrapy_dripper.cli.options import add_options, configured, count, key_in
 from scrapy_dripper.config import METHODS, Config
 from scrapy_dripper.engines import load_engine
+from scrapy_dripper.engines.files import sha256
 from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
 from scrapy_dripper.workshop.cli import add_command, extra
-from scrapy_dripper.workshop.dataset.sets import PageSet, SetChoice, load_sets, page_hash, training_pages
+from scrapy_dripper.workshop.dataset.sets import PageSet, SetChoice, load_sets, training_pages
 from scrapy_dripper.workshop.endpoint import Endpoint
 from scrapy_dripper.workshop.evaluation.figures import Evaluation, Figures
 from scrapy_dripper.workshop.evaluation.language_models import ENDPOINT, PROMPTS, TIMEOUT, LanguageModel
@@ -216,7 +217,9 @@ def _measure(arguments: argparse.Namespace, config: Config) -> Figures:
     labels = {name: shown[name] for name in found[0].results}
     if path:
         return BenchFigures({"file": path.name, "pages": len(found)}, found, labels, notes, arguments.judge)
-    digest = sets[0].sha256 if len(sets) == 1 else sha256("".join(one.sha256 for one in sets).encode()).hexdigest()
+    digest = (
+        sets[0].sha256 if len(sets) == 1 else hashlib.sha256("".join(one.sha256 for one in sets).encode()).hexdigest()
+    )
     about = {"folder": ", ".join(one.name for one in sets), "sha256": digest, "pages": len(samples)}
     return Evaluation(about, found, labels, notes, arguments.judge, samples)
 
@@ -307,7 +310,7 @@ def _model(config: Config, sets: Sequence[PageSet], checkpoint: Path | None) -> 
     notes = [
         IN_SAMPLE.format(known=known, n=len(one.samples), name=one.name)
         for one in sets
-        if (known := sum(page_hash(sample.path) in seen for sample in one.samples))
+        if (known := sum(sha256(sample.path) in seen for sample in one.samples))
     ]
     if not seen:
         notes.append(

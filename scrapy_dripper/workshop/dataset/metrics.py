@@ -48,14 +48,20 @@ class PRF(NamedTuple):
     f1: float
 
 
-def bag_prf(predicted: Counter[T], wanted: Counter[T]) -> PRF:
-    """Compare two bags of words. All three values are 1 if both are empty, and 0 if one of them is."""
+def count_prf(hits: int, predicted: int, wanted: int) -> PRF:
+    """Return precision, recall and F1 from counts. All are 1 if there is nothing to find and nothing was found, and 0
+    if only one of these is true.
+    """
     if not predicted or not wanted:
         same = float(not predicted and not wanted)
         return PRF(same, same, same)
-    overlap = (predicted & wanted).total()
-    precision, recall = overlap / predicted.total(), overlap / wanted.total()
-    return PRF(precision, recall, 2 * precision * recall / (precision + recall) if overlap else 0.0)
+    precision, recall = hits / predicted, hits / wanted
+    return PRF(precision, recall, 2 * precision * recall / (precision + recall) if hits else 0.0)
+
+
+def bag_prf(predicted: Counter[T], wanted: Counter[T]) -> PRF:
+    """Compare two bags of words. All three values are 1 if both are empty, and 0 if one of them is."""
+    return count_prf((predicted & wanted).total(), predicted.total(), wanted.total())
 
 
 def words(text: str) -> list[str]:

@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.cli.console import UsageError
+from scrapy_dripper.engines.files import sha256
 from scrapy_dripper.workshop.dataset.metrics import without_title
 
 _HTML, _TRUTH = "html", "ground-truth"
@@ -101,13 +102,8 @@ def files_hash(root: Path, paths: Iterable[Path]) -> str:
     """
     whole = hashlib.sha256()
     for name, path in sorted((path.relative_to(root).as_posix(), path) for path in paths):
-        whole.update(f"{page_hash(path)} {name}\n".encode())
+        whole.update(f"{sha256(path)} {name}\n".encode())
     return whole.hexdigest()
-
-
-def page_hash(path: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def host_of(url: str) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from statistics import stdev
 from typing import Any
 
@@ -242,15 +243,13 @@ class Evaluation(Figures):
             yield ReportTable(f"Measures of Yadav's study, 0 to {SCALE}", columns, rows, note)
 
     def _differences(self) -> ReportTable:
-        metrics: dict[str, Callable[[Result], float]] = {
-            name: lambda one, k=k: one.row.word[k] if one.row else 0.0  # type: ignore[misc]
-            for name, k in (("word F1", 2), ("P", 0), ("R", 1))
-        }
+        metrics = {"word F1": "row.word.f1", "P": "row.word.precision", "R": "row.word.recall"}
         if any(one.rouge for one in self.results(OURS)):
-            metrics["ROUGE-5"] = lambda one: one.rouge.f1 if one.rouge else 0.0
+            metrics["ROUGE-5"] = "rouge.f1"
         rows = []
         for peer in list(self.labels)[1:]:
-            for name, value in metrics.items():
+            for name, path in metrics.items():
+                value = attrgetter(path)
                 pairs = zip(self.results(OURS), self.results(peer), strict=True)
                 deltas = [value(one) - value(other) for one, other in pairs]
                 better, worse = sum(d > TIE for d in deltas), sum(d < -TIE for d in deltas)

@@ -25,10 +25,10 @@ from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.dataset.alignment import align
-from scrapy_dripper.workshop.dataset.metrics import PRF, ScoreRow, page_title, score
+from scrapy_dripper.workshop.dataset.metrics import PRF, ScoreRow, count_prf, page_title, score
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, json_lines
 from scrapy_dripper.workshop.endpoint import EndpointError
-from scrapy_dripper.workshop.evaluation.blocks import count_prf, node_prf
+from scrapy_dripper.workshop.evaluation.blocks import labels_prf, node_prf
 from scrapy_dripper.workshop.evaluation.complexity import complexity
 from scrapy_dripper.workshop.evaluation.language_models import (
     ENDPOINT,
@@ -172,8 +172,7 @@ class AnnotatedTruth(Truth):
             known = answer.labels is not None and len(answer.labels) == len(self.page.blocks)
             found = np.array(answer.labels, np.bool_) if known else align(self.page.blocks.text, text).main
             if answer.labels is not None:  # the score of the block labels (Dripper paper, A.8)
-                ours, true = found[~self.copies], self.main[~self.copies]
-                blocks = count_prf(int((ours & true).sum()), int((ours & ~true).sum()), int((~ours & true).sum()))
+                blocks = labels_prf(found[~self.copies], self.main[~self.copies])
             nodes = node_prf(self.page, found, self.main)
             if known:  # or the method, which has other limits, has seen other blocks
                 removed = {

@@ -44,44 +44,40 @@ CONTEXT_SHARE = 0.85
 """Weight of the second stage in the answer. The mean of both stages is better than either."""
 
 _COMMON: dict[str, Any] = {
+    "lambda_l2": 5.0,
+    "max_bin": 63,
+    "deterministic": True,
+    "force_row_wise": True,
+    "num_threads": 1,
+    "verbose": -1,
+}
+_BLOCKS: dict[str, Any] = {
+    **_COMMON,
     "objective": "binary",
     "feature_fraction": 0.3,
     "data_sample_strategy": "goss",
     "top_rate": 0.12,
     "other_rate": 0.08,
     "min_data_in_leaf": 60,
-    "lambda_l2": 5.0,
-    "max_bin": 63,
-    "deterministic": True,
-    "force_row_wise": True,
-    "num_threads": 1,
-    "verbose": -1,
 }
-TREES: dict[str, Any] = {**_COMMON, "learning_rate": 0.055, "num_leaves": 48, "num_iterations": 300}
+TREES: dict[str, Any] = {**_BLOCKS, "learning_rate": 0.055, "num_leaves": 48, "num_iterations": 300}
 TEACHER: dict[str, Any] = {**TREES, "learning_rate": 0.1, "num_iterations": 100}
-CONTEXT: dict[str, Any] = {**_COMMON, "learning_rate": 0.05, "num_leaves": 24, "num_iterations": 150}
-_PAGES: dict[str, Any] = {
-    "feature_fraction": 0.2,
-    "min_data_in_leaf": 10,
-    "lambda_l2": 5.0,
-    "max_bin": 63,
-    "deterministic": True,
-    "force_row_wise": True,
-    "num_threads": 1,
-    "verbose": -1,
-}
+CONTEXT: dict[str, Any] = {**_BLOCKS, "learning_rate": 0.05, "num_leaves": 24, "num_iterations": 150}
 TYPES: dict[str, Any] = {
-    **_PAGES,
+    **_COMMON,
     "objective": "multiclass",
     "num_class": len(PAGE_TYPES),
+    "feature_fraction": 0.2,
+    "min_data_in_leaf": 10,
     "learning_rate": 0.08,
     "num_leaves": 8,
     "num_iterations": 60,
 }
 QUALITY: dict[str, Any] = {
-    **_PAGES,
+    **_COMMON,
     "objective": "regression",
     "feature_fraction": 0.4,
+    "min_data_in_leaf": 10,
     "learning_rate": 0.05,
     "num_leaves": 8,
     "num_iterations": 120,

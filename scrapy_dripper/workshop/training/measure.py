@@ -22,7 +22,7 @@ from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.workshop.dataset.metrics import ReportTable, ScoreRow, kept, mean, summarize, visible, words
+from scrapy_dripper.workshop.dataset.metrics import ReportTable, kept, mean, visible, words
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, DataError, PageSet, grouped_folds, related_hosts
 from scrapy_dripper.workshop.evaluation.figures import set_tables, type_table
 from scrapy_dripper.workshop.evaluation.measure import OURS, measured, scored
@@ -103,14 +103,10 @@ TRAFILATURA = COMPARED[0]
 class Measured:
     """The scores on the measured pages of all sets."""
 
-    samples: Sequence[AnnotatedPage]
-    """The pages with a complete truth."""
-    scores: Mapping[str, Mapping[str, ScoreRow]]
-    """Scores by system, ours first, and then by the page's id."""
     versions: Mapping[str, str]
     """The versions of the other extractors."""
     tables: Sequence[ReportTable]
-    """The figures by set, by language, by length, and, for the first set, by page type."""
+    """The figures by set, the first one first, by language, by length, and, for the first set, by page type."""
     facts: ReportTable
     """The shares of the facts that are kept, by kind and system, ours first."""
     correlation: float
@@ -119,10 +115,6 @@ class Measured:
     """Share of correct types among the pages of known types; 0 without any."""
     lines: Sequence[str]
     """The extracted texts, as JSON Lines for ``scrapy-dripper evaluate --predictions``."""
-
-    def rows(self, system: str) -> list[ScoreRow]:
-        """Return the scores of a system on the first set."""
-        return [self.scores[system][s.id] for s in self.samples if s.part == self.samples[0].part]
 
     def report(self, folds: int) -> str:
         """Return all figures as text."""
@@ -133,11 +125,11 @@ class Measured:
 
     def notes(self) -> dict[str, Any]:
         """Return the figures for the manifest."""
-        ours, theirs = (summarize(self.rows(system)) for system in (OURS, TRAFILATURA))
+        first = self.tables[0].records()[0]
         return {
-            "word_f1": round(ours.word.f1, 4),
-            "wcxb_f1": round(ours.wcxb.f1, 4),
-            "trafilatura_word_f1": round(theirs.word.f1, 4),
+            "word_f1": round(first["word F1"], 4),
+            "wcxb_f1": round(first["WCXB F1"], 4),
+            "trafilatura_word_f1": round(first[TRAFILATURA], 4),
             "set_f1": {row[0]: round(row[2], 4) for row in self.tables[0].rows},
             "facts_kept": {row[0]: round(row[3], 4) for row in self.facts.rows if row[1] == OURS},
             "quality_correlation": round(self.correlation, 4),
@@ -182,8 +174,6 @@ def measure(
     varies = len(known) > 1 and quality.std() > 0 and f1.std() > 0
     typed = [predicted[s.id][0] == s.page_type for s in known if s.page_type in PAGE_TYPES]
     return Measured(
-        chosen,
-        scores,
         versions,
         [*set_tables(chosen, scores), type_table([s for s in chosen if s.part == chosen[0].part], scores)],
         fact_table([sample for sample in samples.values() if sample.facts], texts),

@@ -8,7 +8,7 @@ them, it keeps the facts and drops what it would drop anyway.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -25,7 +25,7 @@ from scrapy_dripper.engines.tagger.features import Features, features
 from scrapy_dripper.metadata.facts import Fact, FactIndex
 from scrapy_dripper.metadata.facts import tokens as fact_tokens
 from scrapy_dripper.page import Page, PageError, read
-from scrapy_dripper.workshop.dataset.alignment import align, block_weights, headlines, tokens
+from scrapy_dripper.workshop.dataset.alignment import Bools, align, block_weights, headlines, tokens
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage
 
 HELD = 0.25
@@ -81,7 +81,9 @@ def example(sample: AnnotatedPage) -> Example | None:
 
     The weight of a block is its possible contribution to the word F1 of its page (its words divided by those of the
     ground truth), plus a constant, so that short blocks and pages without main content count as well, multiplied by the
-    weight of the sample. If the truth leaves out the headline by convention, its weight is 0.
+    weight of the sample. If the truth leaves out the headline by convention, its weight is 0. Of a page of which only
+    some facts are known, only blocks whose labels follow from these, and furniture, have a weight. A copy of such a
+    page declares none of them.
     """
     try:
         page = read(Document(sample.path.read_bytes(), sample.url), Config())
@@ -89,58 +91,47 @@ def example(sample: AnnotatedPage) -> Example | None:
         return None
     batch = features([page])
     if sample.facts:
-        return _with_facts(sample, page, batch)
-    alignment = align(page.blocks.text, sample.truth)
-    words = batch.size / max(30, len(tokens(sample.truth)))
-    trust = alignment.weight
-    if sample.title_apart:
-        trust[headlines(page, sample.title)] = 0
-    weight = block_weights(words) * trust * sample.weight
+        main, known = _known_labels(page, batch, sample.facts)
+        trust = known.astype(np.float32)
+        size = max(30.0, float(batch.size[main].sum()))
+    else:
+        alignment = align(page.blocks.text, sample.truth)
+        main, trust, size = alignment.main, alignment.weight, max(30, len(tokens(sample.truth)))
+        if sample.title_apart:
+            trust[headlines(page, sample.title)] = 0
+    weight = block_weights(batch.size / size) * trust * sample.weight
     return Example(
         id=sample.id,
-        features=batch,
-        main=alignment.main,
+        features=without_declarations(batch) if sample.facts and sample.copy_of else batch,
+        main=main,
         weight=weight.astype(np.float32),
         words=(batch.size * trust).astype(np.float32),
         share=sample.weight,
         page_type=sample.page_type,
         copy=bool(sample.copy_of),
+        partial=bool(sample.facts),
         texts=tuple(page.blocks.text),
         truth=sample.truth,
         title=sample.title,
     )
 
 
-def _with_facts(sample: AnnotatedPage, page: Page, batch: Features) -> Example:
-    """Return the example of a page of which only some facts are known. That of a copy declares none of them.
+def _known_labels(page: Page, batch: Features, facts: Mapping[str, Sequence[str]]) -> tuple[Bools, Bools]:
+    """Return which of the n blocks of a page are main by its facts, and which labels are known, each of shape (n,).
 
-    Only blocks whose labels follow from the facts, and those that are furniture, have a weight.
+    ``batch`` are the features of the page.
     """
     found = [fact_tokens(text) for text in page.blocks.text]
     words, counts = list(chain.from_iterable(found)), np.array(list(map(len, found)), dtype=np.int64)
-    given = FactIndex(Fact("step", text) for texts in sample.facts.values() for text in texts)
+    given = FactIndex(Fact("step", text) for texts in facts.values() for text in texts)
     covered = given.cover(words, counts).max(axis=1)
     main = (covered >= HELD) | (covered * batch.size >= HELD_WORDS)
     declared = FactIndex(fact for fact in page.facts if fact.kind not in MENTIONED)
     main |= declared.cover(words, counts).max(axis=1) >= MOSTLY
     x = dict(zip(batch.names, batch.matrix.T, strict=True))
     listed = np.any([x[f"far:{name}"] > 0 for name in FURNITURE], axis=0) & (x["link_density"] > 0.5)
-    known = main | listed | np.any([x[f"flag:{name}"] > 0 for name in ("NAV", "FOOTER", "DIALOG")], axis=0)
-    size = max(30.0, float(batch.size[main].sum()))
-    weight = block_weights(batch.size / size) * (known.astype(np.float32) * sample.weight)
-    return Example(
-        id=sample.id,
-        features=without_declarations(batch) if sample.copy_of else batch,
-        main=main,
-        weight=weight.astype(np.float32),
-        words=(batch.size * known).astype(np.float32),
-        share=sample.weight,
-        page_type=sample.page_type,
-        copy=bool(sample.copy_of),
-        partial=True,
-        texts=tuple(page.blocks.text),
-        title=sample.title,
-    )
+    furniture = np.any([x[f"flag:{name}"] > 0 for name in ("NAV", "FOOTER", "DIALOG")], axis=0) | listed
+    return main, main | furniture
 
 
 def completed(example: Example, probabilities: npt.NDArray[np.float64]) -> Example:

@@ -12,11 +12,12 @@ import pytest
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config
+from scrapy_dripper.engines.files import sha256
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.learnt import LEARNT
 from scrapy_dripper.engines.tagger.model import CORRECTIONS
 from scrapy_dripper.page import read
-from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, page_hash
+from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES
 from tests.workshop.learning.conftest import SITE, TOPICS, correct, html, is_main, page_of
 
 NEW = TOPICS[6]
@@ -158,7 +159,7 @@ def test_what_was_learnt_is_named(learnt: Path) -> None:
     """
     manifest = json.loads((learnt / "manifest.json").read_text(encoding="utf-8"))
     pages = (learnt.parent / "corrections").glob("*.html")
-    assert manifest[TRAINING_PAGES]["corrections"] == sorted(map(page_hash, pages))
+    assert manifest[TRAINING_PAGES]["corrections"] == sorted(map(sha256, pages))
     assert manifest["learnt"]["sites"] == ["tides.example"]
     before, after = manifest["learnt"]["held_word_f1"]
     assert before < after == 1.0

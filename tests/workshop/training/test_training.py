@@ -15,10 +15,11 @@ import pytest
 pytest.importorskip("lightgbm")  # the extra [train]
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.engines.files import sha256
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.model import GRAPHS
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set, page_hash
+from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
 from scrapy_dripper.workshop.evaluation import measure
 from scrapy_dripper.workshop.training import augment, fit, graphs, prepare
 from scrapy_dripper.workshop.training.__main__ import main
@@ -101,7 +102,7 @@ def test_training_on_several_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert main(["home=pages", "--set", "others:0.5", "--out", "model", *QUICK]) == 0
 
     manifest = json.loads((tmp_path / "model/manifest.json").read_text())
-    learnt = [page_hash(tmp_path / f"others/html/news-{i}.html") for i in range(1, 12, 2)]
+    learnt = [sha256(tmp_path / f"others/html/news-{i}.html") for i in range(1, 12, 2)]
     assert manifest["training_pages"]["others"] == sorted(learnt)
     assert len(manifest["training_pages"]["home"]) == 12
     assert manifest["weights"] == {"home": 1.0, "others": 0.5}
