@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -74,7 +74,6 @@ def test_a_model_from_the_hub(
 ) -> None:
     """The configuration is checked before the weights are downloaded, and only data is downloaded."""
     calls: list[Any] = []
-    hub = ModuleType("huggingface_hub")
 
     def hf_hub_download(name: str, file: str) -> str:
         calls.append(file)
@@ -84,7 +83,7 @@ def test_a_model_from_the_hub(
         calls.append(allow_patterns)
         return str(tmp_path / name)
 
-    hub.hf_hub_download, hub.snapshot_download = hf_hub_download, snapshot_download  # type: ignore[attr-defined]
+    hub = SimpleNamespace(hf_hub_download=hf_hub_download, snapshot_download=snapshot_download)
     monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
     changes: dict[str, Any] = {}
     assert open_checkpoint("own/qwen").name == "own/qwen"
@@ -98,23 +97,21 @@ def test_a_model_from_the_hub(
     assert calls == ["config.json"]
 
 
-def test_a_model_that_cannot_be_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_route(*_arguments: object, **_named: object) -> str:
+    raise ConnectionError("no route to the hub")
+
+
+@pytest.mark.parametrize(
+    ("model", "hub", "message"),
+    [
+        ("own/qwen", None, r"install scrapy-dripper\[export\], or name its folder"),
+        ("own/qwen", SimpleNamespace(hf_hub_download=no_route, snapshot_download=no_route),
+         r"cannot get own/qwen from the hub \(no route to the hub\): name a folder"),
+        ("/no/such/folder", None, "neither a folder nor a name such as owner/model"),
+    ],
+)  # fmt: skip
+def test_a_model_that_cannot_be_fetched(model: str, hub: object, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each message gives advice, without the library and without the model."""
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(UsageError, match=r"install scrapy-dripper\[export\], or name its folder"):
-        open_checkpoint("own/qwen")
-
-    def hf_hub_download(name: str, file: str) -> str:
-        raise ConnectionError("no route to the hub")
-
-    hub = ModuleType("huggingface_hub")
-    hub.hf_hub_download = hub.snapshot_download = hf_hub_download  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
-    with pytest.raises(UsageError, match=r"cannot get own/qwen from the hub \(no route to the hub\): name a folder"):
-        open_checkpoint("own/qwen")
-
-
-def test_neither_a_folder_nor_a_name() -> None:
-    """The message describes valid values."""
-    with pytest.raises(UsageError, match="neither a folder nor a name such as owner/model"):
-        open_checkpoint("/no/such/folder")
+    with pytest.raises(UsageError, match=message):
+        open_checkpoint(model)
