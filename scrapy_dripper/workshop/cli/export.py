@@ -8,12 +8,12 @@ from pathlib import Path
 
 from scrapy_dripper.cli.console import UsageError, say
 from scrapy_dripper.cli.options import count
+from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.workshop.cli import add_command
 
 DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 
 # Listed here and not imported, because --help has to work without the extra.
-PROFILES = ("native", "v1.0")
 ANSWERS = ("json", "json_space", "json_colon", "mineru_v1", "mineru_v2", "compact")
 
 EXAMPLES = """\

@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -191,7 +191,7 @@ class AnnotatedTruth(Truth):
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What to measure. A call returns the function that measures pages."""
+    """What to measure."""
 
     config: Config
     peers: tuple[str, ...] = ()
@@ -208,9 +208,6 @@ class Setup:
     """The checkpoint of the configured model, to decode it without a grammar as well."""
     read: Callable[[Any, Setup], Truth] = AnnotatedTruth.of
     """Returns the page of a task."""
-
-    def __call__(self) -> Measurer:
-        return Measurer(self)
 
 
 class Measurer:
@@ -304,9 +301,6 @@ def scored(sample: AnnotatedPage, text: str, html: bytes) -> ScoreRow:
 AHEAD = 4
 """Maximum number of pages that wait for each process. A file of pages can have gigabytes."""
 
-T = TypeVar("T")
-R = TypeVar("R")
-
 
 @dataclass(frozen=True, slots=True)
 class Stored:
@@ -333,19 +327,15 @@ def read_stored(path: Path) -> dict[str, Stored]:
     return stored
 
 
-def measured(make: Callable[[], Any], tasks: Iterable[T], jobs: int) -> Iterator[Any]:
-    """Yield the result of each task, in order.
-
-    Each process calls ``make`` once, which returns a function of a task that can also be closed. Raise
-    :exc:`UsageError` if a process dies.
-    """
+def measured(setup: Setup, tasks: Iterable[Any], jobs: int) -> Iterator[PageResults]:
+    """Yield the results of each page, in order. Raise :exc:`UsageError` if a process dies."""
     if jobs <= 1:
-        with closing(make()) as measurer:
+        with closing(Measurer(setup)) as measurer:
             yield from map(measurer, tasks)
         return
     # Spawned, because the threads of the model's runtime do not survive a fork.
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _start, (make,))
-    waiting: deque[Future[Any]] = deque()
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _start, (setup,))
+    waiting: deque[Future[PageResults]] = deque()
     try:
         for task in tasks:
             waiting.append(pool.submit(_measure, task))
@@ -361,15 +351,15 @@ def measured(make: Callable[[], Any], tasks: Iterable[T], jobs: int) -> Iterator
         pool.shutdown(cancel_futures=True)
 
 
-_measurer: Callable[[Any], Any] | None = None
+_measurer: Measurer | None = None
 
 
-def _start(make: Callable[[], Any]) -> None:
+def _start(setup: Setup) -> None:
     global _measurer
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent handles Ctrl-C and lets this process finish its page.
-    _measurer = make()
+    _measurer = Measurer(setup)
 
 
-def _measure(task: Any) -> Any:
+def _measure(task: Any) -> PageResults:
     assert _measurer is not None
     return _measurer(task)

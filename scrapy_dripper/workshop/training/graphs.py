@@ -36,11 +36,10 @@ from scrapy_dripper.engines.tagger.model import (
     schema_of,
 )
 from scrapy_dripper.page.blocks import CUT
-from scrapy_dripper.workshop.training.fit import CONTEXT_SHARE, NETWORK_SHARE, Fitted, predict_types
+from scrapy_dripper.workshop.training.fit import CONTEXT_SHARE, NETWORK_SHARE, Calibration, Fitted, predict_types
 from scrapy_dripper.workshop.training.prepare import Example
 
 if TYPE_CHECKING:
-    from scrapy_dripper.workshop.training.fit import Calibration
     from scrapy_dripper.workshop.training.network import Network
 
 

@@ -25,11 +25,12 @@ from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workshop.dataset.metrics import ReportTable, kept, mean, visible, words
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, DataError, PageSet, grouped_folds, related_hosts
 from scrapy_dripper.workshop.evaluation.figures import set_tables, type_table
-from scrapy_dripper.workshop.evaluation.measure import OURS, measured, scored
+from scrapy_dripper.workshop.evaluation.measure import OURS, scored
 from scrapy_dripper.workshop.evaluation.peers import PEERS, installed_peers, quiet
 from scrapy_dripper.workshop.training.fit import Split, Stack
 from scrapy_dripper.workshop.training.graphs import export
 from scrapy_dripper.workshop.training.prepare import Example
+from scrapy_dripper.workshop.training.processes import in_processes
 
 BATCH = 32
 
@@ -160,12 +161,9 @@ def measure(
         }
         lines[sample.id] = json.dumps(line, ensure_ascii=False)
     versions = installed_peers(COMPARED)
-    found = measured(partial(PeerTexts, tuple(versions)), [sample.path for sample in samples.values()], jobs)
-    bar = tqdm(found, total=len(samples), desc="other extractors", unit="page")
-    texts |= {peer: {} for peer in versions}
-    for name, by_peer in zip(samples, bar, strict=True):
-        for peer, text in by_peer.items():
-            texts[peer][name] = text
+    paths = [sample.path for sample in samples.values()]
+    found = list(in_processes(partial(peer_texts, list(versions)), paths, jobs, "other extractors"))
+    texts |= {peer: dict(zip(samples, of_peer, strict=True)) for peer, *of_peer in zip(versions, *found, strict=True)}
     chosen = [sample for sample in samples.values() if not sample.facts]
     html = {sample.id: sample.path.read_bytes() for sample in chosen}
     scores = {system: {s.id: scored(s, some[s.id], html[s.id]) for s in chosen} for system, some in texts.items()}
@@ -183,23 +181,16 @@ def measure(
     )
 
 
-class PeerTexts:
-    """Other extractors, with their default options."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        quiet()
-        self._peers = {name: PEERS[name].load() for name in names}
-
-    def __call__(self, path: Path) -> dict[str, str]:
-        """Return the text of each extractor for a page. If one raises, its text is empty."""
-        texts = dict.fromkeys(self._peers, "")
-        for name, extract in self._peers.items():
-            with suppress(Exception):  # errors of a peer are part of its result
-                texts[name] = extract(path.read_bytes())
-        return texts
-
-    def close(self) -> None:
-        """Do nothing."""
+def peer_texts(names: Sequence[str], path: Path) -> list[str]:
+    """Return the text of each named extractor, with its default options, for a page. If one raises, it is empty."""
+    quiet()
+    texts = []
+    for name in names:
+        text = ""
+        with suppress(Exception):  # errors of a peer are part of its result
+            text = PEERS[name].load()(path.read_bytes())
+        texts.append(text)
+    return texts
 
 
 def fact_table(samples: Sequence[AnnotatedPage], texts: Mapping[str, Mapping[str, str]]) -> ReportTable:

@@ -8,15 +8,12 @@ them, it keeps the facts and drops what it would drop anyway.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from multiprocessing import get_context
 
 import numpy as np
 import numpy.typing as npt
-from tqdm import tqdm
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
@@ -27,6 +24,7 @@ from scrapy_dripper.metadata.facts import tokens as fact_tokens
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.workshop.dataset.alignment import Bools, align, block_weights, headlines, tokens
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage
+from scrapy_dripper.workshop.training.processes import in_processes
 
 HELD = 0.25
 """A block holds facts if they cover this share of its words, or :data:`HELD_WORDS` of them."""
@@ -158,7 +156,4 @@ def estimated_f1(example: Example, chosen: npt.NDArray[np.bool_]) -> float:
 
 def prepare(samples: Sequence[AnnotatedPage], jobs: int) -> dict[str, Example]:
     """Return the examples of samples by id, using ``jobs`` processes. Pages without blocks are left out."""
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        found: Iterable[Example | None] = pool.map(example, samples, chunksize=8)
-        found = tqdm(found, total=len(samples), desc="features", unit="page")
-        return {one.id: one for one in found if one is not None}
+    return {one.id: one for one in in_processes(example, samples, jobs, "features") if one is not None}

@@ -222,7 +222,7 @@ def test_only_our_own_text_is_judged(data: Path, tmp_path: Path, monkeypatch: py
     """Not that of the free decoder, where ours is empty."""
     sample = load_sets([SetChoice(data)])[0].samples[0]
     setup = Setup(Config(), ("html2text",), {}, model=LanguageModel(Endpoint("http://x", "m")), judged="html2text")
-    measurer, judged = setup(), list[str]()
+    measurer, judged = measure.Measurer(setup), list[str]()
     free = Extraction("", None, "", "free", "free", "qwen3")
     monkeypatch.setattr(measurer, "setup", replace(setup, checkpoint=tmp_path))
     monkeypatch.setattr(measure, "judge", lambda endpoint, html, ours, other: judged.append(ours))

@@ -10,7 +10,6 @@ pytest.importorskip("tokenizers")
 
 from scrapy_dripper.cli import main
 from scrapy_dripper.engines.qwen3.grammar import FORMATS
-from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.workshop.cli import export as export_command
 from scrapy_dripper.workshop.export import build
 
@@ -50,4 +49,3 @@ def test_a_missing_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 def test_what_can_be_chosen_is_what_there_is() -> None:
     """The names are in two places, because --help must work without the packages of the engine."""
     assert set(export_command.ANSWERS) == set(FORMATS)
-    assert set(export_command.PROFILES) == set(PROFILES)

@@ -20,8 +20,7 @@ from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.model import GRAPHS
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
-from scrapy_dripper.workshop.evaluation import measure
-from scrapy_dripper.workshop.training import augment, fit, graphs, prepare
+from scrapy_dripper.workshop.training import fit, graphs, prepare
 from scrapy_dripper.workshop.training.__main__ import main
 from tests.workshop.pages import WORDS, write_annotated
 
@@ -29,8 +28,7 @@ from tests.workshop.pages import WORDS, write_annotated
 @pytest.fixture
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trainings whose processes are not the point start none, and grow fewer trees."""
-    for module in (augment, prepare, measure, fit):
-        monkeypatch.setattr(module, "ProcessPoolExecutor", ThreadPoolExecutor)
+    monkeypatch.setattr(fit, "ProcessPoolExecutor", ThreadPoolExecutor)
     for trees in (fit.TREES, fit.CONTEXT):
         monkeypatch.setitem(trees, "num_iterations", 40)
 
