@@ -88,6 +88,7 @@ def example(sample: AnnotatedPage) -> Example | None:
     except PageError:
         return None
     batch = features([page])
+    trust: npt.NDArray[np.floating]
     if sample.facts:
         main, known = _known_labels(page, batch, sample.facts)
         trust = known.astype(np.float32)
