@@ -22,12 +22,8 @@ def test_section_4_1_the_model_reads_simplified_html() -> None:
     assert simplified(sheet_of(page, profile="v1.0")) == ['<p id="a" _item_id="1">Text here</p>']
     assert '"blocks":2}\n<nav class' in question(sheet_of(page))
     assert "Label its 1 blocks" in question(sheet_of(page), 1)
-
-
-def test_long_texts_are_cut() -> None:
-    """After 200 characters, as in the paper."""
     [block] = simplified(sheet_of(f"<p>{'abcdefghi ' * 99}</p>"))
-    assert lxml.html.fromstring(block).text == ("abcdefghi " * 20) + "..."
+    assert lxml.html.fromstring(block).text == ("abcdefghi " * 20) + "...", "200 characters, as in the paper"
 
 
 HOSTILE = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +14,6 @@ import pytest
 from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction
-from scrapy_dripper.workshop import endpoint as endpoint_module
 from scrapy_dripper.workshop.dataset.sets import SetChoice, load_sets
 from scrapy_dripper.workshop.endpoint import AnswerError, Endpoint, EndpointError
 from scrapy_dripper.workshop.evaluation import measure
@@ -34,19 +33,8 @@ PAGE = b"<html><head><script>secret()</script><style>p {}</style></head><body><!
 
 
 @pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEndpoint]:
-    """An endpoint that returns the text it was asked for. Retries do not wait."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setattr(endpoint_module.time, "sleep", lambda seconds: None)
-    fake = FakeEndpoint()
-    fake.script = [usage("Tides", 900, 100)]
-    yield fake
-    fake.close()
-
-
-@pytest.fixture
 def model(fake: FakeEndpoint) -> LanguageModel:
+    fake.script = [usage("Tides", 900, 100)]
     return LanguageModel(Endpoint(fake.url, "small", timeout=5))
 
 
