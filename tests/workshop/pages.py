@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal paper".split()
+WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal".split()
 
 
 def write_annotated(folder: Path, name: str, html: str, annotation: dict[str, Any]) -> None:
