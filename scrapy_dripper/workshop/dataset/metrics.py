@@ -123,23 +123,6 @@ class ScoreRow:
     """True if the prediction has no words, and the ground truth has some."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreSummary:
-    """Unweighted means over pages. An F1 is therefore not the harmonic mean of precision and recall."""
-
-    pages: int
-    word: PRF
-    wcxb: PRF
-    with_rate: float
-    without_rate: float
-    poor: float
-    """Share of pages with a word F1 below :data:`POOR`."""
-    empty: int
-    """Number of pages with an empty prediction."""
-    wrongly_empty: int
-    """Number of pages with an empty prediction whose ground truth is not empty."""
-
-
 def word_prf(prediction: str, truth: str) -> PRF:
     """Compare the bags of lower-case words as WCXB does: all three values are 1 if both texts are empty, and 0 if one
     of them is.
@@ -172,18 +155,23 @@ def score(
     )
 
 
-def summarize(rows: Sequence[ScoreRow]) -> ScoreSummary:
-    """Return the means over pages, or NaN without pages."""
-    return ScoreSummary(
-        pages=len(rows),
-        word=mean_prf([row.word for row in rows]),
-        wcxb=mean_prf([row.wcxb for row in rows]),
-        with_rate=mean([row.with_rate for row in rows]),
-        without_rate=mean([row.without_rate for row in rows]),
-        poor=mean([row.word.f1 < POOR for row in rows]),
-        empty=sum(row.empty for row in rows),
-        wrongly_empty=sum(row.wrongly_empty for row in rows),
-    )
+def summarize(rows: Sequence[ScoreRow]) -> dict[str, float]:
+    """Return the number of pages, means over pages, or NaN without pages, and the numbers of empty predictions, by the
+    names that they have in tables. The means are unweighted, so an F1 is not the harmonic mean of precision and recall.
+    """
+    word = mean_prf([row.word for row in rows])
+    return {
+        "pages": len(rows),
+        "word F1": word.f1,
+        "P": word.precision,
+        "R": word.recall,
+        f"< {POOR}": mean([row.word.f1 < POOR for row in rows]),
+        "WCXB F1": mean([row.wcxb.f1 for row in rows]),
+        "with": mean([row.with_rate for row in rows]),
+        "without": mean([row.without_rate for row in rows]),
+        "empty": sum(row.empty for row in rows),
+        "wrongly": sum(row.wrongly_empty for row in rows),
+    }
 
 
 def mean(values: Sequence[float]) -> float:

@@ -78,11 +78,12 @@ def test_a_summary_has_the_means_over_pages() -> None:
         [score("a b", "a b c d", ["a b"], ["z", "b"]), score("a", "a"), score("", "a", ["a"], ["z"]), score("", "")]
     )
 
-    assert (whole.pages, whole.empty, whole.wrongly_empty) == (4, 2, 1)
-    assert whole.word == whole.wcxb == pytest.approx((3 / 4, 2.5 / 4, (2 / 3 + 2) / 4))
-    assert whole.poor == 0.25
-    assert (whole.with_rate, whole.without_rate) == pytest.approx((0.75, 0.625)), "1 without snippets"
-    assert math.isnan(summarize([]).word.f1)
+    assert (whole["pages"], whole["empty"], whole["wrongly"]) == (4, 2, 1)
+    assert (whole["P"], whole["R"], whole["word F1"]) == pytest.approx((3 / 4, 2.5 / 4, (2 / 3 + 2) / 4))
+    assert whole["WCXB F1"] == whole["word F1"]
+    assert whole["< 0.5"] == 0.25
+    assert (whole["with"], whole["without"]) == pytest.approx((0.75, 0.625)), "1 without snippets"
+    assert math.isnan(summarize([])["word F1"])
 
 
 def test_interval_holds_the_mean_and_shrinks_with_pages() -> None:
