@@ -44,9 +44,6 @@ class Manner:
     likelihood: float
     """Log-likelihood per block of answers in this format."""
 
-    def __str__(self) -> str:
-        return f"asked {self.way}, its likeliest format is {self.answer} ({self.likelihood:.2f} a block)"
-
 
 def ask(model: Reference, tokenizer: Tokenizer, ways: dict[str, str], context: int) -> Manner:
     """Return the manner of a model: the way and the answer format with the highest likelihood.
@@ -61,7 +58,7 @@ def ask(model: Reference, tokenizer: Tokenizer, ways: dict[str, str], context: i
         likelihoods = model.likelihoods(tokenizer, template, grammars, context)
         answer = max(likelihoods, key=likelihoods.__getitem__)
         manners.append(Manner(way, template, answer, likelihoods[answer]))
-        say(str(manners[-1]))
+        say(f"asked {way}, its likeliest format is {answer} ({likelihoods[answer]:.2f} a block)")
     best = max(manners, key=lambda manner: manner.likelihood)
     if best.likelihood < LEAST_LIKELIHOOD:
         wrote = []
