@@ -180,7 +180,7 @@ def _measure(arguments: argparse.Namespace, config: Config) -> Figures:
     path: Path | None = None
     if any(name.endswith(SUFFIXES) and not Path(name).is_dir() for name in arguments.data):
         path = _bench_file(arguments)
-        from scrapy_dripper.workshop.evaluation.webmainbench import BenchFigures, BenchPage, read_lines
+        from scrapy_dripper.workshop.evaluation.webmainbench import BenchFigures, read_pages
 
         if unused := [name for name in FOLDERS_ONLY if getattr(arguments, name)]:
             raise UsageError(f"--{unused[0]} is for folders of pages, not for {path.name}")
@@ -194,8 +194,8 @@ def _measure(arguments: argparse.Namespace, config: Config) -> Figures:
     tasks: Iterable[Any] = samples
     ids = [sample.id for sample in samples]
     if path:
-        setup, tasks = replace(setup, rouge=True, read=BenchPage.of), read_lines(path)
-        ids = ["" if setup.stored is None else BenchPage.of(line, setup).id for line in read_lines(path)]
+        setup, tasks = replace(setup, rouge=True), read_pages(path)
+        ids = [page.id for page in read_pages(path)]
         if not ids:
             raise UsageError(f"{path} has no pages")
     requests = len(ids) * (2 if judged else 1)

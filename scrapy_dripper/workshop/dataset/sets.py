@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import lzma
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +28,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.cli.console import UsageError
+from scrapy_dripper.cli.console import UsageError, why
 from scrapy_dripper.engines.files import sha256
 from scrapy_dripper.workshop.dataset.metrics import without_title
 
@@ -319,18 +320,18 @@ def load_sets(choices: Iterable[SetChoice], learn_only: Iterable[SetChoice] = ()
 
 
 def json_lines(path: Path, read: Callable[[Any], T], expected: str) -> Iterator[T]:
-    """Yield what ``read`` makes of the JSON value on each line of a file.
+    """Yield what ``read`` makes of the JSON value on each line of a file, which may be compressed as ``.xz``.
 
     Raise :exc:`DataError`, saying what was ``expected``, if it raises or a line is not JSON.
     """
     number = 0
     try:
-        with path.open(encoding="utf-8") as lines:
+        with (lzma.open if path.suffix == ".xz" else open)(path, "rt", encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):  # noqa: B007 (the error names it)
                 if line.strip():
                     yield read(json.loads(line))
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise DataError(f"cannot read {path}: {why(error)}") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(f"{path}, line {number}: expected {expected} ({type(error).__name__}: {error})") from None
 

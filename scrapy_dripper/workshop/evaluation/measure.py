@@ -206,8 +206,6 @@ class Setup:
     """The peer whose text a judge compares with ours."""
     checkpoint: Path | None = None
     """The checkpoint of the configured model, to decode it without a grammar as well."""
-    read: Callable[[Any, Setup], Truth] = AnnotatedTruth.of
-    """Returns the page of a task."""
 
 
 class Measurer:
@@ -225,7 +223,7 @@ class Measurer:
 
         Raise :exc:`DataError` if the task is no page, and :exc:`UsageError` if the endpoint refuses all requests.
         """
-        page = self.setup.read(task, self.setup)
+        page = task if isinstance(task, Truth) else AnnotatedTruth.of(task, self.setup)
         ours = self._ours(page, OURS)
         answers = {OURS: ours}
         if self.setup.checkpoint:

@@ -157,15 +157,15 @@ def test_texts_with_and_without_tables() -> None:
 
 def test_a_page_is_read_without_the_annotation() -> None:
     """The annotators' marks, which include the answer, are removed, and their elements do not separate texts."""
-    page = read_page(json.dumps(PAGE))
+    page = read_page(PAGE)
     assert page.html == f'<html><body><a href="/">Home</a><p class="x">{PROSE}</p></body></html>'
     assert page.groups == ("all", "mid", "English", "code", "not conversational")
     assert page.converted == canonical_markdown(PAGE["main_html"]) == f"{PROSE}\n"
     assert without_annotation("<p data-anno-uid='a b' id=c>x<marked-tail>y</marked-tail></p>") == "<p id=c>xy</p>"
     forum = {**PAGE, "meta": {"style": "Forum_or_Article_with_commentsection", "language": "zh"}}
-    assert read_page(json.dumps(forum)).groups == ("all", "other languages", "conversational")
+    assert read_page(forum).groups == ("all", "other languages", "conversational")
     without = {**PAGE, "meta": {"table": "without", "code": "with", "equation": ""}}
-    assert read_page(json.dumps(without)).groups == ("all", "code"), "what a page is said to be without"
+    assert read_page(without).groups == ("all", "code"), "what a page is said to be without"
 
 
 def test_appendix_a_figure_9_an_entry_of_the_benchmark() -> None:
@@ -178,7 +178,7 @@ def test_appendix_a_figure_9_an_entry_of_the_benchmark() -> None:
         "convert_main_content": "# Hello world!",
         "meta": {"language": "en", "style": "Normal", "level": "easy", **dict.fromkeys(KINDS, "without")},
     }
-    found = read_page(json.dumps(page))
+    found = read_page(page)
     assert found.html == f"<html><body>{heading.format('')}<aside>advertisement</aside></body></html>"
     assert found.groups == ("all", "simple", "English", "not conversational")
     assert canonical_markdown(str(found.main_html)).strip() == found.converted
@@ -238,8 +238,8 @@ def test_stored_texts_in_two_processes(tmp_path: Path, capsys: Any) -> None:
         (['{"url": "x"}'], [], "expected an object with 'html' (got 'url')"),
         (['{"html": "<p>x"}'], [], "expected 'main_html', 'convert_main_content' or 'groundtruth_content'"),
         (['{"html": "<p>x", "main_html": 1}'], [], "expected text as 'main_html' (got int)"),
-        (["[]"], [], "line 1 is no page of WebMainBench"),
-        (["[" * 100_000], [], "line 1 is no page of WebMainBench"),
+        (["[]"], [], "line 1: expected a page of WebMainBench"),
+        (["[" * 100_000], [], "line 1: expected a page of WebMainBench"),
         (["[" * 100_000], ["--check"], "line 1: expected a page with results"),
         (['{"a_success": 1, "a_content": 5}'], ["--check"], "line 1: expected a page with results"),
         ([""], [], "has no pages"),
