@@ -44,8 +44,6 @@ from scrapy_dripper.workshop.dataset.alignment import align, block_weights, head
 from scrapy_dripper.workshop.dataset.metrics import Interval, mean_interval, neutral_prf
 from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, AnnotatedPage, training_pages
 
-NO_URL = "its URL is unknown, and so is its site: set it with --url when you inspect or annotate the page"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Correction:
@@ -113,7 +111,9 @@ def by_site(corrections: Iterable[Correction]) -> dict[str, list[Correction]]:
 def _host(url: str) -> str:
     hosts = hosts_of(url)
     if not hosts:
-        raise LabelsError(NO_URL)
+        raise LabelsError(
+            "its URL is unknown, and so is its site: set it with --url when you inspect or annotate the page"
+        )
     return hosts[0]
 
 

@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -187,14 +186,14 @@ def _measure(arguments: argparse.Namespace, config: Config) -> Figures:
     judged = [arguments.judge] if arguments.judge else []
     peers = check_peers(list(dict.fromkeys([*arguments.peers, *judged])))
     sets = [] if path else load_sets(map(SetChoice.parse, arguments.data))
-    setup = _setup(arguments, config, tuple(peers))
+    setup = _setup(arguments, config, tuple(peers), rouge=arguments.rouge or path is not None)
     samples = [sample for one in sets for sample in one.samples]
     if partial := next((one.name for one in sets if any(sample.facts for sample in one.samples)), None):
         raise UsageError(f"{partial} holds pages of which only some facts are known: 'make train' measures these")
     tasks: Iterable[Any] = samples
     ids = [sample.id for sample in samples]
     if path:
-        setup, tasks = replace(setup, rouge=True), read_pages(path)
+        tasks = read_pages(path)
         ids = [page.id for page in read_pages(path)]
         if not ids:
             raise UsageError(f"{path} has no pages")
@@ -224,10 +223,10 @@ def _measure(arguments: argparse.Namespace, config: Config) -> Figures:
     return Evaluation(about, found, labels, notes, arguments.judge, samples)
 
 
-def _setup(arguments: argparse.Namespace, config: Config, peers: tuple[str, ...]) -> Setup:
+def _setup(arguments: argparse.Namespace, config: Config, peers: tuple[str, ...], *, rouge: bool) -> Setup:
     """Return what is measured. Raise UsageError if a measure needs a package, or for a wrong endpoint."""
     with extra("evaluate"):
-        if arguments.rouge:
+        if rouge:
             load_cut()
         if arguments.study:
             import rapidfuzz  # noqa: F401
@@ -235,7 +234,7 @@ def _setup(arguments: argparse.Namespace, config: Config, peers: tuple[str, ...]
         config,
         peers,
         read_stored(arguments.predictions) if arguments.predictions else None,
-        rouge=arguments.rouge,
+        rouge=rouge,
         nodes=arguments.nodes,
         study=arguments.study,
         model=_language_model(arguments),

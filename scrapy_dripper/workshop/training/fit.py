@@ -154,15 +154,6 @@ class Fitted:
         return self.calibration(predict(self.context, example, first, predict_types(self.types, example, first)))
 
 
-def fit_teacher(examples: Sequence[Example], seed: int = 0) -> lightgbm.Booster:
-    """Fit a few trees on the pages with a complete truth, to label the rest of the other pages.
-
-    They do not see declarations, because on most pages that declare facts all of the main content is one.
-    """
-    whole = [replace(e, features=without_declarations(e.features)) for e in examples if not e.partial]
-    return fit_trees(whole, seed, TEACHER)
-
-
 def fit_trees(examples: Sequence[Example], seed: int = 0, parameters: Mapping[str, Any] = TREES) -> lightgbm.Booster:
     """Fit gradient-boosted trees on examples. The same seed and data give the same trees."""
     data = lightgbm.Dataset(
@@ -362,7 +353,13 @@ def _load(store: Path) -> None:
 
 
 def _fit_teacher(seen: Sequence[str], seed: int) -> str:
-    text: str = fit_teacher([_examples[name] for name in seen], seed).model_to_string()
+    """Fit a few trees on the pages with a complete truth, to label the rest of the other pages.
+
+    They do not see declarations, because on most pages that declare facts all of the main content is one.
+    """
+    some = [_examples[name] for name in seen]
+    whole = [replace(e, features=without_declarations(e.features)) for e in some if not e.partial]
+    text: str = fit_trees(whole, seed, TEACHER).model_to_string()
     return text
 
 
