@@ -163,7 +163,7 @@ def build(folder: Path, size: str, device: str, dtype: str | None = None, *, toy
 
         cuda = 12 if toy else 13
         request = Request(str(checkpoint), prepared, device=device, dtype=dtype, cuda=cuda, validate=not toy)
-        export(request, print)
+        export(request)
     return prepared
 
 

@@ -79,9 +79,7 @@ class Endpoint:
     only sent to this endpoint and is never part of a message.
     """
 
-    def __init__(
-        self, url: str, model: str, key: str | None = None, timeout: float = 300.0, backoff: float = 1.0
-    ) -> None:
+    def __init__(self, url: str, model: str, key: str | None = None, timeout: float = 300.0) -> None:
         try:
             parts = urlsplit(url)
             usable = parts.port != 0 and parts.scheme in ("http", "https") and url.isprintable() and " " not in url
@@ -95,7 +93,7 @@ class Endpoint:
         path += "" if path.endswith("/chat/completions") else "/chat/completions"
         self.url = urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
         self.host = parts.netloc
-        self.model, self.timeout, self.backoff = model, timeout, backoff
+        self.model, self.timeout = model, timeout
         self._key = key
 
     def ask(self, messages: Sequence[dict[str, str]]) -> ModelAnswer:
@@ -110,7 +108,7 @@ class Endpoint:
             except _RetryError as error:  # noqa: PERF203
                 if attempt == ATTEMPTS:
                     raise EndpointError(f"{error}, {ATTEMPTS} times") from None
-                wait = self.backoff * 2 ** (attempt - 1) * random.uniform(1, 1.5)
+                wait = 2 ** (attempt - 1) * random.uniform(1, 1.5)
                 time.sleep(min(_MAX_WAIT, max(wait, error.wait)))
                 attempt += 1
 

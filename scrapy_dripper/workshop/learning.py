@@ -13,7 +13,7 @@ weights from all pages are better than those that were measured.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from tqdm import tqdm
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
@@ -42,12 +43,6 @@ from scrapy_dripper.workshop.annotation.prompt import Sheet, sheet
 from scrapy_dripper.workshop.dataset.alignment import align, block_weights, headlines
 from scrapy_dripper.workshop.dataset.metrics import Interval, mean_interval, neutral_prf
 from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, AnnotatedPage, training_pages
-
-NO_URL = "its URL is unknown, and so is its site: set it with --url when you inspect or annotate the page"
-
-
-class CorrectionError(ValueError):
-    """A page cannot be learnt from. The message says why."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,12 +68,9 @@ class Correction:
 def of_record(record: Record, page: Sheet) -> Correction:
     """Return the correction of a page that a person has labelled.
 
-    Raise :exc:`CorrectionError` if the blocks are not those that were labelled, or the URL is unknown.
+    Raise :exc:`LabelsError` if the blocks are not those that were labelled, or the URL is unknown.
     """
-    try:
-        main = main_blocks(record, page)
-    except LabelsError as error:
-        raise CorrectionError(str(error)) from None
+    main = main_blocks(record, page)
     document = replace(page.document, url=record.url)
     truth = text(page.page, main)
     return Correction(page.name, page.sha256, document, _host(record.url), main, np.ones(len(main)), truth, page.title)
@@ -87,12 +79,12 @@ def of_record(record: Record, page: Sheet) -> Correction:
 def of_sample(sample: AnnotatedPage) -> Correction:
     """Return the correction of a page with its true text.
 
-    Raise :exc:`CorrectionError` if the page has no blocks, or its URL is unknown.
+    Raise :exc:`LabelsError` if the page has no blocks, or its URL is unknown.
     """
     try:
         page = sheet(Document(sample.path.read_bytes(), sample.url), sample.id, sample.id)
     except PageError as error:
-        raise CorrectionError(f"{error.reason}: {error}") from None
+        raise LabelsError(f"{error.reason}: {error}") from None
     found = align(page.page.blocks.text, sample.truth)
     trust = found.weight
     if sample.title_apart:
@@ -119,7 +111,9 @@ def by_site(corrections: Iterable[Correction]) -> dict[str, list[Correction]]:
 def _host(url: str) -> str:
     hosts = hosts_of(url)
     if not hosts:
-        raise CorrectionError(NO_URL)
+        raise LabelsError(
+            "its URL is unknown, and so is its site: set it with --url when you inspect or annotate the page"
+        )
     return hosts[0]
 
 
@@ -211,7 +205,7 @@ def _solve(places: Places, curvature: Doubles, right: Doubles, size: int) -> Dou
 
 
 FOLDS = 5
-"""Default number of folds. A site with fewer pages has one fold for each page."""
+"""Number of folds. A site with fewer pages has one fold for each page."""
 LEAST_GAIN = 0.005
 """Minimum gain in word F1 for a site to be learnt."""
 
@@ -241,27 +235,19 @@ class Gain:
 
 
 def learn(
-    corrections: Iterable[Correction],
-    model: TaggerModel,
-    *,
-    folds: int = FOLDS,
-    every: bool = False,
-    done: Callable[[int], object] | None = None,
+    corrections: Iterable[Correction], model: TaggerModel, *, every: bool = False
 ) -> tuple[dict[str, Site], list[Gain]]:
     """Return the weights of the sites that gained, and the gains of all sites.
 
-    With ``every``, sites that did not gain or could not be measured are also learnt. ``done`` is called after each site
-    with the number of its pages. Raise ValueError if ``folds`` is less than 2.
+    With ``every``, sites that did not gain or could not be measured are also learnt.
     """
-    if folds < 2:
-        raise ValueError(f"folds must be at least 2 (got {folds})")
     sites: dict[str, Site] = {}
     gains: list[Gain] = []
-    for name, pages in by_site(corrections).items():
+    for name, pages in tqdm(by_site(corrections).items(), desc="learn", unit="site", disable=None):
         vocabulary: Vocabulary = {}
         lessons = [SiteLesson.of(one, read(one.document, Config()), model, vocabulary) for one in pages]
         before, after = _f1(pages, model, Learnt({})), [0.0] * len(pages)
-        k = min(folds, len(pages))
+        k = min(FOLDS, len(pages))
         for fold in range(k if k > 1 else 0):
             held = range(fold, len(pages), k)
             site = fit([lesson for i, lesson in enumerate(lessons) if i not in held], vocabulary)
@@ -272,8 +258,6 @@ def learn(
             sites[name] = fit(lessons, vocabulary)
             gain = Gain(name, gain.before, gain.after, True)
         gains.append(gain)
-        if done is not None:
-            done(len(pages))
     return sites, gains
 
 

@@ -147,9 +147,9 @@ class TestSample:
         assert clusters(found).tolist() == [0, 0, 1, 2]
         for one, other in ((0, 0), (3, 3), (0, 1)):
             assert (found[one] @ found[other].T)[0, 0] == pytest.approx(1)
-        assert representatives(["h"] * 4, found) == [(0, 2), (2, 1), (3, 1)]
+        assert representatives(["h"] * 4, found) == {0: 2, 2: 1, 3: 1}
         assert len(representatives(["h", "i", "h", "i"], found)) == 4, "hosts have clusters of their own"
-        assert representatives([], []) == []
+        assert representatives([], []) == {}
 
     def test_the_similarity_is_weighted(self) -> None:
         """Half of the tags and none of the names in common: 0.7 * 1/2."""

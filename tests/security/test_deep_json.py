@@ -8,23 +8,23 @@ from typing import Any
 
 import pytest
 
+from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.commands.site import _records
 from scrapy_dripper.rules import RuleError, read_rules
-from scrapy_dripper.workshop.annotation.labels import StoreError, load
+from scrapy_dripper.workshop.annotation.labels import load
 from scrapy_dripper.workshop.dataset.sets import DataError, SetChoice, load_set
 from scrapy_dripper.workshop.evaluation.measure import read_stored
-from scrapy_dripper.workshop.export import ExportError
 from scrapy_dripper.workshop.export.checkpoint import find_recipe, open_checkpoint
 from scrapy_dripper.workshop.learning import is_ours
 
 READERS: dict[str, tuple[str, Callable[[Path], Any], type[Exception] | None]] = {
     "rules": ("rules.json", lambda folder: read_rules(folder / "rules.json"), RuleError),
-    "labels": ("labels.jsonl", lambda folder: load(folder / "labels.jsonl"), StoreError),
+    "labels": ("labels.jsonl", lambda folder: load(folder / "labels.jsonl"), UsageError),
     "an annotation": ("ground-truth/1.json", lambda folder: load_set(SetChoice(folder)), DataError),
     "annotations": ("pages.jsonl", lambda folder: load_set(SetChoice(folder)), DataError),
     "predictions": ("texts.jsonl", lambda folder: read_stored(folder / "texts.jsonl"), DataError),
-    "a checkpoint": ("config.json", lambda folder: open_checkpoint(str(folder), print), ExportError),
-    "a recipe": ("scrapy_dripper.json", lambda folder: find_recipe(folder, {}), ExportError),
+    "a checkpoint": ("config.json", lambda folder: open_checkpoint(str(folder)), UsageError),
+    "a recipe": ("scrapy_dripper.json", lambda folder: find_recipe(folder, {}), UsageError),
     "a learnt model": ("manifest.json", is_ours, None),
     "the index of a site": ("index.jsonl", lambda folder: list(_records(folder / "index.jsonl")), None),
 }

@@ -4,8 +4,9 @@ training (``html/ID.html`` and ``ground-truth/ID.json``)."""
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -28,11 +29,7 @@ ANSWERS = "*.answer*.json"
 """The files that the inspector exports."""
 MAX_BLOCKS = 1_000_000
 """Maximum number of blocks in an answer. Ids are listed before they are compared."""
-_HEX = frozenset("0123456789abcdef")
-
-
-class StoreError(UsageError):
-    """A file or a folder does not hold labels. The message names the place and says what to do."""
+_is_sha256 = re.compile("[0-9a-f]{64}").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +57,19 @@ class Record:
     @classmethod
     def of(cls, value: Any) -> Record:
         """Return the record for a JSON value. Raise ValueError, saying what was expected, if it is invalid."""
-        types = {field.name: field.type for field in fields(cls)}
-        if not isinstance(value, dict) or set(value) != set(types):
-            raise ValueError(f"an object with the keys {', '.join(types)}")
-        for name, kind in types.items():
-            python = {"str": str, "int": int}.get(str(kind), list)
-            if not isinstance(value[name], python) or isinstance(value[name], bool):
-                raise ValueError(f"{name!r} to be {'a list of ids' if python is list else kind}")
+        names = [field.name for field in fields(cls)]
+        if not isinstance(value, dict) or set(value) != set(names):
+            raise ValueError(f"an object with the keys {', '.join(names)}")
+        for name in names:
+            kind = {"blocks": int, "labels": list}.get(name, str)
+            if type(value[name]) is not kind:
+                raise ValueError(f"{name!r} to be {'a list of ids' if kind is list else kind.__name__}")
         labels, n = value["labels"], value["blocks"]
         if not all(type(i) is int and 1 <= i <= n for i in labels) or labels != sorted(set(labels)):
             raise ValueError(f"'labels' to be ids from 1 to {n}, in order and each once")
         if not safe_name(value["id"]):
             raise ValueError("'id' to be a file name")
-        if len(value["sha256"]) != 64 or not _HEX.issuperset(value["sha256"]):
+        if not _is_sha256(value["sha256"]):
             raise ValueError("'sha256' to be 64 hexadecimal digits")
         return cls(**{**value, "labels": tuple(labels)})
 
@@ -95,7 +92,7 @@ def safe_name(name: str) -> bool:
 
 
 def load(path: Path) -> list[Record]:
-    """Return the records of a file. Raise :exc:`StoreError`, naming the line, for an invalid one; OSError if
+    """Return the records of a file. Raise :exc:`UsageError`, naming the line, for an invalid one; OSError if
     missing."""
     return _records(path, path.read_bytes())
 
@@ -109,30 +106,29 @@ def _records(path: Path, data: bytes) -> list[Record]:
             records.append(Record.of(json.loads(line)))
         except (ValueError, RecursionError) as error:
             expected = "JSON" if isinstance(error, json.JSONDecodeError | UnicodeDecodeError) else error
-            raise StoreError(f"{path}, line {number}: expected {expected}; correct or delete the line") from None
+            raise UsageError(f"{path}, line {number}: expected {expected}; correct or delete the line") from None
     return records
 
 
-def read_answers(folder: Path) -> list[Record | StoreError]:
-    """Return the record, or the error, of each answer in a folder, sorted by name and each page once.
+def read_answers(folder: Path, fail: Callable[[str, str], None]) -> list[Record]:
+    """Return the record of each answer in a folder, sorted by name and each page once. Pass other files to ``fail``.
 
-    Raise :exc:`StoreError` if there are no answers.
+    Raise :exc:`UsageError` if there are no answers.
     """
     paths = sorted(folder.glob(ANSWERS))
     if not paths:
-        raise StoreError(f"no {ANSWERS} in {folder}: expected a folder with exports of the inspector")
-    found: list[Record | StoreError] = []
-    done: dict[str, Path] = {}
+        raise UsageError(f"no {ANSWERS} in {folder}: expected a folder with exports of the inspector")
+    found: dict[str, tuple[Record, Path]] = {}
     for path in paths:
         try:
             record = _read_answer(path.read_text(encoding="utf-8"))
         except (AnswerError, ValueError, OSError) as error:
-            found.append(StoreError(f"{path}: {error}"))
+            fail(str(path), str(error))
             continue
-        first = done.setdefault(record.sha256, path)
-        twice = f"{path}: the page was answered in {first.name} as well; remove one of them"
-        found.append(record if first == path else StoreError(twice))
-    return found
+        _, first = found.setdefault(record.sha256, (record, path))
+        if first != path:
+            fail(str(path), f"the page was answered in {first.name} as well; remove one of them")
+    return [record for record, _ in found.values()]
 
 
 def _read_answer(text: str) -> Record:
@@ -156,7 +152,7 @@ class Store:
     """A file of labels to append to, with each page once."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, or create it. Raise :exc:`StoreError` if it holds something other than labels.
+        """Open the file, or create it. Raise :exc:`UsageError` if it holds something other than labels.
 
         An incomplete last line, left by a killed run, is removed.
         """
@@ -278,7 +274,7 @@ def adjudicated(readings: Sequence[Sequence[Record]]) -> tuple[list[Record], lis
     for records in (some for some in pages.values() if len(some) > 1):
         first, second, *_ = records
         if any((one.cut, one.profile, one.blocks) != (first.cut, first.profile, first.blocks) for one in records):
-            raise StoreError(f"{first.id} was cut into other blocks for {second.who} than for {first.who}")
+            raise UsageError(f"{first.id} was cut into other blocks for {second.who} than for {first.who}")
         differing = set(first.labels) ^ set(second.labels)
         agreement.append(1 - len(differing) / max(first.blocks, 1))
         readers = {f"{one.who} ({k})": frozenset(one.labels) for k, one in enumerate(records, 1)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -97,8 +96,8 @@ class Outcomes:
 
     def fail(self, name: str, reason: str) -> None:
         """Report a page that failed."""
-        self.failed.append(name or reason.partition(": ")[0])
-        say(f"{name}: {reason}" if name else reason)
+        self.failed.append(name)
+        say(f"{name}: {reason}")
 
     def summarise(self) -> None:
         """Print the counts of all outcomes, if there are any."""
@@ -112,27 +111,16 @@ class Outcomes:
     def sheets(self, sources: Sequence[Source], url: str | None = None, profile: str = "native") -> Iterator[Sheet]:
         """Yield the sheet of each source, each page once, cut by a profile. A page that cannot be read has failed."""
         seen: set[str] = set()
-        for source in bar(sources, "pages"):
-            if (found := self._sheet(source, url, profile)) is None:
+        for source in tqdm(sources, desc="pages", unit="page", disable=None):
+            try:
+                document = read_source(source, READ_FACTOR * Config().limits.bytes)
+                found = sheet(replace(document, url=url) if url else document, source.name, source.id, profile)
+            except Exception as error:  # A bad page must not stop the others.
+                reason = f"{error.reason}: {error}" if isinstance(error, PageError) else why(error)
+                self.fail(source.name, reason)
                 continue
             if found.sha256 in seen:
                 self.count("the same page again")
             else:
                 yield found
             seen.add(found.sha256)
-
-    def _sheet(self, source: Source, url: str | None, profile: str) -> Sheet | None:
-        try:
-            document = read_source(source, READ_FACTOR * Config().limits.bytes)
-            return sheet(replace(document, url=url) if url else document, source.name, source.id, profile)
-        except PageError as error:
-            self.fail(source.name, f"{error.reason}: {error}")
-        except Exception as error:  # A bad page must not stop the others.
-            self.fail(source.name, why(error))
-        return None
-
-
-def bar(items: Sequence[Any], what: str) -> tqdm[Any]:
-    """Return a progress bar on standard error, if it is a terminal and there are several items."""
-    hidden = len(items) < 2 or not sys.stderr.isatty()
-    return tqdm(items, desc=what, unit="page", disable=hidden, file=sys.stderr)

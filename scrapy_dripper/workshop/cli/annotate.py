@@ -19,11 +19,9 @@ from scrapy_dripper.workshop.annotation.labels import (
     LabelsError,
     Record,
     Store,
-    StoreError,
     adjudicated,
     checked_page,
     load,
-    main_blocks,
     read_answers,
     record_of,
     task_of,
@@ -33,6 +31,8 @@ from scrapy_dripper.workshop.annotation.prompt import Sheet, label, prompt_hash,
 from scrapy_dripper.workshop.cli import Outcomes, add_command, extra
 from scrapy_dripper.workshop.dataset.metrics import mean
 from scrapy_dripper.workshop.endpoint import AnswerError, Endpoint, EndpointError, in_threads
+from scrapy_dripper.workshop.evaluation.blocks import Bools
+from scrapy_dripper.workshop.evaluation.complexity import complexity, levels
 
 MAX_BLOCKS = 1_500
 """Longer pages are left out, because long answers are seldom valid."""
@@ -165,12 +165,10 @@ def _read_answers(arguments: argparse.Namespace, path: Path, outcomes: Outcomes)
     """Add the labels of people to the file of labels."""
     if arguments.inputs:
         raise UsageError("--read-answers takes no INPUT: the answers name their pages")
-    answers = read_answers(Path(arguments.read_answers))
+    answers = read_answers(Path(arguments.read_answers), outcomes.fail)
     with closing(Store(path)) as store:
         for answer in answers:
-            if isinstance(answer, StoreError):
-                outcomes.fail("", str(answer))
-            elif answer.sha256 in store.done:
+            if answer.sha256 in store.done:
                 outcomes.count("already labelled")
             else:
                 store.add(answer)
@@ -182,7 +180,7 @@ def _adjudicate(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -
     if path.exists() or len(arguments.adjudicate) < 2:
         raise UsageError("--adjudicate needs the labels of two readers or more, and a new file as -o")
     sources = _sources(arguments, path, outcomes)
-    readings = [_once(Path(name), _labels(Path(name))) for name in arguments.adjudicate]
+    readings = [_labels(Path(name)) for name in arguments.adjudicate]
     decided, disagreements, agreement = adjudicated([list(one.values()) for one in readings])
     with closing(Store(path)) as store:
         for record in decided:
@@ -208,11 +206,17 @@ def _adjudicate(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -
         say(f"{len(agreement)} pages with two readers, who agree on {mean(agreement):.1%} of the blocks of a page")
 
 
-def _labels(path: Path) -> list[Record]:
+def _labels(path: Path) -> dict[str, Record]:
+    """Return the records of a file by page. Raise UsageError if it cannot be read, or if a page has two."""
     try:
-        return load(path)
+        records = load(path)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    found: dict[str, Record] = {}
+    for record in records:
+        if found.setdefault(record.sha256, record) is not record:
+            raise UsageError(f"{path}: {record.id} is labelled twice; delete one of its lines")
+    return found
 
 
 def _export(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -> None:
@@ -222,10 +226,10 @@ def _export(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -> No
         raise UsageError(f"{target} is not empty; --export needs a new folder, so that it holds no other pages")
     if arguments.benchmark and target.exists():
         raise UsageError(f"{target} exists; --benchmark needs a new file")
-    records = _once(path, _labels(path))
+    records = _labels(path)
     left = dict(records)
     unknown: list[Sheet] = []
-    chosen: list[tuple[Record, Sheet]] = []
+    chosen: list[tuple[Record, Sheet, str, Bools]] = []
     for sheet in outcomes.sheets(_sources(arguments, path, outcomes), arguments.url, arguments.profile):
         if sheet.sha256 not in records:
             unknown.append(sheet)
@@ -237,8 +241,8 @@ def _export(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -> No
                     outcomes.count("without main content")
                     continue
                 else:
-                    checked_page(record, sheet)
-                    chosen.append((record, sheet))
+                    data, main = checked_page(record, sheet)
+                    chosen.append((record, sheet, data.decode("utf-8-sig", "replace"), main))
             except LabelsError as error:
                 outcomes.fail(sheet.name, str(error))
             else:
@@ -254,18 +258,15 @@ def _export(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -> No
     outcomes.count("without labels", missed)
 
 
-def _write_benchmark(path: Path, pages: Sequence[tuple[Record, Sheet]]) -> None:
-    """Write pages to a file that ``evaluate`` measures as WebMainBench."""
+def _write_benchmark(path: Path, pages: Sequence[tuple[Record, Sheet, str, Bools]]) -> None:
+    """Write pages, with their HTML and main blocks, to a file that ``evaluate`` measures as WebMainBench."""
     with extra("evaluate"):
         from scrapy_dripper.workshop.evaluation.webmainbench import line_of
-    from scrapy_dripper.workshop.evaluation.complexity import complexity, levels
-
-    html = [sheet.utf8().decode("utf-8-sig", "replace") for _, sheet in pages]
-    difficulty = levels([complexity(parse(one)) for one in html])
+    difficulty = levels([complexity(parse(html)) for _, _, html, _ in pages])
     with path.open("x", encoding="utf-8", errors="replace", newline="\n") as file:
-        for (record, sheet), one, level in zip(pages, html, difficulty, strict=True):
+        for (record, sheet, html, main), level in zip(pages, difficulty, strict=True):
             more = {"level": level, "annotator": record.who}
-            file.write(line_of(record.id, record.url, one, sheet.page, main_blocks(record, sheet), more) + "\n")
+            file.write(line_of(record.id, record.url, html, sheet.page, main, more) + "\n")
 
 
 def _sources(arguments: argparse.Namespace, labels: Path, outcomes: Outcomes) -> list[Source]:
@@ -276,16 +277,6 @@ def _sources(arguments: argparse.Namespace, labels: Path, outcomes: Outcomes) ->
     if os.path.realpath(labels) in {os.path.realpath(s.path) for s in sources if s.path}:
         raise UsageError(f"{labels} is an input as well; name another file of labels")
     return sources
-
-
-def _once(path: Path, records: list[Record]) -> dict[str, Record]:
-    """Return the records by page. Raise StoreError if a page has two."""
-    found: dict[str, Record] = {}
-    for record in records:
-        if record.sha256 in found:
-            raise StoreError(f"{path}: {record.id} is labelled twice; delete one of its lines")
-        found[record.sha256] = record
-    return found
 
 
 def _stem(identity: str) -> str:

@@ -174,8 +174,7 @@ def _sample(arguments: argparse.Namespace) -> int:
             layouts.append(layout(root))
             hosts.append(host_of(document.url or declared_url(root)) or str(Path(name).parent))
             numbers.append(number)
-    alike = representatives(hosts, layouts)
-    sizes = {numbers[one.page]: one.pages for one in alike}
+    sizes = {numbers[page]: alike for page, alike in representatives(hosts, layouts).items()}
     host_by_number = dict(zip(numbers, hosts, strict=True))
     candidates = [one for one in _described(inputs, sizes, host_by_number, config) if one.page_type]
     languages = [one.language for one in candidates]

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import argparse
 import csv
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tqdm import tqdm
 
 from scrapy_dripper.characters import printable, to_json
 from scrapy_dripper.cli.console import PROGRAM, UsageError, say
 from scrapy_dripper.cli.options import add_options, configured, count, key_in
+from scrapy_dripper.config import METHODS, Config
+from scrapy_dripper.engines import load_engine
+from scrapy_dripper.engines.files import sha256
+from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
 from scrapy_dripper.workshop.cli import add_command, extra
-
-if TYPE_CHECKING:
-    from scrapy_dripper.config import Config
-    from scrapy_dripper.workshop.dataset.sets import PageSet
-    from scrapy_dripper.workshop.evaluation.figures import Figures
-    from scrapy_dripper.workshop.evaluation.language_models import ModelOptions
-    from scrapy_dripper.workshop.evaluation.measure import Setup, Stored
+from scrapy_dripper.workshop.dataset.sets import PageSet, SetChoice, load_sets, training_pages
+from scrapy_dripper.workshop.endpoint import Endpoint
+from scrapy_dripper.workshop.evaluation.figures import Evaluation, Figures
+from scrapy_dripper.workshop.evaluation.language_models import ENDPOINT, PROMPTS, TIMEOUT, LanguageModel
+from scrapy_dripper.workshop.evaluation.measure import FREE, OURS, Setup, Stored, measured, read_stored
+from scrapy_dripper.workshop.evaluation.peers import check_peers
+from scrapy_dripper.workshop.evaluation.text_measures import load_cut
 
 OPTIONS = ("engine", "model", "fallback", "methods", "empty", "favor", "sites", "oversize", "limits")
 SUFFIXES = (".jsonl", ".jsonl.xz")
@@ -38,7 +41,6 @@ IN_SAMPLE = (
 )
 FOLDERS_ONLY = ("rouge", "nodes", "study")
 """Options that say nothing about a file of WebMainBench."""
-PROMPTS = ("raw-html", "raw-text", "tag-depth", "blocks")
 EXAMPLES = """\
 examples:
   scrapy-dripper evaluate pages/                                      the bundled model
@@ -174,34 +176,29 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _measure(arguments: argparse.Namespace, config: Config) -> Figures:
     """Measure folders of pages with known main text, or a file of WebMainBench with the metrics of its toolkit."""
-    from scrapy_dripper.workshop.dataset.sets import SetChoice, load_sets
-    from scrapy_dripper.workshop.evaluation.figures import Evaluation
-    from scrapy_dripper.workshop.evaluation.measure import OURS, measured
-    from scrapy_dripper.workshop.evaluation.peers import check_peers
-
     path: Path | None = None
     if any(name.endswith(SUFFIXES) and not Path(name).is_dir() for name in arguments.data):
         path = _bench_file(arguments)
-        from scrapy_dripper.workshop.evaluation.webmainbench import BenchFigures, BenchPage, read_lines
+        from scrapy_dripper.workshop.evaluation.webmainbench import BenchFigures, read_pages
 
         if unused := [name for name in FOLDERS_ONLY if getattr(arguments, name)]:
             raise UsageError(f"--{unused[0]} is for folders of pages, not for {path.name}")
     judged = [arguments.judge] if arguments.judge else []
     peers = check_peers(list(dict.fromkeys([*arguments.peers, *judged])))
     sets = [] if path else load_sets(map(SetChoice.parse, arguments.data))
-    setup = _setup(arguments, config, tuple(peers))
+    setup = _setup(arguments, config, tuple(peers), rouge=arguments.rouge or path is not None)
     samples = [sample for one in sets for sample in one.samples]
     if partial := next((one.name for one in sets if any(sample.facts for sample in one.samples)), None):
         raise UsageError(f"{partial} holds pages of which only some facts are known: 'make train' measures these")
     tasks: Iterable[Any] = samples
     ids = [sample.id for sample in samples]
     if path:
-        setup, tasks = replace(setup, rouge=True, read=BenchPage.of), read_lines(path)
-        ids = ["" if setup.stored is None else BenchPage.of(line, setup).id for line in read_lines(path)]
+        tasks = read_pages(path)
+        ids = [page.id for page in read_pages(path)]
         if not ids:
             raise UsageError(f"{path} has no pages")
     requests = len(ids) * (2 if judged else 1)
-    if setup.endpoint and requests > arguments.endpoint_requests:
+    if setup.model and requests > arguments.endpoint_requests:
         raise UsageError(f"{requests:,} requests are more than --endpoint-requests {arguments.endpoint_requests:,}")
     if setup.stored is None:
         label, notes = _model(config, sets, arguments.free)
@@ -215,21 +212,21 @@ def _measure(arguments: argparse.Namespace, config: Config) -> Figures:
     if len(sources) == 1 and (only := sources.pop()).startswith("fallback:"):
         label += f", but {only} on all pages"
     shown = {OURS: label, **{name: f"{name} {number}" for name, number in peers.items()}}
-    labels = {name: shown.get(name) or _label(name, setup) for name in found[0].results}
+    shown |= {FREE: f"free: {arguments.free and arguments.free.name}", ENDPOINT: f"endpoint {arguments.endpoint_model}"}
+    labels = {name: shown[name] for name in found[0].results}
     if path:
         return BenchFigures({"file": path.name, "pages": len(found)}, found, labels, notes, arguments.judge)
-    digest = sets[0].sha256 if len(sets) == 1 else sha256("".join(one.sha256 for one in sets).encode()).hexdigest()
+    digest = (
+        sets[0].sha256 if len(sets) == 1 else hashlib.sha256("".join(one.sha256 for one in sets).encode()).hexdigest()
+    )
     about = {"folder": ", ".join(one.name for one in sets), "sha256": digest, "pages": len(samples)}
     return Evaluation(about, found, labels, notes, arguments.judge, samples)
 
 
-def _setup(arguments: argparse.Namespace, config: Config, peers: tuple[str, ...]) -> Setup:
+def _setup(arguments: argparse.Namespace, config: Config, peers: tuple[str, ...], *, rouge: bool) -> Setup:
     """Return what is measured. Raise UsageError if a measure needs a package, or for a wrong endpoint."""
-    from scrapy_dripper.workshop.evaluation.measure import Setup, read_stored
-    from scrapy_dripper.workshop.evaluation.text_measures import load_cut
-
     with extra("evaluate"):
-        if arguments.rouge:
+        if rouge:
             load_cut()
         if arguments.study:
             import rapidfuzz  # noqa: F401
@@ -237,30 +234,26 @@ def _setup(arguments: argparse.Namespace, config: Config, peers: tuple[str, ...]
         config,
         peers,
         read_stored(arguments.predictions) if arguments.predictions else None,
-        rouge=arguments.rouge,
+        rouge=rouge,
         nodes=arguments.nodes,
         study=arguments.study,
-        endpoint=_language_model(arguments),
+        model=_language_model(arguments),
         judged=arguments.judge,
         checkpoint=arguments.free,
     )
 
 
-def _label(name: str, setup: Setup) -> str:
-    """Return the display name of a model as a peer."""
-    if setup.checkpoint and name == "free":
-        return f"free: {setup.checkpoint.name}"
-    return f"{name} {setup.endpoint.model}" if setup.endpoint else name
-
-
 def _check(arguments: argparse.Namespace) -> int:
     """Compare our metrics with stored scores."""
-    from scrapy_dripper.workshop.evaluation.text_measures import load_cut
-    from scrapy_dripper.workshop.evaluation.webmainbench import check
+    path = _bench_file(arguments)
+    from scrapy_dripper.workshop.evaluation.webmainbench import DIGITS, check
 
-    found = check(_bench_file(arguments), load_cut())
-    print(printable(found.text()))
-    return 1 if found.differences or not found.scores else 0
+    scores, differences = check(path, load_cut())
+    lines = [f"{scores:,} stored scores compared to {DIGITS} digits; {len(differences):,} differ", *differences]
+    if not scores:
+        lines.append("expected a page with 'NAME_content', its text by an extractor, and 'NAME_text_edit_score'")
+    print(printable("\n".join(lines)))
+    return 1 if differences or not scores else 0
 
 
 def _bench_file(arguments: argparse.Namespace) -> Path:
@@ -268,7 +261,6 @@ def _bench_file(arguments: argparse.Namespace) -> Path:
     with extra("evaluate"):
         import html2text  # noqa: F401
 
-        from scrapy_dripper.workshop.evaluation.text_measures import load_cut
         from scrapy_dripper.workshop.evaluation.webmainbench import check  # noqa: F401
 
         load_cut()
@@ -283,10 +275,8 @@ def _bench_file(arguments: argparse.Namespace) -> Path:
     return path
 
 
-def _language_model(arguments: argparse.Namespace) -> ModelOptions | None:
-    """Return the options of a language model, or None if none is named."""
-    from scrapy_dripper.workshop.evaluation.language_models import ModelOptions
-
+def _language_model(arguments: argparse.Namespace) -> LanguageModel | None:
+    """Return the language model, or None if none is named."""
     if arguments.endpoint is None:
         if unused := [name for name in ("judge", "endpoint_model", "api_key_env") if getattr(arguments, name)]:
             raise UsageError(f"--{unused[0].replace('_', '-')} needs --endpoint URL and --endpoint-model NAME")
@@ -294,31 +284,22 @@ def _language_model(arguments: argparse.Namespace) -> ModelOptions | None:
     if not arguments.endpoint_model:
         raise UsageError("--endpoint needs --endpoint-model NAME")
     key = key_in(arguments.api_key_env)
-    options = ModelOptions(
-        arguments.endpoint,
-        arguments.endpoint_model,
-        key,
-        arguments.endpoint_price,
-        prompt=arguments.endpoint_prompt,
-        chars=arguments.endpoint_chars,
-    )
     try:
-        options.endpoint()
+        endpoint = Endpoint(arguments.endpoint, arguments.endpoint_model, key, TIMEOUT)
     except ValueError as error:
         raise UsageError(f"--endpoint expects {error}") from None
-    return options
+    return LanguageModel(endpoint, arguments.endpoint_price, arguments.endpoint_prompt, arguments.endpoint_chars)
 
 
 def _model(config: Config, sets: Sequence[PageSet], checkpoint: Path | None) -> tuple[str, list[str]]:
     """Return the label of the model, and caveats. It is loaded once, so that a broken one is reported first."""
-    from scrapy_dripper.config import METHODS
-    from scrapy_dripper.engines import load_engine
-    from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
-    from scrapy_dripper.workshop.dataset.sets import page_hash, training_pages
-
     load_engine(config).close()
     if checkpoint is not None:
-        _check_free(config, checkpoint)
+        if config.engine != "qwen3":
+            raise UsageError("--free needs --engine qwen3 and --model DIR, which was exported from the checkpoint")
+        with extra("export"):
+            from scrapy_dripper.workshop.export.reference import free_engine
+        free_engine(config, checkpoint).close()
     if config.engine in METHODS:
         return f"ours: {config.engine} {version(PROGRAM)}", []
     folder = Path(config.model) if config.model else bundled() if config.engine == "tagger" else None
@@ -328,7 +309,7 @@ def _model(config: Config, sets: Sequence[PageSet], checkpoint: Path | None) -> 
     notes = [
         IN_SAMPLE.format(known=known, n=len(one.samples), name=one.name)
         for one in sets
-        if (known := sum(page_hash(sample.path) in seen for sample in one.samples))
+        if (known := sum(sha256(sample.path) in seen for sample in one.samples))
     ]
     if not seen:
         notes.append(
@@ -337,15 +318,6 @@ def _model(config: Config, sets: Sequence[PageSet], checkpoint: Path | None) -> 
         )
     which = "" if config.model is None else f" ({Path(config.model).name})"
     return f"ours: {config.engine} {version(PROGRAM)}{which}", notes
-
-
-def _check_free(config: Config, checkpoint: Path) -> None:
-    """Raise UsageError unless the checkpoint is that of the model, and can be decoded here."""
-    if config.engine != "qwen3":
-        raise UsageError("--free needs --engine qwen3 and --model DIR, which was exported from the checkpoint")
-    with extra("export"):
-        from scrapy_dripper.workshop.export.reference import free_engine
-    free_engine(config, checkpoint).close()
 
 
 def _stored_texts(path: Path, stored: Mapping[str, Stored], ids: set[str]) -> tuple[str, list[str]]:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from scrapy_dripper.cli.console import UsageError, say
 from scrapy_dripper.cli.options import count
+from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.workshop.cli import add_command
 
 DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 
 # Listed here and not imported, because --help has to work without the extra.
-PROFILES = ("native", "v1.0")
 ANSWERS = ("json", "json_space", "json_colon", "mineru_v1", "mineru_v2", "compact")
 
 EXAMPLES = """\
@@ -83,12 +83,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.check is not None:
         if arguments.model is not None or arguments.device is not None:
             raise UsageError("--check takes a prepared folder, and no MODEL, OUT or --device")
-        build.check(arguments.check, say)
+        build.check(arguments.check)
         return 0
     if arguments.out is None:
         raise UsageError("expected MODEL and OUT, or --check FOLDER; see 'scrapy-dripper export --help'")
     values = {option.name: getattr(arguments, option.name) for option in fields(build.Request)}
-    folder = build.export(build.Request(**{**values, "dtype": DTYPES.get(arguments.dtype)}), say).folder
+    folder = build.export(build.Request(**{**values, "dtype": DTYPES.get(arguments.dtype)})).folder
     if not arguments.validate:
         say(f"not compared yet: on the target machine, run 'scrapy-dripper export --check {folder}'")
     say(f"wrote {folder}: use it with DRIPPER_ENGINE = 'qwen3' and DRIPPER_MODEL = '{folder}'")

@@ -6,38 +6,26 @@ import argparse
 import logging
 import os
 import webbrowser
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy_dripper.cli.console import Failures, UsageError, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, check_url, file_name, find_sources, read_source
-from scrapy_dripper.cli.options import add_options, add_url, configured
-from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.cli.options import OPTIONS, add_options, add_url, configured
 from scrapy_dripper.data import Document
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.fallback_names import check_methods
+from scrapy_dripper.inspection.look import look, page_file
+from scrapy_dripper.page import Page, PageError
 from scrapy_dripper.replace import replace_file
+from scrapy_dripper.workshop.annotation.labels import task_of
+from scrapy_dripper.workshop.annotation.prompt import prompt_hash, sheet
 from scrapy_dripper.workshop.cli import add_command
 
-if TYPE_CHECKING:
-    from scrapy_dripper.page import Page
-
-OPTIONS = (
-    *(
-        "engine",
-        "model",
-        "fallback",
-        "methods",
-        "empty",
-        "favor",
-        "comments",
-        "rules",
-        "oversize",
-        "limits",
-    ),
-    *("title", "absolute_urls", "markdown"),
-)
 EXTENSION = ".inspect.html"
 
 EXAMPLES = """\
@@ -77,30 +65,28 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("--open", action="store_true", help="open the files in the browser")
     add_url(parser)
-    add_options(parser, OPTIONS)
+    add_options(parser, [name for name in OPTIONS if name not in ("batch_size", "sites", "chunks")])
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write a file for each input and return the exit code."""
-
     fail = Failures()
     sources = find_sources(arguments.inputs, fail)
     outputs = _outputs(arguments, sources)
     config = configured(arguments)
-    with ExitStack() as stack:
-        look: Look | None = None
+    check_methods(config)
+    # Trafilatura reports on documents that this command reports on itself.
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    with closing(Extractor(config)) as extractor:
         for source, output in zip(sources, outputs, strict=True):
             try:
                 document = read_source(source, READ_FACTOR * config.limits.bytes)
-                document = replace(document, url=arguments.url) if arguments.url else document
-                look = look or _looking(config, stack)
-                text = look(source, document)
             except (OSError, ValueError) as error:
-                if isinstance(error, ConfigError):
-                    raise
                 fail(source.name, why(error))
                 continue
-            _write(output, text, named=arguments.output is not None)
+            document = replace(document, url=arguments.url) if arguments.url else document
+            view = look(document, extractor, partial(_task, document, source), source.name)
+            _write(output, page_file(view), named=arguments.output is not None)
             if arguments.open and not webbrowser.open(output.resolve().as_uri()):
                 say(f"no browser could be started; open {output} in one")
     return 1 if fail.count else 0
@@ -135,31 +121,8 @@ def _write(output: Path, text: str, *, named: bool) -> None:
     print(output)
 
 
-Look = Callable[[Source, Document], str]
-"""Return the inspector of a page."""
-
-
-def _looking(config: Config, stack: ExitStack) -> Look:
-    """Load the model. The stack releases it."""
-    from scrapy_dripper.extractor import Extractor  # Slow to import, and not needed for --help.
-    from scrapy_dripper.fallback_names import check_methods
-    from scrapy_dripper.inspection.look import look, page_file
-
-    check_methods(config)
-    # Trafilatura reports on documents that this command reports on itself.
-    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
-    extractor = stack.enter_context(Extractor(config))
-    return lambda source, document: page_file(
-        look(document, extractor, lambda page: _task(document, source, page), source.name)
-    )
-
-
 def _task(document: Document, source: Source, page: Page) -> dict[str, Any] | str:
     """Return the annotation task of a page, or the reason why labels of these blocks cannot be exported."""
-    from scrapy_dripper.page import PageError
-    from scrapy_dripper.workshop.annotation.labels import task_of
-    from scrapy_dripper.workshop.annotation.prompt import prompt_hash, sheet
-
     try:
         found = sheet(document, source.name, source.id)
     except PageError as error:

@@ -5,14 +5,30 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from tqdm import tqdm
 
 from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import find_sources
-from scrapy_dripper.workshop.cli import Outcomes, add_command, bar
-
-if TYPE_CHECKING:
-    from scrapy_dripper.workshop.learning import Correction, Gain
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines.tagger import Tagger
+from scrapy_dripper.engines.tagger.model import TaggerModel, bundled
+from scrapy_dripper.workshop.annotation.labels import ANSWERS, LabelsError, read_answers
+from scrapy_dripper.workshop.cli import Outcomes, add_command
+from scrapy_dripper.workshop.dataset.metrics import aligned
+from scrapy_dripper.workshop.dataset.sets import PAGES, SetChoice, load_set
+from scrapy_dripper.workshop.learning import (
+    Correction,
+    Gain,
+    gain_rows,
+    is_ours,
+    learn,
+    of_record,
+    of_sample,
+    total_gain,
+    trained_on,
+    write_model,
+)
 
 EXAMPLES = """\
 examples:
@@ -57,11 +73,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Learn, print the gain, write the model, and return the exit code. Raise UsageError if that cannot begin."""
-    from scrapy_dripper.config import Config
-    from scrapy_dripper.engines.tagger import Tagger
-    from scrapy_dripper.engines.tagger.model import TaggerModel, bundled
-    from scrapy_dripper.workshop.learning import is_ours, learn, trained_on, write_model
-
     out, base = arguments.out, arguments.base or bundled()
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file: name a folder for the model")
@@ -75,8 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     known = trained_on(base)
     if seen := sum(one.sha256 in known for one in corrections):
         say(f"the base was trained on {seen} of these pages, so its figures on them are too good")
-    with bar(corrections, "learn") as progress:
-        sites, gains = learn(corrections, TaggerModel(base), every=arguments.every, done=progress.update)
+    sites, gains = learn(corrections, TaggerModel(base), every=arguments.every)
     _show(gains)
     if not sites:
         say("no site has gained, so nothing was written; correct more pages of a site, or use the model as it is")
@@ -87,9 +97,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(gains: list[Gain]) -> None:
-    from scrapy_dripper.workshop.dataset.metrics import aligned
-    from scrapy_dripper.workshop.learning import gain_rows, total_gain
-
     print("word F1 on held-out pages, before and after learning from the other pages\n")
     print(aligned(*gain_rows(gains)))
     if found := total_gain(gains):
@@ -103,8 +110,6 @@ def _show(gains: list[Gain]) -> None:
 
 def _corrections(folders: Sequence[Path], outcomes: Outcomes) -> list[Correction]:
     """Return the corrected pages of folders, each page once."""
-    from scrapy_dripper.workshop.dataset.sets import PAGES
-
     found: dict[str, Correction] = {}
     for folder in folders:
         if not folder.is_dir():
@@ -122,38 +127,27 @@ def _corrections(folders: Sequence[Path], outcomes: Outcomes) -> list[Correction
 
 def _of_set(folder: Path, outcomes: Outcomes) -> Iterator[Correction]:
     """Yield the corrections of a folder of pages with true texts, which ``annotate --export`` may have written."""
-    from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
-    from scrapy_dripper.workshop.learning import CorrectionError, of_sample
-
-    for sample in bar(load_set(SetChoice(folder)).samples, "read"):
+    for sample in tqdm(load_set(SetChoice(folder)).samples, desc="read", unit="page", disable=None):
         try:
             yield of_sample(sample)
-        except (CorrectionError, OSError) as error:  # noqa: PERF203
+        except (LabelsError, OSError) as error:  # noqa: PERF203
             outcomes.fail(sample.id, why(error))
 
 
 def _of_answers(folder: Path, outcomes: Outcomes) -> Iterator[Correction]:
     """Yield the corrections of a folder of pages with answers beside them."""
-    from scrapy_dripper.workshop.annotation.labels import ANSWERS, StoreError, read_answers
-    from scrapy_dripper.workshop.learning import CorrectionError, of_record
-
     if not any(folder.glob(ANSWERS)):
         raise UsageError(
             f"{folder} holds no corrections: expected *.answer.json of the inspector beside the pages, or html/ "
             "and ground-truth/, or html/ and pages.jsonl"
         )
-    left = {}
-    for answer in read_answers(folder):
-        if isinstance(answer, StoreError):
-            outcomes.fail("", str(answer))
-        else:
-            left[answer.sha256] = answer
+    left = {answer.sha256: answer for answer in read_answers(folder, outcomes.fail)}
     sources = find_sources([str(folder)], outcomes.fail)
     for page in outcomes.sheets([one for one in sources if not one.name.endswith(_NOT_PAGES)]):
         if record := left.pop(page.sha256, None):
             try:
                 yield of_record(record, page)
-            except CorrectionError as error:
+            except LabelsError as error:
                 outcomes.fail(page.name, str(error))
         else:
             outcomes.count("pages without labels")

@@ -14,7 +14,7 @@ import math
 import random
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -88,17 +88,8 @@ def clusters(layouts: Sequence[csr_matrix]) -> npt.NDArray[np.int64]:
     return found
 
 
-class Representative(NamedTuple):
-    """A page that stands for a cluster."""
-
-    page: int
-    """Index of the page."""
-    pages: int
-    """Number of pages in the cluster."""
-
-
-def representatives(hosts: Sequence[str], layouts: Sequence[csr_matrix]) -> list[Representative]:
-    """Return a page for each cluster of each host, in the order of the pages.
+def representatives(hosts: Sequence[str], layouts: Sequence[csr_matrix]) -> dict[int, int]:
+    """Return the index of a page for each cluster of each host, in order, with the number of pages in the cluster.
 
     It is the page with the greatest mean similarity to the pages of its cluster. If several are equal, it is the first
     of them. Pages without a host are clustered together. If a host has more than :data:`MOST_PAGES` pages, a random
@@ -107,7 +98,7 @@ def representatives(hosts: Sequence[str], layouts: Sequence[csr_matrix]) -> list
     pages: dict[str, list[int]] = {}
     for index, host in enumerate(hosts):
         pages.setdefault(host, []).append(index)
-    found = []
+    found = {}
     for host, some in pages.items():
         drawn = sorted(random.Random(host).sample(some, MOST_PAGES)) if len(some) > MOST_PAGES else some
         own = [layouts[index] for index in drawn]
@@ -117,8 +108,8 @@ def representatives(hosts: Sequence[str], layouts: Sequence[csr_matrix]) -> list
             inside = matrix[members]
             similarity = np.asarray(inside @ inside.sum(axis=0).T).ravel()
             best = members[int(np.argmax(similarity.round(9)))]
-            found.append(Representative(drawn[int(best)], len(members)))
-    return sorted(found)
+            found[drawn[int(best)]] = len(members)
+    return dict(sorted(found.items()))
 
 
 def shares(counts: Mapping[T, int], n: int, weights: Mapping[T, float] | None = None) -> dict[T, int]:

@@ -196,7 +196,7 @@ class _Match:
     def claim_leftovers(self) -> None:
         """Place further blocks out of order, the longest first, in unclaimed parts of the ground truth."""
         for _ in range(_PASSES):
-            placed = self._placed()
+            placed = np.flatnonzero(self.found)
             again = False
             for block in sorted(np.flatnonzero(self.found == 0).tolist(), key=lambda b: -self.sizes[b]):
                 size = self.sizes[block]
@@ -213,7 +213,7 @@ class _Match:
     def claim_by_words(self) -> None:
         """Place blocks whose words are among the unclaimed ones of the ground truth, in any order."""
         bag = np.bincount(self.truth[self.free], minlength=self.vocabulary)
-        placed = self._placed()
+        placed = np.flatnonzero(self.found)
         for block in np.flatnonzero((self.found == 0) & (self.sizes > 0)).tolist():
             size = self.sizes[block]
             known = self.blocks[block][self.blocks[block] >= 0]
@@ -224,9 +224,6 @@ class _Match:
             if taken.sum() >= 0.8 * size:
                 bag[word] -= taken
                 self.found[block] = taken.sum()
-
-    def _placed(self) -> Longs:
-        return np.flatnonzero(self.found)
 
     def _claim(self, run: _Run) -> None:
         self.found[run.block] = run.matched

@@ -48,14 +48,20 @@ class PRF(NamedTuple):
     f1: float
 
 
-def bag_prf(predicted: Counter[T], wanted: Counter[T]) -> PRF:
-    """Compare two bags of words. All three values are 1 if both are empty, and 0 if one of them is."""
+def count_prf(hits: int, predicted: int, wanted: int) -> PRF:
+    """Return precision, recall and F1 from counts. All are 1 if there is nothing to find and nothing was found, and 0
+    if only one of these is true.
+    """
     if not predicted or not wanted:
         same = float(not predicted and not wanted)
         return PRF(same, same, same)
-    overlap = (predicted & wanted).total()
-    precision, recall = overlap / predicted.total(), overlap / wanted.total()
-    return PRF(precision, recall, 2 * precision * recall / (precision + recall) if overlap else 0.0)
+    precision, recall = hits / predicted, hits / wanted
+    return PRF(precision, recall, 2 * precision * recall / (precision + recall) if hits else 0.0)
+
+
+def bag_prf(predicted: Counter[T], wanted: Counter[T]) -> PRF:
+    """Compare two bags of words. All three values are 1 if both are empty, and 0 if one of them is."""
+    return count_prf((predicted & wanted).total(), predicted.total(), wanted.total())
 
 
 def words(text: str) -> list[str]:
@@ -117,23 +123,6 @@ class ScoreRow:
     """True if the prediction has no words, and the ground truth has some."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreSummary:
-    """Unweighted means over pages. An F1 is therefore not the harmonic mean of precision and recall."""
-
-    pages: int
-    word: PRF
-    wcxb: PRF
-    with_rate: float
-    without_rate: float
-    poor: float
-    """Share of pages with a word F1 below :data:`POOR`."""
-    empty: int
-    """Number of pages with an empty prediction."""
-    wrongly_empty: int
-    """Number of pages with an empty prediction whose ground truth is not empty."""
-
-
 def word_prf(prediction: str, truth: str) -> PRF:
     """Compare the bags of lower-case words as WCXB does: all three values are 1 if both texts are empty, and 0 if one
     of them is.
@@ -166,18 +155,23 @@ def score(
     )
 
 
-def summarize(rows: Sequence[ScoreRow]) -> ScoreSummary:
-    """Return the means over pages, or NaN without pages."""
-    return ScoreSummary(
-        pages=len(rows),
-        word=mean_prf([row.word for row in rows]),
-        wcxb=mean_prf([row.wcxb for row in rows]),
-        with_rate=mean([row.with_rate for row in rows]),
-        without_rate=mean([row.without_rate for row in rows]),
-        poor=mean([row.word.f1 < POOR for row in rows]),
-        empty=sum(row.empty for row in rows),
-        wrongly_empty=sum(row.wrongly_empty for row in rows),
-    )
+def summarize(rows: Sequence[ScoreRow]) -> dict[str, float]:
+    """Return the number of pages, means over pages, or NaN without pages, and the numbers of empty predictions, by the
+    names that they have in tables. The means are unweighted, so an F1 is not the harmonic mean of precision and recall.
+    """
+    word = mean_prf([row.word for row in rows])
+    return {
+        "pages": len(rows),
+        "word F1": word.f1,
+        "P": word.precision,
+        "R": word.recall,
+        f"< {POOR}": mean([row.word.f1 < POOR for row in rows]),
+        "WCXB F1": mean([row.wcxb.f1 for row in rows]),
+        "with": mean([row.with_rate for row in rows]),
+        "without": mean([row.without_rate for row in rows]),
+        "empty": sum(row.empty for row in rows),
+        "wrongly": sum(row.wrongly_empty for row in rows),
+    }
 
 
 def mean(values: Sequence[float]) -> float:
@@ -238,12 +232,10 @@ class Interval(NamedTuple):
         return self.low > 0 or self.high < 0
 
 
-def mean_interval(values: Sequence[float] | npt.NDArray[np.float64], n: int = 10_000, seed: int = 0) -> Interval:
-    """Return the mean of one number per page and its interval from n resamples. Raise ValueError without numbers."""
+def mean_interval(values: Sequence[float] | npt.NDArray[np.float64], n: int = 10_000) -> Interval:
+    """Return the mean of one number per page, of which there is at least one, and its interval from n resamples."""
     data = np.asarray(values, dtype=np.float64)
-    if data.ndim != 1 or not len(data) or n < 1:
-        raise ValueError(f"expected numbers and at least one resample (got shape {data.shape} and n={n})")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     rows = max(1, _CHUNK // len(data))
     means = np.concatenate(
         [

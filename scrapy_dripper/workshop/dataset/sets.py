@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import lzma
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +28,8 @@ from urllib.parse import urlsplit
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.cli.console import UsageError
+from scrapy_dripper.cli.console import UsageError, why
+from scrapy_dripper.engines.files import sha256
 from scrapy_dripper.workshop.dataset.metrics import without_title
 
 _HTML, _TRUTH = "html", "ground-truth"
@@ -82,8 +84,16 @@ class AnnotatedPage:
 
 def load_pages(folder: str | PathLike[str]) -> list[AnnotatedPage]:
     """Return the pages of a folder, sorted by id. Raise :exc:`DataError` if there are none or one is invalid."""
-    root = _checked(folder)
-    return [_annotated_page(root, path) for path in sorted((root / _TRUTH).glob("*.json"))]
+    root = Path(folder)
+    paths = sorted((root / _TRUTH).glob("*.json"))
+    missing = [name for name in (_HTML, _TRUTH) if not (root / name).is_dir()]
+    if missing or not paths:
+        what = f"has no folder {missing[0]!r}" if missing else f"has no *.json in {_TRUTH!r}"
+        raise DataError(
+            f"{root} {what if root.is_dir() else 'is not there'}: expected {_HTML}/ID.html for each page, and "
+            f'{_TRUTH}/ID.json beside it with {{"url": ..., "ground_truth": {{"main_content": "the text"}}}}'
+        )
+    return [_annotated_page(root, path) for path in paths]
 
 
 def files_hash(root: Path, paths: Iterable[Path]) -> str:
@@ -93,13 +103,8 @@ def files_hash(root: Path, paths: Iterable[Path]) -> str:
     """
     whole = hashlib.sha256()
     for name, path in sorted((path.relative_to(root).as_posix(), path) for path in paths):
-        whole.update(f"{page_hash(path)} {name}\n".encode())
+        whole.update(f"{sha256(path)} {name}\n".encode())
     return whole.hexdigest()
-
-
-def page_hash(path: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def host_of(url: str) -> str:
@@ -121,23 +126,17 @@ def page_type_of(document: dict[str, Any]) -> str:
     return "collection" if value == "category" else str(value)
 
 
-def grouped_folds(hosts: Sequence[str], types: Sequence[str], k: int = 5, seed: int = 0) -> npt.NDArray[np.int64]:
+def grouped_folds(hosts: Sequence[str], types: Sequence[str], k: int) -> npt.NDArray[np.int64]:
     """Return the fold of each page, 0 to k - 1. No host is in two folds, and the folds are balanced.
 
     Folds are balanced in the number of pages and in page types as far as the hosts allow. ``www.`` is ignored; a page
-    without a host is treated as a host of its own. The same arguments give the same folds. Raise ValueError if k is
-    less than 2 or more than the number of hosts.
+    without a host is treated as a host of its own. The same arguments give the same folds.
     """
-    if len(hosts) != len(types):
-        raise ValueError(f"expected as many hosts as types (got {len(hosts)} and {len(types)})")
     groups: dict[Hashable, list[int]] = defaultdict(list)
     for page, host in enumerate(hosts):
         groups[_bare(host) or page].append(page)
-    if not 2 <= k <= len(groups):
-        raise ValueError(f"k must be from 2 to the number of hosts, {len(groups)} (got {k})")
-
     order = list(groups.values())
-    random.Random(seed).shuffle(order)
+    random.Random(0).shuffle(order)
     order.sort(key=len, reverse=True)  # small hosts come last, to even out the folds
     totals = Counter(types)
     sizes = [0] * k
@@ -176,19 +175,6 @@ def _bare(host: str) -> str:
     return host.lower().rstrip(".").removeprefix("www.")
 
 
-def _checked(folder: str | PathLike[str]) -> Path:
-    root = Path(folder)
-    missing = [name for name in (_HTML, _TRUTH) if not (root / name).is_dir()]
-    if not missing and next((root / _TRUTH).glob("*.json"), None) is not None:
-        return root
-    what = f"has no folder {missing[0]!r}" if missing else f"has no *.json in {_TRUTH!r}"
-    layout = (
-        f'expected {_HTML}/ID.html for each page, and {_TRUTH}/ID.json beside it with {{"url": ..., "ground_truth": '
-        '{"main_content": "the text"}}'
-    )
-    raise DataError(f"{root} {what if root.is_dir() else 'is not there'}: {layout}")
-
-
 def _annotated_page(root: Path, path: Path) -> AnnotatedPage:
     html = root / _HTML / f"{path.stem}.html"
     if not html.is_file():
@@ -203,8 +189,8 @@ def _annotated_page(root: Path, path: Path) -> AnnotatedPage:
             host=host_of(url),
             path=html,
             truth=truth.get("main_content") or "",
-            with_snippets=tuple(_snippets(truth.get("with"))),
-            without_snippets=tuple(_snippets(truth.get("without"))),
+            with_snippets=tuple(map(str, truth.get("with") or ())),
+            without_snippets=tuple(map(str, truth.get("without") or ())),
             page_type=page_type_of(document),
             title=truth.get("title") or "",
             sure=float(document.get("sure", 1.0)),
@@ -226,10 +212,6 @@ def _truth(document: Any) -> Mapping[str, Any]:
     keys = ", ".join(map(repr, list(document)[:5])) if isinstance(document, dict) else type(document).__name__
     inside = f" with {', '.join(map(repr, list(truth)[:5]))} in it" if isinstance(truth, dict) else ""
     raise ValueError(f'expected {{"ground_truth": {{"main_content": "the text"}}}} (got {keys}{inside})')
-
-
-def _snippets(value: Any) -> Iterator[str]:
-    return (str(snippet) for snippet in value or ())
 
 
 PAGES = "pages.jsonl"
@@ -303,9 +285,13 @@ def load_set(choice: SetChoice, *, measure: bool = True) -> PageSet:
     folder, name = choice.folder, choice.name or choice.folder.resolve().name
     if (folder / PAGES).is_file():
         listed = json_lines(folder / PAGES, _record, '{"id": ..., "text": ...} or "facts"')
-        records = sorted(filter(_has_truth, listed), key=lambda record: str(record["id"]))
+        known = (
+            one for one in listed if (one.get("text") is not None or "facts" in one) and one.get("kind") != "other"
+        )
+        records = sorted(known, key=lambda record: str(record["id"]))
         if not records:
             raise DataError(f"{folder / PAGES} has no pages with text")
+        records.sort(key=lambda record: str(record["id"]))
         drawn = _drawn(records)
         samples = [_listed_page(folder, name, record, drawn) for record in records]
         digest = files_hash(folder, [folder / PAGES, *(sample.path for sample in samples)])
@@ -334,18 +320,18 @@ def load_sets(choices: Iterable[SetChoice], learn_only: Iterable[SetChoice] = ()
 
 
 def json_lines(path: Path, read: Callable[[Any], T], expected: str) -> Iterator[T]:
-    """Yield what ``read`` makes of the JSON value on each line of a file.
+    """Yield what ``read`` makes of the JSON value on each line of a file, which may be compressed as ``.xz``.
 
     Raise :exc:`DataError`, saying what was ``expected``, if it raises or a line is not JSON.
     """
     number = 0
     try:
-        with path.open(encoding="utf-8") as lines:
+        with (lzma.open if path.suffix == ".xz" else open)(path, "rt", encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):  # noqa: B007 (the error names it)
                 if line.strip():
                     yield read(json.loads(line))
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise DataError(f"cannot read {path}: {why(error)}") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(f"{path}, line {number}: expected {expected} ({type(error).__name__}: {error})") from None
 
@@ -356,19 +342,11 @@ def _record(record: Any) -> Mapping[str, Any]:
         raise TypeError("the id is not a string")
     if not isinstance(record.get("text", ""), str | None):
         raise TypeError(f"the text is not a string, but {type(record['text']).__name__}")
-    if "facts" in record:
-        _check_facts(record["facts"])
-    return dict(record)
-
-
-def _has_truth(record: Mapping[str, Any]) -> bool:
-    return (record.get("text") is not None or "facts" in record) and record.get("kind") != "other"
-
-
-def _check_facts(facts: Any) -> None:
+    facts = record.get("facts", {})
     listed = isinstance(facts, dict) and all(isinstance(texts, list) for texts in facts.values())
     if not listed or not all(isinstance(text, str) for texts in facts.values() for text in texts):
         raise TypeError("the facts are not lists of strings by name")
+    return dict(record)
 
 
 def _drawn(records: Sequence[Mapping[str, Any]]) -> set[str]:

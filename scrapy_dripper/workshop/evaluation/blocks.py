@@ -14,24 +14,20 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.page import Page
-from scrapy_dripper.workshop.dataset.metrics import PRF
+from scrapy_dripper.workshop.dataset.metrics import PRF, count_prf
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
 
-def count_prf(hits: int, wrong: int, missed: int) -> PRF:
-    """Return precision, recall and F1 from counts. All are 1 if there is nothing to find and nothing was found."""
-    if hits + wrong + missed == 0:
-        return PRF(1.0, 1.0, 1.0)
-    return PRF(hits / max(hits + wrong, 1), hits / max(hits + missed, 1), 2 * hits / (2 * hits + wrong + missed))
+def labels_prf(found: Bools, wanted: Bools) -> PRF:
+    """Compare labels. All values are 1 if both have no main ones."""
+    return count_prf(int((found & wanted).sum()), int(found.sum()), int(wanted.sum()))
 
 
 def node_prf(page: Page, found: Bools, truth: Bools) -> PRF:
     """Compare the main nodes of two labellings of a page's blocks, shape (n,). All values are 1 if both have none."""
-    predicted, wanted = main_nodes(page, found), main_nodes(page, truth)
-    hits = int((predicted & wanted).sum())
-    return count_prf(hits, int(predicted.sum()) - hits, int(wanted.sum()) - hits)
+    return labels_prf(main_nodes(page, found), main_nodes(page, truth))
 
 
 def main_nodes(page: Page, main: Bools) -> Bools:

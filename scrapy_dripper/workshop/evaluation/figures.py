@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from statistics import stdev
 from typing import Any
 
@@ -36,6 +37,8 @@ LENGTHS = {"under 150 words": 150, "150 to 299": 300, "300 to 599": 600, "600 wo
 """The groups of pages by the number of words of their true text, with the end of each."""
 FEW_PAGES = 10
 """Languages with fewer pages than this share a row."""
+OF_GROUPS = ("word F1", "P", "R", f"< {POOR}", "WCXB F1")
+"""The figures of groups of pages."""
 MEAN_OF_SETS, OTHER_LANGUAGES, NOT_DECLARED = "mean of sets", "other languages", "not declared"
 
 _HEAD_BYTES = 20_000
@@ -185,12 +188,10 @@ class Evaluation(Figures):
         rows = []
         for name, label in self.labels.items():
             results, scored = self.results(name), list(self.scores[name].values())
-            whole = summarize(scored)
             grams = mean_prf([one.rouge for one in results if one.rouge])
             rows.append([
                 label,
-                *(whole.pages, whole.word.f1, whole.word.precision, whole.word.recall, whole.poor),
-                *(whole.wcxb.f1, whole.with_rate, whole.without_rate, whole.empty, whole.wrongly_empty),
+                *summarize(scored).values(),
                 *mean_interval([row.word.f1 for row in scored], RESAMPLES)[1:],
                 *([grams.f1, grams.precision, grams.recall] if rouge else []),
                 sum(one.run.error is not None for one in results),
@@ -242,15 +243,13 @@ class Evaluation(Figures):
             yield ReportTable(f"Measures of Yadav's study, 0 to {SCALE}", columns, rows, note)
 
     def _differences(self) -> ReportTable:
-        metrics: dict[str, Callable[[Result], float]] = {
-            name: lambda one, k=k: one.row.word[k] if one.row else 0.0  # type: ignore[misc]
-            for name, k in (("word F1", 2), ("P", 0), ("R", 1))
-        }
+        metrics = {"word F1": "row.word.f1", "P": "row.word.precision", "R": "row.word.recall"}
         if any(one.rouge for one in self.results(OURS)):
-            metrics["ROUGE-5"] = lambda one: one.rouge.f1 if one.rouge else 0.0
+            metrics["ROUGE-5"] = "rouge.f1"
         rows = []
         for peer in list(self.labels)[1:]:
-            for name, value in metrics.items():
+            for name, path in metrics.items():
+                value = attrgetter(path)
                 pairs = zip(self.results(OURS), self.results(peer), strict=True)
                 deltas = [value(one) - value(other) for one, other in pairs]
                 better, worse = sum(d > TIE for d in deltas), sum(d < -TIE for d in deltas)
@@ -321,7 +320,7 @@ def _grouped(kinds: Mapping[str, str], order: Sequence[str] = ()) -> dict[str, l
 def group_table(kind: str, groups: Mapping[str, Sequence[str]], scores: Scores, note: str = "") -> ReportTable:
     """Return the figures of all systems with a row for each group of pages."""
     peers = list(scores)[1:]
-    columns = {kind: "", "pages": ",", "word F1": ".4f", "P": ".4f", "R": ".4f", f"< {POOR}": ".1%", "WCXB F1": ".4f"}
+    columns = {kind: "", "pages": ",", **dict.fromkeys(OF_GROUPS, ".4f"), f"< {POOR}": ".1%"}
     for peer in peers:
         columns |= {peer: ".4f", f"{peer} < {POOR}": ".1%", f"{peer} WCXB F1": ".4f"}
     if peers:
@@ -338,9 +337,9 @@ def group_table(kind: str, groups: Mapping[str, Sequence[str]], scores: Scores, 
 
 def _row(ids: Sequence[str], scores: Scores) -> list[float]:
     ours, *peers = (summarize([rows[name] for name in ids]) for rows in scores.values())
-    cells = [ours.word.f1, ours.word.precision, ours.word.recall, ours.poor, ours.wcxb.f1]
+    cells = [ours[name] for name in OF_GROUPS]
     for peer in peers:
-        cells += [peer.word.f1, peer.poor, peer.wcxb.f1]
+        cells += [peer["word F1"], peer[f"< {POOR}"], peer["WCXB F1"]]
     if peers:
         mine, theirs, *_ = scores.values()
         cells += mean_interval([mine[name].word.f1 - theirs[name].word.f1 for name in ids], RESAMPLES)

@@ -11,7 +11,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -65,26 +65,6 @@ JUDGE = (
 _answer = re.compile(r'\{[^{}]{0,99}"score"\s{0,9}:\s{0,9}"?([12])\b').search
 
 
-@dataclass(frozen=True, slots=True)
-class ModelOptions:
-    """The endpoint of a language model, and how it is asked."""
-
-    url: str
-    model: str
-    key: str | None = field(default=None, repr=False)
-    price: tuple[float, float] = (0.0, 0.0)
-    """Price of a million tokens of requests, and price of a million tokens of answers."""
-    timeout: float = TIMEOUT
-    prompt: str = "raw-html"
-    """One of :data:`PROMPTS`."""
-    chars: int = MAX_CHARS
-    """Maximum number of characters of a page that are sent."""
-
-    def endpoint(self) -> Endpoint:
-        """Return the client. Raise ValueError for an invalid URL or key."""
-        return Endpoint(self.url, self.model, self.key, self.timeout)
-
-
 class ModelReply(NamedTuple):
     """The text that a model returned for a page, with its time and tokens."""
 
@@ -96,11 +76,17 @@ class ModelReply(NamedTuple):
     """The cost of the request and the answer, in the currency of the price."""
 
 
+@dataclass(frozen=True, slots=True)
 class LanguageModel:
-    """Asks a model for the main text of pages. Raises ValueError for an invalid URL or key, as the endpoint does."""
+    """Asks a model for the main text of pages."""
 
-    def __init__(self, options: ModelOptions) -> None:
-        self._options, self._endpoint = options, options.endpoint()
+    endpoint: Endpoint
+    price: tuple[float, float] = (0.0, 0.0)
+    """Price of a million tokens of requests, and price of a million tokens of answers."""
+    prompt: str = "raw-html"
+    """One of :data:`PROMPTS`."""
+    chars: int = MAX_CHARS
+    """Maximum number of characters of a page that are sent."""
 
     def __call__(self, html: bytes) -> ModelReply:
         """Return the answer for a page.
@@ -111,18 +97,18 @@ class LanguageModel:
         """
         asked, read_text = self._question(html)
         start = time.monotonic()
-        answer = self._endpoint.ask(asked)
+        answer = self.endpoint.ask(asked)
         seconds = time.monotonic() - start
-        cost = sum(count * price for count, price in zip(answer.tokens, self._options.price, strict=True)) / 1e6
+        cost = sum(count * price for count, price in zip(answer.tokens, self.price, strict=True)) / 1e6
         try:
             text = read_text(answer.text)
         except AnswerError as error:
-            raise AnswerError(self._endpoint.clean(str(error))) from None
+            raise AnswerError(self.endpoint.clean(str(error))) from None
         return ModelReply(text, seconds, sum(answer.tokens), cost)
 
     def _question(self, html: bytes) -> tuple[list[dict[str, str]], Callable[[str], str]]:
         """Return the messages about a page, and what makes its main text of the answer."""
-        form, chars = self._options.prompt, self._options.chars
+        form, chars = self.prompt, self.chars
         asked, read_text = (PROMPT.format(form=FORMS[form]) if form in FORMS else ""), str
         if form == "raw-html":
             return _user(asked, raw_html(html)[:chars]), read_text
@@ -182,37 +168,33 @@ class Verdict(NamedTuple):
     """Our length less the other one, over the longer one: -1 to 1 (MinerU-HTML, section 4.1.1)."""
 
 
-class Judge:
-    """Compares two texts of a page by asking a model. Raises ValueError for an invalid URL or key."""
+def judge(endpoint: Endpoint, html: bytes, ours: str, other: str) -> Verdict | None:
+    """Compare two texts of a page by asking a model. Return None if there is no usable answer. Equal texts are not
+    sent.
 
-    def __init__(self, options: ModelOptions) -> None:
-        self._endpoint = options.endpoint()
+    Raise :exc:`~scrapy_dripper.workshop.endpoint.EndpointError` if the endpoint refuses all requests.
+    """
+    ratio = (len(ours) - len(other)) / max(len(ours), len(other), 1)
+    if ours == other:
+        return Verdict(0.5, ratio)
+    try:
+        page = raw_html(html)
+        first, second = _better(endpoint, page, ours, other), _better(endpoint, page, other, ours)
+    except (AnswerError, EndpointError, PageError) as error:
+        if isinstance(error, EndpointError) and error.refused:
+            raise
+        return None
+    return Verdict(((first == 1) + (second == 2)) / 2, ratio)
 
-    def __call__(self, html: bytes, ours: str, other: str) -> Verdict | None:
-        """Return the verdict, or None if there is no usable answer. Equal texts are not sent.
 
-        Raise :exc:`~scrapy_dripper.workshop.endpoint.EndpointError` if the endpoint refuses all requests.
-        """
-        ratio = (len(ours) - len(other)) / max(len(ours), len(other), 1)
-        if ours == other:
-            return Verdict(0.5, ratio)
-        try:
-            page = raw_html(html)
-            first, second = self._better(page, ours, other), self._better(page, other, ours)
-        except (AnswerError, EndpointError, PageError) as error:
-            if isinstance(error, EndpointError) and error.refused:
-                raise
-            return None
-        return Verdict(((first == 1) + (second == 2)) / 2, ratio)
-
-    def _better(self, page: str, first: str, second: str) -> int:
-        """Return 1 or 2. Raise :exc:`AnswerError` for another answer."""
-        named = {"HTML": page, "Text 1": first, "Text 2": second}
-        parts = [json.dumps({name: one[:JUDGE_CHARS]}, ensure_ascii=False) for name, one in named.items()]
-        answer = self._endpoint.ask([{"role": "user", "content": "\n\n".join([JUDGE, *parts])}]).text
-        if found := _answer(answer):
-            return int(found[1])
-        raise AnswerError("expected a JSON object with the score 1 or 2")
+def _better(endpoint: Endpoint, page: str, first: str, second: str) -> int:
+    """Return 1 or 2. Raise :exc:`AnswerError` for another answer."""
+    named = {"HTML": page, "Text 1": first, "Text 2": second}
+    parts = [json.dumps({name: one[:JUDGE_CHARS]}, ensure_ascii=False) for name, one in named.items()]
+    answer = endpoint.ask([{"role": "user", "content": "\n\n".join([JUDGE, *parts])}]).text
+    if found := _answer(answer):
+        return int(found[1])
+    raise AnswerError("expected a JSON object with the score 1 or 2")
 
 
 def judged_table(verdicts: Sequence[Verdict | None], peer: str) -> ReportTable:

@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,18 +25,17 @@ from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.dataset.alignment import align
-from scrapy_dripper.workshop.dataset.metrics import PRF, ScoreRow, page_title, score
+from scrapy_dripper.workshop.dataset.metrics import PRF, ScoreRow, count_prf, page_title, score
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, json_lines
 from scrapy_dripper.workshop.endpoint import EndpointError
-from scrapy_dripper.workshop.evaluation.blocks import count_prf, node_prf
+from scrapy_dripper.workshop.evaluation.blocks import labels_prf, node_prf
 from scrapy_dripper.workshop.evaluation.complexity import complexity
 from scrapy_dripper.workshop.evaluation.language_models import (
     ENDPOINT,
-    Judge,
     LanguageModel,
-    ModelOptions,
     ModelReply,
     Verdict,
+    judge,
 )
 from scrapy_dripper.workshop.evaluation.peers import PEERS, quiet
 from scrapy_dripper.workshop.evaluation.text_measures import Cut, Study, load_cut, rouge, study
@@ -172,7 +171,8 @@ class AnnotatedTruth(Truth):
         elif answer.labels is not None or self.setup.nodes:
             known = answer.labels is not None and len(answer.labels) == len(self.page.blocks)
             found = np.array(answer.labels, np.bool_) if known else align(self.page.blocks.text, text).main
-            blocks = None if answer.labels is None else self._block_prf(found)
+            if answer.labels is not None:  # the score of the block labels (Dripper paper, A.8)
+                blocks = labels_prf(found[~self.copies], self.main[~self.copies])
             nodes = node_prf(self.page, found, self.main)
             if known:  # or the method, which has other limits, has seen other blocks
                 removed = {
@@ -188,15 +188,10 @@ class AnnotatedTruth(Truth):
             removed=removed,
         )
 
-    def _block_prf(self, found: Bools) -> PRF:
-        """Return the score of the block labels (Dripper paper, A.8)."""
-        found, main = found[~self.copies], self.main[~self.copies]
-        return count_prf(int((found & main).sum()), int((found & ~main).sum()), int((~found & main).sum()))
-
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What to measure. A call returns the function that measures pages."""
+    """What to measure."""
 
     config: Config
     peers: tuple[str, ...] = ()
@@ -205,17 +200,12 @@ class Setup:
     rouge: bool = False
     nodes: bool = False
     study: bool = False
-    endpoint: ModelOptions | None = None
+    model: LanguageModel | None = None
     """The language model that is measured as a peer, or is the judge."""
     judged: str | None = None
     """The peer whose text a judge compares with ours."""
     checkpoint: Path | None = None
     """The checkpoint of the configured model, to decode it without a grammar as well."""
-    read: Callable[[Any, Setup], Truth] = AnnotatedTruth.of
-    """Returns the page of a task."""
-
-    def __call__(self) -> Measurer:
-        return Measurer(self)
 
 
 class Measurer:
@@ -226,20 +216,19 @@ class Measurer:
         self._extractors: dict[str, Extractor] = {}
         self._peers: dict[str, Callable[[bytes], str | ModelReply]] = {}
         self._cut = load_cut() if setup.rouge else None
-        self._judge = Judge(setup.endpoint) if setup.endpoint and setup.judged else None
         quiet()
 
     def __call__(self, task: Any) -> PageResults:
         """Return the result of each system on a page. Errors of systems do not make this raise.
 
-        Raise :exc:`DataError` if the task is no page, and :exc:`RunError` if the endpoint refuses all requests.
+        Raise :exc:`DataError` if the task is no page, and :exc:`UsageError` if the endpoint refuses all requests.
         """
-        page = self.setup.read(task, self.setup)
+        page = task if isinstance(task, Truth) else AnnotatedTruth.of(task, self.setup)
         ours = self._ours(page, OURS)
         answers = {OURS: ours}
         if self.setup.checkpoint:
             answers[FREE] = self._ours(page, FREE)
-        asked = [ENDPOINT] if self.setup.endpoint and not self._judge else []
+        asked = [ENDPOINT] if self.setup.model and not self.setup.judged else []
         answers |= {name: self._peer(page, name, ours.markdown) for name in (*self.setup.peers, *asked)}
         results = {name: page.result(answer, self._cut) for name, answer in answers.items()}
         return PageResults(page.id, results, page.complexity, page.groups)
@@ -277,25 +266,26 @@ class Measurer:
         """Return the answer of a peer. ``ours`` is our Markdown, for the judge."""
         html = page.html if isinstance(page.html, bytes) else page.html.encode("utf-8", "replace")
         try:
+            model = self.setup.model
             if name not in self._peers:
-                model = self.setup.endpoint
-                self._peers[name] = LanguageModel(model) if model and name == ENDPOINT else PEERS[name].load()
+                self._peers[name] = model if model and name == ENDPOINT else PEERS[name].load()
             start = time.process_time()
             answer = self._peers[name](html)
             seconds = time.process_time() - start
             if isinstance(answer, ModelReply):
                 return SystemAnswer(Run(None, *answer[1:]), answer.text, answer.text)
-            verdict = self._judge(html, ours, answer) if self._judge and name == self.setup.judged else None
+            verdict = judge(model.endpoint, html, ours, answer) if model and name == self.setup.judged else None
         except EndpointError as error:
             if error.refused:
-                raise RunError(f"the endpoint refuses requests: {error}") from None
-            return SystemAnswer(Run(error=_said(error)))
+                raise UsageError(f"the endpoint refuses requests: {error}") from None
+            return SystemAnswer(Run(error=said(error)))
         except Exception as error:  # errors of a peer are part of its result
-            return SystemAnswer(Run(error=_said(error)))
+            return SystemAnswer(Run(error=said(error)))
         return SystemAnswer(Run(seconds=seconds, verdict=verdict), answer, answer)
 
 
-def _said(error: Exception) -> str:
+def said(error: Exception) -> str:
+    """Return an exception as a short text."""
     return f"{type(error).__name__}: {error}"[:300]
 
 
@@ -308,13 +298,6 @@ def scored(sample: AnnotatedPage, text: str, html: bytes) -> ScoreRow:
 
 AHEAD = 4
 """Maximum number of pages that wait for each process. A file of pages can have gigabytes."""
-
-T = TypeVar("T")
-R = TypeVar("R")
-
-
-class RunError(UsageError):
-    """The run cannot continue. The message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,19 +325,15 @@ def read_stored(path: Path) -> dict[str, Stored]:
     return stored
 
 
-def measured(make: Callable[[], Any], tasks: Iterable[T], jobs: int) -> Iterator[Any]:
-    """Yield the result of each task, in order.
-
-    Each process calls ``make`` once, which returns a function of a task that can also be closed. Raise :exc:`RunError`
-    if a process dies.
-    """
+def measured(setup: Setup, tasks: Iterable[Any], jobs: int) -> Iterator[PageResults]:
+    """Yield the results of each page, in order. Raise :exc:`UsageError` if a process dies."""
     if jobs <= 1:
-        with closing(make()) as measurer:
+        with closing(Measurer(setup)) as measurer:
             yield from map(measurer, tasks)
         return
     # Spawned, because the threads of the model's runtime do not survive a fork.
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _start, (make,))
-    waiting: deque[Future[Any]] = deque()
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _start, (setup,))
+    waiting: deque[Future[PageResults]] = deque()
     try:
         for task in tasks:
             waiting.append(pool.submit(_measure, task))
@@ -363,22 +342,22 @@ def measured(make: Callable[[], Any], tasks: Iterable[T], jobs: int) -> Iterator
         while waiting:
             yield waiting.popleft().result()
     except BrokenProcessPool:
-        raise RunError(
+        raise UsageError(
             "a process died, out of memory or in the code of a peer: try a smaller --jobs or fewer --peers"
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-_measurer: Callable[[Any], Any] | None = None
+_measurer: Measurer | None = None
 
 
-def _start(make: Callable[[], Any]) -> None:
+def _start(setup: Setup) -> None:
     global _measurer
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent handles Ctrl-C and lets this process finish its page.
-    _measurer = make()
+    _measurer = Measurer(setup)
 
 
-def _measure(task: Any) -> Any:
+def _measure(task: Any) -> PageResults:
     assert _measurer is not None
     return _measurer(task)

@@ -18,10 +18,6 @@ from scrapy_dripper.fallback import method
 from scrapy_dripper.page.charset import decode_html
 
 
-class PeerError(UsageError):
-    """A peer is unknown or not installed. The message says what to do."""
-
-
 @dataclass(frozen=True, slots=True)
 class Peer:
     """An extractor: its distribution, and how to call it with its default options."""
@@ -131,17 +127,17 @@ def installed_peers(names: Sequence[str]) -> dict[str, str]:
     """Return the versions of those of the named peers that are installed."""
     versions: dict[str, str] = {}
     for name in names:
-        with suppress(PeerError):
+        with suppress(UsageError):
             versions |= check_peers([name])
     return versions
 
 
 def check_peers(names: list[str]) -> dict[str, str]:
-    """Return the versions of peers by name. Raise :exc:`PeerError` if one is unknown or not installed."""
+    """Return the versions of peers by name. Raise :exc:`UsageError` if one is unknown or not installed."""
     versions = {}
     for name in names:
         if name not in PEERS:
-            raise PeerError(f"expected peers from {', '.join(PEERS)} (got {name!r})")
+            raise UsageError(f"expected peers from {', '.join(PEERS)} (got {name!r})")
         peer = PEERS[name]
         try:
             if any(util.find_spec(one.split(".")[0]) is None for one in (peer.module, peer.also) if one):
@@ -149,7 +145,7 @@ def check_peers(names: list[str]) -> dict[str, str]:
             versions[name] = metadata.version(peer.distribution)
         except metadata.PackageNotFoundError:
             packages = " ".join(filter(None, (peer.distribution, peer.also)))
-            raise PeerError(
+            raise UsageError(
                 f"the peer {name} is not installed: run 'pip install {packages}', or leave it out of --peers"
             ) from None
     return versions

@@ -18,10 +18,10 @@ searches take linear time.
 from __future__ import annotations
 
 import json
-import lzma
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +38,9 @@ from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.output.text import text
 from scrapy_dripper.page import Page
 from scrapy_dripper.workshop.dataset.metrics import ReportTable, mean
-from scrapy_dripper.workshop.dataset.sets import DataError
+from scrapy_dripper.workshop.dataset.sets import json_lines
 from scrapy_dripper.workshop.evaluation.figures import Figures
-from scrapy_dripper.workshop.evaluation.measure import OURS, Result, Setup, SystemAnswer, Truth
+from scrapy_dripper.workshop.evaluation.measure import OURS, Result, SystemAnswer, Truth, said
 from scrapy_dripper.workshop.evaluation.peers import canonical_markdown
 from scrapy_dripper.workshop.evaluation.text_measures import Cut, rouge
 
@@ -265,22 +265,13 @@ class BenchPage(Truth):
     truth: str | None
     """The Markdown written by annotators; None for most pages."""
 
-    @classmethod
-    def of(cls, numbered: tuple[int, str], _setup: Setup) -> BenchPage:
-        """Return the page of a line with its number. Raise :exc:`DataError` if the line is not a page."""
-        number, line = numbered
-        try:
-            return read_page(line, f"line {number}")
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise DataError(f"line {number} is no page of WebMainBench: {error}") from None
-
     def result(self, answer: SystemAnswer, cut: Cut | None) -> Result:
         """Return the scores of an answer. ROUGE-5 compares its HTML as written by html2text, or its own Markdown."""
         assert cut is not None
         try:
             canonical = canonical_markdown(answer.html) if answer.html else answer.markdown
         except Exception as error:  # of html2text, which then counts as that of the system
-            return self.result(SystemAnswer(replace(answer.run, error=f"{type(error).__name__}: {error}"[:300])), cut)
+            return self.result(SystemAnswer(replace(answer.run, error=said(error))), cut)
         return Result(
             answer.run,
             rouge=None if self.converted is None else rouge(canonical, self.converted, cut),
@@ -288,9 +279,14 @@ class BenchPage(Truth):
         )
 
 
-def read_page(line: str, name: str = "") -> BenchPage:
-    """Return the page of a line, named ``name`` if it has no id. Raise ValueError or TypeError if it is not a page."""
-    record = json.loads(line)
+def read_pages(path: Path) -> Iterator[BenchPage]:
+    """Yield the pages of a file. Raise :exc:`DataError` if it cannot be read, or if a line is not a page."""
+    for number, page in enumerate(json_lines(path, read_page, "a page of WebMainBench"), 1):
+        yield page if page.id else replace(page, id=f"page {number}")
+
+
+def read_page(record: Any) -> BenchPage:
+    """Return the page of a JSON value, without an id if it has none. Raise ValueError or TypeError if it is no page."""
     if not isinstance(record, dict) or not isinstance(record.get("html"), str):
         found = ", ".join(map(repr, list(record)[:5])) if isinstance(record, dict) else type(record).__name__
         raise ValueError(f"expected an object with 'html' (got {found})")
@@ -305,7 +301,7 @@ def read_page(line: str, name: str = "") -> BenchPage:
     if not isinstance(meta := record.get("meta") or {}, dict):
         raise ValueError(f"expected an object as 'meta' (got {type(meta).__name__})")
     return BenchPage(
-        id=str(record.get("track_id") or record.get("id") or name),
+        id=str(record.get("track_id") or record.get("id") or ""),
         url=str(record.get("url") or ""),
         html=without_annotation(record["html"]),
         main_html=main_html,
@@ -333,17 +329,6 @@ def line_of(name: str, url: str, html: str, page: Page, main: npt.NDArray[np.boo
     record: dict[str, Any] = {"track_id": name, "url": url, "html": html, "main_html": main_html}
     record |= {"convert_main_content": canonical_markdown(main_html), "meta": {**meta, **more}}
     return json.dumps(record, ensure_ascii=False)
-
-
-def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file, which may be compressed as ``.xz``, with their numbers. Raise :exc:`DataError` if it
-    cannot be read.
-    """
-    try:
-        with (lzma.open if path.suffix == ".xz" else open)(path, "rt", encoding="utf-8") as lines:
-            yield from ((number, line) for number, line in enumerate(lines, 1) if line.strip())
-    except (OSError, UnicodeDecodeError, EOFError, lzma.LZMAError) as error:
-        raise DataError(f"cannot read {path}: {error}") from None
 
 
 def without_annotation(html: str) -> str:
@@ -406,54 +391,36 @@ _ROUGE = {"human_rouge_n": "groundtruth_content", "convert_rouge_n": "convert_ma
 """The toolkit's names of ROUGE-5, and the texts that it is measured against."""
 
 
-@dataclass
-class BenchCheck:
-    """A comparison of our metrics with the scores that the toolkit stored."""
-
-    scores: int = 0
-    """Number of stored scores that were compared."""
-    differences: list[str] = field(default_factory=list)
-    """A sentence for each score that differs."""
-
-    def text(self) -> str:
-        """Return what was compared, and each difference, as lines."""
-        head = f"{self.scores:,} stored scores compared to {DIGITS} digits; {len(self.differences):,} differ"
-        nothing = "expected a page with 'NAME_content', its text by an extractor, and 'NAME_text_edit_score'"
-        return "\n".join([head, *self.differences, *([] if self.scores else [nothing])])
-
-
-def check(path: Path, cut: Cut) -> BenchCheck:
-    """Compute again each score in the ``dataset_with_results.jsonl`` of the toolkit.
+def check(path: Path, cut: Cut) -> tuple[int, list[str]]:
+    """Compute again each score in the ``dataset_with_results.jsonl`` of the toolkit. Return the number of scores, and a
+    sentence for each score that differs.
 
     A page there has ``NAME_content``, the text of an extractor, and ``NAME_METRIC_score`` for each metric that applies.
     Raise :exc:`DataError` if a line is not an object.
     """
-    found = BenchCheck()
-    for number, line in read_lines(path):
-        try:
-            record = json.loads(line)
-            names = [key.removesuffix("_success") for key, good in record.items() if key.endswith("_success") and good]
-            scores = [(name, *one) for name in names for one in _stored_scores(record, name, cut)]
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise DataError(f"{path}, line {number}: expected a page with results ({error})") from None
-        page = record.get("track_id") or record.get("id") or f"line {number}"
-        for name, metric, stored, ours in scores:
-            found.scores += 1
+    count, differences = 0, []
+    for scores in json_lines(path, partial(_stored_scores, cut=cut), "a page with results"):
+        for page, name, metric, stored, ours in scores:
+            count += 1
             if ours is None or round(ours, DIGITS) != round(stored, DIGITS):
                 value = "does not apply" if ours is None else f"is {ours:.6f}"
-                found.differences.append(f"{page}: {metric} of {name} {value}, stored is {stored:.6f}")
+                differences.append(f"{page}: {metric} of {name} {value}, stored is {stored:.6f}")
+    return count, differences
+
+
+def _stored_scores(record: dict[str, Any], cut: Cut) -> list[tuple[str, str, str, float, float | None]]:
+    """Return page, extractor, metric, stored value and our value of each score that is stored for a page."""
+    page = record.get("track_id") or record.get("id") or "a page without an id"
+    found = []
+    for name in [key.removesuffix("_success") for key, good in record.items() if key.endswith("_success") and good]:
+        text, truth = record.get(f"{name}_content") or "", record.get("groundtruth_content") or ""
+        ours = with_overall(part_scores(text, truth))
+        for metric in (*ours, *_ROUGE):
+            if isinstance(stored := record.get(f"{name}_{metric}_score"), int | float):
+                if metric in _ROUGE:
+                    ours[metric] = rouge(text, record.get(_ROUGE[metric]) or "", cut).f1
+                found.append((page, name, metric, float(stored), ours[metric]))
     return found
-
-
-def _stored_scores(record: dict[str, Any], name: str, cut: Cut) -> Iterator[tuple[str, float, float | None]]:
-    """Yield name, stored value and our value of each metric that is stored for an extractor."""
-    text, truth = record.get(f"{name}_content") or "", record.get("groundtruth_content") or ""
-    ours = with_overall(part_scores(text, truth))
-    for metric in (*ours, *_ROUGE):
-        if isinstance(stored := record.get(f"{name}_{metric}_score"), int | float):
-            if metric in _ROUGE:
-                ours[metric] = rouge(text, record.get(_ROUGE[metric]) or "", cut).f1
-            yield metric, float(stored), ours[metric]
 
 
 GROUPS = (ALL, "simple", "mid", "hard", "table", "code", "equation", "conversational")

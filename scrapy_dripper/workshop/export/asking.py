@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from reprlib import Repr
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from tokenizers import Tokenizer
 
+from scrapy_dripper.cli.console import UsageError, say
 from scrapy_dripper.engines.qwen3.grammar import HTML, fitting
-from scrapy_dripper.workshop.export import ExportError
 from scrapy_dripper.workshop.export.validate import probe_pages
 
 if TYPE_CHECKING:
@@ -45,26 +44,21 @@ class Manner:
     likelihood: float
     """Log-likelihood per block of answers in this format."""
 
-    def __str__(self) -> str:
-        return f"asked {self.way}, its likeliest format is {self.answer} ({self.likelihood:.2f} a block)"
 
-
-def ask(
-    model: Reference, tokenizer: Tokenizer, ways: dict[str, str], context: int, say: Callable[[str], None]
-) -> Manner:
+def ask(model: Reference, tokenizer: Tokenizer, ways: dict[str, str], context: int) -> Manner:
     """Return the manner of a model: the way and the answer format with the highest likelihood.
 
-    ``ways`` are templates by name. Raise :exc:`ExportError`, with the model's text, if none is likely enough.
+    ``ways`` are templates by name. Raise :exc:`UsageError`, with the model's text, if none is likely enough.
     """
     grammars = fitting(tokenizer)
     if not grammars:
-        raise ExportError("the tokenizer has no single tokens for main and other: this model cannot be constrained")
+        raise UsageError("the tokenizer has no single tokens for main and other: this model cannot be constrained")
     manners = []
     for way, template in ways.items():
         likelihoods = model.likelihoods(tokenizer, template, grammars, context)
         answer = max(likelihoods, key=likelihoods.__getitem__)
         manners.append(Manner(way, template, answer, likelihoods[answer]))
-        say(str(manners[-1]))
+        say(f"asked {way}, its likeliest format is {answer} ({likelihoods[answer]:.2f} a block)")
     best = max(manners, key=lambda manner: manner.likelihood)
     if best.likelihood < LEAST_LIKELIHOOD:
         wrote = []
@@ -72,7 +66,7 @@ def ask(
             asked = np.array(tokenizer.encode(template.replace(HTML, "".join(probe_pages()[-1]))).ids, dtype=np.int64)
             text = tokenizer.decode(model.write(asked, SHOWN).tolist(), skip_special_tokens=False)
             wrote.append(f"{way}: {_shown.repr(text)}")
-        raise ExportError(
+        raise UsageError(
             f"the model does not answer in any format that is known. It wrote, asked {'; asked '.join(wrote)}. Name "
             "the prompt that it was trained with (--prompt), or say in which format it answers (--answer)"
         )
@@ -104,4 +98,4 @@ def _chat(folder: Path, template: str) -> str | None:
         message = [{"role": "user", "content": template}]
         return str(tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True))
     except Exception as error:  # the checkpoint's template can raise anything
-        raise ExportError(f"the chat template of {folder} cannot be used ({error}): remove it from there") from None
+        raise UsageError(f"the chat template of {folder} cannot be used ({error}): remove it from there") from None

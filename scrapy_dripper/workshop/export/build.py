@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import distributions
 from importlib.util import find_spec
@@ -17,12 +16,12 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
+from scrapy_dripper.cli.console import UsageError, say
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.files import MANIFEST, QWEN3_FORMAT
 from scrapy_dripper.engines.files import hashes as file_hashes
 from scrapy_dripper.engines.qwen3.folder import TOKENIZER, TUNING, VERSION, Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.grammar import MAIN, OTHER, Grammar
-from scrapy_dripper.workshop.export import ExportError
 from scrapy_dripper.workshop.export.checkpoint import (
     CONFIG,
     LONGEST_CONTEXT,
@@ -32,8 +31,6 @@ from scrapy_dripper.workshop.export.checkpoint import (
     hashes,
     open_checkpoint,
 )
-
-Say = Callable[[str], None]
 
 MODULES = ("onnxruntime_genai", "torch", "transformers", "onnx", "onnx_ir", "onnxruntime")
 """What an export needs: the extra [export]."""
@@ -65,23 +62,23 @@ class Request:
     validate: bool = True
 
 
-def export(request: Request, say: Say) -> Prepared:
+def export(request: Request) -> Prepared:
     """Write a prepared folder and return it. The folder is either complete and checked, or not written at all.
 
-    Raise :exc:`ExportError` if that fails. As much as possible is checked in advance.
+    Raise :exc:`UsageError` if that fails. As much as possible is checked in advance.
     """
     missing = [name for name in MODULES if find_spec(name) is None]
     if missing:
-        raise ExportError(
+        raise UsageError(
             f"the export needs {missing[0]}: run 'pip install scrapy-dripper[export]' in a virtualenv of its own"
         )
     device, dtype = _decided(request)
     out = request.out
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ExportError(f"{out} already exists: remove it, or name another folder")
-    checkpoint = open_checkpoint(request.model, say)
+        raise UsageError(f"{out} already exists: remove it, or name another folder")
+    checkpoint = open_checkpoint(request.model)
     if request.context is not None and request.context > checkpoint.positions:
-        raise ExportError(f"{checkpoint.name} has {checkpoint.positions:,} positions: --context can be no more")
+        raise UsageError(f"{checkpoint.name} has {checkpoint.positions:,} positions: --context can be no more")
     recipe = find_recipe(
         checkpoint.folder,
         {
@@ -102,7 +99,7 @@ def export(request: Request, say: Say) -> Prepared:
     with TemporaryDirectory(prefix=f".{out.name}.part-", dir=out.parent) as folder:
         part = Path(folder) / out.name
         part.mkdir()
-        prepared = _write(part, replace(request, device=device, dtype=dtype), checkpoint, recipe, tokenizer, say)
+        prepared = _write(part, replace(request, device=device, dtype=dtype), checkpoint, recipe, tokenizer)
         if out.is_dir():
             out.rmdir()
         part.rename(out)
@@ -111,10 +108,10 @@ def export(request: Request, say: Say) -> Prepared:
     return replace(prepared, folder=out)
 
 
-def check(folder: Path, say: Say) -> None:
+def check(folder: Path) -> None:
     """Check a prepared folder: its files, its tokenizer, and its graph against the logits that the export stored.
 
-    This requires neither PyTorch nor the checkpoint. Raise :exc:`ExportError` or
+    This requires neither PyTorch nor the checkpoint. Raise :exc:`UsageError` or
     :exc:`~scrapy_dripper.engines.base.ModelError` if anything is wrong.
     """
     from scrapy_dripper.workshop.export.validate import compare, stored_checks
@@ -124,7 +121,7 @@ def check(folder: Path, say: Say) -> None:
     comparison = compare(prepared, stored_checks(prepared))
     say(str(comparison))
     if not comparison.passed:
-        raise ExportError(f"the graph in {folder} does not answer as its checkpoint does: export it again")
+        raise UsageError(f"the graph in {folder} does not answer as its checkpoint does: export it again")
     if prepared.doubt:
         say(f"warning: {prepared.doubt}")
 
@@ -139,31 +136,29 @@ def cuda_works() -> bool:
 
 
 def _decided(request: Request) -> tuple[str, str]:
-    """Return device and data type. Raise :exc:`ExportError` for a missing GPU, or for an unsupported kind of graph."""
+    """Return device and data type. Raise :exc:`UsageError` for a missing GPU, or for an unsupported kind of graph."""
     gpu = request.device != "cpu" and cuda_works()
     if request.device == "cuda" and request.validate and not gpu:
-        raise ExportError(
+        raise UsageError(
             "--device cuda, but the onnxruntime here finds no GPU to try the graph on: add --no-validate, and then run "
             "'scrapy-dripper export --check OUT' on the machine with the GPU, where scrapy-dripper[gpu] is installed"
         )
     device = request.device or ("cuda" if gpu else "cpu")
     dtype = request.dtype or ("float16" if device == "cuda" else "float32")
     if device == "cpu" and dtype != "float32":
-        raise ExportError("graphs in half precision are for GPUs only: use --dtype fp32, or --device cuda")
+        raise UsageError("graphs in half precision are for GPUs only: use --dtype fp32, or --device cuda")
     if device == "cuda" and dtype == "float32":
-        raise ExportError(
+        raise UsageError(
             "on a GPU, GroupQueryAttention only exists in half precision: use --dtype fp16, or bf16 for a model "
             "whose numbers are too large for fp16"
         )
     return device, dtype
 
 
-def _write(
-    part: Path, request: Request, checkpoint: Checkpoint, recipe: Recipe, tokenizer: Tokenizer, say: Say
-) -> Prepared:
+def _write(part: Path, request: Request, checkpoint: Checkpoint, recipe: Recipe, tokenizer: Tokenizer) -> Prepared:
     """Fill a folder with a prepared model and compare it with its checkpoint."""
     from scrapy_dripper.workshop.export.asking import ask, ways
-    from scrapy_dripper.workshop.export.head import cut_head, load_graph, oldest_runtime, save_graph
+    from scrapy_dripper.workshop.export.head import add_head, load_graph, oldest_runtime, save_graph
     from scrapy_dripper.workshop.export.reference import Reference
     from scrapy_dripper.workshop.export.validate import compare, right_labels
 
@@ -172,21 +167,21 @@ def _write(
     try:
         reference = Reference(checkpoint.folder)
     except Exception as error:  # raised by transformers, safetensors or torch
-        raise ExportError(f"PyTorch cannot load {checkpoint.folder} ({error}): restore the checkpoint") from None
+        raise UsageError(f"PyTorch cannot load {checkpoint.folder} ({error}): restore the checkpoint") from None
     answer, manner = recipe.answer, None
     if answer is None:
         say("finding out, in PyTorch, how the model answers; a large one takes a minute for each line")
-        manner = ask(reference, tokenizer, ways(checkpoint.folder, recipe.prompt), context, say)
+        manner = ask(reference, tokenizer, ways(checkpoint.folder, recipe.prompt), context)
         answer, recipe = manner.answer, replace(recipe, prompt=manner.prompt)
     grammar = Grammar(tokenizer, answer)
     say("computing in PyTorch the logits that a graph must give")
     checks = reference.checks(tokenizer, recipe.prompt, grammar, context)
+    head = reference.head([grammar.main, grammar.other])
     del reference
 
     say("running the exporter of onnxruntime-genai")
     model = load_graph(_run_exporter(request, checkpoint, part / "work"))
-    say(f"cutting the head from {checkpoint.vocabulary:,} tokens to 2")
-    cut_head(model, grammar.main, grammar.other)
+    add_head(model, head)
     runtime = oldest_runtime(model)
     files = [*save_graph(model, part), TOKENIZER]
     del model
@@ -232,12 +227,12 @@ def _write(
             comparison = compare(prepared, checks)
             say(f"against PyTorch: {comparison}")
             if not comparison.passed:
-                raise ExportError("the graph does not answer as the checkpoint does: nothing was written")
+                raise UsageError("the graph does not answer as the checkpoint does: nothing was written")
             source["comparison"] = asdict(comparison)
             _write_manifest(part, manifest)
             return load_prepared(part)
     except ModelError as error:
-        raise ExportError(f"the graph was written, but cannot be used ({error})") from None
+        raise UsageError(f"the graph was written, but cannot be used ({error})") from None
     return prepared
 
 
@@ -247,10 +242,10 @@ def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
 
 
 def _run_exporter(request: Request, checkpoint: Checkpoint, work: Path) -> Path:
-    """Write the full graph of a checkpoint below a folder and return its path.
+    """Write the graph of a checkpoint, without its head, below a folder and return its path.
 
     The exporter runs in its own process, so that its memory is freed and its output only appears in errors. Raise
-    :exc:`ExportError`, with the last lines of that output, if it fails.
+    :exc:`UsageError`, with the last lines of that output, if it fails.
     """
     source, out, log = work / "checkpoint", work / "exported", work / "log.txt"
     source.mkdir(parents=True)
@@ -268,7 +263,8 @@ def _run_exporter(request: Request, checkpoint: Checkpoint, work: Path) -> Path:
 
     command = [sys.executable, "-m", "onnxruntime_genai.models.builder", "-m", str(source), "-o", str(out)]
     command += ["-p", PRECISION[request.dtype or ""], "-e", request.device or "", "-c", str(work / "cache")]
-    command += ["--extra_options", "hf_remote=false"]  # do not run code of the checkpoint
+    command += ["--extra_options", "exclude_lm_head=true"]
+    command.append("hf_remote=false")  # do not run code of the checkpoint
     if request.cuda == 12:
         command.append("fuse_qk_norm_gqa=false")  # inputs that GroupQueryAttention has from onnxruntime 1.28 on
     settings = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
@@ -278,11 +274,11 @@ def _run_exporter(request: Request, checkpoint: Checkpoint, work: Path) -> Path:
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=os.environ | settings, check=False
         ).returncode
     if code < 0:
-        raise ExportError(
+        raise UsageError(
             f"the exporter was killed by signal {-code}; signal 9 mostly means that the memory was too small"
         )
     if code:
         lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
         last = "; ".join([line for line in lines if line][-3:])[-600:]
-        raise ExportError(f"the exporter failed ({last or f'exit code {code}'})")
+        raise UsageError(f"the exporter failed ({last or f'exit code {code}'})")
     return out

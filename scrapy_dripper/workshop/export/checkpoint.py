@@ -10,17 +10,17 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from scrapy_dripper.cli.console import UsageError, say
 from scrapy_dripper.engines.files import MANIFEST, sha256
 from scrapy_dripper.engines.qwen3.folder import TOKENIZER
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, HTML
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.engines.qwen3.simplify import FOOT, HEAD
-from scrapy_dripper.workshop.export import ExportError
 
 ARCHITECTURE = "Qwen3ForCausalLM"
 CONFIG = "config.json"
@@ -44,28 +44,28 @@ class Checkpoint:
     positions: int
 
 
-def open_checkpoint(model: str, say: Callable[[str], None]) -> Checkpoint:
+def open_checkpoint(model: str) -> Checkpoint:
     """Return the checkpoint in a folder, or download one by a name such as ``owner/model`` from the hub.
 
-    Raise :exc:`ExportError` if there is none, or if it has another architecture than Qwen3.
+    Raise :exc:`UsageError` if there is none, or if it has another architecture than Qwen3.
     """
     folder = Path(model)
     if folder.is_dir():
         return _read(folder, model)
     if not hub_name(model):
-        raise ExportError(f"{model} is neither a folder nor a name such as owner/model: name the checkpoint's folder")
+        raise UsageError(f"{model} is neither a folder nor a name such as owner/model: name the checkpoint's folder")
     try:
         from huggingface_hub import hf_hub_download, snapshot_download
     except ImportError:
-        raise ExportError("to get a model by name, install scrapy-dripper[export], or name its folder") from None
+        raise UsageError("to get a model by name, install scrapy-dripper[export], or name its folder") from None
     try:
         _read(Path(hf_hub_download(model, CONFIG)).parent, model, whole=False)
         say(f"{model}: downloading what is missing")
         return _read(Path(snapshot_download(model, allow_patterns=list(HUB_FILES))), model)
-    except ExportError:
+    except UsageError:
         raise
     except Exception as error:  # several libraries raise many types, from an unknown name to a full disk
-        raise ExportError(f"cannot get {model} from the hub ({error}): name a folder with the checkpoint") from None
+        raise UsageError(f"cannot get {model} from the hub ({error}): name a folder with the checkpoint") from None
 
 
 def hashes(folder: Path) -> dict[str, str]:
@@ -77,13 +77,13 @@ def _read(folder: Path, name: str, *, whole: bool = True) -> Checkpoint:
     path = folder / CONFIG
     if not path.is_file():
         prepared = " (it is a prepared folder already: use it as DRIPPER_MODEL)" if (folder / MANIFEST).exists() else ""
-        raise ExportError(f"{folder} is not a checkpoint: it has no {CONFIG}{prepared}")
+        raise UsageError(f"{folder} is not a checkpoint: it has no {CONFIG}{prepared}")
     try:
         config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         architectures = config.get("architectures") or [config.get("model_type")]
         if ARCHITECTURE not in architectures:
             found = ", ".join(map(str, architectures))
-            raise ExportError(f"{name} is not a Qwen3 checkpoint: expected {ARCHITECTURE} (got {found})")
+            raise UsageError(f"{name} is not a Qwen3 checkpoint: expected {ARCHITECTURE} (got {found})")
         checkpoint = Checkpoint(
             folder=folder,
             name=name if hub_name(name) and not Path(name).is_dir() else folder.resolve().name,
@@ -94,18 +94,18 @@ def _read(folder: Path, name: str, *, whole: bool = True) -> Checkpoint:
             positions=config["max_position_embeddings"],
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ExportError(f"{path} is damaged ({type(error).__name__}: {error}): restore it") from None
+        raise UsageError(f"{path} is damaged ({type(error).__name__}: {error}): restore it") from None
     if config.get("quantization_config"):
-        raise ExportError(f"{name} is quantised: export the checkpoint that it was made from")
+        raise UsageError(f"{name} is quantised: export the checkpoint that it was made from")
     if checkpoint.head_dim % 16:
-        raise ExportError(
+        raise UsageError(
             f"{checkpoint.name} has heads of {checkpoint.head_dim} channels, and GroupQueryAttention takes multiples "
             "of 16"
         )
     if whole and not (folder / TOKENIZER).is_file():
-        raise ExportError(f"{folder} has no {TOKENIZER}: save the tokenizer into it with transformers' AutoTokenizer")
+        raise UsageError(f"{folder} has no {TOKENIZER}: save the tokenizer into it with transformers' AutoTokenizer")
     if whole and not any(_weights(folder)):
-        raise ExportError(f"{folder} has no *.safetensors: save the model into it with transformers' save_pretrained")
+        raise UsageError(f"{folder} has no *.safetensors: save the model into it with transformers' save_pretrained")
     return checkpoint
 
 
@@ -153,7 +153,7 @@ def find_recipe(folder: Path, given: Mapping[str, Any], prompt: str | None = Non
 
     ``given`` may hold the fields of :class:`Recipe`, and ``prompt_file`` in place of ``prompt``. None counts as absent,
     and a ``truncate_chars`` of 0 as no truncation. ``prompt`` and ``answer`` are for a model to be trained, in place of
-    those of the published weights. Raise :exc:`ExportError` if there is no prompt, or if a value is invalid.
+    those of the published weights. Raise :exc:`UsageError` if there is no prompt, or if a value is invalid.
     """
     values: dict[str, Any] = {"profile": "v1.0", "answer": answer}
     values |= _stored(folder)
@@ -164,20 +164,20 @@ def find_recipe(folder: Path, given: Mapping[str, Any], prompt: str | None = Non
         try:
             values["prompt"] = Path(path).read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
-            raise ExportError(f"cannot read the prompt {path}: {error}") from None
+            raise UsageError(f"cannot read the prompt {path}: {error}") from None
     elif "prompt" not in values:
         values["prompt"] = prompt or installed_prompt()
     recipe = Recipe(**values)
     if recipe.prompt.count(HTML) != 1:
-        raise ExportError(f"the prompt must hold {HTML} once (it does {recipe.prompt.count(HTML)} times)")
+        raise UsageError(f"the prompt must hold {HTML} once (it does {recipe.prompt.count(HTML)} times)")
     for name, value, known in (("profile", recipe.profile, PROFILES), ("answer", recipe.answer, (*FORMATS, None))):
         if value not in known:
-            raise ExportError(f"{name!r} must be one of {', '.join(map(repr, known))} (got {value!r})")
+            raise UsageError(f"{name!r} must be one of {', '.join(map(repr, known))} (got {value!r})")
     return recipe
 
 
 def installed_prompt() -> str:
-    """Return the prompt template of the installed reference package. Raise :exc:`ExportError` if it is not installed.
+    """Return the prompt template of the installed reference package. Raise :exc:`UsageError` if it is not installed.
 
     The package's prompt contains the blocks of a page as one document, so the template has its first and last tags
     around ``{html}``.
@@ -185,7 +185,7 @@ def installed_prompt() -> str:
     done = subprocess.run([sys.executable, "-c", _READ_PROMPT], capture_output=True, timeout=60, check=False)
     if done.returncode == 0 and done.stdout:
         return done.stdout.decode()
-    raise ExportError(
+    raise UsageError(
         "there is no prompt: name its file with --prompt FILE ({html} where the blocks go), or install the package of "
         "the published weights, which holds it: pip install mineru-html --no-deps, and pydantic"
     )
@@ -199,4 +199,4 @@ def _stored(folder: Path) -> dict[str, Any]:
         stored = json.loads(path.read_text(encoding="utf-8"))
         return {one.name: stored[one.name] for one in fields(Recipe)}
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise ExportError(f"{path} is not a recipe ({error}): restore it, or remove it and use --prompt") from None
+        raise UsageError(f"{path} is not a recipe ({error}): restore it, or remove it and use --prompt") from None

@@ -11,13 +11,13 @@ import torch
 from tokenizers import Tokenizer
 from transformers import DynamicCache, Qwen3ForCausalLM
 
+from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine, drafting_tagger
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared, model_folder
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
 from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, Floats
-from scrapy_dripper.workshop.export import ExportError
 from scrapy_dripper.workshop.export.checkpoint import hashes
 from scrapy_dripper.workshop.export.validate import LogitCheck, probes
 
@@ -39,6 +39,11 @@ class Reference:
             LogitCheck(ids.tolist(), rows.tolist(), self._logits(ids, rows)[:, labels].tolist())
             for ids, rows in probes(tokenizer, template, grammar, context)
         ]
+
+    def head(self, tokens: Sequence[int]) -> Floats:
+        """Return the columns [H, N] of the head for N tokens."""
+        columns: Floats = self._model.lm_head.weight.detach()[tokens].T.numpy()
+        return columns
 
     @torch.no_grad()
     def likelihoods(
@@ -128,9 +133,9 @@ class FreeDecoder:
 def free_engine(config: Config, checkpoint: Path) -> Qwen3Engine:
     """Return the configured model, decoded without a grammar, from the checkpoint that it was exported from.
 
-    Raise ModelError if the model cannot be used, and :exc:`ExportError` if it is of another checkpoint.
+    Raise ModelError if the model cannot be used, and :exc:`UsageError` if it is of another checkpoint.
     """
     prepared = load_prepared(model_folder(config))
     if not checkpoint.is_dir() or hashes(checkpoint) != prepared.source.get("files"):
-        raise ExportError(f"{prepared.folder} was not exported from {checkpoint}: name its checkpoint")
+        raise UsageError(f"{prepared.folder} was not exported from {checkpoint}: name its checkpoint")
     return Qwen3Engine(prepared, drafting_tagger(config), FreeDecoder(checkpoint, prepared))

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from tokenizers import Tokenizer
 
+from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.engines.qwen3.decoder import Passes
 from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.grammar import HTML, Grammar, Ids
 from scrapy_dripper.engines.qwen3.session import open_session
-from scrapy_dripper.workshop.export import ExportError
 
 TOLERANCES = {"float32": 1e-3, "float16": 3e-2, "bfloat16": 1e-1}
 """Maximum difference of a logit, as a share of the largest one."""
@@ -91,7 +91,7 @@ def probes(tokenizer: Tokenizer, template: str, grammar: Grammar, context: int) 
         if len(prompt) + len(ids) <= context:
             found.append((np.concatenate([prompt, ids[:-1]]), len(prompt) + answer.places - 1))
     if not found:
-        raise ExportError(f"the prompt has no room in the model's context of {context:,} tokens")
+        raise UsageError(f"the prompt has no room in the model's context of {context:,} tokens")
     return found
 
 
@@ -133,14 +133,14 @@ def compare(prepared: Prepared, checks: Sequence[LogitCheck]) -> Comparison:
 
 
 def stored_checks(prepared: Prepared) -> list[LogitCheck]:
-    """Return the checks that an export left in a manifest. Raise :exc:`ExportError` if there are none."""
+    """Return the checks that an export left in a manifest. Raise :exc:`UsageError` if there are none."""
     try:
         checks = [LogitCheck(**one) for one in prepared.source["checks"]]
         if checks and all(len(one.rows) == len(one.logits) and one.rows for one in checks):
             return checks
     except (KeyError, TypeError):
         pass
-    raise ExportError(
+    raise UsageError(
         f"the manifest in {prepared.folder} holds no logits to compare with: export the model again with "
         "'scrapy-dripper export'"
     )

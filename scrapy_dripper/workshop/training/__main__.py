@@ -14,9 +14,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from scrapy_dripper.cli.console import UsageError
+from scrapy_dripper.engines.files import sha256
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
 from scrapy_dripper.workshop.cli import extra
-from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, DataError, SetChoice, load_sets, page_hash
+from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, DataError, SetChoice, load_sets
 from scrapy_dripper.workshop.training.augment import make_copies
 
 NETWORKS = 2
@@ -117,12 +118,10 @@ def train(arguments: argparse.Namespace) -> None:
             for fold in folds
         ]
         copies = [] if arguments.no_copies else make_copies(groups, Path(folder), arguments.jobs)
-        samples |= {sample.id: sample for sample in copies}
-        bare = [
+        copies += [
             replace(s, id=f"{s.id}+bare", copy_of=s.id, weight=s.weight / 2, measure=False) for s in learnt if s.facts
         ]
-        copies += bare
-        samples |= {sample.id: sample for sample in bare}
+        samples |= {sample.id: sample for sample in copies}
         examples = prepare([*learnt, *copies], arguments.jobs)
     folds, whole = splits(list(samples.values()), examples, arguments.folds)
     if not all(split.held for split in folds):
@@ -164,7 +163,7 @@ def train(arguments: argparse.Namespace) -> None:
         **(measured.notes() if measured else {"word_f1": None}),
         "python": platform.python_version(),
         "libraries": {name: importlib.metadata.version(name) for name in libraries},
-        TRAINING_PAGES: {one.name: sorted(page_hash(s.path) for s in one.learnt) for one in sets if one.learnt},
+        TRAINING_PAGES: {one.name: sorted(sha256(s.path) for s in one.learnt) for one in sets if one.learnt},
     }
     export(stack.whole, names, arguments.out, DecisionRule(), probe, **notes)
     (arguments.out / "README.md").write_text(card(sets, measured, notes), encoding="utf-8")

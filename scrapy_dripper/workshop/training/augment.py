@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
-from multiprocessing import get_context
 from pathlib import Path
 
 from lxml import html as lxml_html
 from lxml.html import HtmlElement
-from tqdm import tqdm
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
@@ -26,6 +23,7 @@ from scrapy_dripper.page import PageError, plant
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.workshop.dataset.alignment import align
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage
+from scrapy_dripper.workshop.training.processes import in_processes
 
 COPIED_SHARE = 0.7
 """Share of the pages of suitable types to copy, for each kind."""
@@ -87,9 +85,7 @@ def make_copies(groups: Sequence[Sequence[AnnotatedPage]], folder: Path, jobs: i
                 if sample.page_type in KINDS[kind].types and rng.random() < COPIED_SHARE:
                     some = rng.sample(donors, min(40, len(donors)))
                     tasks.append((sample, kind, [one for one in some if one.id != sample.id]))
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        made = pool.map(partial(_copy, folder=folder), tasks, chunksize=8)
-        return [one for one in tqdm(made, total=len(tasks), desc="copies", unit="page") if one is not None]
+    return [one for one in in_processes(partial(_copy, folder=folder), tasks, jobs, "copies") if one is not None]
 
 
 def _copy(task: tuple[AnnotatedPage, str, list[Donor]], folder: Path) -> AnnotatedPage | None:

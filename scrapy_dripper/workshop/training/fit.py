@@ -12,8 +12,9 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -43,44 +44,40 @@ CONTEXT_SHARE = 0.85
 """Weight of the second stage in the answer. The mean of both stages is better than either."""
 
 _COMMON: dict[str, Any] = {
+    "lambda_l2": 5.0,
+    "max_bin": 63,
+    "deterministic": True,
+    "force_row_wise": True,
+    "num_threads": 1,
+    "verbose": -1,
+}
+_BLOCKS: dict[str, Any] = {
+    **_COMMON,
     "objective": "binary",
     "feature_fraction": 0.3,
     "data_sample_strategy": "goss",
     "top_rate": 0.12,
     "other_rate": 0.08,
     "min_data_in_leaf": 60,
-    "lambda_l2": 5.0,
-    "max_bin": 63,
-    "deterministic": True,
-    "force_row_wise": True,
-    "num_threads": 1,
-    "verbose": -1,
 }
-TREES: dict[str, Any] = {**_COMMON, "learning_rate": 0.055, "num_leaves": 48, "num_iterations": 300}
+TREES: dict[str, Any] = {**_BLOCKS, "learning_rate": 0.055, "num_leaves": 48, "num_iterations": 300}
 TEACHER: dict[str, Any] = {**TREES, "learning_rate": 0.1, "num_iterations": 100}
-CONTEXT: dict[str, Any] = {**_COMMON, "learning_rate": 0.05, "num_leaves": 24, "num_iterations": 150}
-_PAGES: dict[str, Any] = {
-    "feature_fraction": 0.2,
-    "min_data_in_leaf": 10,
-    "lambda_l2": 5.0,
-    "max_bin": 63,
-    "deterministic": True,
-    "force_row_wise": True,
-    "num_threads": 1,
-    "verbose": -1,
-}
+CONTEXT: dict[str, Any] = {**_BLOCKS, "learning_rate": 0.05, "num_leaves": 24, "num_iterations": 150}
 TYPES: dict[str, Any] = {
-    **_PAGES,
+    **_COMMON,
     "objective": "multiclass",
     "num_class": len(PAGE_TYPES),
+    "feature_fraction": 0.2,
+    "min_data_in_leaf": 10,
     "learning_rate": 0.08,
     "num_leaves": 8,
     "num_iterations": 60,
 }
 QUALITY: dict[str, Any] = {
-    **_PAGES,
+    **_COMMON,
     "objective": "regression",
     "feature_fraction": 0.4,
+    "min_data_in_leaf": 10,
     "learning_rate": 0.05,
     "num_leaves": 8,
     "num_iterations": 120,
@@ -155,15 +152,6 @@ class Fitted:
         """Return the probability of each block to be main, as the exported model does."""
         first = self.stage(example)
         return self.calibration(predict(self.context, example, first, predict_types(self.types, example, first)))
-
-
-def fit_teacher(examples: Sequence[Example], seed: int = 0) -> lightgbm.Booster:
-    """Fit a few trees on the pages with a complete truth, to label the rest of the other pages.
-
-    They do not see declarations, because on most pages that declare facts all of the main content is one.
-    """
-    whole = [replace(e, features=without_declarations(e.features)) for e in examples if not e.partial]
-    return fit_trees(whole, seed, TEACHER)
 
 
 def fit_trees(examples: Sequence[Example], seed: int = 0, parameters: Mapping[str, Any] = TREES) -> lightgbm.Booster:
@@ -296,36 +284,28 @@ def fit_stack(
         name: stage(examples[name]) for split, stage in zip(folds, stages, strict=False) for name in split.held
     }
 
-    def others(k: int) -> list[Example]:
-        return [examples[name] for i, split in enumerate(folds) if i != k for name in split.held]
-
-    kinds = [fit_types(others(k), first, seed) for k in range(len(folds))]
+    # For each model, the held-out pages of the other folds. The last model is that of all pages.
+    others = [
+        [examples[name] for i, split in enumerate(folds) if i != k for name in split.held]
+        for k in range(len(folds) + 1)
+    ]
+    kinds = [fit_types(some, first, seed) for some in others]
     types: dict[str, Floats] = {
         name: predict_types(booster, examples[name], first[name])
-        for split, booster in zip(folds, kinds, strict=True)
+        for split, booster in zip(folds, kinds, strict=False)
         for name in split.held
     }
-    contexts = [fit_context(others(k), first, types, seed) for k in range(len(folds))]
+    contexts = [fit_context(some, first, types, seed) for some in others]
     second: dict[str, npt.NDArray[np.float64]] = {
         name: predict(boosters, examples[name], first[name], types[name])
-        for split, boosters in zip(folds, contexts, strict=True)
+        for split, boosters in zip(folds, contexts, strict=False)
         for name in split.held
     }
-    lines = [fit_calibration(others(k), second) for k in range(len(folds))]
-    held = {name: line(second[name]) for split, line in zip(folds, lines, strict=True) for name in split.held}
-    fitted = tuple(
-        Fitted(stages[k], kinds[k], contexts[k], lines[k], fit_quality(others(k), held, types, seed))
-        for k in range(len(folds))
-    )
-    every = others(-1)
-    final = Fitted(
-        stages[-1],
-        fit_types(every, first, seed),
-        fit_context(every, first, types, seed),
-        fit_calibration(every, second),
-        fit_quality(every, held, types, seed),
-    )
-    return Stack(folds=fitted, whole=final)
+    lines = [fit_calibration(some, second) for some in others]
+    held = {name: line(second[name]) for split, line in zip(folds, lines, strict=False) for name in split.held}
+    qualities = [fit_quality(some, held, types, seed) for some in others]
+    *fitted, whole_fitted = map(Fitted, stages, kinds, contexts, lines, qualities)
+    return Stack(tuple(fitted), whole_fitted)
 
 
 def taught(example: Example, teacher: lightgbm.Booster | None) -> Example:
@@ -342,29 +322,26 @@ def _first_stages(
 
     Without pages with a partial truth, there are no teachers.
     """
-    parts: dict[tuple[int, int], Any] = {}
-    teachers: dict[int, str] = {}
-    partial = any(e.partial for e in examples.values())
+    teachers: list[str | None] = [None] * len(splits)
     with TemporaryDirectory() as folder:
         store = Path(folder) / "examples.pickle"
         with store.open("wb") as file:
             pickle.dump(examples, file, protocol=5)
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # for the workers: one thread per task, for reproducible sums
         with ProcessPoolExecutor(jobs, get_context("spawn"), _load, (store,)) as pool:
-            if partial:
-                of_teachers = {pool.submit(_fit_teacher, split.seen, seed): i for i, split in enumerate(splits)}
-                for done in tqdm(as_completed(of_teachers), total=len(splits), desc="teachers", unit="part"):
-                    teachers[of_teachers[done]] = done.result()
-            running = {
-                pool.submit(_fit, splits[i].seen, teachers.get(i), part, seed, networks): (i, part)
-                for i in range(len(splits))
+            if any(e.partial for e in examples.values()):
+                found = pool.map(partial(_fit_teacher, seed=seed), [split.seen for split in splits])
+                teachers = list(tqdm(found, total=len(splits), desc="teachers", unit="part"))
+            running = [
+                pool.submit(_fit, split.seen, teacher, part, seed, networks)
+                for split, teacher in zip(splits, teachers, strict=True)
                 for part in range(-1, networks)
-            }
-            for done in tqdm(as_completed(running), total=len(running), desc="fitting", unit="part"):
-                parts[running[done]] = done.result()
-    return [lightgbm.Booster(model_str=teachers[i]) if partial else None for i in range(len(splits))], [
-        FirstStage(lightgbm.Booster(model_str=parts[i, -1]), tuple(parts[i, j] for j in range(networks)))
-        for i in range(len(splits))
+            ]
+            parts = [task.result() for task in tqdm(running, desc="fitting", unit="part")]
+    size = networks + 1
+    stages = [parts[k : k + size] for k in range(0, len(parts), size)]
+    return [lightgbm.Booster(model_str=text) if text else None for text in teachers], [
+        FirstStage(lightgbm.Booster(model_str=trees), tuple(of_stage)) for trees, *of_stage in stages
     ]
 
 
@@ -376,7 +353,13 @@ def _load(store: Path) -> None:
 
 
 def _fit_teacher(seen: Sequence[str], seed: int) -> str:
-    text: str = fit_teacher([_examples[name] for name in seen], seed).model_to_string()
+    """Fit a few trees on the pages with a complete truth, to label the rest of the other pages.
+
+    They do not see declarations, because on most pages that declare facts all of the main content is one.
+    """
+    some = [_examples[name] for name in seen]
+    whole = [replace(e, features=without_declarations(e.features)) for e in some if not e.partial]
+    text: str = fit_trees(whole, seed, TEACHER).model_to_string()
     return text
 
 

@@ -36,11 +36,10 @@ from scrapy_dripper.engines.tagger.model import (
     schema_of,
 )
 from scrapy_dripper.page.blocks import CUT
-from scrapy_dripper.workshop.training.fit import CONTEXT_SHARE, NETWORK_SHARE, Fitted, predict_types
+from scrapy_dripper.workshop.training.fit import CONTEXT_SHARE, NETWORK_SHARE, Calibration, Fitted, predict_types
 from scrapy_dripper.workshop.training.prepare import Example
 
 if TYPE_CHECKING:
-    from scrapy_dripper.workshop.training.fit import Calibration
     from scrapy_dripper.workshop.training.network import Network
 
 
@@ -193,11 +192,10 @@ class _Graph:
             if after + 1 < before
         ]
 
-    def model(
-        self, inputs: Sequence[onnx.ValueInfoProto], output: str = "probabilities", shape: Sequence[Any] = ("n",)
-    ) -> bytes:
+    def model(self, features: int, output: str = "probabilities", shape: Sequence[Any] = ("n",)) -> bytes:
+        inputs = [helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", features])]
         outputs = [helper.make_tensor_value_info(output, TensorProto.FLOAT, list(shape))]
-        graph = helper.make_graph(self.nodes, "tagger", list(inputs), outputs, self.weights)
+        graph = helper.make_graph(self.nodes, "tagger", inputs, outputs, self.weights)
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="scrapy-dripper")
         onnx.checker.check_model(model)
@@ -213,7 +211,7 @@ def blocks_graph(trees: Sequence[lightgbm.Booster], networks: Sequence[Network],
     parts += [(g.network(network, "features"), share / len(networks)) for network in networks]
     weighted = [g.add("Mul", part, g.weight(weight)) for part, weight in parts]
     g.add("Clip", g.add("Sum", *weighted), g.weight(0.0), g.weight(1.0), output="probabilities")
-    return g.model([helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", features])])
+    return g.model(features)
 
 
 def pages_graph(trees: lightgbm.Booster, features: int) -> bytes:
@@ -221,14 +219,14 @@ def pages_graph(trees: lightgbm.Booster, features: int) -> bytes:
     g = _Graph()
     types = trees.num_model_per_iteration()
     g.add("Identity", g.boosted(trees, "features", features, types), output="probabilities")
-    return g.model([helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", features])], shape=("n", types))
+    return g.model(features, shape=("n", types))
 
 
 def quality_graph(trees: lightgbm.Booster, features: int) -> bytes:
     """Return the quality stage, with the expected word F1 of shape (pages,)."""
     g = _Graph()
     g.add("Identity", g.boosted(trees, "features", features), output="quality")
-    return g.model([helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", features])], "quality")
+    return g.model(features, "quality")
 
 
 def context_graph(
@@ -248,7 +246,7 @@ def context_graph(
     odds = g.add("Log", g.add("Div", p, g.add("Sub", g.weight(1.0), p)))
     scaled = g.add("Add", g.add("Mul", odds, g.weight(calibration.slope)), g.weight(calibration.intercept))
     g.add("Sigmoid", scaled, output="probabilities")
-    return g.model([helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", len(names)])])
+    return g.model(len(names))
 
 
 TOLERANCE = 0.02

@@ -22,14 +22,15 @@ from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.workshop.dataset.metrics import ReportTable, ScoreRow, kept, mean, summarize, visible, words
+from scrapy_dripper.workshop.dataset.metrics import ReportTable, kept, mean, visible, words
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, DataError, PageSet, grouped_folds, related_hosts
 from scrapy_dripper.workshop.evaluation.figures import set_tables, type_table
-from scrapy_dripper.workshop.evaluation.measure import OURS, measured, scored
+from scrapy_dripper.workshop.evaluation.measure import OURS, scored
 from scrapy_dripper.workshop.evaluation.peers import PEERS, installed_peers, quiet
 from scrapy_dripper.workshop.training.fit import Split, Stack
 from scrapy_dripper.workshop.training.graphs import export
 from scrapy_dripper.workshop.training.prepare import Example
+from scrapy_dripper.workshop.training.processes import in_processes
 
 BATCH = 32
 
@@ -48,7 +49,7 @@ def splits(samples: Sequence[AnnotatedPage], known: Container[str], folds: int) 
     if not 2 <= folds <= most:
         raise DataError(f"--folds must be from 2 to the number of hosts, {most} (got {folds})")
     kinds = [f"{s.part}: {s.page_type}" for s in measured]
-    fold_of = grouped_folds([hosts[s.id] for s in measured], kinds, folds, 0).tolist()
+    fold_of = grouped_folds([hosts[s.id] for s in measured], kinds, folds).tolist()
     # Pages of facts do not change the folds of the others.
     fold_at = {hosts[s.id]: fold for s, fold in zip(measured, fold_of, strict=True)}
     of_facts = [s for s in samples if s.measure and s.facts]
@@ -103,14 +104,10 @@ TRAFILATURA = COMPARED[0]
 class Measured:
     """The scores on the measured pages of all sets."""
 
-    samples: Sequence[AnnotatedPage]
-    """The pages with a complete truth."""
-    scores: Mapping[str, Mapping[str, ScoreRow]]
-    """Scores by system, ours first, and then by the page's id."""
     versions: Mapping[str, str]
     """The versions of the other extractors."""
     tables: Sequence[ReportTable]
-    """The figures by set, by language, by length, and, for the first set, by page type."""
+    """The figures by set, the first one first, by language, by length, and, for the first set, by page type."""
     facts: ReportTable
     """The shares of the facts that are kept, by kind and system, ours first."""
     correlation: float
@@ -119,10 +116,6 @@ class Measured:
     """Share of correct types among the pages of known types; 0 without any."""
     lines: Sequence[str]
     """The extracted texts, as JSON Lines for ``scrapy-dripper evaluate --predictions``."""
-
-    def rows(self, system: str) -> list[ScoreRow]:
-        """Return the scores of a system on the first set."""
-        return [self.scores[system][s.id] for s in self.samples if s.part == self.samples[0].part]
 
     def report(self, folds: int) -> str:
         """Return all figures as text."""
@@ -133,11 +126,11 @@ class Measured:
 
     def notes(self) -> dict[str, Any]:
         """Return the figures for the manifest."""
-        ours, theirs = (summarize(self.rows(system)) for system in (OURS, TRAFILATURA))
+        first = self.tables[0].records()[0]
         return {
-            "word_f1": round(ours.word.f1, 4),
-            "wcxb_f1": round(ours.wcxb.f1, 4),
-            "trafilatura_word_f1": round(theirs.word.f1, 4),
+            "word_f1": round(first["word F1"], 4),
+            "wcxb_f1": round(first["WCXB F1"], 4),
+            "trafilatura_word_f1": round(first[TRAFILATURA], 4),
             "set_f1": {row[0]: round(row[2], 4) for row in self.tables[0].rows},
             "facts_kept": {row[0]: round(row[3], 4) for row in self.facts.rows if row[1] == OURS},
             "quality_correlation": round(self.correlation, 4),
@@ -168,12 +161,9 @@ def measure(
         }
         lines[sample.id] = json.dumps(line, ensure_ascii=False)
     versions = installed_peers(COMPARED)
-    found = measured(partial(PeerTexts, tuple(versions)), [sample.path for sample in samples.values()], jobs)
-    bar = tqdm(found, total=len(samples), desc="other extractors", unit="page")
-    texts |= {peer: {} for peer in versions}
-    for name, by_peer in zip(samples, bar, strict=True):
-        for peer, text in by_peer.items():
-            texts[peer][name] = text
+    paths = [sample.path for sample in samples.values()]
+    found = list(in_processes(partial(peer_texts, list(versions)), paths, jobs, "other extractors"))
+    texts |= {peer: dict(zip(samples, of_peer, strict=True)) for peer, *of_peer in zip(versions, *found, strict=True)}
     chosen = [sample for sample in samples.values() if not sample.facts]
     html = {sample.id: sample.path.read_bytes() for sample in chosen}
     scores = {system: {s.id: scored(s, some[s.id], html[s.id]) for s in chosen} for system, some in texts.items()}
@@ -182,8 +172,6 @@ def measure(
     varies = len(known) > 1 and quality.std() > 0 and f1.std() > 0
     typed = [predicted[s.id][0] == s.page_type for s in known if s.page_type in PAGE_TYPES]
     return Measured(
-        chosen,
-        scores,
         versions,
         [*set_tables(chosen, scores), type_table([s for s in chosen if s.part == chosen[0].part], scores)],
         fact_table([sample for sample in samples.values() if sample.facts], texts),
@@ -193,23 +181,16 @@ def measure(
     )
 
 
-class PeerTexts:
-    """Other extractors, with their default options."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        quiet()
-        self._peers = {name: PEERS[name].load() for name in names}
-
-    def __call__(self, path: Path) -> dict[str, str]:
-        """Return the text of each extractor for a page. If one raises, its text is empty."""
-        texts = dict.fromkeys(self._peers, "")
-        for name, extract in self._peers.items():
-            with suppress(Exception):  # errors of a peer are part of its result
-                texts[name] = extract(path.read_bytes())
-        return texts
-
-    def close(self) -> None:
-        """Do nothing."""
+def peer_texts(names: Sequence[str], path: Path) -> list[str]:
+    """Return the text of each named extractor, with its default options, for a page. If one raises, it is empty."""
+    quiet()
+    texts = []
+    for name in names:
+        text = ""
+        with suppress(Exception):  # errors of a peer are part of its result
+            text = PEERS[name].load()(path.read_bytes())
+        texts.append(text)
+    return texts
 
 
 def fact_table(samples: Sequence[AnnotatedPage], texts: Mapping[str, Mapping[str, str]]) -> ReportTable:

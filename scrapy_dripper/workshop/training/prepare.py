@@ -8,15 +8,12 @@ them, it keeps the facts and drops what it would drop anyway.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from multiprocessing import get_context
 
 import numpy as np
 import numpy.typing as npt
-from tqdm import tqdm
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
@@ -25,8 +22,9 @@ from scrapy_dripper.engines.tagger.features import Features, features
 from scrapy_dripper.metadata.facts import Fact, FactIndex
 from scrapy_dripper.metadata.facts import tokens as fact_tokens
 from scrapy_dripper.page import Page, PageError, read
-from scrapy_dripper.workshop.dataset.alignment import align, block_weights, headlines, tokens
+from scrapy_dripper.workshop.dataset.alignment import Bools, align, block_weights, headlines, tokens
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage
+from scrapy_dripper.workshop.training.processes import in_processes
 
 HELD = 0.25
 """A block holds facts if they cover this share of its words, or :data:`HELD_WORDS` of them."""
@@ -37,30 +35,6 @@ FURNITURE = ("related", "share", "newsletter", "consent", "nav", "footer", "acco
 """Groups of class names of furniture that holds links."""
 GUESSED = 0.3
 """Weight of the labels of the rest of a page."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Known:
-    """What is known of the n blocks of a page. All arrays have shape (n,)."""
-
-    main: npt.NDArray[np.bool_]
-    known: npt.NDArray[np.bool_]
-    """True for blocks whose label is known."""
-
-
-def known_labels(page: Page, batch: Features, facts: Mapping[str, Sequence[str]]) -> Known:
-    """Return the labels that follow from the facts of a page. ``batch`` are its features."""
-    found = [fact_tokens(text) for text in page.blocks.text]
-    words, counts = list(chain.from_iterable(found)), np.array(list(map(len, found)), dtype=np.int64)
-    given = FactIndex(Fact("step", text) for texts in facts.values() for text in texts)
-    covered = given.cover(words, counts).max(axis=1)
-    main = (covered >= HELD) | (covered * batch.size >= HELD_WORDS)
-    declared = FactIndex(fact for fact in page.facts if fact.kind not in MENTIONED)
-    main |= declared.cover(words, counts).max(axis=1) >= MOSTLY
-    x = dict(zip(batch.names, batch.matrix.T, strict=True))
-    listed = np.any([x[f"far:{name}"] > 0 for name in FURNITURE], axis=0) & (x["link_density"] > 0.5)
-    furniture = np.any([x[f"flag:{name}"] > 0 for name in ("NAV", "FOOTER", "DIALOG")], axis=0) | listed
-    return Known(main, main | furniture)
 
 
 def without_declarations(batch: Features) -> Features:
@@ -105,55 +79,58 @@ def example(sample: AnnotatedPage) -> Example | None:
 
     The weight of a block is its possible contribution to the word F1 of its page (its words divided by those of the
     ground truth), plus a constant, so that short blocks and pages without main content count as well, multiplied by the
-    weight of the sample. If the truth leaves out the headline by convention, its weight is 0.
+    weight of the sample. If the truth leaves out the headline by convention, its weight is 0. Of a page of which only
+    some facts are known, only blocks whose labels follow from these, and furniture, have a weight. A copy of such a
+    page declares none of them.
     """
     try:
         page = read(Document(sample.path.read_bytes(), sample.url), Config())
     except PageError:
         return None
     batch = features([page])
+    trust: npt.NDArray[np.floating]
     if sample.facts:
-        return _with_facts(sample, page, batch)
-    alignment = align(page.blocks.text, sample.truth)
-    words = batch.size / max(30, len(tokens(sample.truth)))
-    trust = alignment.weight
-    if sample.title_apart:
-        trust[headlines(page, sample.title)] = 0
-    weight = block_weights(words) * trust * sample.weight
+        main, known = _known_labels(page, batch, sample.facts)
+        trust = known.astype(np.float32)
+        size = max(30.0, float(batch.size[main].sum()))
+    else:
+        alignment = align(page.blocks.text, sample.truth)
+        main, trust, size = alignment.main, alignment.weight, max(30, len(tokens(sample.truth)))
+        if sample.title_apart:
+            trust[headlines(page, sample.title)] = 0
+    weight = block_weights(batch.size / size) * trust * sample.weight
     return Example(
         id=sample.id,
-        features=batch,
-        main=alignment.main,
+        features=without_declarations(batch) if sample.facts and sample.copy_of else batch,
+        main=main,
         weight=weight.astype(np.float32),
         words=(batch.size * trust).astype(np.float32),
         share=sample.weight,
         page_type=sample.page_type,
         copy=bool(sample.copy_of),
+        partial=bool(sample.facts),
         texts=tuple(page.blocks.text),
         truth=sample.truth,
         title=sample.title,
     )
 
 
-def _with_facts(sample: AnnotatedPage, page: Page, batch: Features) -> Example:
-    """Return the example of a page of which only some facts are known. That of a copy declares none of them."""
-    known = known_labels(page, batch, sample.facts)
-    size = max(30.0, float(batch.size[known.main].sum()))
-    trust = known.known.astype(np.float32) * sample.weight
-    weight = block_weights(batch.size / size) * trust
-    return Example(
-        id=sample.id,
-        features=without_declarations(batch) if sample.copy_of else batch,
-        main=known.main,
-        weight=weight.astype(np.float32),
-        words=(batch.size * known.known).astype(np.float32),
-        share=sample.weight,
-        page_type=sample.page_type,
-        copy=bool(sample.copy_of),
-        partial=True,
-        texts=tuple(page.blocks.text),
-        title=sample.title,
-    )
+def _known_labels(page: Page, batch: Features, facts: Mapping[str, Sequence[str]]) -> tuple[Bools, Bools]:
+    """Return which of the n blocks of a page are main by its facts, and which labels are known, each of shape (n,).
+
+    ``batch`` are the features of the page.
+    """
+    found = [fact_tokens(text) for text in page.blocks.text]
+    words, counts = list(chain.from_iterable(found)), np.array(list(map(len, found)), dtype=np.int64)
+    given = FactIndex(Fact("step", text) for texts in facts.values() for text in texts)
+    covered = given.cover(words, counts).max(axis=1)
+    main = (covered >= HELD) | (covered * batch.size >= HELD_WORDS)
+    declared = FactIndex(fact for fact in page.facts if fact.kind not in MENTIONED)
+    main |= declared.cover(words, counts).max(axis=1) >= MOSTLY
+    x = dict(zip(batch.names, batch.matrix.T, strict=True))
+    listed = np.any([x[f"far:{name}"] > 0 for name in FURNITURE], axis=0) & (x["link_density"] > 0.5)
+    furniture = np.any([x[f"flag:{name}"] > 0 for name in ("NAV", "FOOTER", "DIALOG")], axis=0) | listed
+    return main, main | furniture
 
 
 def completed(example: Example, probabilities: npt.NDArray[np.float64]) -> Example:
@@ -180,7 +157,4 @@ def estimated_f1(example: Example, chosen: npt.NDArray[np.bool_]) -> float:
 
 def prepare(samples: Sequence[AnnotatedPage], jobs: int) -> dict[str, Example]:
     """Return the examples of samples by id, using ``jobs`` processes. Pages without blocks are left out."""
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        found: Iterable[Example | None] = pool.map(example, samples, chunksize=8)
-        found = tqdm(found, total=len(samples), desc="features", unit="page")
-        return {one.id: one for one in found if one is not None}
+    return {one.id: one for one in in_processes(example, samples, jobs, "features") if one is not None}

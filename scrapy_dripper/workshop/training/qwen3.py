@@ -7,8 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from scrapy_dripper.cli.console import say
+from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.workshop.cli import add_command, claim, extra
-from scrapy_dripper.workshop.cli.export import ANSWERS, PROFILES
+from scrapy_dripper.workshop.cli.export import ANSWERS
 from scrapy_dripper.workshop.dataset.sets import DataError, SetChoice, load_sets
 
 COMMAND = "command.json"

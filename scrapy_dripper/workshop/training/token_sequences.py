@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 
 import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
-from tqdm import tqdm
 
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids, Prompt
 from scrapy_dripper.engines.qwen3.profile import PROFILES
@@ -19,6 +16,7 @@ from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.page import PageError
 from scrapy_dripper.workshop.dataset.alignment import align, block_weights, tokens
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, DataError
+from scrapy_dripper.workshop.training.processes import in_processes
 
 MAX_BLOCKS = 10_000
 """Later blocks of a page are left out, like in a crawl by default."""
@@ -60,10 +58,7 @@ def labelled_pages(
 ) -> list[LabelledPage]:
     """Return the labelled pages of samples, using ``jobs`` processes. Raise :exc:`DataError` if there are none."""
     work = partial(labelled_page, profile=profile, truncate_chars=truncate_chars)
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        # For a single process, none is started.
-        found: Iterable[LabelledPage | None] = (map if jobs <= 1 else partial(pool.map, chunksize=8))(work, samples)
-        pages = [page for page in tqdm(found, total=len(samples), desc="blocks", unit="page") if page is not None]
+    pages = [page for page in in_processes(work, samples, jobs, "blocks") if page is not None]
     if not pages:
         raise DataError("no page has main content")
     if left := len(samples) - len(pages):

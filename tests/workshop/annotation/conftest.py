@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ import pytest
 
 from scrapy_dripper.cli import main
 from scrapy_dripper.data import Document
-from scrapy_dripper.workshop import endpoint as endpoint_module
 from scrapy_dripper.workshop.annotation.prompt import Sheet, sheet
 from tests.fake_endpoint import FakeEndpoint
 
@@ -29,22 +28,6 @@ def html(title: str = "Tides", extra: str = "") -> str:
 
 
 MAIN = [2, 3, 4]
-
-
-@pytest.fixture(autouse=True)
-def direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests go straight to the fake endpoint, and waiting for a second attempt takes no time."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setattr(endpoint_module.time, "sleep", lambda seconds: None)
-
-
-@pytest.fixture
-def fake() -> Iterator[FakeEndpoint]:
-    """An endpoint that gives good answers until it is told otherwise."""
-    server = FakeEndpoint()
-    yield server
-    server.close()
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from scrapy_dripper.cli import main
+from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.page import read
 from scrapy_dripper.workshop.annotation.labels import (
     LabelsError,
-    StoreError,
     adjudicated,
     load,
     record_of,
@@ -65,25 +65,17 @@ def test_export_is_what_the_training_reads(annotate: Annotate, labelled: Path, t
     assert (truth["source"], truth["reviewed"], truth["prompt"]) == ("reader-1", False, records(tmp_path)[1]["prompt"])
 
 
-def test_people_are_sure(annotate: Annotate, labelled: Path, tmp_path: Path) -> None:
-    """A person's labels count in full, those of a model half."""
-    rewrite(tmp_path, who="human", labels=[])
-    assert annotate(labelled, "--export", tmp_path / "more") == 0
-    samples = {sample.title: sample for sample in load_pages(tmp_path / "more")}
-    assert (samples["Tides"].sure, samples["Tides"].truth) == (1.0, "")
-    assert samples["Winds"].sure == 0.5
-
-
 def test_section_4_1_pages_without_main_content_do_not_train_qwen3(
     annotate: Annotate, labelled: Path, tmp_path: Path
 ) -> None:
-    """The export has them, because the tagger and ``learn`` know such pages."""
+    """The export has them, because the tagger and ``learn`` know such pages. A person's labels count in full."""
     pytest.importorskip("tokenizers")
     from scrapy_dripper.workshop.training.token_sequences import labelled_pages
 
-    rewrite(tmp_path, labels=[])
+    rewrite(tmp_path, who="human", labels=[])
     assert annotate(labelled, "--export", tmp_path / "more") == 0
     samples = load_pages(tmp_path / "more")
+    assert [(sample.sure, bool(sample.truth)) for sample in samples] == [(0.5, True), (1.0, False), (0.5, True)]
     assert [len(samples), len(labelled_pages(samples, "v1.0", 200, 1))] == [3, 2]
     with pytest.raises(DataError, match="no page has main content"):
         labelled_pages([sample for sample in samples if not sample.truth], "v1.0", 200, 1)
@@ -104,25 +96,6 @@ def test_pages_are_exported_as_utf8(encoding: str, annotate: Annotate, tmp_path:
     assert made.main.tolist() == [False, True, True, True, True, False, False]
 
 
-@pytest.mark.parametrize(
-    ("values", "says"),
-    [
-        ({"blocks": 7}, "cut into 7 blocks when it was labelled, into 6 now"),
-        ({"cut": "0" * 64}, "its blocks have other texts"),
-        ({"profile": "v1.0"}, "labelled in the profile 'v1.0', expected 'native'"),
-    ],
-)
-def test_labels_of_other_blocks_are_refused(
-    values: dict[str, Any], says: str, annotate: Annotate, labelled: Path, tmp_path: Path, capsys: Any
-) -> None:
-    """Labels belong to the blocks that were read; such a page is named and left out, the others are exported."""
-    rewrite(tmp_path, **values)
-    assert annotate(labelled, "--export", tmp_path / "more") == 1
-    error = capsys.readouterr().err
-    assert f"{labelled / 'Tides.html'}: {says}" in error
-    assert [sample.title for sample in load_pages(tmp_path / "more")] == ["Moons", "Winds"]
-
-
 def test_changed_and_missing_pages_are_named(annotate: Annotate, labelled: Path, tmp_path: Path, capsys: Any) -> None:
     """A page that has changed since is refused, and so are labels without their page."""
     (labelled / "Tides.html").write_text(html("Tides", "<p>Added since</p>"), encoding="utf-8")
@@ -136,14 +109,10 @@ def test_changed_and_missing_pages_are_named(annotate: Annotate, labelled: Path,
     assert [sample.title for sample in load_pages(tmp_path / "more")] == ["Moons"]
 
 
-def test_export_takes_a_new_folder(annotate: Annotate, labelled: Path, tmp_path: Path, capsys: Any) -> None:
-    """Otherwise pages of an earlier export would be trained on unnoticed."""
+def test_an_export_that_cannot_start(annotate: Annotate, labelled: Path, tmp_path: Path, capsys: Any) -> None:
+    """Earlier pages would be trained on unnoticed. Of two labellings of a page, a person has to choose."""
     assert annotate(labelled, "--export", labelled) == 2
     assert "is not empty" in capsys.readouterr().err
-
-
-def test_page_labelled_twice_is_refused(annotate: Annotate, labelled: Path, tmp_path: Path, capsys: Any) -> None:
-    """Joined files may hold two labellings of a page: a person has to choose."""
     path = tmp_path / "labels.jsonl"
     path.write_text(path.read_text(encoding="utf-8") * 2, encoding="utf-8")
     assert annotate(labelled, "--export", tmp_path / "more") == 2
@@ -153,6 +122,9 @@ def test_page_labelled_twice_is_refused(annotate: Annotate, labelled: Path, tmp_
 @pytest.mark.parametrize(
     ("values", "says"),
     [
+        ({"blocks": 7}, "Tides.html: cut into 7 blocks when it was labelled, into 6 now"),
+        ({"cut": "0" * 64}, "Tides.html: its blocks have other texts"),
+        ({"profile": "v1.0"}, "Tides.html: labelled in the profile 'v1.0', expected 'native'"),
         ({"labels": [2, 2]}, "'labels' to be ids from 1 to 6"),
         ({"labels": [7]}, "'labels' to be ids from 1 to 6"),
         ({"labels": [True]}, "'labels' to be ids from 1 to 6"),
@@ -165,30 +137,29 @@ def test_page_labelled_twice_is_refused(annotate: Annotate, labelled: Path, tmp_
 def test_broken_records_are_refused(
     values: dict[str, Any], says: str, annotate: Annotate, labelled: Path, tmp_path: Path, capsys: Any
 ) -> None:
-    """A file that was edited or received is checked before anything is written; ids cannot lead out of the folder."""
+    """A file that was edited or received is checked before anything is written; ids cannot lead out of the folder. A
+    page with labels of other blocks is named and left out, and the others are exported.
+    """
     rewrite(tmp_path, **values)
-    assert annotate(labelled, "--export", tmp_path / "more") == 2
+    of_page = says.startswith("Tides.html")
+    assert annotate(labelled, "--export", tmp_path / "more") == (1 if of_page else 2)
     error = capsys.readouterr().err
-    assert "labels.jsonl, line 2: expected" in error
     assert says in error
-    assert not (tmp_path / "more").exists()
+    assert ("labels.jsonl, line 2: expected" in error) == (not of_page) == (not (tmp_path / "more").exists())
+    if of_page:
+        assert [sample.title for sample in load_pages(tmp_path / "more")] == ["Moons", "Winds"]
 
 
-def test_labels_of_another_page_are_refused(tmp_path: Path) -> None:
-    """Labels belong to the bytes that were read."""
+def test_labels_of_another_page_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels belong to the bytes that were read, and what is exported has the blocks that were labelled."""
     before, after = sheet_of(html()), sheet_of(html(extra="<p>Added</p>"))
+    record = record_of(task_of(before, "prompt"), MAIN, "reader")
 
     with pytest.raises(LabelsError, match="the page has changed since it was labelled"):
-        write_page(tmp_path, record_of(task_of(before, "prompt"), MAIN, "reader"), after)
-
-
-def test_a_page_that_is_another_one_in_utf8_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is exported has the blocks that were labelled, or is not exported."""
-    page = sheet_of(html())
+        write_page(tmp_path, record, after)
     monkeypatch.setattr(Sheet, "utf8", lambda _: b"")
-
     with pytest.raises(LabelsError, match="its blocks are not the same when it is written as UTF-8"):
-        write_page(tmp_path, record_of(task_of(page, "prompt"), MAIN, "reader"), page)
+        write_page(tmp_path, record, before)
     assert not list(tmp_path.iterdir())
 
 
@@ -263,7 +234,7 @@ def test_a_person_who_decides_is_the_author(tmp_path: Path) -> None:
     assert (decided.who, list(decided.labels), len(disagreements)) == ("human", MAIN, 2)
     assert agreement == pytest.approx(4 / 6)
     assert adjudicated(readings[:2])[0] == []
-    with pytest.raises(StoreError, match="was cut into other blocks for b than for a"):
+    with pytest.raises(UsageError, match="was cut into other blocks for b than for a"):
         adjudicated([readings[0], [record_of({**task, "profile": "v1.0"}, [2], "b")]])
 
 

@@ -12,18 +12,17 @@ from typing import Any
 
 import pytest
 
-import scrapy_dripper.engines
 import scrapy_dripper.extractor
 from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, Labels
+from scrapy_dripper.engines.files import sha256
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.testing import FakeEngine
-from scrapy_dripper.workshop.dataset.sets import page_hash
+from scrapy_dripper.workshop.cli import evaluate as evaluate_command
 from tests.fallback import test_sore as sore
 from tests.sites.site import article
-
-WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal paper".split()
+from tests.workshop.pages import WORDS, write_annotated
 
 
 def write_page(folder: Path, name: str, kind: str = "article", title: str = "A title", seed: int = 0) -> str:
@@ -31,16 +30,13 @@ def write_page(folder: Path, name: str, kind: str = "article", title: str = "A t
     rng = random.Random(f"{name}{seed}")
     main_text = [" ".join(rng.choices(WORDS, k=20)) for _ in range(3)]
     links = "".join(f"<div><a href='/x'>{' '.join(rng.choices(WORDS, k=2))} link</a></div>" for _ in range(3))
-    for part in ("html", "ground-truth"):
-        (folder / part).mkdir(parents=True, exist_ok=True)
     body = "".join(f"<p>{text}</p>" for text in main_text)
-    (folder / "html" / f"{name}.html").write_text(f"<html><body>{links}{body}</body></html>", encoding="utf-8")
     annotation = {
         "url": f"https://host.example/{name}",
         "ground_truth": {"main_content": "\n".join(main_text), "title": title, "with": [main_text[0]], "without": []},
         "_internal": {"page_type": {"primary": kind}},
     }
-    (folder / "ground-truth" / f"{name}.json").write_text(json.dumps(annotation), encoding="utf-8")
+    write_annotated(folder, name, f"<html><body>{links}{body}</body></html>", annotation)
     return "\n".join(main_text)
 
 
@@ -82,7 +78,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def load(config: Config) -> FakeEngine:
         return Engine()
 
-    monkeypatch.setattr(scrapy_dripper.engines, "load_engine", load)
+    monkeypatch.setattr(evaluate_command, "load_engine", load)
     monkeypatch.setattr(scrapy_dripper.extractor, "load_engine", load)
     folder = tmp_path / "model"
     folder.mkdir()
@@ -150,15 +146,22 @@ def test_stored_texts_beside_peers(data: Path, held_out: Path, tmp_path: Path, c
 
 
 def test_labels_can_be_stored(data: Path, tmp_path: Path, capsys: Any) -> None:
-    """Those of another length are not used."""
-    lines = [{"id": f"p{n}", "text": "", "labels": [0, 0, 0, 1, 1, 0]} for n in range(7)]
-    lines.append({"id": "p7", "text": "", "labels": [1]})
+    """Those of another length are not used. A page without a line counts as empty, and a line without a page for
+    nothing. A page without blocks is a page.
+    """
+    write_page(data, "p8")
+    (data / "html" / "p8.html").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8)
+    lines = [{"id": f"p{n}", "text": "x", "labels": [0, 0, 0, 1, 1, 0]} for n in (*range(6), 99)]
+    lines.append({"id": "p7", "text": "x", "labels": [1]})
     (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, lines)))
 
     assert evaluate(data, "--predictions", tmp_path / "in.jsonl", "--jobs", 1, "--json", tmp_path / "out.json") == 0
 
     [whole] = figures(tmp_path / "out.json")["tables"]["Blocks"]
-    assert (whole["P"], whole["R"], whole["F1"]) == pytest.approx((7 / 8, 7 / 8 * 2 / 3, 7 / 8 * 4 / 5))
+    assert (whole["P"], whole["R"], whole["F1"]) == pytest.approx((6 / 8, 6 / 8 * 2 / 3, 6 / 8 * 4 / 5))
+    said = capsys.readouterr().err
+    assert "Pages that have no stored text and count as empty: 2." in said
+    assert "Stored texts that belong to no page and are ignored: 1." in said
 
 
 def test_the_model_runs(data: Path, model: Path, tmp_path: Path, capsys: Any) -> None:
@@ -185,9 +188,7 @@ def test_the_model_runs(data: Path, model: Path, tmp_path: Path, capsys: Any) ->
     assert found["notes"] == []
     assert "IN-SAMPLE" not in capsys.readouterr().err
 
-
-def test_a_fallback_that_answers_everywhere_is_named(data: Path, model: Path, tmp_path: Path) -> None:
-    """The figures are then not those of the model."""
+    # If a fallback answers for all pages, the figures are not those of the model.
     for path in (data / "html").glob("*.html"):
         path.write_text(f"{path.read_text()}<p>unlabelled</p>")
     out = tmp_path / "out.json"
@@ -210,10 +211,12 @@ def test_what_is_learnt_of_a_site_is_measured(tmp_path: Path, model: Path, capsy
 
 
 def test_pages_that_the_model_was_trained_on_are_no_measure(
-    data: Path, model: Path, tmp_path: Path, capsys: Any
+    data: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    """If the manifest lists pages of a set, the terminal and the JSON say so. Other sets get no warning."""
-    pages = [page_hash(data / "html" / f"p{n}.html") for n in range(3)]
+    """If the manifest lists pages of a set, the terminal and the JSON say so. Other sets get no warning. If it lists no
+    pages at all, the figures may be too good.
+    """
+    pages = [sha256(data / "html" / f"p{n}.html") for n in range(3)]
     (model / "manifest.json").write_text(json.dumps({"training_pages": {"home": pages}}))
     write_page(tmp_path / "other", "q0")
     out = tmp_path / "out.json"
@@ -225,25 +228,15 @@ def test_pages_that_the_model_was_trained_on_are_no_measure(
         assert "--predictions FILE" in text
         assert "(other)" not in text
 
-
-def test_a_model_that_does_not_say_what_it_was_trained_on(data: Path, model: Path, capsys: Any) -> None:
-    """The figures may be too good."""
-    (model / "manifest.json").write_text("{}")
-
-    assert evaluate(data, "--model", model, "--jobs", 1) == 0
-    assert "manifest does not say what it was trained on" in capsys.readouterr().err
-
-
-def test_an_engine_without_a_manifest_was_not_trained_on_our_pages(
-    data: Path, model: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
-    """The manifest of the bundled tagger says nothing about a custom engine."""
-    pages = [page_hash(data / "html" / f"p{n}.html") for n in range(3)]
-    (model / "manifest.json").write_text(json.dumps({"training_pages": {"home": pages}}))
-    monkeypatch.setattr("scrapy_dripper.engines.tagger.model.bundled", lambda: model)
+    # The manifest of the bundled tagger says nothing about a custom engine.
+    monkeypatch.setattr(evaluate_command, "bundled", lambda: model)
     engine = "tests.workshop.evaluation.test_evaluate_command.Engine"
     assert evaluate(data, "--engine", engine, "--jobs", 1) == 0
     assert "IN-SAMPLE" not in capsys.readouterr().err
+
+    (model / "manifest.json").write_text("{}")
+    assert evaluate(data, "--model", model, "--jobs", 1) == 0
+    assert "manifest does not say what it was trained on" in capsys.readouterr().err
 
 
 def test_several_sets_have_a_row_each(data: Path, held_out: Path, tmp_path: Path, capsys: Any) -> None:
@@ -263,20 +256,16 @@ def test_several_sets_have_a_row_each(data: Path, held_out: Path, tmp_path: Path
     assert "mean of sets" in capsys.readouterr().out
 
 
-def test_processes_give_the_same_figures(data: Path, held_out: Path, tmp_path: Path) -> None:
-    """The order of arrival does not matter."""
-    arguments = [data, "--predictions", held_out, "--json"]
-
-    assert evaluate(*arguments, tmp_path / "one.json", "--jobs", 1) == 0
-    assert evaluate(*arguments, tmp_path / "two.json", "--jobs", 2) == 0
-
-    assert (tmp_path / "two.json").read_text() == (tmp_path / "one.json").read_text()
-
-
 def test_a_process_that_dies(
     data: Path, held_out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    """A peer's native code can end its process: the message says what to try."""
+    """A peer's native code can end its process: the message says what to try. Other processes give the same figures as
+    a single one.
+    """
+    for jobs in (1, 2):
+        assert evaluate(data, "--predictions", held_out, "--json", tmp_path / f"{jobs}.json", "--jobs", jobs) == 0
+    assert (tmp_path / "2.json").read_text() == (tmp_path / "1.json").read_text()
+
     site = tmp_path / "site"
     about, code = site / "boilerpy3-9.0.dist-info", site / "boilerpy3"
     about.mkdir(parents=True)
@@ -355,6 +344,8 @@ def test_a_peer_that_raises_counts_as_empty(
         ('{"id": "other", "text": "x"}\n', [], "no id of .* expected ids such as 'p0'"),
         (None, [], "cannot read .*No such file"),
         ('{"id": "p0", "text": "x"}\n', ["--peers", "nobody"], "expected peers from"),
+        ('{"id": "p0", "text": "x"}\n', ["--json", "."], "is a folder: name a file in it"),
+        ('{"id": "p0", "text": "x"}\n', ["more=nothing"], "nothing is not there"),
     ],
 )
 def test_what_cannot_start_is_one_sentence(
@@ -365,36 +356,11 @@ def test_what_cannot_start_is_one_sentence(
     if content is not None:
         path.write_text(content)
 
-    assert evaluate(data, "--predictions", path, *arguments) == 2
+    assert evaluate(data, *arguments, "--predictions", path) == 2
 
     said = capsys.readouterr().err
     assert re.search(expected, said)
     assert said.count("\n") == 1
-
-
-def test_data_that_are_not_there(tmp_path: Path, capsys: Any) -> None:
-    """The error names the folder."""
-    assert evaluate(tmp_path / "nothing", "--predictions", tmp_path / "x") == 2
-    assert "nothing is not there" in capsys.readouterr().err
-
-
-def test_a_folder_is_no_file(data: Path, held_out: Path, tmp_path: Path, capsys: Any) -> None:
-    """The error comes before the work."""
-    assert evaluate(data, "--predictions", held_out, "--json", tmp_path) == 2
-    assert "is a folder: name a file in it" in capsys.readouterr().err
-
-
-def test_stored_texts_and_pages_need_not_match(data: Path, tmp_path: Path, capsys: Any) -> None:
-    """A page without a text counts as empty, and a text without a page for nothing. A page without blocks is a page."""
-    (data / "html" / "p7.html").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8)
-    stored = tmp_path / "texts.jsonl"
-    stored.write_text("".join(json.dumps({"id": f"p{n}", "text": "x"}) + "\n" for n in (*range(1, 8), 99)))
-
-    assert evaluate(data, "--predictions", stored, "--jobs", 1) == 0
-
-    said = capsys.readouterr().err
-    assert "Pages that have no stored text and count as empty: 1." in said
-    assert "Stored texts that belong to no page and are ignored: 1." in said
 
 
 def test_hostile_text_cannot_control_the_terminal(data: Path, model: Path, tmp_path: Path, capsys: Any) -> None:

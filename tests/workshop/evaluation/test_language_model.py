@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,14 +14,13 @@ import pytest
 from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction
-from scrapy_dripper.workshop import endpoint as endpoint_module
 from scrapy_dripper.workshop.dataset.sets import SetChoice, load_sets
-from scrapy_dripper.workshop.endpoint import AnswerError, EndpointError
+from scrapy_dripper.workshop.endpoint import AnswerError, Endpoint, EndpointError
+from scrapy_dripper.workshop.evaluation import measure
 from scrapy_dripper.workshop.evaluation.language_models import (
-    Judge,
     LanguageModel,
-    ModelOptions,
     Verdict,
+    judge,
     judged_table,
 )
 from scrapy_dripper.workshop.evaluation.measure import Setup
@@ -34,20 +33,9 @@ PAGE = b"<html><head><script>secret()</script><style>p {}</style></head><body><!
 
 
 @pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEndpoint]:
-    """An endpoint that returns the text it was asked for. Retries do not wait."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setattr(endpoint_module.time, "sleep", lambda seconds: None)
-    fake = FakeEndpoint()
+def model(fake: FakeEndpoint) -> LanguageModel:
     fake.script = [usage("Tides", 900, 100)]
-    yield fake
-    fake.close()
-
-
-@pytest.fixture
-def options(fake: FakeEndpoint) -> ModelOptions:
-    return ModelOptions(fake.url, "small", timeout=5)
+    return LanguageModel(Endpoint(fake.url, "small", timeout=5))
 
 
 def usage(text: str, asked: int, answered: int) -> Reply:
@@ -55,15 +43,22 @@ def usage(text: str, asked: int, answered: int) -> Reply:
     return Reply(body=json.dumps({**found, "usage": {"prompt_tokens": asked, "completion_tokens": answered}}).encode())
 
 
-def test_it_gets_the_page_and_its_text_is_what_it_says(fake: FakeEndpoint, options: ModelOptions) -> None:
-    """The model gets HTML without scripts, styles and comments. Its tokens are counted and priced."""
-    reply = LanguageModel(replace(options, price=(2, 10)))(PAGE)
+def test_it_gets_the_page_and_its_text_is_what_it_says(fake: FakeEndpoint, model: LanguageModel) -> None:
+    """The model gets HTML without scripts, styles and comments. Its tokens are counted and priced, or guessed if they
+    are not reported.
+    """
+    reply = replace(model, price=(2, 10))(PAGE)
 
     assert (reply.text, reply.tokens) == ("Tides", 1_000)
     assert reply.cost == pytest.approx((900 * 2 + 100 * 10) / 1e6)
     assert reply.seconds > 0
     assert fake.requests[0].payload["model"] == "small"
     assert fake.requests[0].question.endswith("<html><body><p>Tides</p></body></html>")
+
+    fake.script = [chat("x" * 41)]
+    reply = model(PAGE.replace(b"Tides", "\u6f6e".encode() * 40))
+    question = fake.requests[1].question
+    assert reply.tokens == 11 + -(-len(question) // 4), "in characters, whatever JSON makes of them"
 
 
 LONG_HEAD = "<html><head><meta content='" + "x" * 9_000 + "'><title>T</title></head><body>"
@@ -80,7 +75,7 @@ SITE = f"{LONG_HEAD}<nav><a href='/'>Home</a></nav><main><h1>Tides</h1><p>Twice 
     ],
 )
 def test_appendix_b_the_model_reads_the_text_and_not_the_head(
-    form: str, sent: str, fake: FakeEndpoint, options: ModelOptions
+    form: str, sent: str, fake: FakeEndpoint, model: LanguageModel
 ) -> None:
     """A head of 9,000 characters leaves room for the page. With blocks, the answer has labels, as in the
     comparison of the Dripper paper (A.9), and with tag-depth the numbers of lines, as in the paper on SORE (appendix
@@ -88,7 +83,7 @@ def test_appendix_b_the_model_reads_the_text_and_not_the_head(
     """
     answers = {"blocks": good, "tag-depth": chat("2, 3")}
     fake.script = [answers.get(form, chat("Tides\nTwice a day."))]
-    reply = LanguageModel(replace(options, prompt=form))(SITE.encode())
+    reply = replace(model, prompt=form)(SITE.encode())
 
     assert sent in fake.requests[0].payload["messages"][-1]["content"]
     assert reply.text == "Tides\nTwice a day."
@@ -96,11 +91,11 @@ def test_appendix_b_the_model_reads_the_text_and_not_the_head(
 
 @pytest.mark.parametrize(("answer", "text"), [("", ""), ("3,1", "Home\nTwice a day."), ("4", None), ("none", None)])
 def test_appendix_b_the_answer_is_a_list_of_lines(
-    answer: str, text: str | None, fake: FakeEndpoint, options: ModelOptions
+    answer: str, text: str | None, fake: FakeEndpoint, model: LanguageModel
 ) -> None:
     """The text is then always of the page. A number that no line has is an error, and so are words alone."""
     fake.script = [chat(answer)]
-    model = LanguageModel(replace(options, prompt="tag-depth"))
+    model = replace(model, prompt="tag-depth")
     if text is None:
         with pytest.raises(AnswerError, match="expected the numbers of lines, 1 to 3"):
             model(SITE.encode())
@@ -108,41 +103,29 @@ def test_appendix_b_the_answer_is_a_list_of_lines(
         assert model(SITE.encode()).text == text
 
 
-def test_only_the_first_characters_are_sent(fake: FakeEndpoint, options: ModelOptions) -> None:
+def test_only_the_first_characters_are_sent(fake: FakeEndpoint, model: LanguageModel) -> None:
     """As many as were asked for, and as many whole blocks as fit."""
-    LanguageModel(options)(b"<p>" + b"x" * 100_000)
+    model(b"<p>" + b"x" * 100_000)
     assert 4_900 < fake.requests[0].question.count("x") < 5_000
 
-    LanguageModel(replace(options, chars=70))(b"<p>" + b"x" * 100_000)
+    replace(model, chars=70)(b"<p>" + b"x" * 100_000)
     assert 40 < fake.requests[1].question.count("x") <= 70
 
     fake.script = [good]
-    reply = LanguageModel(replace(options, chars=70, prompt="blocks"))(b"<p>one two<p>three four<p>five six")
+    reply = replace(model, chars=70, prompt="blocks")(b"<p>one two<p>three four<p>five six")
     assert reply.text == "one two\nthree four"
 
 
-def test_tokens_are_guessed_where_none_are_reported(fake: FakeEndpoint, options: ModelOptions) -> None:
-    fake.script = [chat("x" * 41)]
-    reply = LanguageModel(options)(PAGE.replace(b"Tides", "\u6f6e".encode() * 40))
-
-    question = fake.requests[0].question
-    assert reply.tokens == 11 + -(-len(question) // 4), "in characters, whatever JSON makes of them"
-
-
-def test_it_does_not_wait_for_ever(fake: FakeEndpoint, options: ModelOptions) -> None:
-    fake.script = [Reply(hang=True)]
-    with pytest.raises(EndpointError, match=r"did not answer within 0.1 seconds"):
-        LanguageModel(replace(options, timeout=0.1))(PAGE)
-
-
-def test_the_key_is_in_no_message(fake: FakeEndpoint, options: ModelOptions) -> None:
-    """Messages are written into the figures of each page."""
-    with_key = replace(options, key="s3cret", prompt="blocks")
-    fake.script = [chat("You sent s3cret")]
+def test_a_model_without_an_answer(fake: FakeEndpoint, model: LanguageModel) -> None:
+    """It is not waited for, and no message, which is written into the figures of a page, has the key."""
+    with_key = LanguageModel(Endpoint(fake.url, "small", "s3cret", timeout=0.1), prompt="blocks")
+    fake.script = [chat("You sent s3cret"), Reply(hang=True)]
 
     assert "s3cret" not in repr(with_key)
     with pytest.raises(AnswerError, match=r"got 'You sent \*\*\*'"):
-        LanguageModel(with_key)(PAGE)
+        with_key(PAGE)
+    with pytest.raises(EndpointError, match=r"did not answer within 0.1 seconds"):
+        with_key(PAGE)
 
 
 # ---------------------------------------------------------------------------- the judge
@@ -168,18 +151,17 @@ def prefers(word: str) -> Callable[[Request], Reply]:
     ],
 )
 def test_section_4_1_2_a_pair_is_judged_in_both_orders(
-    ours: str, other: str, expected: Verdict, fake: FakeEndpoint, options: ModelOptions
+    ours: str, other: str, expected: Verdict, fake: FakeEndpoint, model: LanguageModel
 ) -> None:
-    """If the place decides, nobody has won. The ratio of the lengths is that of MinerU-HTML, section 4.1.1."""
+    """If the place decides, nobody has won. The ratio of the lengths is that of MinerU-HTML, section 4.1.1. A judge
+    without a valid answer gives no verdict.
+    """
     fake.script = [prefers("more")]
-    assert Judge(options)(PAGE, ours, other) == pytest.approx(expected)
+    assert judge(model.endpoint, PAGE, ours, other) == pytest.approx(expected)
     assert len(fake.requests) == (0 if ours == other else 2)
-
-
-@pytest.mark.parametrize("answer", [chat("The first one."), chat('{"score": 3}'), Reply(400, b"no")])
-def test_a_judge_without_an_answer_is_no_verdict(answer: Reply, fake: FakeEndpoint, options: ModelOptions) -> None:
-    fake.script = [answer]
-    assert Judge(options)(PAGE, "a", "b") is None
+    for answer in (chat("The first one."), chat('{"score": 3}'), Reply(400, b"no")):
+        fake.script = [answer]
+        assert judge(model.endpoint, PAGE, "a", "b") is None
 
 
 def test_section_4_1_2_win_rates_by_length() -> None:
@@ -208,7 +190,6 @@ def test_evaluate_with_a_judge(data: Path, held_out: Path, tmp_path: Path, fake:
     assert [row["system"] for row in found["tables"]["Systems"]][1].startswith("html2text")
     assert [row["preferred"] for row in found["pages"] if row["system"] == "html2text"] == [0.0] * 8
     assert len(fake.requests) == 16
-    assert run(data, "--predictions", held_out, "--judge", "html2text") == 2
     fake.script = [Reply(400, b"no")]
     assert run(*wanted, "--endpoint-model", "x") == 0
     assert "Pages without a valid answer: 8." in capsys.readouterr().out
@@ -228,11 +209,11 @@ def test_a_key_that_is_refused_ends_the_run(
 def test_only_our_own_text_is_judged(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not that of the free decoder, where ours is empty."""
     sample = load_sets([SetChoice(data)])[0].samples[0]
-    setup = Setup(Config(), ("html2text",), {}, endpoint=ModelOptions("http://x", "m"), judged="html2text")
-    measurer, judged = setup(), list[str]()
+    setup = Setup(Config(), ("html2text",), {}, model=LanguageModel(Endpoint("http://x", "m")), judged="html2text")
+    measurer, judged = measure.Measurer(setup), list[str]()
     free = Extraction("", None, "", "free", "free", "qwen3")
     monkeypatch.setattr(measurer, "setup", replace(setup, checkpoint=tmp_path))
-    monkeypatch.setattr(measurer, "_judge", lambda html, ours, other: judged.append(ours))
+    monkeypatch.setattr(measure, "judge", lambda endpoint, html, ours, other: judged.append(ours))
     monkeypatch.setattr(measurer, "_extractors", {"free": SimpleNamespace(extract=lambda documents: [free])})
     measurer(sample)
     assert judged == [""]
@@ -271,37 +252,34 @@ def test_evaluate(
     assert len(fake.requests) == 8
 
 
+URL = "http://127.0.0.1:9/v1"
+
+
 def text_of(request: Request) -> str:
     """Return the paragraphs of the page in a question."""
     return "\n".join(part.partition("</p>")[0] for part in request.question.split("<p>")[1:])
 
 
 @pytest.mark.parametrize(
-    ("more", "message"),
+    ("url", "more", "message"),
     [
-        ([], "--endpoint needs --endpoint-model NAME"),
-        (["--endpoint-model", "x", "--csv", "."], ". is a folder"),
-        (["--endpoint-price", "1"], "expected two prices of a million tokens, such as 0.15,0.6 (got '1')"),
-        (["--endpoint-model", "x", "--api-key-env", "NO_SUCH"], "it is not set"),
+        (URL, [], "--endpoint needs --endpoint-model NAME"),
+        (URL, ["--endpoint-model", "x", "--csv", "."], ". is a folder"),
+        (URL, ["--endpoint-price", "1"], "expected two prices of a million tokens, such as 0.15,0.6 (got '1')"),
+        (URL, ["--endpoint-model", "x", "--api-key-env", "NO_SUCH"], "it is not set"),
+        ("ftp://x", ["--endpoint-model", "x"], "--endpoint expects a URL such as http://localhost:8000/v1"),
+        *(
+            (None, [option, "html2text"], f"{option} needs --endpoint URL")
+            for option in ("--judge", "--endpoint-model", "--api-key-env")
+        ),
     ],
 )
-def test_wrong_use(more: list[str], message: str, data: Path, held_out: Path, capsys: Any) -> None:
+def test_wrong_use(url: str | None, more: list[str], message: str, data: Path, held_out: Path, capsys: Any) -> None:
+    """Options of an endpoint that is not named would do nothing."""
     try:
-        code = run(data, "--predictions", held_out, "--endpoint", "http://127.0.0.1:9/v1", *more)
+        code = run(data, "--predictions", held_out, *(["--endpoint", url] if url else []), *more)
     except SystemExit as end:
         code = int(end.code or 0)
 
     assert code == 2
     assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("option", ["--judge", "--endpoint-model", "--api-key-env"])
-def test_options_of_an_endpoint_that_is_not_named(option: str, data: Path, held_out: Path, capsys: Any) -> None:
-    """They would do nothing."""
-    assert run(data, "--predictions", held_out, option, "html2text") == 2
-    assert f"{option} needs --endpoint URL" in capsys.readouterr().err
-
-
-def test_a_wrong_address(data: Path, held_out: Path, capsys: Any) -> None:
-    assert run(data, "--predictions", held_out, "--endpoint", "ftp://x", "--endpoint-model", "x") == 2
-    assert "--endpoint expects a URL such as http://localhost:8000/v1" in capsys.readouterr().err

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.workshop.evaluation import peers
-from scrapy_dripper.workshop.evaluation.peers import PEERS, Peer, PeerError, check_peers, installed_peers
+from scrapy_dripper.workshop.evaluation.peers import PEERS, Peer, check_peers, installed_peers
 
 SENTENCE = "The ferry to the island leaves the harbour at noon, and it comes back when the tide allows it to."
 REST = (
@@ -53,20 +54,20 @@ def test_section_4_2_the_settings_of_the_study_of_business_pages() -> None:
 def test_a_missing_peer_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     """A peer and its package can have different names."""
     monkeypatch.setitem(peers.PEERS, "readability", Peer("readability-lxml", "no_such_module", lambda m, html: ""))
-    with pytest.raises(PeerError, match="pip install readability-lxml"):
+    with pytest.raises(UsageError, match="pip install readability-lxml"):
         check_peers(["html2text", "readability"])
 
 
 def test_markdown_of_html_needs_html2text(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is missed before the run, and not on every page."""
     monkeypatch.setitem(peers.PEERS, "trafilatura-html", replace(PEERS["trafilatura-html"], also="no_such_module"))
-    with pytest.raises(PeerError, match="pip install trafilatura no_such_module"):
+    with pytest.raises(UsageError, match="pip install trafilatura no_such_module"):
         check_peers(["trafilatura-html"])
 
 
 def test_an_unknown_peer_names_the_known_ones() -> None:
     """The user can then correct a misspelt name."""
-    with pytest.raises(PeerError, match=r"trafilatura, resiliparse, .*readability, .*got 'trafilatra'"):
+    with pytest.raises(UsageError, match=r"trafilatura, resiliparse, .*readability, .*got 'trafilatra'"):
         check_peers(["trafilatra"])
 
 

@@ -13,12 +13,6 @@ TRUTH = "We repair bicycles in Magdeburg. Call us today, or write to us."
 some_text = st.text(alphabet="ab. 中\n!", max_size=60)
 
 
-def test_the_truth_itself() -> None:
-    found = study(TRUTH, TRUTH)
-
-    assert found[:7] == (1,) * 7
-
-
 def test_section_4_3_1_equations_1_to_3() -> None:
     """Equations 1 to 3: recall of words and of pairs, and the common subsequence over the longer text."""
     found = study("a b x c", "a b c d e")
@@ -81,7 +75,8 @@ def test_section_4_3_2_equations_9_to_13() -> None:
     assert study("Version 3.11 of it", TRUTH).coherence == pytest.approx((1 + 5 / 20) / 2), "one sentence"
 
 
-def test_empty_texts() -> None:
+def test_the_truth_itself_and_empty_texts() -> None:
+    assert study(TRUTH, TRUTH)[:7] == (1,) * 7
     assert study("", TRUTH) == Study(*[0] * 8)
     assert study("", "")[:6] == (1,) * 6
     assert study("words", "").rouge_1 == 0

@@ -57,43 +57,19 @@ def write(path: Path, *pages: dict[str, Any]) -> Path:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", ""),
         ("```py\na = 1\n\nb = 2\n```", "a = 1\n\nb = 2"),
         ("`a` and ```b```", ""),
         ("x\n\n    a\n      b\n\ny", "a\n  b"),
-        ("x\n\n\ta\n\tb", "a\nb"),
-        ("x\n\n    a\n\ny", ""),
-        ("x\n    a\n    b", ""),
         ("x\n\n    - a\n    - b", ""),
         ("x\n\n    1. a\n    b", ""),
         ("x\n\n    a $5\n    b", ""),
         ("x\n\n    two Million\n    b", ""),
-        ("x\n\n    a\n    b\n\n    c\n    d", "a\nb"),
-        ("x\n\n    a\n    b\n\n\n    c\n    d", "a\nb\nc\nd"),
         ("x\n\n    a\n    b\n\n```\nc\n```", "c\na\nb"),
     ],
 )
 def test_code(text: str, expected: str) -> None:
-    """Fenced code comes first. Indented blocks need two lines, and must not look like lists or sums of money."""
+    """Fenced code comes first. Indented blocks must not look like lists or sums of money."""
     assert code(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", ""),
-        ("a $x$ b \\(y\\) c", "x\ny"),
-        ("$$ x $$ and $y$", "x\ny"),
-        ("\\[x\n+1\\]", "x\n+1"),
-        ("`$x$` ```\n$y$\n```", ""),
-        ("\\$5 and \\$6", ""),
-        ("costs $5 or $6", "5 or"),
-        ("$x", ""),
-    ],
-)
-def test_formulas(text: str, expected: str) -> None:
-    """Each kind of mark is searched for in turn. Text after a dollar sign that is not escaped is a formula."""
-    assert formulas(text) == expected
 
 
 INDENTED = re.compile(r"(?:\n\s*\n)((?:(?: {4,}|\t+)[^\n]*(?:\n|$)){2,})(?=\n\s*\n|$)", re.M)
@@ -116,6 +92,8 @@ def test_indented_code_is_what_the_expression_finds(text: str) -> None:
 
 @given(st.lists(st.sampled_from(["$", "\\", "\\[", "\\]", "\\(", "\\)", "x", "\n", " "]), max_size=14).map("".join))
 def test_formulas_are_what_the_expressions_find(text: str) -> None:
+    """Each kind of mark is searched for in turn, outside of code. Two prices in dollars are a formula."""
+    assert formulas("`$x$` ```\n$y$\n``` costs $5 or $6") == "5 or"
     found = [match[1].strip() for pattern in BETWEEN for match in pattern.finditer(text)]
     assert formulas(text) == "\n".join(filter(None, found))
 
@@ -180,15 +158,15 @@ def test_texts_with_and_without_tables() -> None:
 
 def test_a_page_is_read_without_the_annotation() -> None:
     """The annotators' marks, which include the answer, are removed, and their elements do not separate texts."""
-    page = read_page(json.dumps(PAGE))
+    page = read_page(PAGE)
     assert page.html == f'<html><body><a href="/">Home</a><p class="x">{PROSE}</p></body></html>'
     assert page.groups == ("all", "mid", "English", "code", "not conversational")
     assert page.converted == canonical_markdown(PAGE["main_html"]) == f"{PROSE}\n"
     assert without_annotation("<p data-anno-uid='a b' id=c>x<marked-tail>y</marked-tail></p>") == "<p id=c>xy</p>"
     forum = {**PAGE, "meta": {"style": "Forum_or_Article_with_commentsection", "language": "zh"}}
-    assert read_page(json.dumps(forum)).groups == ("all", "other languages", "conversational")
+    assert read_page(forum).groups == ("all", "other languages", "conversational")
     without = {**PAGE, "meta": {"table": "without", "code": "with", "equation": ""}}
-    assert read_page(json.dumps(without)).groups == ("all", "code"), "what a page is said to be without"
+    assert read_page(without).groups == ("all", "code"), "what a page is said to be without"
 
 
 def test_appendix_a_figure_9_an_entry_of_the_benchmark() -> None:
@@ -201,13 +179,10 @@ def test_appendix_a_figure_9_an_entry_of_the_benchmark() -> None:
         "convert_main_content": "# Hello world!",
         "meta": {"language": "en", "style": "Normal", "level": "easy", **dict.fromkeys(KINDS, "without")},
     }
-    found = read_page(json.dumps(page))
+    found = read_page(page)
     assert found.html == f"<html><body>{heading.format('')}<aside>advertisement</aside></body></html>"
     assert found.groups == ("all", "simple", "English", "not conversational")
     assert canonical_markdown(str(found.main_html)).strip() == found.converted
-
-
-def test_canonical_markdown_has_no_links_and_images() -> None:
     assert canonical_markdown("<p>a <a href='/x'>b</a> <img src='c' alt='d'> <b>e</b></p>") == "a b **e**\n"
     assert canonical_markdown(" ") == ""
 
@@ -264,8 +239,8 @@ def test_stored_texts_in_two_processes(tmp_path: Path, capsys: Any) -> None:
         (['{"url": "x"}'], [], "expected an object with 'html' (got 'url')"),
         (['{"html": "<p>x"}'], [], "expected 'main_html', 'convert_main_content' or 'groundtruth_content'"),
         (['{"html": "<p>x", "main_html": 1}'], [], "expected text as 'main_html' (got int)"),
-        (["[]"], [], "line 1 is no page of WebMainBench"),
-        (["[" * 100_000], [], "line 1 is no page of WebMainBench"),
+        (["[]"], [], "line 1: expected a page of WebMainBench"),
+        (["[" * 100_000], [], "line 1: expected a page of WebMainBench"),
         (["[" * 100_000], ["--check"], "line 1: expected a page with results"),
         (['{"a_success": 1, "a_content": 5}'], ["--check"], "line 1: expected a page with results"),
         ([""], [], "has no pages"),

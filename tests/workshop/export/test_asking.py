@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
+from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
-from scrapy_dripper.workshop.export import ExportError
 from scrapy_dripper.workshop.export.asking import THOUGHT, ask
 
 TEMPLATE = "Label: {html}\nAnswer: "
@@ -48,19 +48,21 @@ class Rated:
 
 @pytest.mark.parametrize("answer", ["json", "json_space", "json_colon", "mineru_v1", "mineru_v2", "compact"])
 @pytest.mark.parametrize("way", WAYS)
-def test_the_likeliest_way_and_format(tokenizer: Tokenizer, way: str, answer: str) -> None:
+def test_the_likeliest_way_and_format(
+    tokenizer: Tokenizer, way: str, answer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Every way is reported while the export goes on."""
-    said: list[str] = []
-    found = ask(Rated(WAYS[way], answer), tokenizer, WAYS, 4096, said.append)
+    found = ask(Rated(WAYS[way], answer), tokenizer, WAYS, 4096)
 
     assert (found.way, found.prompt, found.answer, found.likelihood) == (way, WAYS[way], answer, -0.1)
-    assert [line.partition(", its ")[0] for line in said] == [f"asked {name}" for name in WAYS]
+    said = capsys.readouterr().err.splitlines()
+    assert [line.partition(", its ")[0] for line in said] == [f"scrapy-dripper: asked {name}" for name in WAYS]
 
 
 def test_a_model_that_writes_something_else(tokenizer: Tokenizer) -> None:
     """The message shows its text for each kind of prompt, and gives advice."""
-    with pytest.raises(ExportError) as error:
-        ask(Rated(likelihood=-3.0), tokenizer, WAYS, 4096, str)
+    with pytest.raises(UsageError) as error:
+        ask(Rated(likelihood=-3.0), tokenizer, WAYS, 4096)
     message = str(error.value)
     assert "asked raw: 'Label: " in message
     assert "; asked chat: '<|im_start|>user" in message

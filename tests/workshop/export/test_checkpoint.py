@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3.folder import load_prepared
-from scrapy_dripper.workshop.export import ExportError
 from scrapy_dripper.workshop.export.checkpoint import open_checkpoint
 
 PUBLISHED = {
@@ -43,8 +43,8 @@ def write(folder: Path, *missing: str, **changes: Any) -> Path:
 def test_a_prepared_folder_is_not_a_checkpoint(tmp_path: Path) -> None:
     """A checkpoint is no prepared folder either. Each message says what to do with it."""
     (tmp_path / "manifest.json").write_text("{}")
-    with pytest.raises(ExportError, match="it is a prepared folder already: use it as DRIPPER_MODEL"):
-        open_checkpoint(str(tmp_path), print)
+    with pytest.raises(UsageError, match="it is a prepared folder already: use it as DRIPPER_MODEL"):
+        open_checkpoint(str(tmp_path))
     model = write(tmp_path / "model")
     with pytest.raises(ModelError, match="is a checkpoint: make a prepared folder of it with 'scrapy-dripper export"):
         load_prepared(model)
@@ -65,14 +65,15 @@ def test_a_prepared_folder_is_not_a_checkpoint(tmp_path: Path) -> None:
 )
 def test_not_a_checkpoint(tmp_path: Path, missing: list[str], changes: dict[str, Any], message: str) -> None:
     """Each error says what is missing or different."""
-    with pytest.raises(ExportError, match=message):
-        open_checkpoint(str(write(tmp_path, *missing, **changes)), print)
+    with pytest.raises(UsageError, match=message):
+        open_checkpoint(str(write(tmp_path, *missing, **changes)))
 
 
-def test_a_model_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_from_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The configuration is checked before the weights are downloaded, and only data is downloaded."""
     calls: list[Any] = []
-    hub = ModuleType("huggingface_hub")
 
     def hf_hub_download(name: str, file: str) -> str:
         calls.append(file)
@@ -82,38 +83,35 @@ def test_a_model_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         calls.append(allow_patterns)
         return str(tmp_path / name)
 
-    hub.hf_hub_download, hub.snapshot_download = hf_hub_download, snapshot_download  # type: ignore[attr-defined]
+    hub = SimpleNamespace(hf_hub_download=hf_hub_download, snapshot_download=snapshot_download)
     monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
     changes: dict[str, Any] = {}
-    said: list[str] = []
-    assert open_checkpoint("own/qwen", said.append).name == "own/qwen"
+    assert open_checkpoint("own/qwen").name == "own/qwen"
     assert calls == ["config.json", ["*.json", "*.safetensors"]]
-    assert said == ["own/qwen: downloading what is missing"]
+    assert "own/qwen: downloading what is missing" in capsys.readouterr().err
 
     calls.clear()
     changes["architectures"] = ["BertModel"]
-    with pytest.raises(ExportError, match="not a Qwen3 checkpoint"):
-        open_checkpoint("own/bert", said.append)
+    with pytest.raises(UsageError, match="not a Qwen3 checkpoint"):
+        open_checkpoint("own/bert")
     assert calls == ["config.json"]
 
 
-def test_a_model_that_cannot_be_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_route(*_arguments: object, **_named: object) -> str:
+    raise ConnectionError("no route to the hub")
+
+
+@pytest.mark.parametrize(
+    ("model", "hub", "message"),
+    [
+        ("own/qwen", None, r"install scrapy-dripper\[export\], or name its folder"),
+        ("own/qwen", SimpleNamespace(hf_hub_download=no_route, snapshot_download=no_route),
+         r"cannot get own/qwen from the hub \(no route to the hub\): name a folder"),
+        ("/no/such/folder", None, "neither a folder nor a name such as owner/model"),
+    ],
+)  # fmt: skip
+def test_a_model_that_cannot_be_fetched(model: str, hub: object, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each message gives advice, without the library and without the model."""
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(ExportError, match=r"install scrapy-dripper\[export\], or name its folder"):
-        open_checkpoint("own/qwen", print)
-
-    def hf_hub_download(name: str, file: str) -> str:
-        raise ConnectionError("no route to the hub")
-
-    hub = ModuleType("huggingface_hub")
-    hub.hf_hub_download = hub.snapshot_download = hf_hub_download  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
-    with pytest.raises(ExportError, match=r"cannot get own/qwen from the hub \(no route to the hub\): name a folder"):
-        open_checkpoint("own/qwen", print)
-
-
-def test_neither_a_folder_nor_a_name() -> None:
-    """The message describes valid values."""
-    with pytest.raises(ExportError, match="neither a folder nor a name such as owner/model"):
-        open_checkpoint("/no/such/folder", print)
+    with pytest.raises(UsageError, match=message):
+        open_checkpoint(model)

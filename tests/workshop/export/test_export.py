@@ -170,7 +170,7 @@ def test_the_way_that_a_model_was_trained_in(tmp_path: Path, way: str, answer: s
     shutil.rmtree(tmp_path)
     write_published(tmp_path, known[way], answer)
     tokenizer = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
-    found = ask(Reference(tmp_path), tokenizer, known, 4096, print)
+    found = ask(Reference(tmp_path), tokenizer, known, 4096)
     assert (found.way, found.answer) == (way, answer)
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.engines.qwen3.simplify import simplify
-from scrapy_dripper.workshop.export import ExportError
-from scrapy_dripper.workshop.export.checkpoint import Recipe, find_recipe, installed_prompt
+from scrapy_dripper.workshop.export.checkpoint import Recipe, find_recipe
 
 OWN = Recipe("native", 64, "own {html}", "json")
 
@@ -52,19 +52,11 @@ def test_a_prompt_file(tmp_path: Path) -> None:
     assert find_recipe(tmp_path, native).truncate_chars is None
 
 
-def test_the_prompt_of_the_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The prompt is read without importing the package, which may not work here."""
-    code = "def get_full_prompt(html, version='v0'):\n    return 'Prompt ' + version + ': ' + html\n"
-    install(tmp_path, "mineru_html", "process.build_prompt", code)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    document = '<html><head><meta charset="utf-8"></head><body>{html}</body></html>'
-    assert installed_prompt() == find_recipe(tmp_path, {}).prompt == "Prompt v0: " + document
-
-
 def test_the_installed_prompt_of_a_page_is_the_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reference puts the whole simplified document into its prompt. Here, its first and last tags are part of the
-    template."""
-    code = "def get_full_prompt(html, version):\n    return f'Input HTML:\\n{html}\\n/no_think\\n'\n"
+    """It is read without importing the package, which may not work here. The reference puts the whole simplified
+    document into its prompt. Here, its first and last tags are part of the template.
+    """
+    code = "def get_full_prompt(html, version='v0'):\n    return f'{version}:\\n{html}\\n/no_think\\n'\n"
     install(tmp_path, "mineru_html", "process.build_prompt", code)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     # From the reference implementation, of <p>one<br>two <b>x</b><br>three</p>.
@@ -74,8 +66,8 @@ def test_the_installed_prompt_of_a_page_is_the_references(tmp_path: Path, monkey
     rules = PROFILES["v1.0"]
     page = rules.cut(rules.parse("<p>one<br>two <b>x</b><br>three</p>"), "")
 
-    before, after = installed_prompt().split("{html}")
-    assert before + "".join(simplify(page, 200)) + after == f"Input HTML:\n{simplified}\n/no_think\n"
+    before, after = find_recipe(tmp_path, {}).prompt.split("{html}")
+    assert before + "".join(simplify(page, 200)) + after == f"v0:\n{simplified}\n/no_think\n"
 
 
 @pytest.mark.parametrize(
@@ -100,5 +92,5 @@ def test_errors(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     if stored is not None:
         (tmp_path / "scrapy_dripper.json").write_text(stored)
-    with pytest.raises(ExportError, match=message):
+    with pytest.raises(UsageError, match=message):
         find_recipe(tmp_path, given)

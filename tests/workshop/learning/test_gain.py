@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_dripper.engines.tagger.model import TaggerModel, bundled
 from scrapy_dripper.workshop import learning
-from scrapy_dripper.workshop.annotation.labels import StoreError, read_answers
+from scrapy_dripper.workshop.annotation.labels import read_answers
 from scrapy_dripper.workshop.learning import Correction, gain_rows, learn, of_record, total_gain
 from tests.workshop.learning.conftest import TOPICS, correct, page_of
 
@@ -20,8 +20,7 @@ def four(tmp_path: Path) -> list[Correction]:
     for topic in TOPICS[:4]:
         correct(tmp_path, topic)
     pages = {page.sha256: page for page in map(page_of, TOPICS[:4])}
-    answers = read_answers(tmp_path)
-    return [of_record(answer, pages[answer.sha256]) for answer in answers if not isinstance(answer, StoreError)]
+    return [of_record(answer, pages[answer.sha256]) for answer in read_answers(tmp_path, pytest.fail)]
 
 
 @pytest.mark.parametrize(
@@ -61,14 +60,11 @@ def test_no_page_is_measured_by_what_it_taught(four: list[Correction], monkeypat
         return real(lessons, vocabulary)  # type: ignore[arg-type]
 
     monkeypatch.setattr(learning, "fit", fit)
-    learn(four, TaggerModel(bundled()), folds=2)
+    monkeypatch.setattr(learning, "FOLDS", 2)
+    learn(four, TaggerModel(bundled()))
     assert taught == [2, 2, 4]
 
     taught.clear()
-    learn(four, TaggerModel(bundled()), folds=5)
+    monkeypatch.setattr(learning, "FOLDS", 5)
+    learn(four, TaggerModel(bundled()))
     assert taught == [3, 3, 3, 3, 4]
-
-
-def test_folds_are_two_at_least(four: list[Correction]) -> None:
-    with pytest.raises(ValueError, match=r"folds must be at least 2 \(got 1\)"):
-        learn(four, TaggerModel(bundled()), folds=1)

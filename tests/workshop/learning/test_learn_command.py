@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config
+from scrapy_dripper.engines.files import sha256
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.learnt import LEARNT
 from scrapy_dripper.engines.tagger.model import CORRECTIONS
 from scrapy_dripper.page import read
-from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, page_hash
+from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES
 from tests.workshop.learning.conftest import SITE, TOPICS, correct, html, is_main, page_of
 
 NEW = TOPICS[6]
@@ -151,17 +153,17 @@ def test_more_is_learnt_upon_a_model_that_has_learnt(learnt: Path, tmp_path: Pat
     assert after["tides.example"] == before["tides.example"]
 
 
-def test_the_manifest_knows_what_was_learnt_from(learnt: Path) -> None:
-    """With it, ``evaluate`` can say that the model has learnt from these pages."""
+def test_what_was_learnt_is_named(learnt: Path) -> None:
+    """With the manifest, ``evaluate`` can say that the model has learnt from these pages. The inspector names
+    corrections as a reason.
+    """
     manifest = json.loads((learnt / "manifest.json").read_text(encoding="utf-8"))
     pages = (learnt.parent / "corrections").glob("*.html")
-    assert manifest[TRAINING_PAGES]["corrections"] == sorted(map(page_hash, pages))
+    assert manifest[TRAINING_PAGES]["corrections"] == sorted(map(sha256, pages))
     assert manifest["learnt"]["sites"] == ["tides.example"]
     before, after = manifest["learnt"]["held_word_f1"]
     assert before < after == 1.0
 
-
-def test_the_inspector_names_corrections_as_a_reason(learnt: Path) -> None:
     tagger = Tagger.load(Config(model=str(learnt)))
 
     found = tagger.influences(read(Document(html(NEW), f"{SITE}/{NEW}"), Config()))
@@ -181,6 +183,7 @@ def test_the_inspector_names_corrections_as_a_reason(learnt: Path) -> None:
         ({"url": ""}, "its URL is unknown, and so is its site"),
         ({"sha256": "0" * 64}, "its page is not in"),
         ({"profile": "v1.0"}, "labelled in the profile 'v1.0', expected 'native'; label it again"),
+        ({}, "expected every id from 1 to 7 exactly once, as main or other (got missing: 3)"),
     ],
 )
 def test_a_page_that_cannot_be_used_is_named_and_the_others_are_learnt_from(
@@ -189,6 +192,8 @@ def test_a_page_that_cannot_be_used_is_named_and_the_others_are_learnt_from(
     path = next(corrections.glob("harbour*.answer.json"))
     answer = json.loads(path.read_text(encoding="utf-8"))
     answer["task"] |= damage
+    if not damage:
+        del answer["labels"]["3"]
     path.write_text(json.dumps(answer), encoding="utf-8")
 
     assert learn(corrections, "-o", tmp_path / "my-model") == 1
@@ -198,53 +203,34 @@ def test_a_page_that_cannot_be_used_is_named_and_the_others_are_learnt_from(
     assert "harbour" in said
     assert "5 pages corrected" in said
     assert "1 failed (" in said
+    assert ("1 pages without labels" in said) == (not damage or "sha256" in damage)
     assert (tmp_path / "my-model" / LEARNT).exists()
 
 
-def test_labels_that_are_not_those_of_the_blocks(
-    corrections: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nowhere", "-o", "new"], "is not a folder"),
+        (["full", "-o", "new"], "holds no corrections"),
+        (["pages", "-o", "new"], "holds no corrections"),
+        (["corrections", "-o", "full"], "not a model that 'learn' has written"),
+        (["corrections", "-o", "full/letter.txt"], "is a file: name a folder for the model"),
+        (["corrections", "--base", "full", "-o", "new"], "No tagger model in"),
+    ],
+)
+def test_what_cannot_start_leaves_nothing_behind(
+    arguments: list[str], says: str, corrections: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    path = next(corrections.glob("harbour*.answer.json"))
-    answer = json.loads(path.read_text(encoding="utf-8"))
-    del answer["labels"]["3"]
-    path.write_text(json.dumps(answer), encoding="utf-8")
-
-    assert learn(corrections, "-o", tmp_path / "my-model") == 1
-    said = capsys.readouterr().err
-    assert f"{path}: expected every id from 1 to 7 exactly once, as main or other (got missing: 3)" in said
-    assert "1 pages without labels" in said
-
-
-@pytest.mark.parametrize("what", ["no folder", "nothing", "pages only"])
-def test_no_corrections_are_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str) -> None:
-    folder = tmp_path / "corrections"
-    if what != "no folder":
-        folder.mkdir()
-    if what == "pages only":
-        (folder / "harbour.html").write_text(html("harbour"), encoding="utf-8")
-
-    assert learn(folder, "-o", tmp_path / "my-model") == 2
-    said = capsys.readouterr().err
-    expected = "is not a folder" if what == "no folder" else "holds no corrections"
-    assert expected in said
-    assert not (tmp_path / "my-model").exists()
-
-
-def test_a_folder_of_something_else_is_not_written_to(
-    corrections: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "full").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for folder in ("full", "pages"):
+        (tmp_path / folder).mkdir()
     (tmp_path / "full" / "letter.txt").write_text("Dear all", encoding="utf-8")
+    (tmp_path / "pages" / "harbour.html").write_text(html("harbour"), encoding="utf-8")
 
-    assert learn(corrections, "-o", tmp_path / "full") == 2
-    assert "not a model that 'learn' has written" in capsys.readouterr().err
-    assert learn(corrections, "-o", tmp_path / "full" / "letter.txt") == 2
+    assert learn(*arguments) == 2
+    assert says in capsys.readouterr().err
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["letter.txt"]
-
-
-def test_a_base_that_is_not_a_model(corrections: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert learn(corrections, "--base", tmp_path, "-o", tmp_path / "my-model") == 2
-    assert "No tagger model in" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_base_that_was_trained_on_the_pages_is_named(

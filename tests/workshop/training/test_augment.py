@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,15 +10,12 @@ from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, SetChoice, load_
 from scrapy_dripper.workshop.training.augment import KINDS, make_copies
 from scrapy_dripper.workshop.training.measure import splits
 from scrapy_dripper.workshop.training.prepare import example
-
-WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal paper".split()
+from tests.workshop.pages import WORDS, write_listed
 
 
 @pytest.fixture
 def pages(tmp_path: Path) -> list[AnnotatedPage]:
     """Twenty pages of each of three types, each of which has its own words."""
-    records = []
-    (tmp_path / "pages/html").mkdir(parents=True)
     for i in range(60):
         kind = ("article", "forum", "listing")[i % 3]
         lines = [f"Page {i} says of the {word} number {n} what nobody else says." for n, word in enumerate(WORDS)]
@@ -27,10 +23,8 @@ def pages(tmp_path: Path) -> list[AnnotatedPage]:
         html = (
             f"<title>T</title><nav id=menu><a href=/>Home</a></nav><main><article>{body}</article></main><p>Imprint</p>"
         )
-        (tmp_path / f"pages/html/p{i}.html").write_text(html)
         record = {"id": f"p{i}", "host": f"h{i}.example", "text": "\n".join(lines), "kind": kind, "train": True}
-        records.append(record | {"title": f"Title of page {i}"})
-    (tmp_path / "pages/pages.jsonl").write_text("\n".join(map(json.dumps, records)))
+        write_listed(tmp_path / "pages", html, record | {"title": f"Title of page {i}"})
     return list(load_set(SetChoice(tmp_path / "pages")).samples)
 
 

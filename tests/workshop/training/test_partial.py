@@ -15,6 +15,7 @@ from scrapy_dripper.engines.tagger.evidence import ABSENT
 from scrapy_dripper.workshop.dataset.sets import DataError, SetChoice, load_set
 from scrapy_dripper.workshop.training.__main__ import main
 from scrapy_dripper.workshop.training.prepare import Example, completed, estimated_f1, example
+from tests.workshop.pages import write_listed
 from tests.workshop.training.test_training import QUICK, in_this_process, write_page
 
 __all__ = ["in_this_process"]
@@ -26,17 +27,8 @@ RECIPE = """<html><head>
 
 
 def write_recipe(folder: Path, name: str, **more: object) -> None:
-    (folder / "html").mkdir(parents=True, exist_ok=True)
-    (folder / "html" / f"{name}.html").write_text(RECIPE)
-    record = {
-        "id": name,
-        "host": f"{name}.example",
-        "kind": "recipe",
-        "facts": {"ingredient": ["two large eggs"]},
-        **more,
-    }
-    with (folder / "pages.jsonl").open("a") as file:
-        file.write(json.dumps(record) + "\n")
+    record = {"id": name, "host": f"{name}.example", "kind": "recipe", "facts": {"ingredient": ["two large eggs"]}}
+    write_listed(folder, RECIPE, {**record, **more})
 
 
 @pytest.fixture

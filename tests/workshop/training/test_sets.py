@@ -22,6 +22,7 @@ from scrapy_dripper.workshop.dataset.sets import (
     related_hosts,
 )
 from scrapy_dripper.workshop.training.measure import splits
+from tests.workshop.pages import write_annotated, write_listed
 
 CHECK_ONLY = Path(__file__).with_name("check_only.sha256")
 """The first 16 digits of the SHA-256 of each page of daniel, dragnet and cleaneval."""
@@ -32,20 +33,15 @@ def record(name: str, **values: Any) -> dict[str, Any]:
 
 
 def listed(folder: Path, *records: dict[str, Any]) -> Path:
-    (folder / "html").mkdir(parents=True)
     for one in records:
-        (folder / "html" / f"{one['id']}.html").write_text(f"<p>{one.get('text')}</p>", encoding="utf-8")
-    (folder / "pages.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
+        write_listed(folder, f"<p>{one.get('text')}</p>", one)
     return folder
 
 
 def wcxb(folder: Path, *names: str) -> Path:
-    for part in ("html", "ground-truth"):
-        (folder / part).mkdir(parents=True)
     for name in names:
-        (folder / "html" / f"{name}.html").write_text(f"<p>{name}</p>")
         annotation = {"url": f"https://www.{name}.example/", "ground_truth": {"main_content": name}}
-        (folder / "ground-truth" / f"{name}.json").write_text(json.dumps(annotation))
+        write_annotated(folder, name, f"<p>{name}</p>", annotation)
     return folder
 
 
@@ -57,19 +53,17 @@ def wcxb(folder: Path, *names: str) -> Path:
         ("pages:0", ("pages", "", 0.0)),
         ("c:/pages", ("c:/pages", "", 1.0)),
         ("mine=c:/pages:2", ("c:/pages", "mine", 2.0)),
+        *((wrong, None) for wrong in ("", "mine=", "pages:-1", "pages:nan", "mine=:1")),
     ],
 )
-def test_a_set_on_the_command_line(text: str, expected: tuple[str, str, float]) -> None:
-    """Name and weight are optional, and a colon in the folder's name is not a weight."""
+def test_a_set_on_the_command_line(text: str, expected: tuple[str, str, float] | None) -> None:
+    """Name and weight are optional, and a colon in the folder's name is not a weight. An error says what is right."""
+    if expected is None:
+        with pytest.raises(DataError, match=r"\[NAME=\]FOLDER\[:WEIGHT\]"):
+            SetChoice.parse(text)
+        return
     choice = SetChoice.parse(text)
     assert (choice.folder.as_posix(), choice.name, choice.weight) == expected
-
-
-@pytest.mark.parametrize("text", ["", "mine=", "pages:-1", "pages:nan", "mine=:1"])
-def test_what_is_no_set(text: str) -> None:
-    """The error says what was expected."""
-    with pytest.raises(DataError, match=r"\[NAME=\]FOLDER\[:WEIGHT\]"):
-        SetChoice.parse(text)
 
 
 def test_only_pages_that_say_so_are_learnt_from(tmp_path: Path) -> None:

@@ -23,9 +23,9 @@ from scrapy_dripper.engines.qwen3.grammar import Prompt
 from scrapy_dripper.workshop.dataset.sets import load_pages
 from scrapy_dripper.workshop.export.checkpoint import RECIPE
 from scrapy_dripper.workshop.training.token_sequences import Encoder, LabelledPage, labelled_pages
+from tests.workshop.pages import WORDS, write_annotated
 
 FEW = "--longest 4000 --set bf16=False gradient_accumulation_steps=6 learning_rate=5e-3 seed=1".split()
-WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal".split()
 TEMPLATE = "Blocks:\n{html}\nmain or other?\n"
 PIECES = (
     '<p class="intro lead"{}>The sea rises and falls twice a day.</p>',
@@ -76,9 +76,7 @@ def write_page(folder: Path, name: str, seed: int, *, empty: bool = False) -> No
     html = "".join([*links, *(f"<p>{text}</p>" for text in paragraphs), "<div class=footer>Imprint</div>"])
     main = "" if empty else "\n".join(paragraphs)
     truth = {"url": f"https://{name}.example/", "ground_truth": {"main_content": main}}
-    for kind, ending, text in (("html", "html", f"<html><body>{html}"), ("ground-truth", "json", json.dumps(truth))):
-        (folder / kind).mkdir(parents=True, exist_ok=True)
-        (folder / kind / f"{name}.{ending}").write_text(text)
+    write_annotated(folder, name, f"<html><body>{html}", truth)
 
 
 @pytest.fixture(scope="module")

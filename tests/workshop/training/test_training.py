@@ -15,22 +15,20 @@ import pytest
 pytest.importorskip("lightgbm")  # the extra [train]
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.engines.files import sha256
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.model import GRAPHS
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set, page_hash
-from scrapy_dripper.workshop.evaluation import measure
-from scrapy_dripper.workshop.training import augment, fit, graphs, prepare
+from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
+from scrapy_dripper.workshop.training import fit, graphs, prepare
 from scrapy_dripper.workshop.training.__main__ import main
-
-WORDS = "river stone winter harbour letter engine garden bridge copper market window candle forest signal paper".split()
+from tests.workshop.pages import WORDS, write_annotated
 
 
 @pytest.fixture
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trainings whose processes are not the point start none, and grow fewer trees."""
-    for module in (augment, prepare, measure, fit):
-        monkeypatch.setattr(module, "ProcessPoolExecutor", ThreadPoolExecutor)
+    monkeypatch.setattr(fit, "ProcessPoolExecutor", ThreadPoolExecutor)
     for trees in (fit.TREES, fit.CONTEXT):
         monkeypatch.setitem(trees, "num_iterations", 40)
 
@@ -50,15 +48,7 @@ def write_page(folder: Path, name: str, host: str, seed: int) -> str:
         + f"<div class=footer><a href=/legal>{sentence(4)}</a></div></body></html>"
     )
     truth = "\n".join(paragraphs)
-    (folder / "html").mkdir(parents=True, exist_ok=True)
-    (folder / "ground-truth").mkdir(exist_ok=True)
-    (folder / "html" / f"{name}.html").write_text(html)
-    annotation = {
-        "url": f"https://{host}/{name}",
-        "ground_truth": {"main_content": truth},
-        "_internal": {"page_type": {"primary": "article"}},
-    }
-    (folder / "ground-truth" / f"{name}.json").write_text(json.dumps(annotation))
+    write_annotated(folder, name, html, {"url": f"https://{host}/{name}", "ground_truth": {"main_content": truth}})
     return truth
 
 
@@ -110,7 +100,7 @@ def test_training_on_several_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert main(["home=pages", "--set", "others:0.5", "--out", "model", *QUICK]) == 0
 
     manifest = json.loads((tmp_path / "model/manifest.json").read_text())
-    learnt = [page_hash(tmp_path / f"others/html/news-{i}.html") for i in range(1, 12, 2)]
+    learnt = [sha256(tmp_path / f"others/html/news-{i}.html") for i in range(1, 12, 2)]
     assert manifest["training_pages"]["others"] == sorted(learnt)
     assert len(manifest["training_pages"]["home"]) == 12
     assert manifest["weights"] == {"home": 1.0, "others": 0.5}
@@ -164,16 +154,6 @@ def test_a_model_that_answers_otherwise_once_it_is_exported(tmp_path: Path, monk
         main([str(tmp_path / "pages"), "--out", str(tmp_path / "model"), "--no-measure", *QUICK])
 
 
-def test_pages_that_are_in_both_sets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Figures would be worthless if a page were used both for training and for measuring."""
-    for folder in ("pages", "more"):
-        for i in range(3):
-            write_page(tmp_path / folder, f"p{i}", f"host{i}.example", i)
-
-    assert main([str(tmp_path / "pages"), "--extra", str(tmp_path / "more"), *QUICK]) == 2
-    assert "p0, p1, p2" in capsys.readouterr().err
-
-
 def test_what_a_page_weighs(tmp_path: Path) -> None:
     """The weight is the number of blocks times the weight of the set. A headline that the truth lacks weighs nothing,
     whether it was annotated or found.
@@ -197,34 +177,29 @@ def test_what_a_page_weighs(tmp_path: Path) -> None:
     assert weights("known", 0.5) == pytest.approx([menu / 2, 0, text / 2])
 
 
-def test_networks_without_torch(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["pages", "--networks", "1"], "pip install 'scrapy-dripper[train]'"),
+        *(
+            (["pages", "--folds", folds], "--folds must be from 2 to the number of hosts, 3")
+            for folds in ("-1", "1", "9")
+        ),
+        (["pages", "--extra", "more"], "page ids that other sets also have: p0, p1, p2"),
+        (["scripts"], "there are too few pages with visible text"),
+        (["nothing"], "expected html/ID.html"),
+    ],
+)
+def test_what_cannot_be_trained_on(
+    arguments: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
+    """For example a page that would be used both for training and for measuring, or networks without torch."""
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "torch", None)
-
-    assert main([str(tmp_path)]) == 2
-    assert "pip install 'scrapy-dripper[train]'" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("folds", ["0", "1", "9", "-1"])
-def test_folds_that_the_hosts_do_not_allow(tmp_path: Path, capsys: pytest.CaptureFixture[str], folds: str) -> None:
     for i in range(3):
-        write_page(tmp_path, f"p{i}", f"host{i}.example", i)
+        for folder in ("pages", "more", "scripts"):
+            write_page(tmp_path / folder, f"p{i}", f"host{i}.example", i)
+        Path(f"scripts/html/p{i}.html").write_text("<script>x</script>")
 
-    assert main([str(tmp_path), "--folds", folds, "--jobs", "1", "--networks", "0"]) == 2
-    assert "--folds must be from 2 to the number of hosts, 3" in capsys.readouterr().err
-
-
-def test_pages_without_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("p", "q"):
-        write_page(tmp_path, name, f"{name}.example", 1)
-        (tmp_path / f"html/{name}.html").write_text("<script>x</script>")
-
-    assert main([str(tmp_path), *QUICK]) == 2
-    assert "there are too few pages with visible text" in capsys.readouterr().err
-
-
-def test_training_without_data_says_how_to_get_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(tmp_path / "nothing"), "--networks", "0"]) == 2
-
-    assert "expected html/ID.html" in capsys.readouterr().err
+    assert main([*QUICK, *arguments]) == 2
+    assert says in capsys.readouterr().err
