@@ -23,7 +23,7 @@ from scrapy_dripper.page import PageError, plant
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.workshop.dataset.alignment import align
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage
-from scrapy_dripper.workshop.training.processes import in_processes
+from scrapy_dripper.workshop.training.prepare import in_processes
 
 COPIED_SHARE = 0.7
 """Share of the pages of suitable types to copy, for each kind."""

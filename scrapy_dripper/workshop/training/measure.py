@@ -29,8 +29,7 @@ from scrapy_dripper.workshop.evaluation.measure import OURS, scored
 from scrapy_dripper.workshop.evaluation.peers import PEERS, installed_peers, quiet
 from scrapy_dripper.workshop.training.fit import Split, Stack
 from scrapy_dripper.workshop.training.graphs import export
-from scrapy_dripper.workshop.training.prepare import Example
-from scrapy_dripper.workshop.training.processes import in_processes
+from scrapy_dripper.workshop.training.prepare import Example, in_processes
 
 BATCH = 32
 

@@ -8,12 +8,16 @@ them, it keeps the facts and drops what it would drop anyway.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import chain
+from multiprocessing import get_context
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from tqdm import tqdm
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
@@ -24,7 +28,6 @@ from scrapy_dripper.metadata.facts import tokens as fact_tokens
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.workshop.dataset.alignment import Bools, align, block_weights, headlines, tokens
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage
-from scrapy_dripper.workshop.training.processes import in_processes
 
 HELD = 0.25
 """A block holds facts if they cover this share of its words, or :data:`HELD_WORDS` of them."""
@@ -35,6 +38,16 @@ FURNITURE = ("related", "share", "newsletter", "consent", "nav", "footer", "acco
 """Groups of class names of furniture that holds links."""
 GUESSED = 0.3
 """Weight of the labels of the rest of a page."""
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def in_processes(work: Callable[[T], R], items: Sequence[T], jobs: int, what: str) -> Iterator[R]:
+    """Yield the result for each item, in order, with a progress bar. For a single job, no process is started."""
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        found = map(work, items) if jobs <= 1 else pool.map(work, items, chunksize=8)
+        yield from tqdm(found, total=len(items), desc=what, unit="page")
 
 
 def without_declarations(batch: Features) -> Features:

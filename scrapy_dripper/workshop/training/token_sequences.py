@@ -16,7 +16,7 @@ from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.page import PageError
 from scrapy_dripper.workshop.dataset.alignment import align, block_weights, tokens
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, DataError
-from scrapy_dripper.workshop.training.processes import in_processes
+from scrapy_dripper.workshop.training.prepare import in_processes
 
 MAX_BLOCKS = 10_000
 """Later blocks of a page are left out, like in a crawl by default."""
