@@ -12,14 +12,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import fields
 from http.server import BaseHTTPRequestHandler
 from importlib.metadata import version
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
@@ -28,7 +27,7 @@ from scrapy_dripper.cli import main
 from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.cli.options import OPTIONS, PREFIXES
 from scrapy_dripper.config import Config
-from scrapy_dripper.corpus.processes import Processes
+from scrapy_dripper.corpus.processes import in_order
 from scrapy_dripper.sites import Hosts
 from scrapy_dripper.workshop.cli.corpus import _files
 from scrapy_dripper.workshop.cli.corpus_pages import PageInputs
@@ -651,25 +650,6 @@ def test_jobs_give_what_one_process_gives(tmp_path: Path, capsys: pytest.Capture
     assert len(records(found[0][1])) == 7
 
 
-class Watched:
-    """Stands for the worker processes and records their number and the batches."""
-
-    made: ClassVar[list[tuple[int, list[int]]]] = []
-
-    def __init__(self, config: Config, count: int, hosts: Hosts | None) -> None:
-        self.batches: list[int] = []
-        self.made.append((count, self.batches))
-        self._extractor = Extractor(config)
-
-    def extract(self, batches: Iterable[tuple[list[Any], list[Document]]]) -> Iterator[Any]:
-        for things, documents in batches:
-            self.batches.append(len(documents))
-            yield things, self._extractor.extract(documents)
-
-    def close(self) -> None:
-        self._extractor.close()
-
-
 @pytest.mark.parametrize(
     ("jobs", "count", "expected"),
     [("2", 5, (2, [3, 2])), ("4", 1, (1, [1])), ("1", 3, (1, [3])), ("2", 20, (2, [8, 8, 4]))],
@@ -678,40 +658,45 @@ def test_each_job_has_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: str, count: int, expected: tuple[int, list[int]]
 ) -> None:
     """If there are few pages, batches are smaller; one job is a process too."""
+    made: list[tuple[int, list[int]]] = []
+
+    @contextlib.contextmanager
+    def watched(config: Config, processes: int) -> Iterator[Any]:
+        made.append((processes, []))
+        with Extractor(config) as extractor:
+            yield lambda batches: (
+                (things, extractor.extract(documents))
+                for things, documents in batches
+                if not made[-1][1].append(len(documents))
+            )
+
     pages(tmp_path, *map(str, range(count)))
-    monkeypatch.setattr("scrapy_dripper.corpus.processes.Processes", Watched)
-    monkeypatch.setattr(Watched, "made", [])
+    monkeypatch.setattr("scrapy_dripper.corpus.processes.extracting", watched)
 
     assert main(["extract", str(tmp_path), "-f", "jsonl", "-o", str(tmp_path / "out"), "--jobs", jobs]) == 0
-    assert Watched.made == [expected]
+    assert made == [expected]
 
 
-def door(submit: Callable[..., Future[Any]]) -> Processes:
-    """Return worker processes whose threads are a function."""
-    made = object.__new__(Processes)
-    workers, threads = SimpleNamespace(pool=None), SimpleNamespace(submit=submit)
-    vars(made).update(_config=Config(), _count=2, _hosts=Hosts(), _workers=workers, _threads=threads)
-    return made
+def batches(seen: list[str], stop: Callable[[], None] = lambda: None) -> Iterator[tuple[list[int], list[Document]]]:
+    """Yield three batches, and be interrupted by Ctrl-C."""
+    for number in range(3):
+        seen.append(f"read {number}")
+        yield [number], [Document("")]
+    stop()
+    raise KeyboardInterrupt
 
 
-def test_what_is_done_is_written_before_more_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_done_is_written_before_more_is_read() -> None:
     """Pages from the web take long to read; Ctrl-C loses none that is done."""
-    monkeypatch.setattr("scrapy_dripper.corpus.processes.answers", lambda pool, tasks: [pool] * len(tasks))
     seen: list[str] = []
 
-    def at_once(call: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    def at_once(documents: list[Document]) -> Future[Any]:
         future: Future[Any] = Future()
-        future.set_result(call(*arguments))
+        future.set_result([None] * len(documents))
         return future
 
-    def batches() -> Iterator[tuple[list[int], list[Document]]]:
-        for number in range(3):
-            seen.append(f"read {number}")
-            yield [number], [Document("")]
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012 (what is seen on the way is the point)
-        for (number,), _ in door(at_once).extract(batches()):
+        for (number,), _ in in_order(batches(seen), at_once, 8, Hosts()):
             seen.append(f"done {number}")
     assert seen == ["read 0", "done 0", "read 1", "done 1", "read 2", "done 2"]
 
@@ -720,17 +705,13 @@ def test_after_ctrl_c_what_is_done_is_yielded() -> None:
     futures: list[Future[Any]] = [Future() for _ in range(3)]
     waiting = iter(futures)
 
-    def batches() -> Iterator[tuple[list[int], list[Document]]]:
-        for number in range(3):
-            yield [number], [Document("")]
+    def stop() -> None:
         futures[0].set_result(["zero"])
         futures[2].set_result(["two"])
-        raise KeyboardInterrupt
 
     seen: list[Any] = []
-    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 (what is seen on the way is the point)
-        for things, answers in door(lambda *_: next(waiting)).extract(batches()):
-            seen.append((things, answers))
+    with pytest.raises(KeyboardInterrupt):
+        seen.extend(in_order(batches([], stop), lambda _: next(waiting), 8, Hosts()))
     assert seen == [([0], ["zero"])]
 
 
