@@ -309,7 +309,7 @@ class TemplateLearner(PipelineStep):  # type: ignore[misc]
 
     def _document(self, page: dict[str, Any]) -> Document | None:
         wanted = page["record"], page["url"]
-        found = recorded_at(pages, page["file_path"], page["offset"], wanted, 10 * self.config.limits.bytes)
+        found = recorded_at(page["file_path"], page["offset"], wanted, 10 * self.config.limits.bytes)
         if found is None:
             self.stat_update("gone")
             return None
