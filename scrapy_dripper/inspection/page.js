@@ -405,13 +405,8 @@ if (!data.task) by("export").title = data.no_task;
 if (!has) for (const id of ["threshold", "reset", "next", "previous", "skip"]) by(id).disabled = true;
 threshold.addEventListener("input", () => cut(threshold.value / 100));
 by("reset").addEventListener("click", reset);
-by("next").addEventListener("click", () => step(1));
-by("previous").addEventListener("click", () => step(-1));
-by("flip").addEventListener("click", () => flip());
-by("skip").addEventListener("click", () => step(1));
-by("undo").addEventListener("click", undo);
-by("export").addEventListener("click", save);
-by("help").addEventListener("click", KEYS["?"][1]);
+for (const button of document.querySelectorAll("button[aria-keyshortcuts]"))
+  button.addEventListener("click", KEYS[button.getAttribute("aria-keyshortcuts")][1]);
 by("styled").addEventListener("change", dress);
 document.addEventListener("keydown", pressed);
 tabs();
