@@ -173,7 +173,7 @@ class ReplayMiddleware:
         found = recorded_at(path, offset, wanted, MAX_BYTES)
         if found is None:
             raise IgnoreRequest(f"{path} has changed")
-        return found[1]
+        return found
 
     @cached_property
     def _places(self) -> dict[str, list[tuple[str, int, tuple[str | None, str]]]]:

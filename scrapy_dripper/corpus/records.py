@@ -110,7 +110,7 @@ def pages(stream: BinaryIO, limit: int, skip: Callable[[str], None], name: str =
             yield record, response
 
 
-def recorded_at(path: str, offset: int, wanted: tuple[str | None, str], limit: int) -> Recorded | None:
+def recorded_at(path: str, offset: int, wanted: tuple[str | None, str], limit: int) -> Response | None:
     """Return the response of the record in an archive that has an id and a URL, or None if it is gone.
 
     If the archive is compressed as a whole, the offset is that of a later record.
@@ -120,7 +120,7 @@ def recorded_at(path: str, offset: int, wanted: tuple[str | None, str], limit: i
             stream.seek(start)
             for record, response in responses(stream, limit, lambda _: None, path):
                 if (record.headers.get("WARC-Record-ID"), response.url) == wanted:
-                    return record, response
+                    return response
     return None
 
 

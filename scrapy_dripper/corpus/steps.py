@@ -313,7 +313,7 @@ class TemplateLearner(PipelineStep):  # type: ignore[misc]
         if found is None:
             self.stat_update("gone")
             return None
-        return Document(decode_html(found[1].body, charset(found[1])), page["url"])
+        return Document(decode_html(found.body, charset(found)), page["url"])
 
 
 def schema(optional: Iterable[str] = ()) -> pa.Schema:
