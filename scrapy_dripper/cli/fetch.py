@@ -120,8 +120,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         fp.close()  # or all of its body is read
         new = super().redirect_request(req, fp, code, msg, headers, newurl)
-        if new is None:
-            return None
+        assert new is not None  # it raises HTTPError instead
         if new.type not in ("http", "https"):
             raise RefusedError(f"the page redirects to {new.type}://, and only http and https are followed")
         if (host := urlsplit(f"//{new.host}").hostname or "") not in self.trusted:
