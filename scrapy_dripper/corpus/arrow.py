@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document
+from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 
 COLUMNS = {
@@ -31,6 +31,12 @@ SPARK_COLUMNS = (
     "markdown string, title string, page_type string, quality float, source string, reason string, error string"
 )
 """The same columns as a schema for Spark."""
+
+
+def about_page(extraction: Extraction) -> dict[str, Any]:
+    """Return the values of :data:`COLUMNS` apart from the text."""
+    values = {name: getattr(extraction, name) for name in ("title", "page_type", "quality", "source", "error")}
+    return values | {"reason": extraction.fallback_reason and extraction.fallback_reason.value}
 
 
 Batch = TypeVar("Batch", pa.Table, pa.RecordBatch)
@@ -50,12 +56,9 @@ class RayExtractor:
         urls = batch.column(self._url).to_pylist() if self._url is not None else [None] * len(pages)
         documents = [Document(page or "", str(url or "")) for page, url in zip(pages, urls, strict=True)]
         found = self._extractor.extract(documents)
-        values = {name: [getattr(one, name, None) for one in found] for name in COLUMNS} | {
-            "markdown": [one.markdown or "" for one in found],
-            "reason": [one.fallback_reason and one.fallback_reason.value for one in found],
-        }
+        rows = [about_page(one) | {"markdown": one.markdown or ""} for one in found]
         for name, kind in COLUMNS.items():
-            column = pa.array(values[name], kind)
+            column = pa.array([row[name] for row in rows], kind)
             at = batch.schema.get_field_index(name)
             batch = batch.append_column(name, column) if at < 0 else batch.set_column(at, name, column)
         return batch
