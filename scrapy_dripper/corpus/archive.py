@@ -170,9 +170,9 @@ class ReplayMiddleware:
         if not places:
             raise IgnoreRequest(f"{request.url} is not in the archive")
         path, offset, wanted = places.pop(0) if len(places) > 1 else places[0]
-        found = recorded_at(path, offset, wanted, MAX_BYTES)
+        found = recorded_at(path, offset, wanted, MAX_BYTES, _counter(self._crawler))
         if found is None:
-            raise IgnoreRequest(f"{path} has changed")
+            raise IgnoreRequest(f"{request.url} is no longer in {path}, or cannot be read")
         return found
 
     @cached_property

@@ -59,9 +59,9 @@ def responses(
 ) -> Iterator[Recorded]:
     """Yield the HTTP responses of an archive, with any status and type, and the resources that have a URL of HTTP.
 
-    Chunks are joined, and bodies decompressed. ``limit`` is the size limit of a record in bytes, before and after that.
-    ``skip`` is called with the reason for each skipped record. A damaged archive is read up to the damage. Raise
-    OSError if the stream cannot be read.
+    Chunks are joined; a body may be compressed. ``limit`` is the size limit of a record in bytes. ``skip`` is called
+    with the reason for each skipped record. A damaged archive is read up to the damage. Raise OSError if the stream
+    cannot be read.
     """
     start: int | None = None
     reason = ""
@@ -90,38 +90,53 @@ def responses(
 
 
 def pages(stream: BinaryIO, limit: int, skip: Callable[[str], None], name: str = "the archive") -> Iterator[Recorded]:
-    """Yield the HTML pages of an archive. The parameters are those of :func:`responses`.
+    """Yield the HTML pages of an archive, with decompressed bodies. The parameters are those of :func:`responses`.
 
     A page is HTML if the crawler or the server says so, or if neither gives a type and it begins with a tag.
     """
     for record, response in responses(stream, limit, skip, name):
-        stated = (record.headers.get("WARC-Identified-Payload-Type"), _text(response.headers.get("Content-Type")))
-        types = [type_.partition(";")[0].strip().lower() for type_ in stated if type_]
-        start = response.body[:1_024].lstrip()
-        if not 200 <= response.status < 300:
-            skip("status")
-        elif types and not any(type_ in _HTML for type_ in types):
-            skip("not_html")
-        elif not start and not response.body.strip():
-            skip("empty")
-        elif not types and not start.startswith(b"<"):
-            skip("not_html")
-        else:
-            yield record, response
+        try:
+            page = _page(record, response, limit)
+        except SkipError as error:
+            skip(str(error))
+            continue
+        yield record, page
 
 
-def recorded_at(path: str, offset: int, wanted: tuple[str | None, str], limit: int) -> Response | None:
+def recorded_at(
+    path: str, offset: int, wanted: tuple[str | None, str], limit: int, skip: Callable[[str], None] = lambda _: None
+) -> Response | None:
     """Return the response of the record in an archive that has an id and a URL, or None if it is gone.
 
-    If the archive is compressed as a whole, the offset is that of a later record.
+    If the archive is compressed as a whole, the offset is that of a later record. If the body cannot be decompressed,
+    ``skip`` is called with the reason, and None is returned.
     """
     with open(path, "rb") as stream:
         for start in (offset, 0):
             stream.seek(start)
             for record, response in responses(stream, limit, lambda _: None, path):
                 if (record.headers.get("WARC-Record-ID"), response.url) == wanted:
-                    return response
+                    try:
+                        return decompressed(record, response, limit)
+                    except SkipError as error:
+                        skip(str(error))
+                        return None
     return None
+
+
+def _page(record: WarcRecord, response: Response, limit: int) -> Response:
+    if not 200 <= response.status < 300:
+        raise SkipError("status")
+    stated = (record.headers.get("WARC-Identified-Payload-Type"), _text(response.headers.get("Content-Type")))
+    types = [type_.partition(";")[0].strip().lower() for type_ in stated if type_]
+    if types and not any(type_ in _HTML for type_ in types):
+        raise SkipError("not_html")
+    response = decompressed(record, response, limit)
+    if not response.body or response.body.isspace():
+        raise SkipError("empty")
+    if not types and not response.body[:1_024].lstrip().startswith(b"<"):
+        raise SkipError("not_html")
+    return response
 
 
 def charset(response: Response) -> str | None:
@@ -164,7 +179,7 @@ def _response(record: WarcRecord, limit: int) -> Response | None:
     body = record.reader.read(record.content_length)
     if any(b"chunked" in value.lower() for value in headers.pop(b"Transfer-Encoding", ())):
         body = _unchunked(body)
-    return _readable(Response(url, status, Headers(headers), body), record.headers.get(ENCODING), limit)
+    return Response(url, status, Headers(headers), body)
 
 
 def _check(record: WarcRecord, url: str) -> None:
@@ -218,12 +233,12 @@ def _ends_within_a_member(stream: BinaryIO, start: int) -> bool:
     return False
 
 
-def _readable(response: Response, encoding: str | None, limit: int) -> Response:
+def decompressed(record: WarcRecord, response: Response, limit: int) -> Response:
     """Return a response with its body decompressed, and of Scrapy's class for its type. Raise :exc:`SkipError`.
 
     An uncompressed body is no error, because archives often keep the header.
     """
-    headers, body = response.headers, response.body
+    headers, body = response.headers.copy(), response.body
     names = _text(b",".join(headers.pop("Content-Encoding", [])))[:1_000].lower().split(",")
     codings = [name for name in (name.strip().removeprefix("x-") for name in names) if name not in ("", "identity")]
     if len(codings) > MAX_CODINGS:
@@ -240,6 +255,7 @@ def _readable(response: Response, encoding: str | None, limit: int) -> Response:
             raise SkipError("oversize")
     kind = responsetypes.from_args(headers=headers, url=response.url, body=body)
     typed = kind(response.url, response.status, headers, body)
+    encoding = record.headers.get(ENCODING)
     return typed.replace(encoding=encoding) if encoding and isinstance(typed, TextResponse) else typed
 
 

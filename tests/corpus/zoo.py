@@ -127,9 +127,10 @@ HONEST = [
             warc("resource", b"{}", url=f"urn:pageinfo:{URL}", media="application/json"),
             warc("resource", NEXT, media="text/html; charset=utf-8", version="1.1"),
             warc("resource", b"\x89PNG", media="image/png"),
+            typed(b"let tide = 1", "text/javascript", b"content-encoding: br"),
         ),
         BOTH,
-        {"not_http": 2, "not_html": 1},
+        {"not_http": 2, "not_html": 2},
     ),
     Animal(
         "Common Crawl",
