@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.checks import METHODS, short
 from scrapy_dripper.cli.console import PROGRAM
+from scrapy_dripper.cli.options import add_command
 from scrapy_dripper.config import PREFIX, Config, ConfigError, ModelError
 from scrapy_dripper.machine import cores, free_memory
 
@@ -43,15 +44,7 @@ years it has been wrong only once, in the winter of the great storm.</p></articl
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = commands.add_parser(
-        "doctor",
-        help="check the installation, the engine, and the settings of a project",
-        description="Check the installation, the engine, and the settings of a project.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.set_defaults(run=run)
+    add_command(commands, "doctor", run, "check the installation, the engine, and the settings of a project", EXAMPLES)
 
 
 class _Findings:

@@ -22,7 +22,7 @@ from scrapy_dripper.characters import on_one_line, to_json
 from scrapy_dripper.cli.console import Failures, UsageError, say, why
 from scrapy_dripper.cli.fetch import SECONDS
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, check_url, file_name, find_sources, read_source
-from scrapy_dripper.cli.options import add_options, add_url, configured, count, seconds
+from scrapy_dripper.cli.options import add_command, add_options, add_url, configured, count, seconds
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.replace import replace_file
@@ -59,15 +59,7 @@ closed it
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    extract = commands.add_parser(
-        "extract",
-        help="extract the main content of files, folders or URLs",
-        description="Extract the main content of pages.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    extract.set_defaults(run=run)
+    extract = add_command(commands, "extract", run, "extract the main content of files, folders or URLs", EXAMPLES)
     extract.add_argument(
         "inputs",
         nargs="+",
@@ -115,12 +107,6 @@ Asked = Mapping[str, Callable[[Extraction], Any]]
 """Optional keys of the JSON that were asked for, with their values."""
 
 
-def _record(source: Source, extraction: Extraction, more: Asked) -> dict[str, Any]:
-    meta = extraction.meta()
-    record = {"id": source.id} | {name: getattr(extraction, name) for name in TEXTS} | {key: meta[key] for key in META}
-    return record | {name: value(extraction) for name, value in more.items()}
-
-
 def _asked(arguments: argparse.Namespace) -> Asked:
     mineru = arguments.content_schema == MINERU
     names = [name for name, flag in MORE.items() if getattr(arguments, flag) or (mineru and name == "content")]
@@ -133,13 +119,14 @@ def _asked(arguments: argparse.Namespace) -> Asked:
     return asked | ({"content": lambda one: to_mineru(from_json(one.content or []))} if mineru else {})
 
 
-def _content(extraction: Extraction, form: str) -> str:
-    content = {"markdown": extraction.markdown, "html": extraction.main_html, "text": extraction.text}[form]
-    return (content or "").strip("\n")
-
-
-class UnwritableError(Exception):
-    """A single result cannot be written. Other results can."""
+def _result(source: Source, extraction: Extraction, form: str, more: Asked, indent: int | None) -> str:
+    """Return an extraction in a format. JSON has a record of each page, and the others are empty without content."""
+    if form not in ("json", "jsonl"):
+        content = {"markdown": extraction.markdown, "html": extraction.main_html, "text": extraction.text}[form]
+        return (content or "").strip("\n")
+    meta = extraction.meta()
+    record = {"id": source.id} | {name: getattr(extraction, name) for name in TEXTS} | {key: meta[key] for key in META}
+    return to_json(record | {name: value(extraction) for name, value in more.items()}, indent)
 
 
 _OF_THIS_FILE = (errno.EISDIR, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
@@ -147,31 +134,26 @@ _OF_THIS_FILE = (errno.EISDIR, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, er
 
 
 class _Folder:
-    """Writes one file per page. A page without a result only gets a file in JSON, where its record says so."""
+    """Writes one file per page."""
 
-    def __init__(self, folder: Path, form: str, sources: Sequence[Source], more: Asked) -> None:
-        self.folder, self.form, self.more = folder, form, more
+    def __init__(self, folder: Path, form: str, sources: Sequence[Source]) -> None:
+        self.folder, self.extension = folder, EXTENSIONS[form]
         _refuse_inputs((self._path(source) for source in sources), sources)
         folder.mkdir(parents=True, exist_ok=True)
 
     def _path(self, source: Source) -> Path:
-        return self.folder / file_name(source.id, EXTENSIONS[self.form])
+        return self.folder / file_name(source.id, self.extension)
 
-    def write(self, source: Source, extraction: Extraction) -> None:
-        if self.form in ("json", "jsonl"):
-            indent = 2 if self.form == "json" else None
-            text = to_json(_record(source, extraction, self.more), indent)
-        else:
-            text = _content(extraction, self.form)
-        if not text:
-            return
+    def write(self, source: Source, text: str) -> str | None:
+        """Write a result. Return why it cannot be written, if others can be; otherwise, raise OSError."""
         path = self._path(source)
         try:
             replace_file(path, text + "\n")
         except OSError as error:
             if error.errno not in _OF_THIS_FILE or not os.access(self.folder, os.W_OK):
                 raise
-            raise UnwritableError(f"cannot write {path}: {why(error)}") from error
+            return f"cannot write {path}: {why(error)}"
+        return None
 
     def close(self) -> None:
         """Do nothing: no file is open between pages."""
@@ -180,26 +162,21 @@ class _Folder:
 class _Stream:
     """Writes all pages to one stream: a JSON array, JSON Lines, or texts, with headings if there are several."""
 
-    def __init__(self, stream: TextIO, form: str, many: bool, more: Asked) -> None:
-        self.stream, self.form, self.many, self.more = stream, form, many, more
-        self.written = 0
+    def __init__(self, stream: TextIO, form: str, many: bool) -> None:
+        self.stream, self.form, self.many = stream, form, many
+        self.between = ""
         if form == "json":
             stream.write("[")
+            self.between = "\n"
 
-    def write(self, source: Source, extraction: Extraction) -> None:
-        if self.form in ("json", "jsonl"):
-            between = ("," if self.written else "") + "\n" if self.form == "json" else ""
-            self.stream.write(between + to_json(_record(source, extraction, self.more)))
-            self.stream.write("" if self.form == "json" else "\n")
-        elif text := _content(extraction, self.form):
-            self.stream.write(("\n" if self.written else "") + self._heading(source) + text + "\n")
-        else:
-            return
-        self.written += 1
+    def write(self, source: Source, text: str) -> None:
+        """Write a result. Raise OSError if no other can be written either."""
+        self.stream.write(self.between + self._heading(source) + text + ("" if self.form == "json" else "\n"))
+        self.between = {"json": ",\n", "jsonl": ""}.get(self.form, "\n")
         self.stream.flush()
 
     def _heading(self, source: Source) -> str:
-        if not self.many:
+        if not self.many or self.form in ("json", "jsonl"):
             return ""
         if self.form == "text":
             return f"==> {on_one_line(source.name)} <==\n"
@@ -231,23 +208,17 @@ def _identity(path: Path | int) -> tuple[int, int] | None:
 def _output(arguments: argparse.Namespace, sources: Sequence[Source], stack: ExitStack) -> _Folder | _Stream:
     target = arguments.output
     many = len(sources) > 1 or len(arguments.inputs) > 1
-    more = _asked(arguments)
     if target is None:
         if sys.stdout is None:  # closed by the shell: `>&-`
             raise UsageError("standard output is closed; choose an --output")
         if isinstance(sys.stdout, io.TextIOWrapper):  # UTF-8 whatever the locale, like the files.
             sys.stdout.reconfigure(encoding="utf-8", errors="replace")
-        return _Stream(sys.stdout, arguments.format, many, more)
+        return _Stream(sys.stdout, arguments.format, many)
     if os.path.isdir(target) or target.endswith(("/", os.sep)):
-        return _Folder(Path(target), arguments.format, sources, more)
+        return _Folder(Path(target), arguments.format, sources)
     _refuse_inputs([Path(target)], sources)
     stream = open(target, "w", encoding="utf-8", errors="replace", newline="\n")  # noqa: SIM115 (closed by the stack)
-    return _Stream(stack.enter_context(stream), arguments.format, many, more)
-
-
-# The command
-
-Batch = tuple[list[Source], list[Document]]
+    return _Stream(stack.enter_context(stream), arguments.format, many)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -278,66 +249,53 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if failures.count else 0
 
 
-def _extract(arguments: argparse.Namespace, config: Config, sources: Sequence[Source], failures: Failures) -> None:
+def _extract(arguments: argparse.Namespace, config: Config, sources: Sequence[Source], fail: Failures) -> None:
     from scrapy_dripper.corpus.processes import extracting
 
+    more = _asked(arguments)
+    jobs = min(arguments.jobs, len(sources)) if arguments.jobs else None
+    size = min(config.batch_size, math.ceil(len(sources) / (jobs or 1)))  # so that each process gets some
+
+    def batches() -> Iterator[tuple[list[Source], list[Document]]]:
+        for start in range(0, len(sources), size):
+            read = [(source, document) for source in sources[start : start + size] if (document := read_one(source))]
+            if read:
+                yield [source for source, _ in read], [document for _, document in read]
+
+    def read_one(source: Source) -> Document | None:
+        try:
+            document = read_source(source, READ_FACTOR * config.limits.bytes, arguments.timeout)
+        except (OSError, ValueError) as error:
+            advice = "; --timeout gives it more" if isinstance(error, TimeoutError) else ""
+            fail(source.name, why(error) + advice)
+            bar.update()
+            return None
+        return replace(document, url=arguments.url) if arguments.url else document
+
     with ExitStack() as stack:
-        jobs = min(arguments.jobs, len(sources)) if arguments.jobs else None
         extract = stack.enter_context(extracting(config, jobs or 0))
         output = _output(arguments, sources, stack)
+        indent = 2 if arguments.format == "json" and isinstance(output, _Folder) else None
         on_screen = arguments.output is None and sys.stdout.isatty()
         silent = len(sources) == 1 or on_screen or not sys.stderr.isatty()
         bar = stack.enter_context(tqdm(total=len(sources), unit="page", disable=silent, file=sys.stderr))
         written = 0
         try:
-            size = min(config.batch_size, math.ceil(len(sources) / (jobs or 1)))  # so that each process gets some
-            for answered in extract(_batches(sources, config, size, arguments.url, arguments.timeout, failures, bar)):
+            for answered in extract(batches()):
                 for source, extraction in zip(*answered, strict=True):
-                    written += _write(output, source, extraction, failures)
+                    text = _result(source, extraction, arguments.format, more, indent)
+                    problem = output.write(source, text) if text else None
+                    if problem:
+                        fail(source.name, problem)
+                    elif extraction.text or extraction.main_html:
+                        written += 1
+                    else:
+                        reason = str(extraction.fallback_reason or extraction.source)
+                        fail(source.name, "nothing extracted: " + ", ".join(filter(None, [reason, extraction.error])))
                     bar.update()
         except KeyboardInterrupt:
             if len(sources) > 1:
-                say(f"stopped: of {len(sources):,} inputs, {written:,} gave a result and {failures.count:,} gave none")
+                say(f"stopped: of {len(sources):,} inputs, {written:,} gave a result and {fail.count:,} gave none")
             raise
         finally:
             output.close()
-
-
-def _batches(
-    sources: Sequence[Source],
-    config: Config,
-    size: int,
-    url: str | None,
-    timeout: float,
-    fail: Failures,
-    bar: tqdm[Any],
-) -> Iterator[Batch]:
-    """Yield the inputs with their documents, ``size`` at a time. Inputs that cannot be read are counted here."""
-    for start in range(0, len(sources), size):
-        batch: Batch = [], []
-        for source in sources[start : start + size]:
-            try:
-                document = read_source(source, READ_FACTOR * config.limits.bytes, timeout)
-            except (OSError, ValueError) as error:
-                advice = "; --timeout gives it more" if isinstance(error, TimeoutError) else ""
-                fail(source.name, why(error) + advice)
-                bar.update()
-                continue
-            batch[0].append(source)
-            batch[1].append(replace(document, url=url) if url else document)
-        if batch[0]:
-            yield batch
-
-
-def _write(output: _Folder | _Stream, source: Source, extraction: Extraction, fail: Failures) -> bool:
-    """Write a result. Return False, and say why, if there is none."""
-    try:
-        output.write(source, extraction)
-    except UnwritableError as error:
-        fail(source.name, str(error))
-        return False
-    if extraction.text or extraction.main_html:
-        return True
-    reason = str(extraction.fallback_reason or extraction.source)
-    fail(source.name, "nothing extracted: " + ", ".join(filter(None, [reason, extraction.error])))
-    return False

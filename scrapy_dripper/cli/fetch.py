@@ -11,6 +11,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
@@ -120,8 +121,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         fp.close()  # or all of its body is read
         new = super().redirect_request(req, fp, code, msg, headers, newurl)
-        if new is None:
-            return None
+        assert new is not None  # it raises HTTPError instead
         if new.type not in ("http", "https"):
             raise RefusedError(f"the page redirects to {new.type}://, and only http and https are followed")
         if (host := urlsplit(f"//{new.host}").hostname or "") not in self.trusted:
@@ -175,8 +175,7 @@ def within(seconds: float, work: Callable[[Connect], T]) -> T:
     # The timeout of a socket starts again with each byte, and looking up a name has none.
     end = time.monotonic() + seconds
     twins: list[socket.socket] = []
-    found: list[T] = []
-    failed: list[BaseException] = []
+    done: Future[T] = Future()
 
     def connect(address: tuple[str, int]) -> socket.socket:
         if (left := end - time.monotonic()) <= 0:
@@ -187,19 +186,17 @@ def within(seconds: float, work: Callable[[Connect], T]) -> T:
 
     def run() -> None:
         try:
-            found.append(work(connect))
+            done.set_result(work(connect))
         except BaseException as error:
-            failed.append(error)
+            done.set_exception(error)
 
-    thread = threading.Thread(target=run, name="scrapy-dripper-http", daemon=True)
-    thread.start()
+    threading.Thread(target=run, name="scrapy-dripper-http", daemon=True).start()
     try:
-        thread.join(seconds)
-        if found:
-            return found[0]
-        if not failed or time.monotonic() >= end:
-            raise TimeoutError
-        raise failed[0]
+        return done.result(seconds)
+    except Exception:
+        if not done.done() or time.monotonic() >= end:
+            raise TimeoutError from None
+        raise
     finally:
         for twin in twins:
             with suppress(OSError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, fields
 from typing import Any
@@ -22,6 +22,26 @@ OPTIONS = (
 """The options of :class:`~scrapy_dripper.config.Config` that have flags."""
 PREFIXES = {"limits": "max-", "methods": "method-", "markdown": "", "chunks": "chunk-"}
 """The options that are dicts. Each key has a flag, with this at its beginning."""
+
+
+def add_command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    summary: str,
+    examples: str,
+) -> argparse.ArgumentParser:
+    """Add a command that calls ``run``, and return its parser."""
+    parser = commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run)
+    return parser
 
 
 def add_options(parser: argparse.ArgumentParser, names: Sequence[str] = OPTIONS) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.console import Failures, UsageError, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, check_url, find_sources, read_source
-from scrapy_dripper.cli.options import a_url, add_options, add_url, configured
+from scrapy_dripper.cli.options import a_url, add_command, add_options, add_url, configured
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import SUSPECT, Document
 from scrapy_dripper.replace import replace_file
@@ -48,27 +48,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Add the command."""
     rules = commands.add_parser("rules", help="try rules for the pages of a site, or learn them", allow_abbrev=False)
     parts = rules.add_subparsers(title="commands", metavar="COMMAND")
-    check = parts.add_parser(
-        "check",
-        help="show which blocks of a page each rule selects",
-        description="Show which blocks of pages each rule of DRIPPER_RULES selects.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    check.set_defaults(run=run)
+    check = add_command(parts, "check", _check, "show which blocks of pages each rule selects", EXAMPLES)
     check.add_argument("rules", metavar="FILE", help="the rules, TOML or JSON")
     check.add_argument("pages", nargs="+", metavar="PAGE", help="pages, as for extract")
     add_url(check)
-    learn = parts.add_parser(
-        "learn",
-        help="write rules that keep and drop what an engine does on a few pages",
-        description="Write rules for DRIPPER_RULES that keep and drop what an engine does on a few pages of a site.",
-        epilog=LEARN_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+    learn = add_command(
+        parts, "learn", _learn, "write rules that keep and drop what an engine does on a few pages", LEARN_EXAMPLES
     )
-    learn.set_defaults(run=_learn)
     learn.add_argument("pages", nargs="+", metavar="PAGE", help="pages, as for extract")
     learn.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FILE", help="a new file for the rules, TOML"
@@ -131,7 +117,7 @@ def _document(source: Source, url: str | None, config: Config) -> Document:
     return replace(document, url=url or document.url or metadata(document, config).url or "")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def _check(arguments: argparse.Namespace) -> int:
     """Show what each rule selects and return the exit code."""
     config = Config(rules=arguments.rules, fallback="none")
     fail = Failures()

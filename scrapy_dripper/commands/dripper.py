@@ -17,9 +17,10 @@ from typing import Any, ClassVar
 from itemadapter import ItemAdapter
 from scrapy import Request, Spider, signals
 from scrapy.commands import ScrapyCommand
-from scrapy.crawler import Crawler
+from scrapy.crawler import Crawler, CrawlerProcessBase
 from scrapy.exceptions import IgnoreRequest, UsageError
 from scrapy.http import Response
+from scrapy.settings import Settings
 from scrapy.utils.datatypes import SequenceExclude
 from scrapy.utils.misc import load_object
 from scrapy.utils.serialize import ScrapyJSONEncoder
@@ -72,6 +73,8 @@ class Command(ScrapyCommand):
     """The command. Its exit status is 0 if there was main content, or an item, to print, and 1 otherwise."""
 
     default_settings: ClassVar[dict[str, Any]] = {"LOG_LEVEL": "WARNING"}
+    settings: Settings  # both are there before run()
+    crawler_process: CrawlerProcessBase
     _has_complained = False
 
     def syntax(self) -> str:
@@ -131,15 +134,13 @@ class Command(ScrapyCommand):
         if len(args) != 1 or not is_url(args[0]):
             wrong = next((arg for arg in args if not is_url(arg)), args[-1])
             raise _wrong(f"expected one URL, such as https://example.com/story (got {wrong})")
-        assert self.crawler_process is not None
         self.exitcode = 1
         for name in LOUD:
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        of_a_site = opts.output, opts.max_pages != MOST_PAGES, opts.allow, opts.deny
         if opts.follow:
             self._crawl_site(args[0], opts)
             return
-        if any(of_a_site):
+        if opts.output or opts.max_pages != MOST_PAGES or opts.allow or opts.deny:
             raise _wrong("-o, --max-pages, --allow and --deny need --follow")
         logging.getLogger(ADVICE).setLevel(logging.CRITICAL)
         if opts.spider is not None:
@@ -171,8 +172,6 @@ class Command(ScrapyCommand):
 
     def _with_addon(self, spider: type[Spider]) -> Crawler:
         """Return the crawler of a spider of this command, with the add-on, which loads the model before any page."""
-        assert self.settings is not None
-        assert self.crawler_process is not None
         addons = self.settings.getdict("ADDONS")
         if Addon not in map(load_object, addons):
             self.settings.set("ADDONS", {**addons, Addon: 500}, "cmdline")
@@ -188,7 +187,6 @@ class Command(ScrapyCommand):
             self._has_complained, self.exitcode = True, 2
             return None
 
-        assert self.crawler_process is not None
         begun = self.crawler_process.crawl(crawler, **arguments)  # a task, or without an asyncio process a Deferred
         deferred = begun if isinstance(begun, Deferred) else Deferred.fromFuture(asyncio.ensure_future(begun))
         deferred.addErrback(failed)
@@ -199,14 +197,12 @@ class Command(ScrapyCommand):
             raise _wrong("--follow needs a folder for the pages, as in -o pages/")
         if opts.spider is not None or opts.format not in (None, "markdown"):
             raise _wrong("--follow has its own spider, and writes Markdown")
-        assert self.settings is not None
         try:
             folder = SiteFolder(Path(opts.output), url)
         except FolderError as error:
             raise _wrong(str(error)) from None
         except OSError as error:
             raise _wrong(f"cannot write {opts.output}: {why(error)}") from None
-        assert self.crawler_process is not None
         for name, value in POLITE.items():
             self.settings.set(name, value, "command")
         if not self.settings["JOBDIR"]:
@@ -250,8 +246,6 @@ class Command(ScrapyCommand):
             if self.exitcode and not self._has_complained:
                 self.complain(url, f"{spider.name}.{callback} yielded no item")
 
-        assert self.settings is not None
-        assert self.crawler_process is not None
         self.settings.set("FEEDS", {}, "cmdline")
         self.settings.set("JOBDIR", None, "cmdline")
         if not opts.pipelines:
@@ -270,7 +264,6 @@ class Command(ScrapyCommand):
         self._begin(crawler, **dict(opts.spargs))
 
     def _spider(self, name: str) -> type[Spider]:
-        assert self.crawler_process is not None
         loader = self.crawler_process.spider_loader
         try:
             found: type[Spider] = loader.load(name)
@@ -281,7 +274,6 @@ class Command(ScrapyCommand):
 
     def _our_pipelines(self, spider: type[Spider]) -> dict[Any, Any]:
         """Return the plugin's own pipeline if the project uses it, because it fills items."""
-        assert self.settings is not None
         own = (spider.custom_settings or {}).get("ITEM_PIPELINES", {})
         every = {**self.settings.getdict("ITEM_PIPELINES"), **own}
         return {path: order for path, order in every.items() if load_object(path) is DripperPipeline}
@@ -344,15 +336,12 @@ def _callback(spider: type[Spider], name: str) -> str:
     found = getattr(spider, name, None)
     if callable(found) and found is not getattr(Spider, name, None):
         return name
-    methods = inspect.getmembers(spider, inspect.isfunction)
     there = [
         method
-        for method, function in methods
-        if "response" in inspect.signature(function).parameters and not hasattr(Spider, method)
+        for method, function in inspect.getmembers(spider, inspect.isfunction)
+        if "response" in inspect.signature(function).parameters and function is not getattr(Spider, method, None)
     ]
-    if spider.parse is not Spider.parse:
-        there.append("parse")
-    raise _wrong(f"spider {spider.name!r} has no callback {name!r}; it has {', '.join(sorted(there)) or 'none'}")
+    raise _wrong(f"spider {spider.name!r} has no callback {name!r}; it has {', '.join(there) or 'none'}")
 
 
 class _Encoder(ScrapyJSONEncoder):

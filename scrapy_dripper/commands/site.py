@@ -60,7 +60,7 @@ class SiteFolder:
         self.path, self.job, self._running = path, path / JOB, path / JOB / "running"
         self._url, self._is_new = url, not path.exists()
         self.done: set[str] = set()
-        """URLs of the pages that have been extracted."""
+        """URLs of the pages that have been extracted, or are."""
         self.pages = self.files = self.failed = 0
         self._counts: dict[str, int] = {}
         begun = self.job / "url"
@@ -184,7 +184,6 @@ class SiteSpider(SitemapSpider):
         """Why the crawl has ended; None before, and if it was killed."""
         self._links = LinkExtractor(allow=tuple(allow), deny=tuple(deny))
         self._begun = folder.pages
-        self._taken: set[str] = set(folder.done)
         self._delay = 0.0
         # On a terminal only. How many pages a site has is not known.
         total = None if max_pages == MOST_PAGES else max_pages
@@ -238,7 +237,7 @@ class SiteSpider(SitemapSpider):
         url = urldefrag(response.url).url
         if response.meta.get("first"):
             self.state["hosts"] = list({*self._hosts, urlsplit(url).netloc})
-        if urlsplit(url).netloc not in self._hosts or url in self._taken:  # after a redirect
+        if urlsplit(url).netloc not in self._hosts or url in self.folder.done:  # after a redirect
             return
         if not isinstance(response, HtmlResponse):
             self.folder.fail(url, "not an HTML page")
@@ -247,7 +246,7 @@ class SiteSpider(SitemapSpider):
             yield self._again(response)  # for the command that goes on
             raise CloseSpider(MAX_PAGES)
         self._begun += 1
-        self._taken.add(url)
+        self.folder.done.add(url)
         for link in self._links.extract_links(readable(response)):
             if urlsplit(link.url).netloc in self._hosts:
                 yield Request(urldefrag(link.url).url, self.parse, errback=self.no_page)

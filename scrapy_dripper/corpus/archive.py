@@ -28,11 +28,7 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.corpus.records import (
     FINGERPRINT,
     UNREADABLE,
-    Identity,
     Recorded,
-    SkipError,
-    decompressed,
-    identity,
     pages,
     recorded_at,
     response_record,
@@ -173,19 +169,15 @@ class ReplayMiddleware:
         places = self._places.get(_fingerprint(self._crawler, request))
         if not places:
             raise IgnoreRequest(f"{request.url} is not in the archive")
-        try:
-            path, offset, wanted = places.pop(0) if len(places) > 1 else places[0]
-            found = recorded_at(responses, path, offset, wanted, MAX_BYTES)
-            if found is None:
-                raise IgnoreRequest(f"{path} has changed")
-            return decompressed(*found, MAX_BYTES)
-        except SkipError as error:
-            _counter(self._crawler)(str(error))
-            raise IgnoreRequest(f"{request.url} cannot be read from the archive: {error}") from None
+        path, offset, wanted = places.pop(0) if len(places) > 1 else places[0]
+        found = recorded_at(path, offset, wanted, MAX_BYTES, _counter(self._crawler))
+        if found is None:
+            raise IgnoreRequest(f"{request.url} is no longer in {path}, or cannot be read")
+        return found
 
     @cached_property
-    def _places(self) -> dict[str, list[tuple[str, int, Identity]]]:
-        """The archive, the offset in it and the identity of each response to a request, by its fingerprint."""
+    def _places(self) -> dict[str, list[tuple[str, int, tuple[str | None, str]]]]:
+        """The archive, the offset in it, and the id and URL of each response to a request, by its fingerprint."""
         places = defaultdict(list)
         # ReplaySpider has already counted the others.
         skip = (lambda _: None) if isinstance(self._crawler.spider, ReplaySpider) else _counter(self._crawler)
@@ -194,7 +186,7 @@ class ReplayMiddleware:
             for record, response in _recorded(responses, path, skip):
                 fingerprint = record.headers.get(FINGERPRINT) or _fingerprint(self._crawler, Request(response.url))
                 offset = record.stream_pos
-                places[fingerprint].append((path, offset, identity(record)))
+                places[fingerprint].append((path, offset, (record.headers.get("WARC-Record-ID"), response.url)))
             if offset >= os.path.getsize(path):
                 logger.warning(
                     "%s is compressed as a whole, so it is read again for each request: use `fastwarc recompress`", path

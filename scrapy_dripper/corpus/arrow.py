@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document
+from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 
 COLUMNS = {
@@ -33,6 +33,15 @@ SPARK_COLUMNS = (
 """The same columns as a schema for Spark."""
 
 
+def about_page(extraction: Extraction) -> dict[str, Any]:
+    """Return the values of :data:`COLUMNS` apart from the text."""
+    values = {name: getattr(extraction, name) for name in ("title", "page_type", "quality", "source", "error")}
+    return values | {"reason": extraction.fallback_reason and extraction.fallback_reason.value}
+
+
+Batch = TypeVar("Batch", pa.Table, pa.RecordBatch)
+
+
 class RayExtractor:
     """The callable class for Ray Data's ``map_batches``, with ``batch_format="pyarrow"``."""
 
@@ -41,10 +50,15 @@ class RayExtractor:
         self._extractor = Extractor(config or Config())
         self._html, self._url = html, url
 
-    def __call__(self, batch: pa.Table) -> pa.Table:
-        """Return the batch with the columns of the extraction."""
-        for name, values in _of_batch(self._extractor, batch, self._html, self._url).items():
-            column = pa.array(values, COLUMNS[name])
+    def __call__(self, batch: Batch) -> Batch:
+        """Return the batch with the columns of the extraction. A page that is None counts as empty."""
+        pages = batch.column(self._html).to_pylist()
+        urls = batch.column(self._url).to_pylist() if self._url is not None else [None] * len(pages)
+        documents = [Document(page or "", str(url or "")) for page, url in zip(pages, urls, strict=True)]
+        found = self._extractor.extract(documents)
+        rows = [about_page(one) | {"markdown": one.markdown or ""} for one in found]
+        for name, kind in COLUMNS.items():
+            column = pa.array([row[name] for row in rows], kind)
             at = batch.schema.get_field_index(name)
             batch = batch.append_column(name, column) if at < 0 else batch.set_column(at, name, column)
         return batch
@@ -62,34 +76,15 @@ def spark_extractor(
     offsets, so a batch must have less than 2 GiB of text: ``spark.sql.execution.arrow.maxRecordsPerBatch`` is 10,000 by
     default, and 256 is enough.
     """
-    options = config or Config()
 
     def extract(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        extractor = _shared(options)
+        extractor = _shared(config, html, url)
         for batch in batches:
-            table = dict(zip(batch.schema.names, batch.columns, strict=True))
-            for name, values in _of_batch(extractor, batch, html, url).items():
-                table[name] = pa.array(values, pa.string() if name == "markdown" else COLUMNS[name])
-            yield pa.RecordBatch.from_pydict(table)
+            found = extractor(batch)
+            at = found.schema.get_field_index("markdown")
+            yield found.set_column(at, "markdown", found.column(at).cast(pa.string()))
 
     return extract
 
 
-@lru_cache(1)
-def _shared(config: Config) -> Extractor:
-    return Extractor(config)
-
-
-def _of_batch(extractor: Extractor, batch: Any, html: str, url: str | None) -> dict[str, list[Any]]:
-    """Extract the pages of a batch, and return the values of :data:`COLUMNS`. A page that is None counts as empty."""
-    pages = batch.column(html).to_pylist()
-    urls = batch.column(url).to_pylist() if url is not None else [None] * len(pages)
-    found = extractor.extract([Document(page or "", str(url or "")) for page, url in zip(pages, urls, strict=True)])
-    values: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-    for one in found:
-        row = {name: getattr(one, name, None) for name in COLUMNS}
-        row["markdown"] = one.markdown or ""
-        row["reason"] = None if one.fallback_reason is None else one.fallback_reason.value
-        for name, value in row.items():
-            values[name].append(value)
-    return values
+_shared = lru_cache(1)(RayExtractor)

@@ -103,28 +103,24 @@ def pages(stream: BinaryIO, limit: int, skip: Callable[[str], None], name: str =
         yield record, page
 
 
-Identity = tuple[str | None, str | None]
-"""Id and URL of a record."""
-
-
-def identity(record: WarcRecord) -> Identity:
-    """Return what tells a record from others."""
-    return record.headers.get("WARC-Record-ID"), record.headers.get("WARC-Target-URI")
-
-
 def recorded_at(
-    read: Callable[..., Iterator[Recorded]], path: str, offset: int, wanted: Identity, limit: int
-) -> Recorded | None:
-    """Return a record that ``read`` finds in an archive (:func:`responses` or :func:`pages`), or None if it is gone.
+    path: str, offset: int, wanted: tuple[str | None, str], limit: int, skip: Callable[[str], None] = lambda _: None
+) -> Response | None:
+    """Return the response of the record in an archive that has an id and a URL, or None if it is gone.
 
-    If the archive is compressed as a whole, the offset is that of a later record.
+    If the archive is compressed as a whole, the offset is that of a later record. If the body cannot be decompressed,
+    ``skip`` is called with the reason, and None is returned.
     """
     with open(path, "rb") as stream:
         for start in (offset, 0):
             stream.seek(start)
-            for record, response in read(stream, limit, lambda _: None, path):
-                if identity(record) == wanted:
-                    return record, response
+            for record, response in responses(stream, limit, lambda _: None, path):
+                if (record.headers.get("WARC-Record-ID"), response.url) == wanted:
+                    try:
+                        return decompressed(record, response, limit)
+                    except SkipError as error:
+                        skip(str(error))
+                        return None
     return None
 
 

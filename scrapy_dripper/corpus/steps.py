@@ -24,6 +24,7 @@ from datatrove.pipeline.readers.base import BaseDiskReader
 from datatrove.pipeline.writers.parquet import ParquetWriter
 
 from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.corpus.arrow import about_page
 from scrapy_dripper.corpus.processes import extracting
 from scrapy_dripper.corpus.records import charset, pages, recorded_at
 from scrapy_dripper.data import Document, Extraction
@@ -188,36 +189,22 @@ class DripperExtractor(PipelineStep):  # type: ignore[misc]
 
     def _fill(self, row: Row, extraction: Extraction) -> bool:
         """Write an extraction into its document and count it. Return False if the document is to be dropped."""
-        text = getattr(extraction, self.output) or ""
-        reason = extraction.fallback_reason
-        self.stat_update("pages", f"source/{extraction.source}")
-        if reason is not None:
-            self.stat_update(f"reason/{reason}")
-        if template := extraction.details.get("template"):
-            self.stat_update(f"template/{template}")
-        if extraction.page_type:
-            self.stat_update(f"page_type/{extraction.page_type}")
-        if text:
-            self.stat_update("extracted")
-        else:
-            self.stat_update("empty" if self.on_error == "keep" else "dropped")
-        row.text = text
-        row.metadata |= {
-            "title": extraction.title,
-            "main_html": extraction.main_html,
-            "page_type": extraction.page_type,
-            "quality": extraction.quality,
-            "source": extraction.source,
-            "reason": None if reason is None else reason.value,
-            "error": extraction.error,
-        }
+        about = about_page(extraction)
+        row.text = getattr(extraction, self.output) or ""
+        row.metadata |= about | {"main_html": extraction.main_html}
+        outcome = "extracted" if row.text else "empty" if self.on_error == "keep" else "dropped"
+        self.stat_update("pages", outcome)
+        about["template"] = extraction.details.get("template")
+        for name in ("source", "reason", "template", "page_type"):
+            if about[name]:
+                self.stat_update(f"{name}/{about[name]}")
         if self.content:
             content = extraction.content
             row.metadata["content"] = None if content is None else json.dumps(content, ensure_ascii=False)
         if extraction.metadata is not None:
             row.metadata["page"] = json.dumps(extraction.metadata.as_dict(), ensure_ascii=False)
         self.update_doc_stats(row)
-        return bool(text) or self.on_error == "keep"
+        return outcome != "dropped"
 
 
 class LayoutStep(PipelineStep):  # type: ignore[misc]
@@ -309,11 +296,11 @@ class TemplateLearner(PipelineStep):  # type: ignore[misc]
 
     def _document(self, page: dict[str, Any]) -> Document | None:
         wanted = page["record"], page["url"]
-        found = recorded_at(pages, page["file_path"], page["offset"], wanted, 10 * self.config.limits.bytes)
+        found = recorded_at(page["file_path"], page["offset"], wanted, 10 * self.config.limits.bytes)
         if found is None:
             self.stat_update("gone")
             return None
-        return Document(decode_html(found[1].body, charset(found[1])), page["url"])
+        return Document(decode_html(found.body, charset(found)), page["url"])
 
 
 def schema(optional: Iterable[str] = ()) -> pa.Schema:

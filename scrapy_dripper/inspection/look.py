@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import cache
 from html import escape
 from importlib import resources
@@ -20,10 +20,9 @@ import numpy as np
 from scrapy_dripper.choose import Given
 from scrapy_dripper.choose.steps import reasons, stages
 from scrapy_dripper.choose.user_rules import marks
-from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.engines import profile_of
-from scrapy_dripper.engines.base import Engine, EngineError, Labels
+from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.engines.tagger.engine import Tagger
 from scrapy_dripper.extractor import Extractor
@@ -47,95 +46,43 @@ FLAGS = tuple("main-element" if flag is Flag.MAIN else (flag.name or "").lower()
 """The names of the flags that are shown. No flag has the name of a label."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlockView:
-    """What is shown of one block besides its text, which is part of the page."""
-
-    probability: float | None
-    """None if no engine answered."""
-    main: bool
-    flags: tuple[int, ...]
-    """Indexes into :data:`FLAGS`."""
-    reasons: tuple[tuple[int, float], ...]
-    """Groups of features, as indexes into the page's ``groups``, with their influence, which is positive for main."""
-    rule: int
-    """The rule that decided its label, as an index into the page's ``rules``; 0 if the probabilities decided."""
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """One form of the output, or the first part of it."""
-
-    text: str
-    chars: int
-    """Number of characters of the whole form."""
-
-
-@dataclass(frozen=True, slots=True)
-class PageView:
-    """Everything that the inspector shows of a page."""
-
-    name: str
-    title: str
-    url: str
-    facts: tuple[tuple[str, str], ...]
-    snapshot: str
-    styles: tuple[tuple[str, str], ...]
-    blocks: tuple[BlockView, ...]
-    flags: tuple[str, ...]
-    groups: tuple[str, ...]
-    """Groups of features that can be named; empty if the engine does not explain its labels."""
-    rules: tuple[str, ...]
-    """The rules that decided the label of a block; the first one stands for the probabilities, and is empty."""
-    forms: dict[str, Form]
-    markdown_html: str | None
-    """The rendered Markdown; None if no renderer is installed."""
-    task: dict[str, Any] | None
-    """The annotation task of the page; None if its labels cannot be exported."""
-    no_task: str
-    """The reason why the labels cannot be exported."""
-
-
 TaskOf = Callable[[Page], "dict[str, Any] | str"]
 """Returns the annotation task of a page, or the reason why there is none."""
 
 
-def look(document: Document, extractor: Extractor, task_of: TaskOf, name: str = "") -> PageView:
-    """Return the view of a document. No document makes this function raise."""
+def look(document: Document, extractor: Extractor, task_of: TaskOf, name: str = "") -> dict[str, Any]:
+    """Return all that the inspector shows of a document, as its script reads it. No document makes this function raise.
+
+    ``groups`` and ``rules`` are the names of what the blocks have as indexes: groups of features that can be named, and
+    the rules that decided a label. The first rule stands for the probabilities, and is empty.
+    """
     config = extractor.config
     extraction = extractor.extract([replace(document, config=replace(config, content_field="content"))])[0]
     page = _read(document, extractor, extraction.fallback_reason)
-    influences: dict[str, Any] = {}
-    rules: list[str] = []
+    view: dict[str, Any] = {"snapshot": "", "styles": [], "blocks": [], "groups": [], "rules": [""]}
     if page is not None:
-        answer: Labels | EngineError | None = None
-        with suppress(Exception):  # The extraction has the error.
-            (answer,) = extractor.engine.label([page])
-        if isinstance(extractor.engine, Tagger):
-            influences = extractor.engine.influences(page)
-        if isinstance(answer, Labels) and len(extraction.labels) == len(page.blocks):
-            rules = _rules(page, extractor.engine, answer, config)
-        elif len(extraction.labels) == len(page.blocks):
-            removed = extraction.details.get("removed", {})  # a method may say why
-            why = {block: f"{extraction.source}: {reason}" for reason, blocks in removed.items() for block in blocks}
-            rules = [why.get(block, "") for block in range(len(page.blocks))]
+        influences = extractor.engine.influences(page) if isinstance(extractor.engine, Tagger) else {}
+        rules = _rules(page, extractor, extraction)
+        names = list(dict.fromkeys(["", *rules]))
+        view = {
+            "snapshot": snapshot(page),
+            "styles": style_sheets(document, config),
+            "blocks": _blocks(page, extraction, influences, [names.index(rule) for rule in rules]),
+            "groups": list(influences),
+            "rules": names,
+        }
     task = task_of(page) if page is not None else extraction.error or "the page has no blocks"
-    return PageView(
-        name=name,
-        title=extraction.title or (page.title if page else None) or "",
-        url=document.url,
-        facts=tuple(_facts(extraction)),
-        snapshot=snapshot(page) if page is not None else "",
-        styles=tuple(style_sheets(document, config)) if page is not None else (),
-        blocks=tuple(_blocks(page, extraction, influences, rules)) if page is not None else (),
-        flags=FLAGS,
-        groups=tuple(influences),
-        rules=tuple(_named(rules)),
-        forms=_forms(page, extraction),
-        markdown_html=rendered(extraction.markdown or ""),
-        task=task if isinstance(task, dict) else None,
-        no_task=task if isinstance(task, str) else "",
-    )
+    return view | {
+        "name": name,
+        "title": extraction.title or (page.title if page else None) or "",
+        "url": document.url,
+        "facts": _facts(extraction),
+        "flags": FLAGS,
+        "forms": _forms(page, extraction),
+        "markdown_html": rendered(extraction.markdown or ""),
+        "task": task if isinstance(task, dict) else None,
+        "no_task": task if isinstance(task, str) else "",
+    }
 
 
 def _read(document: Document, extractor: Extractor, reason: FallbackReason | None) -> Page | None:
@@ -177,45 +124,56 @@ def _facts(extraction: Extraction) -> list[tuple[str, str]]:
     return facts
 
 
-def _rules(page: Page, engine: Engine, answer: Labels, config: Config) -> list[str]:
-    """Return for each block the rule that decided its label; empty if the probabilities did."""
-    first = engine.stages(page) if isinstance(engine, Tagger) else ()
-    given = Given(page, answer.probabilities, page_type=answer.page_type, marks=marks(page, config.rules))
-    return reasons([*first, *stages(given, answer.main)])
+def _rules(page: Page, extractor: Extractor, extraction: Extraction) -> list[str]:
+    """Return for each block the rule that decided its label; empty if the probabilities did, or if none is known."""
+    engine, config = extractor.engine, extractor.config
+    if len(extraction.labels) != len(page.blocks):
+        return [""] * len(page.blocks)
+    answer: Labels | EngineError | None = None
+    with suppress(Exception):  # The extraction has the error.
+        (answer,) = engine.label([page])
+    if isinstance(answer, Labels):
+        first = engine.stages(page) if isinstance(engine, Tagger) else ()
+        given = Given(page, answer.probabilities, page_type=answer.page_type, marks=marks(page, config.rules))
+        return reasons([*first, *stages(given, answer.main)])
+    removed = extraction.details.get("removed", {})  # a method may say why
+    why = {block: f"{extraction.source}: {reason}" for reason, blocks in removed.items() for block in blocks}
+    return [why.get(block, "") for block in range(len(page.blocks))]
 
 
-def _named(rules: Sequence[str]) -> list[str]:
-    """Return the rules without repetitions, behind an empty one."""
-    return list(dict.fromkeys(["", *rules]))
+def _blocks(
+    page: Page, extraction: Extraction, influences: dict[str, Any], rules: Sequence[int]
+) -> list[tuple[float | None, int, list[int], list[tuple[int, float]], int]]:
+    """Return the probability, the label, the flags, the strongest groups of features and the rule of each block.
 
-
-def _blocks(page: Page, extraction: Extraction, influences: dict[str, Any], rules: Sequence[str]) -> list[BlockView]:
+    They have no names, because there can be thousands. The probability is None if no engine answered.
+    """
     n = len(page.blocks)
     labelled = len(extraction.labels) == n
     flags = page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]
-    numbers = {rule: number for number, rule in enumerate(_named(rules))}
     changes = np.array(list(influences.values())).T if influences else np.zeros((n, 0))
     return [
-        BlockView(
-            probability=round(extraction.probabilities[k], 4) if labelled else None,
-            main=labelled and extraction.labels[k],
-            flags=tuple(i for i, flag in enumerate(_FLAGS) if flags[k] & flag),
-            reasons=strongest(changes[k].tolist()),
-            rule=numbers[rules[k]] if rules else 0,
+        (
+            round(extraction.probabilities[k], 4) if labelled else None,
+            int(labelled and extraction.labels[k]),
+            [i for i, flag in enumerate(_FLAGS) if flags[k] & flag],
+            strongest(changes[k].tolist()),
+            rules[k],
         )
         for k in range(n)
     ]
 
 
-def strongest(influences: Sequence[float]) -> tuple[tuple[int, float], ...]:
+def strongest(influences: Sequence[float]) -> list[tuple[int, float]]:
     """Return the indexes and values of the influences to name: the strongest for main, then the strongest against."""
     order = sorted(range(len(influences)), key=lambda i: -influences[i])
     chosen = [i for i in order[:REASONS] if influences[i] >= LEAST_CHANGE]
     chosen += [i for i in reversed(order[-REASONS:]) if influences[i] <= -LEAST_CHANGE]
-    return tuple((i, round(influences[i], 2)) for i in chosen)
+    return [(i, round(influences[i], 2)) for i in chosen]
 
 
-def _forms(page: Page | None, extraction: Extraction) -> dict[str, Form]:
+def _forms(page: Page | None, extraction: Extraction) -> dict[str, dict[str, Any]]:
+    """Return the forms of the output, or the first part of each, and the number of characters of the whole form."""
     content = json.dumps(extraction.content or [], ensure_ascii=False, indent=1)
     texts = {
         "main_html": extraction.main_html or "",
@@ -224,20 +182,16 @@ def _forms(page: Page | None, extraction: Extraction) -> dict[str, Form]:
         "content": content,
         "simplified": "\n".join(simplify(page)) if page is not None else "",
     }
-    return {name: Form(_beginning(text), len(text)) for name, text in texts.items()}
+    return {name: {"text": _beginning(text), "chars": len(text)} for name, text in texts.items()}
 
 
 def _beginning(text: str) -> str:
     return text.encode("utf-8", "replace")[:MAX_BYTES].decode("utf-8", "ignore")
 
 
-def page_file(view: PageView) -> str:
-    """Return the inspector of a page."""
-    values = asdict(view) | {"reader": _part("reader.css")}
-    values["blocks"] = [  # by position, because there can be thousands
-        [b.probability, int(b.main), b.flags, b.reasons, b.rule] for b in view.blocks
-    ]
-    title = view.title or view.url or view.name or "a page"
+def page_file(view: dict[str, Any]) -> str:
+    """Return the inspector of what :func:`look` returns."""
+    title = view["title"] or view["url"] or view["name"] or "a page"
     style, script = _part("page.css"), _part("page.js")
     # The policy of the file applies to its frames as well, whose style is that of a reader.
     styles = f"'{_hash(style)}' '{_hash(_part('reader.css'))}'"
@@ -249,7 +203,7 @@ def page_file(view: PageView) -> str:
         policy=escape(policy),
         title=escape(f"{title[:200]} · inspector"),
         style=style,
-        data=_data(values),
+        data=_data(view | {"reader": _part("reader.css")}),
         script=script,
     )
 

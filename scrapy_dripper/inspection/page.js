@@ -271,7 +271,6 @@ const TABS = [
   ["content", "Content list"], ["simplified", "Simplified"],
 ];
 const panels = {};
-const opened = new Set();
 
 function tabs() {
   for (const [name, title] of TABS) {
@@ -299,17 +298,22 @@ function open(name) {
     by(`tab-${other}`).setAttribute("aria-selected", other === name);
     by(`tab-${other}`).tabIndex = other === name ? 0 : -1;
   }
-  if (!opened.has(name)) FILL[name]?.(panels[name]);
-  opened.add(name);
+  if (name !== "blocks" && !panels[name].hasChildNodes()) fill(name);
 }
-function source(name, prose = false) {
+function fill(name) {
+  if (name === "main_html") return both(name, data.forms.main_html.text, "");
+  if (name === "markdown") return both(name, data.markdown_html,
+    "Markdown is rendered by markdown-it-py: pip install 'scrapy-dripper[inspect]', and inspect the page again.");
+  panels[name].append(...source(name));
+}
+function source(name) {
   const { text, chars } = data.forms[name];
   const shown = text.length < chars ? [make("p", { className: "note" },
     `The first ${text.length.toLocaleString("en")} of ${chars.toLocaleString("en")} characters.`)] : [];
   if (!text) return [make("p", { className: "pad soft" }, "Nothing.")];
-  return [...shown, make("pre", { dir: "auto", className: prose ? "prose" : "" }, text)];
+  return [...shown, make("pre", { dir: "auto", className: name === "text" ? "prose" : "" }, text)];
 }
-function both(panel, name, html, missing) {
+function both(name, html, missing) {
   const views = { rendered: html === null ? [make("p", { className: "pad soft" }, missing)]
     : [framed(html, "As a reader sees it")], source: source(name) };
   const note = make("p", { className: "note", role: "group", ariaLabel: "View" });
@@ -324,17 +328,9 @@ function both(panel, name, html, missing) {
     button.addEventListener("click", () => show(which));
     note.append(button);
   }
-  panel.append(note, body);
+  panels[name].append(note, body);
   show(html === null ? "source" : "rendered");
 }
-const FILL = {
-  main_html: panel => both(panel, "main_html", data.forms.main_html.text, ""),
-  markdown: panel => both(panel, "markdown", data.markdown_html,
-    "Markdown is rendered by markdown-it-py: pip install 'scrapy-dripper[inspect]', and inspect the page again."),
-  text: panel => panel.append(...source("text", true)),
-  content: panel => panel.append(...source("content")),
-  simplified: panel => panel.append(...source("simplified")),
-};
 function list() {
   const panel = panels.blocks;
   if (!n) return panel.replaceChildren(make("p", { className: "pad soft" }, data.no_task || "The page has no blocks."));
@@ -405,13 +401,8 @@ if (!data.task) by("export").title = data.no_task;
 if (!has) for (const id of ["threshold", "reset", "next", "previous", "skip"]) by(id).disabled = true;
 threshold.addEventListener("input", () => cut(threshold.value / 100));
 by("reset").addEventListener("click", reset);
-by("next").addEventListener("click", () => step(1));
-by("previous").addEventListener("click", () => step(-1));
-by("flip").addEventListener("click", () => flip());
-by("skip").addEventListener("click", () => step(1));
-by("undo").addEventListener("click", undo);
-by("export").addEventListener("click", save);
-by("help").addEventListener("click", KEYS["?"][1]);
+for (const button of document.querySelectorAll("button[aria-keyshortcuts]"))
+  button.addEventListener("click", KEYS[button.getAttribute("aria-keyshortcuts")][1]);
 by("styled").addEventListener("change", dress);
 document.addEventListener("keydown", pressed);
 tabs();

@@ -54,33 +54,23 @@ def snapshot(page: Page) -> str:
     alone = _alone(page)
     inside = -1  # the end of the subtree of the element that is marked as a whole
     made: list[etree._Element] = []
-    tails: list[tuple[etree._Element, str, int]] = []
-    open_nodes: list[int] = []
     end, parent = tree.end.tolist(), tree.parent.tolist()
     text_owner, tail_owner = tree.text_owner.tolist(), tree.tail_owner.tolist()
-
-    def close(number: int) -> None:
-        node, text, owner = tails[number]
-        if text:
-            _append_tail(node, text, owner)
-
-    for i, source in enumerate(tree.nodes):
-        while open_nodes and end[open_nodes[-1]] <= i:
-            close(open_nodes.pop())
-        element = _element(source, made[parent[i]] if parent[i] >= 0 else None)
+    for i, source in enumerate(tree.nodes):  # in document order, so what is appended to a parent is at its place
+        above = made[parent[i]] if parent[i] >= 0 else None
+        element = _element(source, above)
         made.append(element)
         if i in alone:
             element.set(MARK, str(alone[i] + 1))
             inside = end[i]
         whole = i < inside
-        if source.text and element.tag != "img" and str(source.tag) not in ("script", "iframe"):
-            _append_text(element, source.text, -1 if whole else text_owner[i])
+        text = "" if element.tag == "img" or source.tag in ("script", "iframe") else source.text
+        if text and not _piece(element, text, -1 if whole else text_owner[i]):
+            element.text = without_controls(text)
         # A tail belongs to the parent, so it is not part of an element that is marked as a whole.
-        tail = source.tail if parent[i] >= 0 else None
-        tails.append((element, tail or "", -1 if whole and i not in alone else tail_owner[i]))
-        open_nodes.append(i)
-    while open_nodes:
-        close(open_nodes.pop())
+        owner = -1 if whole and i not in alone else tail_owner[i]
+        if above is not None and source.tail and not _piece(above, source.tail, owner):
+            element.tail = without_controls(source.tail)
     root = made[0]
     root.tag = "html"
     return etree.tostring(root, method="html", encoding="unicode")
@@ -114,23 +104,13 @@ def _alone(page: Page) -> dict[int, int]:
     }
 
 
-def _append_text(element: etree._Element, text: str, owner: int) -> None:
+def _piece(parent: etree._Element, text: str, owner: int) -> bool:
+    """Append a text to its parent as a piece of a block. Return False if it is of none, or only white space."""
     text = without_controls(text)
     if owner < 0 or text.isspace():
-        element.text = text
-    else:
-        piece = etree.SubElement(element, PIECE, {MARK: str(owner + 1)})
-        piece.text = text
-
-
-def _append_tail(node: etree._Element, text: str, owner: int) -> None:
-    text = without_controls(text)
-    if owner < 0 or text.isspace():
-        node.tail = text
-    else:
-        piece = node.makeelement(PIECE, {MARK: str(owner + 1)})
-        piece.text = text
-        node.addnext(piece)
+        return False
+    etree.SubElement(parent, PIECE, {MARK: str(owner + 1)}).text = text
+    return True
 
 
 def _element(source: etree._Element, parent: etree._Element | None) -> etree._Element:

@@ -1,12 +1,62 @@
-"""Web servers for pages that a command fetches, with answers that a test writes."""
+"""Commands that run in this process, and web servers for pages that they fetch, with answers that a test writes."""
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
+
+from scrapy_dripper.cli import main
+
+
+class Done(NamedTuple):
+    """The exit code of a command, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """The objects of JSON lines."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run ``scrapy-dripper`` in this process."""
+
+    def call(*arguments: object) -> Done:
+        try:
+            code = main([*map(str, arguments)])
+        except SystemExit as end:
+            code = int(end.code or 0)
+        return Done(code, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def extract(run: Run) -> Run:
+    """Run ``scrapy-dripper extract`` in this process."""
+    return partial(run, "extract")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, which is empty."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
 
 Answer = Callable[[BaseHTTPRequestHandler], object]
 Serve = Callable[[Answer], str]

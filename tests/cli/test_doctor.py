@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_dripper.cli import main
+from tests.cli.conftest import Run
 
 SPIDER = """
 import scrapy
@@ -99,11 +99,9 @@ def test_what_does_not_work_is_named(tmp_path: Path, settings: str, words: str) 
     assert "Traceback" not in done.stderr
 
 
-def test_without_a_project_the_defaults_are_tried(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_without_a_project_the_defaults_are_tried(here: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
 
-    assert main(["doctor"]) == 0
-    assert "none in this folder" in capsys.readouterr().out
+    done = run("doctor")
+
+    assert (done.code, "none in this folder" in done.out) == (0, True)

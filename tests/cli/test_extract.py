@@ -12,33 +12,32 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import fields
 from http.server import BaseHTTPRequestHandler
 from importlib.metadata import version
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
 from scrapy_dripper import Document, Extractor
-from scrapy_dripper.cli import main
 from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.cli.options import OPTIONS, PREFIXES
 from scrapy_dripper.config import Config
-from scrapy_dripper.corpus.processes import Processes
+from scrapy_dripper.corpus.processes import in_order
 from scrapy_dripper.sites import Hosts
 from scrapy_dripper.workshop.cli.corpus import _files
 from scrapy_dripper.workshop.cli.corpus_pages import PageInputs
-from tests.cli.conftest import Serve, redirect, send
+from tests.cli.conftest import Run, Serve, redirect, send
 from tests.corpus.zoo import AFTER, PLAIN
 
 KEYS = (
     "id url title text markdown main_html source fallback_reason error limit confidence blocks main_blocks truncated "
     "page_type page_type_probability quality content_hash simhash"
 ).split()
+posix = pytest.mark.skipif(os.name != "posix", reason="links, pipes, signals and names as on Unix")
 
 
 def page(title: str = "Tides") -> str:
@@ -58,17 +57,17 @@ of a single paragraph would hardly be worth the reading, whatever it may be abou
 
 
 @pytest.fixture
-def tides(tmp_path: Path) -> Path:
-    """A folder with a single page, in the file tides.html."""
-    path = tmp_path / "tides.html"
+def tides(here: Path) -> Path:
+    """A page in the current folder, in the file tides.html."""
+    path = here / "tides.html"
     path.write_text(page(), encoding="utf-8")
     return path
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Path:
+def site(here: Path) -> Path:
     """A folder of pages with several names and depths, and a file that is not a page."""
-    folder = tmp_path / "site"
+    folder = here / "site"
     for name in ("b.html", "a.HTM", "deep/c.xhtml", "deep/er/a.html"):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,19 +90,15 @@ def stuck(serve: Serve) -> tuple[str, threading.Event]:
 
 def pages(folder: Path, *names: str) -> Path:
     """Write a page for each name, which is its title, and return the folder."""
+    folder.mkdir(exist_ok=True)
     for name in names:
         (folder / f"{name}.html").write_text(page(name), encoding="utf-8")
     return folder
 
 
-def extract(*arguments: object) -> int:
-    """Run ``scrapy-dripper extract`` in this process."""
-    return main(["extract", *map(str, arguments)])
-
-
-def records(text: str) -> list[dict[str, object]]:
-    """Return the objects of JSON lines."""
-    return [json.loads(line) for line in text.splitlines()]
+def values(records: list[dict[str, Any]], key: str) -> list[Any]:
+    """Return the values of a key."""
+    return [record[key] for record in records]
 
 
 # Formats
@@ -112,83 +107,70 @@ def records(text: str) -> list[dict[str, object]]:
 @pytest.mark.parametrize(
     ("form", "there", "not_there"),
     [
-        ("markdown", ["the Moon", "[with a link to more of it](more.html)"], ["Privacy", "About us", "<p>"]),
-        ("html", ["<p>The third", '<a href="more.html">'], ["Privacy", "About us", "<nav"]),
-        ("text", ["the Moon", "with a link to more of it"], ["Privacy", "About us", "<p>", "more.html"]),
+        ((), ["the Moon", "[with a link to more of it](more.html)"], ["Privacy", "About us", "<p>"]),
+        (("-f", "html"), ["<p>The third", '<a href="more.html">'], ["Privacy", "About us", "<nav"]),
+        (("--format", "text"), ["the Moon", "a link to more of it"], ["Privacy", "About us", "<p>", "more.html"]),
     ],
 )
 def test_a_format_holds_the_main_content_only(
-    form: str, there: list[str], not_there: list[str], tides: Path, capsys: pytest.CaptureFixture[str]
+    form: tuple[str, ...], there: list[str], not_there: list[str], tides: Path, extract: Run
 ) -> None:
-    """One page goes to standard output without a heading; standard error stays empty."""
-    assert extract(tides, "--format", form) == 0
+    """One page goes to standard output without a heading; standard error stays empty. Markdown is the default."""
+    done = extract(tides, *form)
 
-    out, err = capsys.readouterr()
-    assert [text for text in there if text not in out] == []
-    assert [text for text in [*not_there, "tides.html"] if text in out] == []
-    assert out.endswith("\n")
-    assert err == ""
+    assert [text for text in there if text not in done.out] == []
+    assert [text for text in [*not_there, "tides.html"] if text in done.out] == []
+    assert (done.code, done.err, done.out[-1]) == (0, "", "\n")
 
 
-def test_markdown_is_the_default_format(tides: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Only the input has to be named."""
-    assert extract(tides) == 0
-    default = capsys.readouterr().out
-
-    assert extract(tides, "-f", "markdown") == 0
-    assert capsys.readouterr().out == default
-
-
-def test_a_record_says_what_was_extracted_and_by_whom(tides: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_record_says_what_was_extracted_and_by_whom(tides: Path, extract: Run) -> None:
     """JSON lines hold one object per page, with the documented keys."""
-    assert extract(tides, "-f", "jsonl") == 0
+    (record,) = extract(tides, "-f", "jsonl").records
 
-    (record,) = records(capsys.readouterr().out)
     assert list(record) == KEYS
     assert (record["id"], record["title"], record["url"]) == ("tides", "Tides", "")
     assert (record["source"], record["fallback_reason"]) == ("tagger", None)
-    assert 0 < int(str(record["main_blocks"])) < int(str(record["blocks"]))
-    assert "caf\u00e9" in str(record["text"])
-    assert "caf\u00e9" in str(record["markdown"])
-    assert '<a href="more.html">' in str(record["main_html"])
+    assert 0 < record["main_blocks"] < record["blocks"]
+    assert "caf\u00e9" in record["text"]
+    assert "caf\u00e9" in record["markdown"]
+    assert '<a href="more.html">' in record["main_html"]
 
 
-@pytest.mark.parametrize("count", [1, 3])
-def test_json_is_an_array_whatever_the_number_of_pages(
-    count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize("names", ["a", "abc"])
+def test_json_is_an_array_whatever_the_number_of_pages(names: str, tmp_path: Path, extract: Run) -> None:
     """A script need not know how many pages a glob matches."""
-    assert extract(pages(tmp_path, *"abc"[:count]), "-f", "json") == 0
-
-    assert [record["title"] for record in json.loads(capsys.readouterr().out)] == [*"abc"[:count]]
+    assert values(json.loads(extract(pages(tmp_path, *names), "-f", "json").out), "title") == [*names]
 
 
-def test_texts_of_several_pages_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_texts_of_several_pages_are_told_apart(tmp_path: Path, extract: Run) -> None:
     """Markdown and HTML are headed by a comment with the input's name, text by a line."""
     pages(tmp_path, "one", "two--three")
-    outs = {}
-    for form in ("markdown", "html", "text"):
-        assert extract(tmp_path, "-f", form) == 0
-        outs[form] = capsys.readouterr().out
 
     for form in ("markdown", "html"):
-        assert outs[form].startswith(f"<!-- {tmp_path / 'one.html'} -->\n")
-        comments = re.findall(r"<!--(.*?)-->", outs[form], re.S)
+        out = extract(tmp_path, "-f", form).out
+        assert out.startswith(f"<!-- {tmp_path / 'one.html'} -->\n")
+        comments = re.findall(r"<!--(.*?)-->", out, re.S)
         assert len(comments) == 2
         assert "--" not in comments[1]
-    assert re.findall(r"^==> .*[/\\](.*) <==$", outs["text"], re.M) == ["one.html", "two--three.html"]
+    out = extract(tmp_path, "-f", "text").out
+    assert re.findall(r"^==> .*[/\\](.*) <==$", out, re.M) == ["one.html", "two--three.html"]
+
+
+def test_controls_in_the_name_of_a_file(tmp_path: Path, extract: Run) -> None:
+    """A line feed does not end the heading, and JSON holds no character that controls a terminal."""
+    out = extract(pages(tmp_path, "a\nb", "c\x9bd")).out
+    assert [line.endswith(" -->") for line in out.splitlines() if line.startswith("<!--")] == [True, True]
+
+    done = extract(tmp_path, "-f", "jsonl", "--content")
+    assert not re.search("[\x7f-\x9f]", done.out)
+    assert values(done.records, "id") == ["a b", "c\ufffdd"]
 
 
 def test_the_output_is_utf_8_in_any_locale(tides: Path) -> None:
     """An ASCII locale does not stop a page."""
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
 
-    done = subprocess.run(
-        [sys.executable, "-m", "scrapy_dripper", "extract", str(tides)],
-        capture_output=True,
-        env=environment,
-        check=True,
-    )
+    done = subprocess.run(command("extract", tides), capture_output=True, env=environment, check=True)
 
     assert "caf\u00e9".encode() in done.stdout
 
@@ -211,42 +193,32 @@ def test_the_output_is_utf_8_in_any_locale(tides: Path) -> None:
     ],
 )
 def test_inputs_are_unfolded_in_order(
-    inputs: list[str], ids: list[str], site: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    inputs: list[str], ids: list[str], site: Path, extract: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Files, gzipped files, folders with their subfolders, and globs become pages, each with its own id."""
     monkeypatch.chdir(site)
 
-    extract(*inputs, "-f", "jsonl")
-
-    assert [record["id"] for record in records(capsys.readouterr().out)] == ids
+    assert values(extract(*inputs, "-f", "jsonl").records, "id") == ids
 
 
-def test_a_glob_character_in_an_existing_name_is_no_glob(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_glob_character_in_an_existing_name_is_no_glob(tmp_path: Path, extract: Run) -> None:
     """A file that exists is found by its name, whatever characters it has."""
-    (tmp_path / "a[1].html").write_text(page("Bracket"), encoding="utf-8")
-    (tmp_path / "a1.html").write_text(page("Glob"), encoding="utf-8")
+    pages(tmp_path, "a[1]", "a1")
 
-    assert extract(tmp_path / "a[1].html", "-f", "jsonl") == 0
-
-    assert [record["title"] for record in records(capsys.readouterr().out)] == ["Bracket"]
+    assert values(extract(tmp_path / "a[1].html", "-f", "jsonl").records, "title") == ["a[1]"]
 
 
-def test_standard_input_with_the_url_it_came_from(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_standard_input_with_the_url_it_came_from(extract: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Links in Markdown are absolute if the page's URL is given."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(page().encode())))
 
-    assert extract("-", "--url", "https://example.com/sea/tides.html", "-f", "jsonl") == 0
+    (record,) = extract("-", "--url", "https://example.com/sea/tides.html", "-f", "jsonl").records
 
-    (record,) = records(capsys.readouterr().out)
     assert (record["id"], record["url"]) == ("stdin", "https://example.com/sea/tides.html")
-    assert "(https://example.com/sea/more.html)" in str(record["markdown"])
+    assert "(https://example.com/sea/more.html)" in record["markdown"]
 
 
-def test_a_url_is_fetched_with_its_charset_and_its_final_address(
-    serve: Serve, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_url_is_fetched_with_its_charset_and_its_final_address(serve: Serve, extract: Run) -> None:
     """The Content-Type header gives the charset; links resolve against the URL after redirects."""
     agents = set()
 
@@ -256,32 +228,20 @@ def test_a_url_is_fetched_with_its_charset_and_its_final_address(
         (redirect("/folder/page.html") if handler.path == "/moved" else polish)(handler)
 
     address = serve(answer)
-    assert extract(f"{address}/moved", "-f", "jsonl") == 0
+    (record,) = extract(f"{address}/moved", "-f", "jsonl").records
 
-    (record,) = records(capsys.readouterr().out)
     assert record["title"] == "Przyp\u0142ywy"
     assert record["url"] == f"{address}/folder/page.html"
-    assert f"({address}/folder/more.html)" in str(record["markdown"])
-    assert re.fullmatch(r"[\w.-]+", str(record["id"]))
+    assert f"({address}/folder/more.html)" in record["markdown"]
+    assert re.fullmatch(r"[\w.-]+", record["id"])
     assert agents == {f"scrapy-dripper/{version('scrapy-dripper')}"}
 
 
-def test_a_gzipped_page_from_the_web(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_gzipped_page_from_the_web(serve: Serve, extract: Run) -> None:
     """A gzipped body is unpacked, whatever its name."""
-    assert extract(serve(send(gzip.compress(page("Zip").encode()))), "-f", "jsonl") == 0
+    done = extract(serve(send(gzip.compress(page("Zip").encode()))), "-f", "jsonl")
 
-    assert records(capsys.readouterr().out)[0]["title"] == "Zip"
-
-
-@pytest.mark.parametrize("size", [1, 2, 5])
-def test_batches_keep_the_order(size: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each page gets its own result, whatever the batch size, also after one that cannot be read."""
-    pages(tmp_path, *"abcde")
-    inputs = [tmp_path / f"{name}.html" for name in ("a", "none", *"bcde")]
-
-    assert extract(*inputs, "-f", "jsonl", "--batch-size", size) == 1
-
-    assert [record["title"] for record in records(capsys.readouterr().out)] == [*"abcde"]
+    assert values(done.records, "title") == ["Zip"]
 
 
 # Exit codes
@@ -297,30 +257,25 @@ def test_batches_keep_the_order(size: int, tmp_path: Path, capsys: pytest.Captur
         ("MISSING", "HTTP 404 Not Found"),
         ("http://127.0.0.1:1/", "refused"),
         ("http://[half/", ""),
+        ("loop.html", "Too many levels of symbolic links"),
     ],
 )
 def test_an_input_that_cannot_be_read_is_named_and_the_others_go_on(
-    name: str,
-    reason: str,
-    tides: Path,
-    serve: Serve,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, reason: str, tides: Path, serve: Serve, extract: Run
 ) -> None:
     """The exit code is 1; standard error names the input and the reason."""
-    monkeypatch.chdir(tides.parent)
     Path("folder").mkdir()
     Path("broken.html.gz").write_bytes(gzip.compress(page().encode())[:100])
+    Path("loop.html").symlink_to("loop.html")
     if name == "MISSING":
         name = serve(lambda handler: handler.send_error(404))
 
-    assert extract(name, "tides.html", "-f", "jsonl") == 1
+    done = extract(name, "tides.html", "-f", "jsonl")
 
-    out, err = capsys.readouterr()
-    assert [record["id"] for record in records(out)] == ["tides"]
-    assert err.startswith(f"scrapy-dripper: {name}: ")
-    assert reason in err
-    assert "Traceback" not in err
+    assert (done.code, values(done.records, "id")) == (1, ["tides"])
+    assert done.err.startswith(f"scrapy-dripper: {name}: ")
+    assert reason in done.err
+    assert "Traceback" not in done.err
 
 
 @pytest.mark.parametrize(
@@ -335,44 +290,39 @@ def test_an_input_that_cannot_be_read_is_named_and_the_others_go_on(
     ],
 )
 def test_a_page_that_gives_nothing_counts_as_failed(
-    content: bytes, arguments: list[str], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    content: bytes, arguments: list[str], reason: str, tmp_path: Path, extract: Run
 ) -> None:
-    """The model and the fallback found nothing, or the page is far too large to read."""
+    """The model and the fallback found nothing, or the page is far too large to read. A folder gets no empty file."""
     path = tmp_path / "page.html"
     path.write_bytes(content)
 
-    assert extract(path, *arguments) == 1
+    done = extract(path, *arguments)
+    assert (done.code, done.out) == (1, "")
+    assert f"{path}: " in done.err
+    assert reason in done.err
 
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert f"{path}: " in err
-    assert reason in err
+    assert extract(path, *arguments, "-o", f"{tmp_path / 'out'}/").code == 1
+    assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_the_record_of_a_page_that_gave_nothing_is_still_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_record_of_a_page_that_gave_nothing_is_still_written(tides: Path, extract: Run) -> None:
     """JSON has a record for every page that could be read, with the reason."""
-    (tmp_path / "empty.html").write_bytes(b"")
-    (tmp_path / "tides.html").write_text(page(), encoding="utf-8")
+    Path("empty.html").write_bytes(b"")
 
-    assert extract(tmp_path, "-f", "jsonl") == 1
+    done = extract(".", "-f", "jsonl")
 
-    out, err = capsys.readouterr()
-    assert [(record["id"], record["fallback_reason"]) for record in records(out)] == [
-        ("empty", "empty_body"),
-        ("tides", None),
-    ]
-    assert err.splitlines()[-1] == "scrapy-dripper: 1 input gave no result"
+    found = zip(values(done.records, "id"), values(done.records, "fallback_reason"), strict=True)
+    assert (done.code, [*found]) == (1, [("empty", "empty_body"), ("tides", None)])
+    assert done.err.splitlines()[-1] == "scrapy-dripper: 1 input gave no result"
 
 
-def test_what_the_fallback_extracts_is_a_result(tides: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_fallback_extracts_is_a_result(tides: Path, extract: Run) -> None:
     """The exit code is 0; the record names the source and the reason."""
-    assert extract(tides, "-f", "jsonl", "--max-blocks", "1", "--fallback", "trafilatura") == 0
+    done = extract(tides, "-f", "jsonl", "--max-blocks", "1", "--fallback", "trafilatura")
 
-    (record,) = records(capsys.readouterr().out)
-    assert (record["source"], record["fallback_reason"]) == ("fallback:trafilatura", "oversize")
-    assert "the Moon" in str(record["markdown"])
+    (record,) = done.records
+    assert (done.code, record["source"], record["fallback_reason"]) == (0, "fallback:trafilatura", "oversize")
+    assert "the Moon" in record["markdown"]
 
 
 @pytest.mark.parametrize(
@@ -381,45 +331,37 @@ def test_what_the_fallback_extracts_is_a_result(tides: Path, capsys: pytest.Capt
         (["tides.html", "other.html", "--url", "https://example.com"], "--url is for a single file"),
         (["https://example.com/", "--url", "https://example.com"], "--url is for a single file"),
         (["tides.html", "--model", "no/such/folder"], "no/such/folder"),
+        (["tides.html", "--jobs", "2", "--model", "no/such"], "manifest.json is missing"),
         (["tides.html", "--fallback", "no.such.callable"], "no.such.callable"),
         (["tides.html", "-o", "tides.html"], "would be overwritten"),
         (["tides.html", "-f", "html", "-o", "."], "would be overwritten"),
         (["tides.html", "-o", "no/such/file.md"], "cannot write no/such/file.md"),
     ],
 )
-def test_what_cannot_start_is_one_sentence(
-    arguments: list[str],
-    message: str,
-    tides: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_cannot_start_is_one_sentence(arguments: list[str], message: str, tides: Path, extract: Run) -> None:
     """The exit code is 2, there is no traceback, and the inputs are unharmed."""
-    monkeypatch.chdir(tides.parent)
     Path("other.html").write_text(page("Other"), encoding="utf-8")
 
-    assert extract(*arguments) == 2
+    done = extract(*arguments)
 
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert message in err
-    assert err.startswith("scrapy-dripper: ")
-    assert len(err.splitlines()) == 1
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert message in done.err
+    assert done.err.startswith("scrapy-dripper: ")
     assert tides.read_text(encoding="utf-8") == page()
 
 
 @pytest.mark.parametrize("link", [os.link, os.symlink])
 @pytest.mark.parametrize("output", ["tides.md", "out/tides.md", "out/"])
 def test_no_input_is_emptied_through_a_link(
-    link: Callable[[Path, Path], None], output: str, tides: Path, capsys: pytest.CaptureFixture[str]
+    link: Callable[[Path, str], None], output: str, tides: Path, extract: Run
 ) -> None:
     """This holds for an output file and for a file in an output folder; other files of the folder stay."""
-    (tides.parent / "out").mkdir()
-    link(tides, tides.parent / ("tides.md" if output == "tides.md" else "out/tides.md"))
+    Path("out").mkdir()
+    link(tides, "tides.md" if output == "tides.md" else "out/tides.md")
 
-    assert extract(tides, "-o", f"{tides.parent}/{output}") == 2
+    done = extract(tides, "-o", output)
 
-    assert "would be overwritten" in capsys.readouterr().err
+    assert (done.code, "would be overwritten" in done.err) == (2, True)
     assert tides.read_text(encoding="utf-8") == page()
 
 
@@ -447,96 +389,102 @@ def test_an_output_may_be_no_file(tides: Path) -> None:
 @pytest.mark.parametrize(
     ("form", "extension"), [("markdown", "md"), ("html", "html"), ("text", "txt"), ("json", "json"), ("jsonl", "jsonl")]
 )
-def test_a_folder_receives_one_file_per_page(
-    form: str, extension: str, site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_receives_one_file_per_page(form: str, extension: str, site: Path, extract: Run) -> None:
     """The folder is made; files are named by id, so pages of the same name do not overwrite each other."""
-    out = tmp_path / "new" / "out"
+    out = Path("new") / "out"
 
-    assert extract(site, "-f", form, "-o", f"{out}/") == 0
+    assert extract(site, "-f", form, "-o", f"{out}/")[:2] == (0, "")
 
     assert sorted(path.name for path in out.iterdir()) == [f"{id_}.{extension}" for id_ in ("a-2", "a", "b", "c", "d")]
     assert "article about b begins" in (out / f"b.{extension}").read_text(encoding="utf-8")
-    assert capsys.readouterr().out == ""
     if form.startswith("json"):
         assert json.loads((out / f"a-2.{extension}").read_text(encoding="utf-8"))["id"] == "a-2"
 
 
-def test_names_that_are_too_long_are_shortened(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_that_are_too_long_are_shortened(here: Path, extract: Run) -> None:
     """An output's extension is longer than its input's; two pages with long names still get two files."""
-    folder, out = tmp_path / "in", tmp_path / "out"
-    folder.mkdir()
     stems = ["a" * 249 + "b", "a" * 249 + "c", "\u0448" * 125, "z"]
+    Path("in").mkdir()
     for stem in stems:
-        (folder / f"{stem}.htm").write_text(page(stem[-1]), encoding="utf-8")
-    assert extract(folder, "-f", "jsonl", "-o", f"{out}/") == 0
-    found = sorted(file.name for file in out.iterdir())
+        Path(f"in/{stem}.htm").write_text(page(stem[-1]), encoding="utf-8")
+
+    assert extract("in", "-f", "jsonl", "-o", "out/") == (0, "", "")
+    found = sorted(file.name for file in Path("out").iterdir())
     assert len(found) == 4
     assert found[-2:] == ["z.jsonl", found[-1]]
     assert all(len(os.fsencode(name)) <= 255 for name in found)
-    ids = {json.loads((out / name).read_text(encoding="utf-8"))["id"] for name in found}
-    assert ids == set(stems)
-    assert capsys.readouterr().err == ""
+    assert {json.loads(Path("out", name).read_text(encoding="utf-8"))["id"] for name in found} == set(stems)
 
 
-def test_a_file_that_cannot_be_written_is_named_and_the_others_are_there(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """One output's name is taken by a folder."""
-    folder, out = tmp_path / "in", tmp_path / "out"
-    folder.mkdir()
-    pages(folder, *"abc")
-    (out / "b.md").mkdir(parents=True)
-    assert extract(folder, "-o", out) == 1
-    assert sorted(file.name for file in out.iterdir() if file.is_file()) == ["a.md", "c.md"]
-    said = capsys.readouterr().err
-    assert f"{folder / 'b.html'}: cannot write {out / 'b.md'}: Is a directory" in said
-    assert "1 input gave no result" in said
+def test_a_file_that_cannot_be_written_is_named_and_the_others_are_there(here: Path, extract: Run) -> None:
+    """One output's name is taken by a folder. An existing folder needs no slash."""
+    pages(here / "in", *"abc")
+    Path("out/b.md").mkdir(parents=True)
+
+    done = extract("in", "-o", "out")
+
+    assert done.code == 1
+    assert sorted(file.name for file in Path("out").iterdir() if file.is_file()) == ["a.md", "c.md"]
+    assert "in/b.html: cannot write out/b.md: Is a directory" in done.err
+    assert "1 input gave no result" in done.err
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@posix
 @pytest.mark.parametrize("pattern", ["", "*", "**/*.html"])
-def test_a_named_pipe_in_a_folder_is_passed_over(
-    pattern: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_named_pipe_in_a_folder_is_passed_over(pattern: str, tmp_path: Path, extract: Run) -> None:
     """Reading it could wait for ever. It is named, and the other pages are extracted."""
     pages(tmp_path, "a", "c")
     os.mkfifo(tmp_path / "b.html")
-    assert extract(tmp_path / pattern, "-f", "jsonl") == 1
-    out, said = capsys.readouterr()
-    assert [record["id"] for record in records(out)] == ["a", "c"]
-    assert f"{tmp_path / 'b.html'}: not a regular file" in said
+
+    done = extract(tmp_path / pattern, "-f", "jsonl")
+
+    assert (done.code, values(done.records, "id")) == (1, ["a", "c"])
+    assert f"{tmp_path / 'b.html'}: not a regular file" in done.err
 
 
-def test_an_existing_folder_needs_no_slash(tides: Path, tmp_path: Path) -> None:
-    """An existing folder is recognised as one."""
-    (tmp_path / "out").mkdir()
-
-    assert extract(tides, "-o", tmp_path / "out") == 0
-
-    assert "the Moon" in (tmp_path / "out" / "tides.md").read_text(encoding="utf-8")
-
-
-def test_a_file_receives_what_standard_output_would(
-    site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_receives_what_standard_output_would(site: Path, extract: Run) -> None:
     """All pages go into one file, in the same form."""
-    assert extract(site, "-f", "json") == 0
-    expected = capsys.readouterr().out
+    expected = extract(site, "-f", "json").out
 
-    assert extract(site, "-f", "json", "-o", tmp_path / "all.json") == 0
-
-    assert (tmp_path / "all.json").read_bytes() == expected.encode()
-    assert capsys.readouterr().out == ""
+    assert extract(site, "-f", "json", "-o", "all.json")[:2] == (0, "")
+    assert Path("all.json").read_bytes() == expected.encode()
 
 
-def test_a_page_without_a_result_leaves_no_file(tmp_path: Path) -> None:
-    """A folder of Markdown has no empty files; files of an earlier run stay."""
-    (tmp_path / "empty.html").write_bytes(b"")
+@posix
+@pytest.mark.parametrize("kind", ["link", "dangling link", "link to a folder", "hard link", "pipe"])
+def test_what_others_put_into_the_output_folder(kind: str, tides: Path, tmp_path: Path, extract: Run) -> None:
+    """A page replaces a link or a pipe of its name, and is not written through it. The folder itself may be a link."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "out").symlink_to(tmp_path / "real")
+    (tmp_path / "precious").write_text("keep me")
+    place = tmp_path / "real" / "tides.md"
+    if kind == "pipe":
+        os.mkfifo(place)
+    elif kind == "hard link":
+        os.link(tmp_path / "precious", place)
+    else:
+        place.symlink_to(tmp_path / {"link": "precious", "dangling link": "new", "link to a folder": "real"}[kind])
 
-    assert extract(tmp_path / "empty.html", "-o", f"{tmp_path / 'out'}/") == 1
+    assert extract(tides, "-o", "out/").code == 0
 
-    assert list((tmp_path / "out").iterdir()) == []
+    assert "Tides" in place.read_text()
+    assert not place.is_symlink()
+    assert (tmp_path / "precious").read_text() == "keep me"
+    assert not (tmp_path / "new").exists()
+    assert os.listdir(tmp_path / "real") == ["tides.md"]
+
+
+@posix
+def test_an_inspector_is_not_written_through_a_link(tides: Path, run: Run) -> None:
+    """The name of the file comes from the page, so a link of that name is replaced. A named file may be a link."""
+    Path("precious").write_text("keep me")
+    Path("tides.inspect.html").symlink_to("precious")
+    Path("mine.html").symlink_to("linked.html")
+
+    assert run("inspect", tides).code == run("inspect", tides, "-o", "mine.html").code == 0
+    assert Path("precious").read_text() == "keep me"
+    for name in ("tides.inspect.html", "linked.html"):
+        assert "Tides" in Path(name).read_text()
 
 
 # In a shell
@@ -547,7 +495,18 @@ def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "scrapy_dripper", *map(str, arguments)]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+def interruptible(*arguments: object) -> subprocess.Popen[str]:
+    """Start the command with Ctrl-C, which the children of a background job ignore."""
+    return subprocess.Popen(
+        command(*arguments),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+
+
+@posix
 def test_the_progress_bar_is_for_a_terminal_and_leaves_the_output_alone(site: Path, tmp_path: Path) -> None:
     """Several inputs show a bar on standard error if it is a terminal, and never on standard output."""
     import fcntl
@@ -568,41 +527,31 @@ def test_the_progress_bar_is_for_a_terminal_and_leaves_the_output_alone(site: Pa
     quiet = subprocess.run(command("extract", site, "-f", "jsonl"), capture_output=True, check=True)
 
     assert b"5/5" in seen
-    assert len(records((tmp_path / "out.jsonl").read_text(encoding="utf-8"))) == 5
+    assert quiet.stdout.count(b"\n") == 5
     assert quiet.stdout == (tmp_path / "out.jsonl").read_bytes()
     assert quiet.stderr == b""
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no broken pipes")
+@posix
 def test_a_closed_pipe_is_not_an_error(tmp_path: Path) -> None:
     """``| head -1`` gives no error message."""
     pages(tmp_path, *(f"{number:02}" for number in range(20)))
-    process = subprocess.Popen(
-        command("extract", tmp_path, "-f", "jsonl", "--batch-size", 1), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    process = interruptible("extract", tmp_path, "-f", "jsonl", "--batch-size", 1)
     assert process.stdout is not None
-    assert process.stderr is not None
     first = process.stdout.readline()
     process.stdout.close()
-    err = process.stderr.read()
-    process.stderr.close()
+    process.stdout = None
 
-    assert process.wait(30) == 141
+    assert process.communicate(timeout=30)[1] == ""
+    assert process.returncode == 141
     assert json.loads(first)["id"] == "00"
-    assert err == b""
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to a single process")
+@posix
 def test_ctrl_c_ends_without_a_traceback(serve: Serve) -> None:
     """The exit code is 130, as in shells."""
     address, waiting = stuck(serve)
-    process = subprocess.Popen(
-        command("extract", address),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job's children ignore it
-    )
+    process = interruptible("extract", address)
     assert waiting.wait(30)
 
     process.send_signal(signal.SIGINT)
@@ -611,63 +560,38 @@ def test_ctrl_c_ends_without_a_traceback(serve: Serve) -> None:
     assert process.returncode == 130
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to a single process")
+@posix
 @pytest.mark.parametrize("jobs", [[], ["--jobs", "2"]], ids=["here", "2"])
 def test_ctrl_c_among_many_pages_says_how_many_are_done(serve: Serve, tides: Path, jobs: list[str]) -> None:
     """Pages that are done are written, and the JSON is complete."""
     address, waiting = stuck(serve)
-    out = tides.parent / "out.json"
-    process = subprocess.Popen(
-        command("extract", tides, address, "-f", "json", "-o", out, "--batch-size", "1", *jobs),
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    process = interruptible("extract", tides, address, "-f", "json", "-o", "out.json", "--batch-size", "1", *jobs)
     assert waiting.wait(60)
 
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
 
-    done = len(json.loads(out.read_text(encoding="utf-8")))
+    done = len(json.loads(Path("out.json").read_text(encoding="utf-8")))
     assert f"stopped: of 2 inputs, {done} gave a result and 0 gave none" in err
     assert "Traceback" not in err
     assert process.returncode == 130
     assert done == 1 or jobs  # a worker process may not have answered yet
 
 
-def test_jobs_give_what_one_process_gives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Order and exit code are the same; unreadable inputs are named."""
-    inputs = [str(pages(tmp_path, *"1234567")), str(tmp_path / "missing.html")]
+def test_jobs_and_batches_of_any_size_give_the_same(tmp_path: Path, extract: Run) -> None:
+    """Order and exit code are the same, also after a page that cannot be read, which is named."""
+    pages(tmp_path, *"1234567")
+    inputs = [tmp_path / f"{name}.html" for name in ("1", "missing", *"234567")]
 
-    found = []
-    for jobs in ([], ["--jobs", "1"], ["--jobs", "2"]):
-        code = main(["extract", *inputs, "-f", "jsonl", "--batch-size", "2", *jobs])
-        captured = capsys.readouterr()
-        found.append((code, captured.out))
-        assert "missing.html: not found" in captured.err
+    found = [
+        extract(*inputs, "-f", "jsonl", *options)
+        for options in ((), ("--batch-size", 1), ("--jobs", 1), ("--jobs", 2, "--batch-size", 2))
+    ]
 
-    assert found[0] == found[1] == found[2]
-    assert found[0][0] == 1
-    assert len(records(found[0][1])) == 7
-
-
-class Watched:
-    """Stands for the worker processes and records their number and the batches."""
-
-    made: ClassVar[list[tuple[int, list[int]]]] = []
-
-    def __init__(self, config: Config, count: int, hosts: Hosts | None) -> None:
-        self.batches: list[int] = []
-        self.made.append((count, self.batches))
-        self._extractor = Extractor(config)
-
-    def extract(self, batches: Iterable[tuple[list[Any], list[Document]]]) -> Iterator[Any]:
-        for things, documents in batches:
-            self.batches.append(len(documents))
-            yield things, self._extractor.extract(documents)
-
-    def close(self) -> None:
-        self._extractor.close()
+    assert found[0].code == 1
+    assert values(found[0].records, "title") == [*"1234567"]
+    assert all(done[:2] == found[0][:2] for done in found)
+    assert all("missing.html: not found" in done.err for done in found)
 
 
 @pytest.mark.parametrize(
@@ -675,43 +599,53 @@ class Watched:
     [("2", 5, (2, [3, 2])), ("4", 1, (1, [1])), ("1", 3, (1, [3])), ("2", 20, (2, [8, 8, 4]))],
 )
 def test_each_job_has_pages(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: str, count: int, expected: tuple[int, list[int]]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    extract: Run,
+    jobs: str,
+    count: int,
+    expected: tuple[int, list[int]],
 ) -> None:
     """If there are few pages, batches are smaller; one job is a process too."""
-    pages(tmp_path, *map(str, range(count)))
-    monkeypatch.setattr("scrapy_dripper.corpus.processes.Processes", Watched)
-    monkeypatch.setattr(Watched, "made", [])
+    made: list[tuple[int, list[int]]] = []
 
-    assert main(["extract", str(tmp_path), "-f", "jsonl", "-o", str(tmp_path / "out"), "--jobs", jobs]) == 0
-    assert Watched.made == [expected]
+    @contextlib.contextmanager
+    def watched(config: Config, processes: int) -> Iterator[Any]:
+        def answers(batches: Any) -> Iterator[Any]:
+            for things, documents in batches:
+                made[0][1].append(len(documents))
+                yield things, extractor.extract(documents)
+
+        made.append((processes, []))
+        with Extractor(config) as extractor:
+            yield answers
+
+    monkeypatch.setattr("scrapy_dripper.corpus.processes.extracting", watched)
+
+    assert extract(pages(tmp_path, *map(str, range(count))), "-o", tmp_path / "out", "--jobs", jobs).code == 0
+    assert made == [expected]
 
 
-def door(submit: Callable[..., Future[Any]]) -> Processes:
-    """Return worker processes whose threads are a function."""
-    made = object.__new__(Processes)
-    workers, threads = SimpleNamespace(pool=None), SimpleNamespace(submit=submit)
-    vars(made).update(_config=Config(), _count=2, _hosts=Hosts(), _workers=workers, _threads=threads)
-    return made
+def batches(seen: list[str], stop: Callable[[], None] = lambda: None) -> Iterator[tuple[list[int], list[Document]]]:
+    """Yield three batches, and be interrupted by Ctrl-C."""
+    for number in range(3):
+        seen.append(f"read {number}")
+        yield [number], [Document("")]
+    stop()
+    raise KeyboardInterrupt
 
 
-def test_what_is_done_is_written_before_more_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_done_is_written_before_more_is_read() -> None:
     """Pages from the web take long to read; Ctrl-C loses none that is done."""
-    monkeypatch.setattr("scrapy_dripper.corpus.processes.answers", lambda pool, tasks: [pool] * len(tasks))
     seen: list[str] = []
 
-    def at_once(call: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    def at_once(documents: list[Document]) -> Future[Any]:
         future: Future[Any] = Future()
-        future.set_result(call(*arguments))
+        future.set_result([None] * len(documents))
         return future
 
-    def batches() -> Iterator[tuple[list[int], list[Document]]]:
-        for number in range(3):
-            seen.append(f"read {number}")
-            yield [number], [Document("")]
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012 (what is seen on the way is the point)
-        for (number,), _ in door(at_once).extract(batches()):
+        for (number,), _ in in_order(batches(seen), at_once, 8, Hosts()):
             seen.append(f"done {number}")
     assert seen == ["read 0", "done 0", "read 1", "done 1", "read 2", "done 2"]
 
@@ -720,34 +654,23 @@ def test_after_ctrl_c_what_is_done_is_yielded() -> None:
     futures: list[Future[Any]] = [Future() for _ in range(3)]
     waiting = iter(futures)
 
-    def batches() -> Iterator[tuple[list[int], list[Document]]]:
-        for number in range(3):
-            yield [number], [Document("")]
+    def stop() -> None:
         futures[0].set_result(["zero"])
         futures[2].set_result(["two"])
-        raise KeyboardInterrupt
 
     seen: list[Any] = []
-    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 (what is seen on the way is the point)
-        for things, answers in door(lambda *_: next(waiting)).extract(batches()):
-            seen.append((things, answers))
+    with pytest.raises(KeyboardInterrupt):
+        seen.extend(in_order(batches([], stop), lambda _: next(waiting), 8, Hosts()))
     assert seen == [([0], ["zero"])]
 
 
-def test_a_model_that_workers_cannot_load_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert extract(pages(tmp_path, "a", "b"), "--jobs", "2", "--model", tmp_path / "none") == 2
-    assert "manifest.json is missing" in capsys.readouterr().err
+# Options
 
 
-def test_help_teaches_by_examples_and_documents_every_option(capsys: pytest.CaptureFixture[str]) -> None:
-    """Options have the documentation that they have as settings."""
-    with pytest.raises(SystemExit) as caught:
-        main(["extract", "--help"])
+def test_every_option_has_its_documentation_in_the_help(run: Run) -> None:
+    """It is that of the setting."""
+    words = " ".join(run("extract", "--help").out.split()).replace("Main- HTML", "Main-HTML")
 
-    out = capsys.readouterr().out
-    words = " ".join(out.split()).replace("Main- HTML", "Main-HTML")
-    assert caught.value.code == 0
-    assert "scrapy-dripper extract page.html" in out
     assert {option.name for option in fields(Config)} >= set(OPTIONS)
     for option in fields(Config):
         if option.name in OPTIONS and option.name not in PREFIXES:
@@ -758,13 +681,9 @@ def test_help_teaches_by_examples_and_documents_every_option(capsys: pytest.Capt
             assert f"--{prefix}{key.name.replace('_', '-')} " in words
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version(run: Run) -> None:
     """The version is that of the installed distribution."""
-    with pytest.raises(SystemExit) as caught:
-        main(["--version"])
-
-    assert caught.value.code == 0
-    assert capsys.readouterr().out == f"scrapy-dripper {version('scrapy-dripper')}\n"
+    assert run("--version") == (0, f"scrapy-dripper {version('scrapy-dripper')}\n", "")
 
 
 @pytest.mark.parametrize(
@@ -788,39 +707,24 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["rules", "check", "rules.toml"], "the following arguments are required: PAGE"),
     ],
 )
-def test_wrong_options_get_one_sentence(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_options_get_one_sentence(arguments: list[str], says: str, run: Run) -> None:
     """The usage, with dozens of options, would hide it."""
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
+    done = run(*arguments)
 
-    assert caught.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert says in line
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert says in done.err
 
 
-def test_a_link_that_leads_to_itself_ends_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pages(tmp_path, "good")
-    (tmp_path / "loop.html").symlink_to(tmp_path / "loop.html")
-
-    assert extract(tmp_path, "-f", "jsonl") == 1
-    out, err = capsys.readouterr()
-    assert "loop.html" in err
-    assert [record["id"] for record in records(out)] == ["good"]
-
-
-def test_a_closed_standard_output_is_said(
-    tides: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_closed_standard_output_is_said(tides: Path, monkeypatch: pytest.MonkeyPatch, extract: Run) -> None:
     monkeypatch.setattr(sys, "stdout", None)
 
-    assert extract(tides) == 2
-    assert "standard output is closed" in capsys.readouterr().err
+    done = extract(tides)
+
+    assert (done.code, "standard output is closed" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize("error", [MemoryError(), ImportError("x.so: failed to map segment from shared object")])
-def test_too_little_memory_is_said(
-    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_too_little_memory_is_said(error: Exception, monkeypatch: pytest.MonkeyPatch, extract: Run) -> None:
     """In one sentence, wherever it runs out, also if a library of numpy is being loaded."""
 
     def run_out(*_: object) -> None:
@@ -828,63 +732,14 @@ def test_too_little_memory_is_said(
 
     monkeypatch.setattr("scrapy_dripper.cli.extract.find_sources", run_out)
 
-    assert main(["extract", "page.html"]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    done = extract("page.html")
+    assert (done.code, done.err.count("\n")) == (2, 1)
 
 
-def test_controls_in_the_name_of_a_file(tmp_path: Path, capsys: Any) -> None:
-    """A line feed does not end the heading, and JSON holds no character that controls a terminal."""
-    assert extract(pages(tmp_path, "a\nb", "c\x9bd")) == 0
-    headings = [line for line in capsys.readouterr().out.splitlines() if line.startswith("<!--")]
-    assert [heading.endswith(" -->") for heading in headings] == [True, True]
-
-    assert extract(tmp_path, "-f", "jsonl", "--content") == 0
-    written = capsys.readouterr().out
-    assert not re.search("[\x7f-\x9f]", written)
-    assert [json.loads(line)["id"] for line in written.splitlines()] == ["a b", "c\ufffdd"]
+# The inputs of a corpus
 
 
-@pytest.mark.skipif(os.name != "posix", reason="links and pipes as on Unix")
-@pytest.mark.parametrize("kind", ["link", "dangling link", "link to a folder", "hard link", "pipe"])
-def test_what_others_put_into_the_output_folder(kind: str, tides: Path, tmp_path: Path) -> None:
-    """A page replaces a link or a pipe of its name, and is not written through it. The folder itself may be a link."""
-    (tmp_path / "real").mkdir()
-    (tmp_path / "out").symlink_to(tmp_path / "real")
-    (tmp_path / "precious").write_text("keep me")
-    place = tmp_path / "real" / "tides.md"
-    if kind == "pipe":
-        os.mkfifo(place)
-    elif kind == "hard link":
-        os.link(tmp_path / "precious", place)
-    else:
-        place.symlink_to(tmp_path / {"link": "precious", "dangling link": "new", "link to a folder": "real"}[kind])
-
-    assert main(["extract", str(tides), "-o", f"{tmp_path / 'out'}/"]) == 0
-
-    assert "Tides" in place.read_text()
-    assert not place.is_symlink()
-    assert (tmp_path / "precious").read_text() == "keep me"
-    assert not (tmp_path / "new").exists()
-    assert os.listdir(tmp_path / "real") == ["tides.md"]
-
-
-@pytest.mark.skipif(os.name != "posix", reason="links as on Unix")
-def test_an_inspector_is_not_written_through_a_link(
-    tides: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The name of the file comes from the page, so a link of that name is replaced. A named file may be a link."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "precious").write_text("keep me")
-    (tmp_path / "tides.inspect.html").symlink_to("precious")
-    (tmp_path / "mine.html").symlink_to("linked.html")
-
-    assert main(["inspect", str(tides)]) == main(["inspect", str(tides), "-o", "mine.html"]) == 0
-    assert (tmp_path / "precious").read_text() == "keep me"
-    for name in ("tides.inspect.html", "linked.html"):
-        assert "Tides" in (tmp_path / name).read_text()
-
-
-@pytest.mark.skipif(os.name != "posix", reason="names as on Unix")
+@posix
 @pytest.mark.parametrize("name", [b"a\nb.warc", b"\xff.warc"])
 def test_archives_that_a_list_of_names_cannot_hold(name: bytes, tmp_path: Path) -> None:
     """Other archives would be read in their place, or none. A pipe in a folder is left out."""
@@ -908,16 +763,15 @@ def test_damaged_gzip_among_the_inputs_of_a_corpus(damage: str, tides: Path, tmp
     assert f"{tmp_path / 'bad.html.gz'}: " in capsys.readouterr().err
 
 
-def test_a_damaged_archive_among_the_inputs_of_a_corpus(tides: Path, tmp_path: Path, capsys: Any) -> None:
+def test_a_damaged_archive_among_the_inputs_of_a_corpus(tides: Path, run: Run, capsys: Any) -> None:
     """It is read as far as possible, and named once with what is lost, and the exit code of the commands is 1."""
-    (tmp_path / "cut.warc").write_bytes(AFTER + PLAIN[:-40])
-    (tmp_path / "none.warc").write_bytes(b"no archive")
+    Path("cut.warc").write_bytes(AFTER + PLAIN[:-40])
+    Path("none.warc").write_bytes(b"no archive")
 
-    inputs = PageInputs([str(tmp_path / "cut.warc"), str(tmp_path / "none.warc"), str(tides)], 1_000_000)
+    inputs = PageInputs(["cut.warc", "none.warc", str(tides)], 1_000_000)
     assert [[Path(name).name for name, _ in inputs] for _ in range(2)] == [[tides.name, "cut.warc"]] * 2
     assert inputs.failed
     said = capsys.readouterr().err
     assert said.count("cut.warc: records that cannot be read: cut_off 1") == 1
     assert said.count("none.warc: records that cannot be read: broken_archive 1") == 1
-    assert main(["corpus", "tokens", str(tmp_path / "cut.warc")]) == 1
-    assert main(["corpus", "tokens", str(tides)]) == 0
+    assert [run("corpus", "tokens", name).code for name in ("cut.warc", tides)] == [1, 0]

@@ -13,9 +13,8 @@ from urllib.error import HTTPError, URLError
 import pytest
 
 from scrapy_dripper.cli import fetch as module
-from scrapy_dripper.cli import main
 from scrapy_dripper.cli.fetch import RefusedError, fetch
-from tests.cli.conftest import Answer, Serve, redirect, send
+from tests.cli.conftest import Answer, Run, Serve, redirect, send
 
 BODY = b"<p>The tides rise and fall twice a day, and sailors plan their passages by them.</p>"
 
@@ -196,35 +195,22 @@ def test_a_name_that_changes_its_address(serve: Serve, monkeypatch: pytest.Monke
 
 
 @pytest.mark.usefixtures("internet")
-def test_a_password_goes_to_its_host_alone(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("leaves", [False, True], ids=["its own site", "another site"])
+def test_a_password_is_sent_to_its_own_site_alone(serve: Serve, monkeypatch: pytest.MonkeyPatch, leaves: bool) -> None:
+    """A folder without its slash redirects to itself. In the URL, the password may be escaped."""
     monkeypatch.setattr(module, "_public", lambda host: ["127.0.0.1"])
-    seen = []
-
-    def note(handler: BaseHTTPRequestHandler) -> None:
-        seen.append(handler.headers.get("Authorization"))
-        page(handler)
-
-    other = serve(note).replace("127.0.0.1", "site.example")
-
-    def first(handler: BaseHTTPRequestHandler) -> None:
-        seen.append(handler.headers.get("Authorization"))
-        redirect(other)(handler)
-
-    fetch(serve(first).replace("http://", "http://ann:secret@"), 1_000)
-
-    assert seen == ["Basic YW5uOnNlY3JldA==", None]
-
-
-def test_a_password_is_sent_again_to_its_own_site(serve: Serve) -> None:
-    """As for a folder without its slash. In the URL, the password may be escaped."""
     seen = []
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
         seen.append(handler.headers.get("Authorization"))
-        (page if handler.path == "/docs/" else redirect("/docs/"))(handler)
+        site = other.replace("127.0.0.1", "site.example") if leaves else ""
+        (page if handler.path == "/docs/" else redirect(f"{site}/docs/"))(handler)
+
+    other = serve(answer)
 
     assert fetch(serve(answer).replace("http://", "http://ann:s%40cret@") + "/docs", 1_000).body == BODY
-    assert seen == ["Basic " + b64encode(b"ann:s@cret").decode()] * 2
+    password = "Basic " + b64encode(b"ann:s@cret").decode()
+    assert seen == [password, None if leaves else password]
 
 
 def test_errors_of_a_server(serve: Serve) -> None:
@@ -239,20 +225,21 @@ def test_errors_of_a_server(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("command", ["extract", "inspect", "rules check r.json", "rules learn -o r.toml"])
-def test_an_answer_that_is_not_http(
-    command: str, serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_answer_that_is_not_http(command: str, serve: Serve, here: Path, run: Run) -> None:
     """Every command names the page, and goes on with the others."""
-    monkeypatch.chdir(tmp_path)
     Path("r.json").write_text('{"*": {"drop": [".ad"]}}')
     Path("other.html").write_bytes(BODY)
 
-    assert main([*command.split(), serve(lambda handler: handler.wfile.write(b"no\r\n\r\n")), "other.html"]) == 1
-    said = "".join(capsys.readouterr())
+    done = run(*command.split(), serve(lambda handler: handler.wfile.write(b"no\r\n\r\n")), "other.html")
+
+    said = done.out + done.err
+    assert done.code == 1
     assert "no valid answer (BadStatusLine: no" in said
     assert "other" in said or "tides" in said
 
 
-def test_the_command_says_it_in_one_sentence(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["extract", serve(lambda _: time.sleep(3)), "--timeout", "0.3"]) == 1
-    assert "no complete answer within 0.3 seconds; --timeout gives it more" in capsys.readouterr().err
+def test_the_command_says_it_in_one_sentence(serve: Serve, extract: Run) -> None:
+    done = extract(serve(lambda _: time.sleep(3)), "--timeout", "0.3")
+
+    assert done.code == 1
+    assert "no complete answer within 0.3 seconds; --timeout gives it more" in done.err

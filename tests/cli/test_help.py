@@ -6,23 +6,19 @@ import re
 
 import pytest
 
-from scrapy_dripper.cli import main
 from scrapy_dripper.cli.entry import COMMANDS
+from tests.cli.conftest import Run
 
 PARTS = [["corpus", "extract"], ["corpus", "clean"], ["rules", "check"]]
 ALL = [[name] for name in COMMANDS if name not in ("corpus", "rules")] + PARTS
 
 
 @pytest.mark.parametrize("command", ALL, ids=" ".join)
-def test_a_command_teaches_by_examples_and_says_how_it_ends(
-    command: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_command_teaches_by_examples_and_says_how_it_ends(command: list[str], run: Run) -> None:
     """Each has examples of its own command line, and its exit codes."""
-    with pytest.raises(SystemExit) as ended:
-        main([*command, "--help"])
+    code, out, _ = run(*command, "--help")
 
-    out = capsys.readouterr().out
-    assert ended.value.code == 0
+    assert code == 0
     examples = out.partition("examples:\n")[2].partition("\n\n")[0]
     assert f"scrapy-dripper {' '.join(command)}" in examples
     codes = " ".join(out.partition("exit codes: ")[2].split())
@@ -32,11 +28,10 @@ def test_a_command_teaches_by_examples_and_says_how_it_ends(
 
 @pytest.mark.parametrize("asks", [True, False], ids=["--help", "bare"])
 @pytest.mark.parametrize("command", [[], ["corpus"], ["rules"]], ids=" ".join)
-def test_a_group_of_commands_lists_them(command: list[str], asks: bool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_group_of_commands_lists_them(command: list[str], asks: bool, run: Run) -> None:
     """Without one of them, the list is on standard error, and the usage was wrong."""
-    with pytest.raises(SystemExit) as ended:
-        main([*command, *["--help"] * asks])
+    code, out, err = run(*command, *["--help"] * asks)
 
-    assert ended.value.code == (0 if asks else 2)
-    out = capsys.readouterr()[0 if asks else 1]
-    assert all(len(name) == 1 + len(command) or name[0] in out for name in ALL if name[: len(command)] == command)
+    assert code == (0 if asks else 2)
+    listed = out if asks else err
+    assert all(len(name) == 1 + len(command) or name[0] in listed for name in ALL if name[: len(command)] == command)

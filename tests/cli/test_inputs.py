@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 from pathlib import Path
 
 import pytest
 
-from scrapy_dripper.cli import main
+from tests.cli.conftest import Run
 from tests.corpus.zoo import HONEST, HOSTILE, PLAIN
 
 HTML = (
@@ -56,16 +55,14 @@ def quoted(text: str) -> bytes:
     ids=["quoted-printable", "8bit"],
 )
 def test_a_page_as_browsers_save_it(
-    name: str, data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    name: str, data: bytes, here: Path, extract: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
     if name != "-":
         Path(name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
 
-    assert main(["extract", name, "-f", "json"]) == 0
+    (record,) = extract(name, "-f", "jsonl").records
 
-    (record,) = json.loads(capsys.readouterr().out)
     assert record["url"] == URL
     assert record["title"] == "Tides"
     assert "The café by the harbour" in record["markdown"]
@@ -96,56 +93,47 @@ def test_a_page_as_browsers_save_it(
         ("folder/none", None, "not found\n"),
     ],
 )
-def test_what_is_no_page_is_named(
-    name: str,
-    data: bytes | None,
-    reason: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_no_page_is_named(name: str, data: bytes | None, reason: str, here: Path, extract: Run) -> None:
     """The other inputs are read, and the exit code is 1."""
-    monkeypatch.chdir(tmp_path)
     Path("good.html").write_text(HTML, encoding="utf-8")
     if data is not None:
         Path(name).write_bytes(data)
 
-    assert main(["extract", name, "good.html"]) == 1
+    done = extract(name, "good.html")
 
-    out, err = capsys.readouterr()
-    assert "by the harbour" in out
-    assert err.startswith(f"scrapy-dripper: {name}: ")
-    assert reason in err
-    assert err.endswith("1 input gave no result\n")
+    assert (done.code, "by the harbour" in done.out) == (1, True)
+    assert done.err.startswith(f"scrapy-dripper: {name}: ")
+    assert reason in done.err
+    assert done.err.endswith("1 input gave no result\n")
 
 
 @pytest.mark.parametrize("name", ["tides.php", "tides", "tides.aspx", "tides.txt", "tides.xml"])
-def test_a_page_may_have_any_name(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / name).write_text('<?xml version="1.0"?>\n' + HTML, encoding="utf-8")
+def test_a_page_may_have_any_name(name: str, here: Path, extract: Run) -> None:
+    Path(name).write_text('<?xml version="1.0"?>\n' + HTML, encoding="utf-8")
 
-    assert main(["extract", str(tmp_path / name)]) == 0
-    assert "by the harbour" in capsys.readouterr().out
+    assert "by the harbour" in extract(name).out
 
 
-def test_no_archive_is_read_as_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_archive_is_read_as_a_page(tmp_path: Path, extract: Run) -> None:
     for animal in [*HONEST, *HOSTILE]:
         if b"WARC/" in animal.data[:7]:
             (tmp_path / f"{animal.name[:20].replace('/', '-')}.html").write_bytes(animal.data)
 
-    assert main(["extract", str(tmp_path)]) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("corpus extract") == len(list(tmp_path.iterdir()))
+    done = extract(tmp_path)
+
+    assert (done.code, done.out) == (1, "")
+    assert done.err.count("corpus extract") == len(list(tmp_path.iterdir()))
 
 
 @pytest.mark.parametrize("depth", [10, 5_000])
-def test_an_mhtml_file_with_parts_in_parts(depth: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_mhtml_file_with_parts_in_parts(depth: int, here: Path, extract: Run) -> None:
     """However deep it is, the command ends."""
     head = "".join(
         f'MIME-Version: 1.0\nContent-Type: multipart/related; boundary="{n}"\n\n--{n}\n' for n in range(depth)
     )
-    path = tmp_path / "deep.mhtml"
-    path.write_text(f"{head}Content-Type: text/html\n\n{HTML}", encoding="utf-8")
+    Path("deep.mhtml").write_text(f"{head}Content-Type: text/html\n\n{HTML}", encoding="utf-8")
 
-    assert main(["extract", str(path)]) in (0, 1)
-    assert "Traceback" not in capsys.readouterr().err
+    done = extract("deep.mhtml")
+
+    assert done.code in (0, 1)
+    assert "Traceback" not in done.err

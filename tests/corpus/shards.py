@@ -6,6 +6,7 @@ import gzip
 import io
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from fastwarc.warc import WarcRecord, WarcRecordType
 
@@ -59,6 +60,13 @@ def write(path: Path, records: Iterable[bytes]) -> Path:
     pack = gzip.compress if path.suffix == ".gz" else bytes
     path.write_bytes(b"".join(pack(one) for one in records))
     return path
+
+
+def table(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows of all finished files of Parquet."""
+    from pyarrow.parquet import read_table  # of the extra [corpus]
+
+    return [row for path in sorted(folder.glob("*.parquet")) for row in read_table(path).to_pylist()]
 
 
 def shards(folder: Path, pages: list[tuple[str, bytes]], count: int) -> list[Path]:

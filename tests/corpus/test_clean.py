@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_dripper.cli import main
+from tests.cli.conftest import Run
+from tests.corpus.shards import table
 
 pa = pytest.importorskip("pyarrow", reason="needs the extra [corpus]")
 pytest.importorskip("datatrove", reason="needs the extra [corpus]")
@@ -47,15 +48,9 @@ def extraction(folder: Path, files: list[list[tuple[str, str | None]]], **option
     (folder / "run.json").write_text(json.dumps(note))
     for number, rows in enumerate(files):
         (folder / "logs" / "completions" / f"{number:05d}").touch()
-        table = [{"id": f"{number}-{at}", "url": url, "text": text} for at, (url, text) in enumerate(rows)]
-        if table is not None:
-            pq.write_table(pa.Table.from_pylist(table, schema=schema()), folder / f"{number:05d}.parquet")
+        made = [{"id": f"{number}-{at}", "url": url, "text": text} for at, (url, text) in enumerate(rows)]
+        pq.write_table(pa.Table.from_pylist(made, schema=schema()), folder / f"{number:05d}.parquet")
     return folder
-
-
-def rows(folder: Path) -> list[dict[str, Any]]:
-    """Return the rows of all finished files."""
-    return [row for path in sorted(folder.glob("*.parquet")) for row in pq.read_table(path).to_pylist()]
 
 
 def steps(folder: Path) -> dict[str, tuple[int, int]]:
@@ -90,16 +85,14 @@ def near(texts: list[str]) -> int:
     return len(set(group))
 
 
-def test_section_4_1_3_the_counts_are_those_of_sets_and_pairs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_section_4_1_3_the_counts_are_those_of_sets_and_pairs(tmp_path: Path, run: Run) -> None:
     """As many documents are left as with SHA-256 and the Jaccard index of all pairs, however they are divided among
     files. Repeated, the command runs no task again.
     """
     pages = corpus(random.Random(20))
     folder = extraction(tmp_path, [pages[0:17], pages[17:18], [], pages[18:]])
 
-    assert main(["corpus", "clean", str(folder), "--workers", "2"]) == 0
+    first = run("corpus", "clean", folder, "--workers", "2")
 
     texts = [text for _, text in pages if text]
     unique = {hashlib.sha256(text.encode()).digest(): text for text in texts}
@@ -112,22 +105,20 @@ def test_section_4_1_3_the_counts_are_those_of_sets_and_pairs(
         "Gopher Repetition": (len(unique) - 1, len(good)),
         "MinHash stage 4": (len(good), left),
     }
-    found = rows(folder / "clean")
+    found = table(folder / "clean")
     assert len(found) == left
     assert {row["text"] for row in found} <= set(good)
     assert {str(pq.read_schema(path)) for path in (folder / "clean").glob("*.parquet")} == {str(schema())}
     assert not (folder / "clean" / "work").exists()
-    said = capsys.readouterr().err
 
     before = {path: path.stat().st_mtime_ns for path in (folder / "clean").glob("*.parquet")}
-    assert main(["corpus", "clean", str(folder)]) == 0
+    again = run("corpus", "clean", folder)
     line = f"MinHash stage 4: {len(good)} in, {left} out"
-    assert line in said
-    assert line in capsys.readouterr().err
+    assert [(done.code, line in done.err) for done in (first, again)] == [(0, True)] * 2
     assert before == {path: path.stat().st_mtime_ns for path in before}
 
 
-def test_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lists(tmp_path: Path, run: Run) -> None:
     """Lists decide which documents stay. Changed lists are refused in a folder that was begun."""
     pytest.importorskip("ahocorasick", reason="needs the extra [clean]")
     chance = random.Random(3)
@@ -141,16 +132,16 @@ def test_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     urls, words = tmp_path / "urls.txt", tmp_path / "words.txt"
     urls.write_text("# hosts\n\nbad.com\nhttps://good.com/private/c?x=1\n")
     words.write_text("\\bforbidden\\s+fruit\\b\n不好\n", encoding="utf-8")
-    arguments = ["corpus", "clean", str(folder), "--urls", str(urls), "--words", str(words), "--workers", "1"]
+    arguments = ("corpus", "clean", folder, "--urls", urls, "--words", words, "--workers", "1")
 
-    assert main(arguments) == 0
+    done = run(*arguments)
 
-    assert [row["url"] for row in rows(folder / "clean")] == ["https://good.com/a"]
-    assert "Url-filter: 4 in, 2 out (domain 1, url 1)" in capsys.readouterr().err
+    assert [row["url"] for row in table(folder / "clean")] == ["https://good.com/a"]
+    assert "Url-filter: 4 in, 2 out (domain 1, url 1)" in done.err
 
     words.write_text("other\n")
-    assert main(arguments) == 2
-    assert "begun with other options" in capsys.readouterr().err
+    refused = run(*arguments)
+    assert (refused.code, "begun with other options" in refused.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -163,28 +154,24 @@ def test_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ({"words": "wrong.txt"}, "unterminated character set"),
     ],
 )
-def test_what_cannot_be_cleaned_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, str], message: str
-) -> None:
+def test_what_cannot_be_cleaned_is_named(tmp_path: Path, run: Run, change: dict[str, str], message: str) -> None:
     (tmp_path / "wrong.txt").write_text("[a-")
     folder = extraction(tmp_path / "in", [[("https://example.org/", "text")]], text=change.get("text", "markdown"))
     for name in ("unfinished", "note"):
         for file in folder.rglob(change.get(name, "-")):
             file.unlink()
     options = [f"--{name}={tmp_path / change[name]}" for name in ("urls", "words") if name in change]
-    assert main(["corpus", "clean", str(folder), *options]) == 2
-    assert message in capsys.readouterr().err
+
+    done = run("corpus", "clean", folder, *options)
+
+    assert (done.code, message in done.err) == (2, True)
 
 
 @pytest.mark.parametrize(
     ("options", "package"), [(["--language", "en"], "fasttext"), (["--safety"], "ahocorasick")], ids=" ".join
 )
 def test_what_cannot_be_downloaded_is_named(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    options: list[str],
-    package: str,
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, options: list[str], package: str
 ) -> None:
     """The command says so before any task runs, and names the option to leave out."""
     pytest.importorskip(package, reason="needs the extra [clean]")
@@ -197,27 +184,26 @@ def test_what_cannot_be_downloaded_is_named(
     monkeypatch.setattr("datatrove.io.download_file", download)
     folder = extraction(tmp_path / "in", [[("https://example.org/", "text")]])
 
-    assert main(["corpus", "clean", str(folder), *options]) == 2
-    assert (
-        f"{options[0]} needs a file that datatrove cannot download to its cache: no network" in capsys.readouterr().err
-    )
+    done = run("corpus", "clean", folder, *options)
+
+    assert done.code == 2
+    assert f"{options[0]} needs a file that datatrove cannot download to its cache: no network" in done.err
     assert not (folder / "clean").exists()
 
 
-def test_a_missing_package_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_package_is_named(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from datatrove.utils import _import_utils
 
     monkeypatch.setattr(_import_utils, "_is_package_available", lambda name: name not in ("fasttext", "fasteners"))
     folder = extraction(tmp_path / "in", [[("https://example.org/", "text")]])
 
-    assert main(["corpus", "clean", str(folder), "--language", "en"]) == 2
-    assert "pip install fasteners fasttext-numpy2-wheel" in capsys.readouterr().err
+    done = run("corpus", "clean", folder, "--language", "en")
+
+    assert (done.code, "pip install fasteners fasttext-numpy2-wheel" in done.err) == (2, True)
 
 
-def test_nothing_left_is_no_error(tmp_path: Path) -> None:
+def test_nothing_left_is_no_error(tmp_path: Path, run: Run) -> None:
     """Each step reports no documents."""
     folder = extraction(tmp_path, [[("https://example.org/", None)]])
-    assert main(["corpus", "clean", str(folder), "--workers", "1"]) == 0
-    assert rows(folder / "clean") == []
+    assert run("corpus", "clean", folder, "--workers", "1").code == 0
+    assert table(folder / "clean") == []

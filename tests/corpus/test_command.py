@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_dripper.cli import main
-from tests.corpus.shards import document, shards, structured
+from tests.cli.conftest import Run
+from tests.corpus.shards import document, shards, structured, table
 from tests.corpus.zoo import HONEST, HOSTILE, LIMIT
 
 pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra [corpus]")
@@ -59,11 +59,6 @@ def result(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, said
 
 
-def table(folder: Path) -> list[dict[str, object]]:
-    """Return the rows of all finished files."""
-    return [row for path in sorted(folder.glob("*.parquet")) for row in pq.read_table(path).to_pylist()]
-
-
 def until(condition: Callable[[], bool]) -> None:
     """Wait until a condition holds; fail if it never does."""
     deadline = time.monotonic() + PATIENCE
@@ -72,13 +67,13 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_two_tasks_and_one_give_the_same_documents(tmp_path: Path) -> None:
+def test_two_tasks_and_one_give_the_same_documents(tmp_path: Path, run: Run) -> None:
     """Every page is extracted once, into files with the same schema."""
     pages = structured(40)
     files = shards(tmp_path / "in", pages, 4)
     for tasks in (1, 2):
-        arguments = ["corpus", "extract", *map(str, files), "-o", str(tmp_path / f"{tasks}"), "--tasks", str(tasks)]
-        assert main([*arguments, "--main-html", "--metadata"]) == 0
+        arguments = ("corpus", "extract", *files, "-o", tmp_path / f"{tasks}", "--tasks", tasks)
+        assert run(*arguments, "--main-html", "--metadata").code == 0
 
     one, two = (table(tmp_path / name) for name in "12")
     key = lambda row: row["url"]  # noqa: E731
@@ -131,50 +126,49 @@ def test_a_page_that_crashes_its_process_loses_only_itself(tmp_path: Path) -> No
     assert "9 pages, 8 with content, 1 without (kept)" in said
 
 
-def test_a_task_that_fails_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_task_that_fails_is_reported(tmp_path: Path, run: Run) -> None:
     """Repeated, the command runs what is not done."""
     files = shards(tmp_path / "in", structured(4), 2)
     hidden = tmp_path / "hidden"
-    arguments = ["corpus", "extract", *map(str, files), "-o", str(tmp_path / "out"), "--workers", "1"]
+    arguments = ("corpus", "extract", *files, "-o", tmp_path / "out", "--workers", "1")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "unfinished").write_text("a file where a folder should be")
 
-    assert main(arguments) == 1
-    assert "2 of 2 tasks are not done; their logs are in" in capsys.readouterr().err
+    done = run(*arguments)
+    assert (done.code, "2 of 2 tasks are not done; their logs are in" in done.err) == (1, True)
 
     (tmp_path / "out" / "unfinished").rename(hidden)
-    assert main(arguments) == 0
+    assert run(*arguments).code == 0
     assert len(table(tmp_path / "out")) == 4
 
 
-def test_other_inputs_do_not_mix_with_what_is_there(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_inputs_do_not_mix_with_what_is_there(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise, the numbers of finished tasks would belong to other files."""
-    first = shards(tmp_path / "in", structured(2), 2)
-    out = str(tmp_path / "out")
-    assert main(["corpus", "extract", str(first[0]), "-o", out]) == 0
-    assert main(["corpus", "extract", str(first[1]), "-o", out]) == 2
-    assert "begun with other files" in capsys.readouterr().err
-    assert main(["corpus", "extract", str(first[0]), "-o", out, "--on-error", "drop"]) == 2
-    assert "begun with other options" in capsys.readouterr().err
-    assert main(["corpus", "extract", str(tmp_path / "none"), "-o", out]) == 2
-    assert "no WARC file there" in capsys.readouterr().err
+    one, two = shards(tmp_path / "in", structured(2), 2)
+    arguments = ("corpus", "extract", "-o", tmp_path / "out")
+    assert run(*arguments, one).code == 0
+    for more, message in (
+        ([two], "begun with other files"),
+        ([one, "--on-error", "drop"], "begun with other options"),
+        ([tmp_path / "none"], "no WARC file there"),
+    ):
+        done = run(*arguments, *more)
+        assert (done.code, message in done.err) == (2, True)
 
     monkeypatch.setitem(sys.modules, "scrapy_dripper.corpus.steps", None)
-    assert main(["corpus", "extract", str(first[0]), "-o", out]) == 2
-    assert "scrapy-dripper[corpus]" in capsys.readouterr().err
+    done = run(*arguments, one)
+    assert (done.code, "scrapy-dripper[corpus]" in done.err) == (2, True)
 
 
-def test_a_damaged_folder_is_named_or_mended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_folder_is_named_or_mended(tmp_path: Path, run: Run) -> None:
     """Notes and stats that are no longer what they were get one sentence, and a table that is gone is made again."""
     (archive,) = shards(tmp_path / "in", structured(2), 1)
     out = tmp_path / "out"
-    arguments = ["corpus", "extract", str(archive), "-o", str(out), "--workers", "1"]
-    assert main(arguments) == 0
+    arguments = ("corpus", "extract", archive, "-o", out, "--workers", "1")
+    assert run(*arguments).code == 0
 
     (out / "00000.parquet").unlink()
-    assert main(arguments) == 0
+    assert run(*arguments).code == 0
     assert len(table(out)) == 2
 
     (stats,) = (out / "logs" / "stats").glob("*.json")
@@ -185,16 +179,15 @@ def test_a_damaged_folder_is_named_or_mended(tmp_path: Path, capsys: pytest.Capt
         whole = path.read_text()
         for damage in damages:
             path.write_text(damage)
-            capsys.readouterr()
-            assert main(arguments) == 2
-            assert said in capsys.readouterr().err
+            done = run(*arguments)
+            assert (done.code, said in done.err) == (2, True)
         path.write_text(whole)
     (out / "run.json").write_text('{"tasks": 1}')
-    assert main(["corpus", "clean", str(out)]) == 2
-    assert "was not written by `scrapy-dripper corpus extract`" in capsys.readouterr().err
+    done = run("corpus", "clean", out)
+    assert (done.code, "was not written by `scrapy-dripper corpus extract`" in done.err) == (2, True)
 
 
-def test_records_that_cannot_be_read_end_in_exit_code_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_records_that_cannot_be_read_end_in_exit_code_1(tmp_path: Path, run: Run) -> None:
     """All pages are in the table, and the last line has the counts. Records of other kinds are no damage."""
     honest, hostile = tmp_path / "honest", tmp_path / "hostile"
     for folder, animals in ((honest, HONEST), (hostile, HOSTILE)):
@@ -202,15 +195,15 @@ def test_records_that_cannot_be_read_end_in_exit_code_1(tmp_path: Path, capsys: 
         for number, animal in enumerate(animals):
             (folder / f"{number:03}.warc").write_bytes(animal.data)
 
-    assert main(["corpus", "extract", str(honest), "-o", str(tmp_path / "1"), "--tasks", "1", *OWN]) == 0
-    assert "cannot be read" not in capsys.readouterr().err
+    whole = run("corpus", "extract", honest, "-o", tmp_path / "1", "--tasks", 1, *OWN)
+    assert (whole.code, "cannot be read" in whole.err) == (0, False)
     assert len(table(tmp_path / "1")) == sum(len(animal.bodies) for animal in HONEST)
 
-    arguments = [str(hostile), "-o", str(tmp_path / "2"), "--tasks", "1", "--max-bytes", str(LIMIT // 10), *OWN]
-    assert main(["corpus", "extract", *arguments]) == 1
     lost = sum((Counter(animal.skipped) for animal in HOSTILE), Counter())
     said = ", ".join(f"{name} {lost[name]:,}" for name in ("broken_archive", "cut_off", "encoding", "invalid"))
-    assert capsys.readouterr().err.splitlines()[-1].endswith(f"records that cannot be read: {said}")
-    assert len(table(tmp_path / "2")) == sum(len(animal.bodies) for animal in HOSTILE)
-    assert main(["corpus", "extract", *arguments]) == 1  # nothing is left to do, but nothing was mended
-    assert capsys.readouterr().err.splitlines()[-1].endswith(f"records that cannot be read: {said}")
+    for _ in range(2):  # the second time, nothing is left to do, but nothing was mended
+        arguments = ("--tasks", 1, "--max-bytes", LIMIT // 10, *OWN)
+        damaged = run("corpus", "extract", hostile, "-o", tmp_path / "2", *arguments)
+        assert damaged.code == 1
+        assert damaged.err.splitlines()[-1].endswith(f"records that cannot be read: {said}")
+        assert len(table(tmp_path / "2")) == sum(len(animal.bodies) for animal in HOSTILE)

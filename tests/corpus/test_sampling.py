@@ -6,7 +6,6 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,11 +14,10 @@ from lxml import html
 
 import scrapy_dripper.engines
 import scrapy_dripper.extractor
-from scrapy_dripper.cli import main
-from scrapy_dripper.config import Config
 from scrapy_dripper.testing import FakeEngine
 from scrapy_dripper.workshop.annotation.prompt import TEMPLATE
 from scrapy_dripper.workshop.corpus.cost import Tokens, flops, savings
+from tests.cli.conftest import Run
 from tests.corpus.shards import record
 
 pytest.importorskip("sklearn", reason="needs the extra [sample]")
@@ -29,6 +27,7 @@ from scrapy_dripper.workshop.corpus.sampling import OTHER, balanced, clusters, l
 
 counts = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 30), max_size=8)
 WORDS = "The river runs past the old stone bridge, and the market is held there on every second winter morning."
+GERMAN = "Der Fluss fließt an der alten Brücke vorbei, und dort ist jeden zweiten Morgen Markt."
 
 
 @given(counts, st.integers(0, 100))
@@ -105,11 +104,8 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> None:
         def probability(self, text: str) -> float:
             return 0.9 if len(text.split()) > 8 else 0.1
 
-    def load(config: Config) -> FakeEngine:
-        return Engine()
-
-    monkeypatch.setattr(scrapy_dripper.engines, "load_engine", load)
-    monkeypatch.setattr(scrapy_dripper.extractor, "load_engine", load)
+    for module in (scrapy_dripper.engines, scrapy_dripper.extractor):
+        monkeypatch.setattr(module, "load_engine", lambda config: Engine())
 
 
 def page(number: int, host: str, shell: str = "div", content: str = WORDS) -> str:
@@ -122,9 +118,9 @@ def page(number: int, host: str, shell: str = "div", content: str = WORDS) -> st
 
 
 @pytest.fixture
-def pages(tmp_path: Path) -> Path:
+def pages(here: Path) -> Path:
     """Ten pages of a host with one layout, two of another with two, one without content, one that is no page."""
-    folder = tmp_path / "in"
+    folder = Path("in")
     folder.mkdir()
     for number in range(10):
         (folder / f"a{number}.html").write_text(page(number, "a.example"), encoding="utf-8")
@@ -135,134 +131,99 @@ def pages(tmp_path: Path) -> Path:
     return folder
 
 
-class TestSample:
-    """``scrapy-dripper corpus sample``."""
+def test_layouts_of_a_host_are_clusters() -> None:
+    """Pages that differ in their text and in the digits of names are alike; others are not."""
+    roots = [html.fromstring(page(n, "a.example", shell)) for n, shell in enumerate(("div", "div", "section", "ul"))]
+    found = [layout(root) for root in roots]
+    assert clusters(found).tolist() == [0, 0, 1, 2]
+    for one, other in ((0, 0), (3, 3), (0, 1)):
+        assert (found[one] @ found[other].T)[0, 0] == pytest.approx(1)
+    assert representatives(["h"] * 4, found) == {0: 2, 2: 1, 3: 1}
+    assert len(representatives(["h", "i", "h", "i"], found)) == 4, "hosts have clusters of their own"
+    assert representatives([], []) == {}
 
-    def test_layouts_of_a_host_are_clusters(self) -> None:
-        """Pages that differ in their text and in the digits of names are alike; others are not."""
-        roots = [
-            html.fromstring(page(n, "a.example", shell)) for n, shell in enumerate(("div", "div", "section", "ul"))
-        ]
-        found = [layout(root) for root in roots]
-        assert clusters(found).tolist() == [0, 0, 1, 2]
-        for one, other in ((0, 0), (3, 3), (0, 1)):
-            assert (found[one] @ found[other].T)[0, 0] == pytest.approx(1)
-        assert representatives(["h"] * 4, found) == {0: 2, 2: 1, 3: 1}
-        assert len(representatives(["h", "i", "h", "i"], found)) == 4, "hosts have clusters of their own"
-        assert representatives([], []) == {}
 
-    def test_the_similarity_is_weighted(self) -> None:
-        """Half of the tags and none of the names in common: 0.7 * 1/2."""
-        one, other = (
-            layout(html.document_fromstring(f"<body><div class={name}></div><{tag}></{tag}>"))
-            for name, tag in (("x", "p"), ("y", "h1"))
-        )
-        assert (one @ other.T)[0, 0] == pytest.approx(0.35)
-
-    def test_pages_of_files(self, pages: Path, tmp_path: Path, engine: None, capsys: Any) -> None:
-        """One page stands for the ten that are alike, and what has no main content is left out."""
-        out = tmp_path / "out"
-        assert main(["corpus", "sample", str(pages), "-o", str(out), "-n", "50"]) == 0
-
-        printed, said = capsys.readouterr()
-        lines = [json.loads(line) for line in (out / "sample.jsonl").read_text().splitlines()]
-        assert [(line["host"], line["alike"]) for line in lines] == [
-            ("a.example", 10),
-            ("b.example", 1),
-            ("b.example", 1),
-        ]
-        assert {line["language"] for line in lines} == {"en"}
-        for line in lines:
-            assert (out / f"{line['id']}.html").read_bytes() == Path(line["file"]).read_bytes()
-        assert "4 layouts, 3 candidates with main content, 3 chosen" in said
-        assert "en" in printed
-
-    def test_pages_of_an_archive(self, tmp_path: Path, engine: None, capsys: Any) -> None:
-        """Hosts are those of the records, and --languages has its share."""
-        texts = {
-            "en": WORDS,
-            "de": "Der Fluss fließt an der alten Brücke vorbei, und dort ist jeden zweiten Morgen Markt.",
-        }
-        archive = b"".join(
-            record(f"https://h{n}.example/", page(n, "other.example", content=texts["de" if n % 2 else "en"]).encode())
-            for n in range(8)
-        )
-        (tmp_path / "crawl.warc").write_bytes(archive)
-        out = tmp_path / "out"
-        assert (
-            main(
-                [
-                    "corpus",
-                    "sample",
-                    str(tmp_path / "*.warc"),
-                    "-o",
-                    str(out),
-                    "-n",
-                    "4",
-                    "--languages",
-                    "de=75,other=25",
-                ]
-            )
-            == 0
-        )
-
-        lines = [json.loads(line) for line in (out / "sample.jsonl").read_text().splitlines()]
-        assert Counter(line["language"] for line in lines) == {"de": 3, "en": 1}
-        assert all(line["host"] == line["url"].split("/")[2] for line in lines)
-
-    @pytest.mark.parametrize(
-        ("options", "expected"), [([], {"en": 6, "de": 2}), (["--languages", "equal"], {"en": 4, "de": 4})]
+def test_the_similarity_is_weighted() -> None:
+    """Half of the tags and none of the names in common: 0.7 * 1/2."""
+    one, other = (
+        layout(html.document_fromstring(f"<body><div class={name}></div><{tag}></{tag}>"))
+        for name, tag in (("x", "p"), ("y", "h1"))
     )
-    def test_shares_of_languages(
-        self, options: list[str], expected: dict[str, int], tmp_path: Path, engine: None
-    ) -> None:
-        """Of 12 English and 4 German hosts, 8 pages."""
-        german = "Der Fluss fließt an der alten Brücke vorbei, und dort ist jeden zweiten Morgen Markt."
-        folder = tmp_path / "in"
-        folder.mkdir()
-        for n in range(16):
-            text = page(0, f"h{n}.example", content=WORDS if n % 4 else german)
-            (folder / f"{n}.html").write_text(text, encoding="utf-8")
-        assert main(["corpus", "sample", str(folder), "-o", str(tmp_path / "out"), "-n", "8", *options]) == 0
-        lines = (tmp_path / "out" / "sample.jsonl").read_text().splitlines()
-        assert Counter(json.loads(line)["language"] for line in lines) == expected
-
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            (["nowhere"], "nowhere: not found"),
-            (["IN", "--languages", "en"], "expected languages with shares"),
-            (["IN", "--languages", "en=-1"], "expected languages with shares"),
-        ],
-    )
-    def test_wrong_usage(self, arguments: list[str], message: str, pages: Path, tmp_path: Path, capsys: Any) -> None:
-        given_ = [str(pages) if one == "IN" else one for one in arguments]
-        try:
-            code = main(["corpus", "sample", *given_, "-o", str(tmp_path / "out")])
-        except SystemExit as error:
-            code = error.code  # type: ignore[assignment]
-        assert code == 2
-        assert message in capsys.readouterr().err
-
-    def test_a_missing_extra_is_named(
-        self, pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-    ) -> None:
-        monkeypatch.setitem(sys.modules, "scrapy_dripper.workshop.corpus.sampling", None)
-        assert main(["corpus", "sample", str(pages), "-o", str(tmp_path / "out")]) == 2
-        assert "pip install 'scrapy-dripper[sample]'" in capsys.readouterr().err
-
-    def test_a_folder_with_files_is_not_touched(self, pages: Path, capsys: Any) -> None:
-        assert main(["corpus", "sample", str(pages), "-o", str(pages)]) == 2
-        assert "is not empty" in capsys.readouterr().err
+    assert (one @ other.T)[0, 0] == pytest.approx(0.35)
 
 
-def test_lengths_of_pages(pages: Path, tmp_path: Path, engine: None, capsys: Any) -> None:
+def sampled() -> list[dict[str, object]]:
+    """Return the lines about the pages that were chosen."""
+    return [json.loads(line) for line in Path("out/sample.jsonl").read_text().splitlines()]
+
+
+def test_a_sample_of_files(pages: Path, engine: None, run: Run) -> None:
+    """One page stands for the ten that are alike, and what has no main content is left out."""
+    done = run("corpus", "sample", pages, "-o", "out", "-n", "50")
+
+    lines = sampled()
+    assert [(line["host"], line["alike"]) for line in lines] == [("a.example", 10), ("b.example", 1), ("b.example", 1)]
+    assert {line["language"] for line in lines} == {"en"}
+    for line in lines:
+        assert Path(f"out/{line['id']}.html").read_bytes() == Path(str(line["file"])).read_bytes()
+    assert "4 layouts, 3 candidates with main content, 3 chosen" in done.err
+    assert "en" in done.out
+
+
+def test_a_sample_of_an_archive(here: Path, engine: None, run: Run) -> None:
+    """Hosts are those of the records, and --languages has its share."""
+    bodies = [page(n, "other.example", content=GERMAN if n % 2 else WORDS).encode() for n in range(8)]
+    Path("crawl.warc").write_bytes(b"".join(record(f"https://h{n}.example/", body) for n, body in enumerate(bodies)))
+
+    assert run("corpus", "sample", "*.warc", "-o", "out", "-n", "4", "--languages", "de=75,other=25").code == 0
+
+    lines = sampled()
+    assert Counter(line["language"] for line in lines) == {"de": 3, "en": 1}
+    assert all(line["host"] == str(line["url"]).split("/")[2] for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"), [([], {"en": 6, "de": 2}), (["--languages", "equal"], {"en": 4, "de": 4})]
+)
+def test_shares_of_languages(options: list[str], expected: dict[str, int], here: Path, engine: None, run: Run) -> None:
+    """Of 12 English and 4 German hosts, 8 pages."""
+    Path("in").mkdir()
+    for n in range(16):
+        text = page(0, f"h{n}.example", content=WORDS if n % 4 else GERMAN)
+        Path(f"in/{n}.html").write_text(text, encoding="utf-8")
+
+    assert run("corpus", "sample", "in", "-o", "out", "-n", "8", *options).code == 0
+    assert Counter(line["language"] for line in sampled()) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere", "-o", "out"], "nowhere: not found"),
+        (["in", "-o", "out", "--languages", "en"], "expected languages with shares"),
+        (["in", "-o", "out", "--languages", "en=-1"], "expected languages with shares"),
+        (["in", "-o", "in"], "is not empty"),
+    ],
+)
+def test_a_sample_that_cannot_be_made(arguments: list[str], message: str, pages: Path, run: Run) -> None:
+    done = run("corpus", "sample", *arguments)
+
+    assert (done.code, message in done.err) == (2, True)
+
+
+def test_a_missing_extra_is_named(pages: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    monkeypatch.setitem(sys.modules, "scrapy_dripper.workshop.corpus.sampling", None)
+
+    done = run("corpus", "sample", pages, "-o", "out")
+
+    assert (done.code, "pip install 'scrapy-dripper[sample]'" in done.err) == (2, True)
+
+
+def test_lengths_of_pages(pages: Path, engine: None, run: Run) -> None:
     """Without a tokenizer, characters are counted; a page that the engine finds nothing on is left out."""
-    out = tmp_path / "tokens.json"
-    assert main(["corpus", "tokens", str(pages), "--json", str(out)]) == 0
+    done = run("corpus", "tokens", pages, "--json", "tokens.json")
 
-    printed, said = capsys.readouterr()
-    found = json.loads(out.read_text())
+    found = json.loads(Path("tokens.json").read_text())
     assert found["unit"] == "characters"
     every = found["lengths"][0]
     assert (every["page type"], every["pages"]) == ("all", 12)
@@ -275,19 +236,20 @@ def test_lengths_of_pages(pages: Path, tmp_path: Path, engine: None, capsys: Any
     (prompts,) = found["contexts"]
     assert prompts["mean"] == pytest.approx(with_["input, mean"] + with_["output, mean"] + len(TEMPLATE))
     assert (prompts["over 8,192"], prompts["over 32,768"]) == (0, 0)
-    assert "2 pages without main content are left out" in said
-    assert "pre-processing" in printed
+    assert "2 pages without main content are left out" in done.err
+    assert "pre-processing" in done.out
 
 
-def test_lengths_in_tokens(pages: Path, tmp_path: Path, engine: None, capsys: Any) -> None:
+def test_lengths_in_tokens(pages: Path, engine: None, run: Run) -> None:
     """The tokenizer is a file, and never downloaded."""
     tokenizers = pytest.importorskip("tokenizers")
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
-    tokenizer.save(str(tmp_path / "tokenizer.json"))
-    out = tmp_path / "tokens.json"
-    arguments = ["corpus", "tokens", str(pages), "--json", str(out), "--tokenizer"]
-    assert main([*arguments, str(tmp_path / "tokenizer.json")]) == 0
-    assert json.loads(out.read_text())["lengths"][0]["Markdown"] == len(f"# Page 0 {WORDS}".split())
-    assert main([*arguments, str(pages)]) == 2
-    assert "cannot be read" in capsys.readouterr().err
+    tokenizer.save("tokenizer.json")
+    arguments = ("corpus", "tokens", pages, "--json", "tokens.json", "--tokenizer")
+
+    assert run(*arguments, "tokenizer.json").code == 0
+    found = json.loads(Path("tokens.json").read_text())
+    assert found["lengths"][0]["Markdown"] == len(f"# Page 0 {WORDS}".split())
+    wrong = run(*arguments, pages)
+    assert (wrong.code, "cannot be read" in wrong.err) == (2, True)

@@ -21,6 +21,7 @@ from datatrove.data import Document as Row  # noqa: E402
 from scrapy_dripper.corpus.steps import DripperExtractor, FastWarcReader  # noqa: E402
 
 PAGES = structured(30)
+QWEN3 = str(Path(__file__).parents[1] / "engines" / "qwen3" / "prepared")
 
 
 def run(steps: Sequence[Any], rank: int = 0, world_size: int = 1) -> list[Row]:
@@ -49,54 +50,30 @@ def page(text: str) -> str:
 
 
 @pytest.mark.parametrize("processes", [0, 2])
-def test_the_documents_are_those_of_the_extractor(tmp_path: Path, processes: int) -> None:
-    """With any processes, shards and ranks, each page comes out once, in the order of its shard."""
-    shards(tmp_path, PAGES, 3)
+@pytest.mark.parametrize("options", [{}, {"engine": "qwen3", "model": QWEN3, "batch_size": 4}], ids=["tagger", "qwen3"])
+def test_the_documents_are_those_of_the_extractor(tmp_path: Path, options: dict[str, Any], processes: int) -> None:
+    """With any engine, processes, shards and ranks, each page comes out once, in the order of its shard."""
+    config, pages = Config(fallback="none", **options), PAGES[:8] if options else PAGES
+    shards(tmp_path, pages, 3)
     found = [
         row
         for rank in range(2)
-        for row in run([FastWarcReader(str(tmp_path)), DripperExtractor(processes=processes)], rank, 2)
+        for row in run([FastWarcReader(str(tmp_path)), DripperExtractor(config, processes=processes)], rank, 2)
     ]
 
-    extractor = Extractor(Config())
-    expected = dict(
-        zip(
-            [url for url, _ in PAGES],
-            extractor.extract([Document(body, url) for url, body in PAGES]),
-            strict=True,
-        )
-    )
-    extractor.close()
+    with Extractor(config) as extractor:
+        extracted = extractor.extract([Document(body, url) for url, body in pages])
+    expected = {url: one for (url, _), one in zip(pages, extracted, strict=True)}
+    assert {one.source for one in extracted} & {config.engine}
     assert sorted(row.metadata["url"] for row in found) == sorted(expected)
     for row in found:
-        one = expected[row.metadata["url"]]
-        assert row.text == one.markdown
-        assert row.metadata["main_html"] == one.main_html
-        assert (row.metadata["title"], row.metadata["page_type"], row.metadata["source"], row.metadata["reason"]) == (
-            *(one.title, one.page_type, one.source),
-            None,
-        )
-        assert row.metadata["quality"] == pytest.approx(one.quality)
+        one, about = expected[row.metadata["url"]], row.metadata
+        assert (row.text, about["main_html"], about["title"]) == (one.markdown or "", one.main_html, one.title)
+        assert (about["page_type"], about["source"]) == (one.page_type, one.source)
+        assert about["reason"] == (one.fallback_reason and one.fallback_reason.value)
+        assert about["quality"] == (None if one.quality is None else pytest.approx(one.quality))
         assert row.id.startswith("<urn:uuid:")
-        assert row.metadata["file_path"].endswith(".warc.gz")
-
-
-@pytest.mark.parametrize("processes", [0, 1])
-def test_any_engine(processes: int) -> None:
-    """The labels of a Qwen3 model are those that the extractor gets from it."""
-    folder = Path(__file__).parents[1] / "engines" / "qwen3" / "prepared"
-    config = Config(engine="qwen3", model=str(folder), fallback="none", batch_size=4)
-    step = DripperExtractor(config, processes=processes)
-    found = list(step(rows(*(body.decode() for _, body in PAGES[:8])), 0, 1))
-
-    extractor = Extractor(config)
-    expected = extractor.extract(
-        [Document(body.decode(), f"https://e.org/{n}") for n, (_, body) in enumerate(PAGES[:8])]
-    )
-    extractor.close()
-    assert [row.text for row in found] == [one.markdown or "" for one in expected]
-    assert [row.metadata["source"] for row in found] == [one.source for one in expected]
-    assert {one.source for one in expected} & {"qwen3"}
+        assert about["file_path"].endswith(".warc.gz")
 
 
 def test_what_becomes_of_each_record_is_counted(tmp_path: Path) -> None:

@@ -6,12 +6,13 @@ import os
 import signal
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from scrapy_dripper.cli import main
-from tests.corpus.shards import record, shards, write
-from tests.corpus.test_command import command, result, table, until
+from tests.cli.conftest import Run
+from tests.corpus.shards import record, shards, table, write
+from tests.corpus.test_command import command, result, until
 from tests.sites.site import FOOT, article, listing, url
 from tests.sites.test_templates import FREE
 
@@ -31,22 +32,19 @@ PAGES = [*ARTICLES, *((f"https://e.org/lists/{number}", listing(number).encode()
 
 
 @pytest.fixture
-def rules(tmp_path: Path) -> Path:
+def rules(tmp_path: Path, run: Run) -> Path:
     """Return the folder of the rules that are learnt from ten archives, which each have four articles."""
     shards(tmp_path / "in", PAGES, 10)
-    assert main(["corpus", "templates", str(tmp_path / "in"), "-o", str(tmp_path / "rules"), *LEARN]) == 0
+    assert run("corpus", "templates", tmp_path / "in", "-o", tmp_path / "rules", *LEARN).code == 0
     return tmp_path / "rules"
 
 
-def extracted(folder: Path, name: str, *options: str) -> dict[object, dict[str, object]]:
-    """Extract the archives of a folder, and return the rows by their URL."""
-    assert main(["corpus", "extract", str(folder / "in"), "-o", str(folder / name), *OWN, *options]) == 0
-    return {row["url"]: row for row in table(folder / name)}
+def by_url(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the rows of a folder by their URL."""
+    return {row["url"]: row for row in table(folder)}
 
 
-def test_section_2_1_2_pages_of_one_site_in_ten_archives(
-    tmp_path: Path, rules: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_section_2_1_2_pages_of_one_site_in_ten_archives(tmp_path: Path, rules: Path, run: Run) -> None:
     """The rules can be read, do not depend on the number of tasks, and give the text that the engine would."""
     (file,) = rules.glob("*.toml")
     assert file.read_text() == (
@@ -56,41 +54,45 @@ def test_section_2_1_2_pages_of_one_site_in_ten_archives(
         'keep = [\n    "header.head > h1",\n    "div.body",\n]\n'
     )
     again = tmp_path / "again"
-    assert main(["corpus", "templates", str(tmp_path / "in"), "-o", str(again), "--tasks", "1", *LEARN]) == 0
+    done = run("corpus", "templates", tmp_path / "in", "-o", again, "--tasks", 1, *LEARN)
     assert (again / file.name).read_bytes() == file.read_bytes()
-    assert "52 pages, 2 clusters of at least 8 pages, " in capsys.readouterr().err
+    assert "52 pages, 2 clusters of at least 8 pages, " in done.err
 
-    alone = extracted(tmp_path, "alone", "--workers", "1")
-    for name, options in (("one", []), ("two", ["--processes", "1"])):
-        found = extracted(tmp_path, name, "--templates", str(rules), "--workers", "1", *options)
+    extract = ("corpus", "extract", tmp_path / "in", *OWN, "--workers", 1, "-o")
+    assert run(*extract, tmp_path / "alone").code == 0
+    texts = {name: row["text"] for name, row in by_url(tmp_path / "alone").items()}
+    for name, options in (("one", ()), ("two", ("--processes", 1))):
+        done = run(*extract, tmp_path / name, "--templates", rules, *options)
+        assert (done.code, "templates: answered 40, " in done.err) == (0, True)
+        found = by_url(tmp_path / name)
         assert Counter(row["source"] for row in found.values()) == {"template": 40, "words": 12}
-        assert {name: row["text"] for name, row in found.items()} == {name: row["text"] for name, row in alone.items()}
-    assert "templates: answered 40, " in capsys.readouterr().err
+        assert {name: row["text"] for name, row in found.items()} == texts
 
 
-def test_what_a_person_has_edited_counts(tmp_path: Path, rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_person_has_edited_counts(tmp_path: Path, rules: Path, run: Run) -> None:
     """A selector can be added, and a file be deleted. A wrong one stops the command with a sentence."""
     (file,) = rules.glob("*.toml")
     learnt = file.read_text()
     file.write_text(
         learnt.replace('    "div.body",', '    "div.body",\n    "//p[@class=\'date\']",').replace('"p.date",', "")
     )
-    found = extracted(tmp_path, "out", "--templates", str(rules), "--workers", "1")
+    extract = ("corpus", "extract", tmp_path / "in", "-o", tmp_path / "out", *OWN, "--templates", rules)
+    assert run(*extract, "--workers", 1).code == 0
+    found = by_url(tmp_path / "out")
     assert all("May 2024" in str(found[name]["text"]) for name, _ in ARTICLES)
     assert {found[name]["source"] for name, _ in ARTICLES} == {"template"}
 
-    again = ["corpus", "extract", str(tmp_path / "in"), "-o", str(tmp_path / "out"), *OWN, "--templates", str(rules)]
     for text, said in (
         (learnt, "begun with other options"),
         (learnt.replace("keep", "kep"), "did you mean keep?"),
         (learnt.replace("chars = [", "chars = [true, "), "chars as two numbers"),
     ):
         file.write_text(text)
-        assert main(again) == 2
-        assert said in capsys.readouterr().err
+        done = run(*extract)
+        assert (done.code, said in done.err) == (2, True)
     file.unlink()
-    assert main(again) == 2
-    assert "has no rules" in capsys.readouterr().err
+    done = run(*extract)
+    assert (done.code, "has no rules" in done.err) == (2, True)
 
 
 def test_what_was_stopped_goes_on_where_it_was(tmp_path: Path, rules: Path) -> None:
@@ -117,15 +119,13 @@ def test_what_was_stopped_goes_on_where_it_was(tmp_path: Path, rules: Path) -> N
     assert (tmp_path / "out" / "other.org.1.toml").exists()
 
 
-def test_damaged_records_and_pages_that_are_gone(
-    tmp_path: Path, rules: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_damaged_records_and_pages_that_are_gone(tmp_path: Path, rules: Path, run: Run) -> None:
     """They are counted, and the rules are those of the other pages."""
     with (tmp_path / "in" / "3.warc.gz").open("ab") as file:
         file.write(b"\x1f\x8b\x08 this is no record")
     out = tmp_path / "out"
-    assert main(["corpus", "templates", str(tmp_path / "in"), "-o", str(out), *LEARN]) == 1
-    assert "records that cannot be read: broken_archive 1" in capsys.readouterr().err
+    done = run("corpus", "templates", tmp_path / "in", "-o", out, *LEARN)
+    assert (done.code, "records that cannot be read: broken_archive 1" in done.err) == (1, True)
     assert (out / "e.org.1.toml").read_bytes() == (rules / "e.org.1.toml").read_bytes()
 
     layouts, changed = tmp_path / "layouts", tmp_path / "changed"

@@ -72,6 +72,11 @@ def chunked(body: bytes, size: int = 7) -> bytes:
     return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
 
 
+def members(*records: bytes) -> bytes:
+    """Return records that are compressed with gzip one by one."""
+    return b"".join(map(gzip.compress, records))
+
+
 def packed(writer: Callable[[Any], Any], *members: bytes) -> bytes:
     """Return members that are compressed one by one."""
     stream = io.BytesIO()
@@ -91,73 +96,54 @@ REVISIT = "WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-paylo
 HONEST = [
     Animal(
         "wget",  # URLs in angle brackets, chunks as sent, and its own log as a resource
-        b"".join(
-            map(
-                gzip.compress,
-                [
-                    INFO,
-                    REQUEST,
-                    response(chunked(PAGE), CHUNKED, url=f"<{URL}>"),
-                    AFTER,
-                    warc("resource", b"log", url="metadata://gnu.org/software/wget/warc/wget.log", media="text/plain"),
-                ],
-            )
+        members(
+            INFO,
+            REQUEST,
+            response(chunked(PAGE), CHUNKED, url=f"<{URL}>"),
+            AFTER,
+            warc("resource", b"log", url="metadata://gnu.org/software/wget/warc/wget.log", media="text/plain"),
         ),
         BOTH,
         {"not_http": 1},
     ),
     Animal(
         "Heritrix",  # DNS first, then the response before its request
-        b"".join(
-            map(
-                gzip.compress,
-                [INFO, warc("response", b"1.2.3.4", url="dns:a.example", media="text/dns"), PLAIN, REQUEST, METADATA],
-            )
-        )
+        members(INFO, warc("response", b"1.2.3.4", url="dns:a.example", media="text/dns"), PLAIN, REQUEST, METADATA)
         + gzip.compress(response(NEXT, version="0.18")),
         BOTH,
         {"not_http": 1},
     ),
     Animal(
         "warcio",  # compressed bodies as sent
-        b"".join(map(gzip.compress, [INFO, response(chunked(gzip.compress(PAGE)), CHUNKED, GZIP), REQUEST, AFTER])),
+        members(INFO, response(chunked(gzip.compress(PAGE)), CHUNKED, GZIP), REQUEST, AFTER),
         BOTH,
     ),
     Animal(
         "browsertrix",  # decoded bodies with the header kept, HTTP/2, and what the browser has made of a page
-        b"".join(
-            map(
-                gzip.compress,
-                [
-                    INFO,
-                    warc("response", http(PAGE, b"content-encoding: br", status=b"HTTP/2 200")),
-                    warc("resource", b"Tides", url=f"urn:text:{URL}", media="text/plain"),
-                    warc("resource", b"{}", url=f"urn:pageinfo:{URL}", media="application/json"),
-                    warc("resource", NEXT, media="text/html; charset=utf-8", version="1.1"),
-                    warc("resource", b"\x89PNG", media="image/png"),
-                ],
-            )
+        members(
+            INFO,
+            warc("response", http(PAGE, b"content-encoding: br", status=b"HTTP/2 200")),
+            warc("resource", b"Tides", url=f"urn:text:{URL}", media="text/plain"),
+            warc("resource", b"{}", url=f"urn:pageinfo:{URL}", media="application/json"),
+            warc("resource", NEXT, media="text/html; charset=utf-8", version="1.1"),
+            warc("resource", b"\x89PNG", media="image/png"),
+            typed(b"let tide = 1", "text/javascript", b"content-encoding: br"),
         ),
         BOTH,
-        {"not_http": 2, "not_html": 1},
+        {"not_http": 2, "not_html": 2},
     ),
     Animal(
         "Common Crawl",
-        b"".join(
-            map(
-                gzip.compress,
-                [
-                    INFO,
-                    REQUEST,
-                    warc(
-                        "response",
-                        http(PAGE, b"X-Crawl-Content-Encoding: br", b"X-Crawl-Transfer-Encoding: chunked"),
-                        IDENTIFIED,
-                    ),
-                    METADATA,
-                    warc("response", http(NEXT[:40]), "WARC-Truncated: length", version="1.1"),
-                ],
-            )
+        members(
+            INFO,
+            REQUEST,
+            warc(
+                "response",
+                http(PAGE, b"X-Crawl-Content-Encoding: br", b"X-Crawl-Transfer-Encoding: chunked"),
+                IDENTIFIED,
+            ),
+            METADATA,
+            warc("response", http(NEXT[:40]), "WARC-Truncated: length", version="1.1"),
         ),
         [PAGE, NEXT[:40]],
     ),

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.cli import main
+from tests.cli.conftest import here, run  # noqa: F401
 
 Inspect = Callable[..., Path]
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines.base import Engine, Limits
 from scrapy_dripper.inspection import look as look_module
 from scrapy_dripper.workshop.annotation.labels import task_of
 from scrapy_dripper.workshop.annotation.prompt import prompt_hash, sheet
+from tests.cli.conftest import Run
 from tests.fallback import test_sore as sore
 from tests.inspection.conftest import PAGE, Inspect, data_of
 
@@ -180,42 +180,39 @@ def test_the_policy_of_the_file_allows_its_own_script_and_styles_and_nothing_els
     assert 'sandbox="allow-same-origin"' in text
 
 
-def test_a_page_from_a_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_page_from_a_pipe(here: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", type("Pipe", (), {"buffer": io.BytesIO(gzip.compress(PAGE.encode()))}))
 
-    assert main(["inspect", "-", "--url", "https://e.org/tides"]) == 0
+    assert run("inspect", "-", "--url", "https://e.org/tides").code == 0
 
-    data = data_of(tmp_path / "stdin.inspect.html")
+    data = data_of(here / "stdin.inspect.html")
     assert (data["url"], len(data["blocks"])) == ("https://e.org/tides", 8)
 
 
-def test_it_is_opened_in_the_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_opened_in_the_browser(here: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "page.html").write_text(PAGE, encoding="utf-8")
+    Path("page.html").write_text(PAGE, encoding="utf-8")
 
-    assert main(["inspect", "page.html", "--open"]) == 0
+    assert run("inspect", "page.html", "--open").code == 0
 
-    assert opened == [(tmp_path / "page.inspect.html").as_uri()]
+    assert opened == [(here / "page.inspect.html").as_uri()]
 
 
-def test_several_pages_become_several_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_several_pages_become_several_files(here: Path, run: Run) -> None:
     """An input that cannot be read is named, and the others are written."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "pages").mkdir()
+    Path("pages").mkdir()
     for name in ("a.html", "b.html"):
-        (tmp_path / "pages" / name).write_text(PAGE, encoding="utf-8")
+        Path("pages", name).write_text(PAGE, encoding="utf-8")
+    Path("broken.html").write_bytes(b"\x1f\x8b broken")
 
-    assert main(["inspect", "pages", "gone.html", "-o", "looks/"]) == 1
+    done = run("inspect", "pages", "gone.html", "broken.html", "-o", "looks/")
 
-    said = capsys.readouterr()
-    assert said.out.splitlines() == ["looks/a.inspect.html", "looks/b.inspect.html"]
-    assert said.err.splitlines() == ["scrapy-dripper: gone.html: not found"]
-    assert len(data_of(tmp_path / "looks" / "b.inspect.html")["blocks"]) == 8
+    assert (done.code, done.out.splitlines()) == (1, ["looks/a.inspect.html", "looks/b.inspect.html"])
+    gone, broken = done.err.splitlines()
+    assert gone == "scrapy-dripper: gone.html: not found"
+    assert broken.startswith("scrapy-dripper: broken.html: ")
+    assert len(data_of(here / "looks" / "b.inspect.html")["blocks"]) == 8
 
 
 @pytest.mark.parametrize(
@@ -227,32 +224,15 @@ def test_several_pages_become_several_files(
         (["a.html", "--model", "nowhere"], "No tagger model in nowhere"),
     ],
 )
-def test_wrong_usage_is_said_in_one_sentence(
-    arguments: list[str],
-    says: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "folder").mkdir()
+def test_wrong_usage_is_said_in_one_sentence(arguments: list[str], says: str, here: Path, run: Run) -> None:
     for name in ("a.html", "b.html"):
-        (tmp_path / name).write_text(PAGE, encoding="utf-8")
+        Path(name).write_text(PAGE, encoding="utf-8")
 
-    assert main(["inspect", *arguments]) == 2
+    done = run("inspect", *arguments)
 
-    (line,) = capsys.readouterr().err.splitlines()
-    assert says in line
-    assert (tmp_path / "a.html").read_text(encoding="utf-8") == PAGE
-
-
-def test_a_page_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "broken.html"
-    path.write_bytes(b"\x1f\x8b broken")
-
-    assert main(["inspect", str(path)]) == 1
-
-    assert str(path) in capsys.readouterr().err
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert says in done.err
+    assert Path("a.html").read_text(encoding="utf-8") == PAGE
 
 
 def test_without_its_renderer_the_markdown_is_shown_as_source(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,30 +13,11 @@ from tqdm import tqdm
 
 from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.inputs import READ_FACTOR, Source, read_source
+from scrapy_dripper.cli.options import add_command as add_command
 from scrapy_dripper.config import Config
 from scrapy_dripper.page import PageError
 from scrapy_dripper.replace import replace_file
 from scrapy_dripper.workshop.annotation.prompt import Sheet, sheet
-
-
-def add_command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser],
-    name: str,
-    run: Callable[[argparse.Namespace], int],
-    summary: str,
-    examples: str,
-) -> argparse.ArgumentParser:
-    """Add a command that calls ``run``, and return its parser."""
-    parser = commands.add_parser(
-        name,
-        help=summary,
-        description=f"{summary[0].upper()}{summary[1:]}.",
-        epilog=examples,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.set_defaults(run=run)
-    return parser
 
 
 @contextmanager
