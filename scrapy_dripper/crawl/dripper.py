@@ -180,7 +180,7 @@ class Dripper:
             reason = "not_html"
         else:
             return True
-        self.stats.skipped(reason)
+        self.stats.count(f"skipped/{reason}")
         return False
 
     def _submit(self, response: Response, config: Config) -> asyncio.Future[Extraction]:

@@ -67,10 +67,15 @@ class CrawlSites:
             return
         if self._memory is not None and extraction.digest:
             learnt = self._memory.learn(extraction.url, extraction.digest)
-            self._stats.remembered(learnt=learnt, hosts=len(self._memory), blocks=extraction.details["repeated"])
+            self._stats.count("site_memory/pages" if learnt else "site_memory/copies")
+            self._stats.put("site_memory/hosts", len(self._memory))
+            if blocks := extraction.details["repeated"]:
+                self._stats.count("site_memory/changed")
+                self._stats.count("site_memory/blocks", blocks)
         if self._templates is not None and extraction.lesson:
-            dropped = self._templates.learn(extraction.url, extraction.lesson)
-            self._stats.taught(dropped=dropped, hosts=len(self._templates))
+            if dropped := self._templates.learn(extraction.url, extraction.lesson):
+                self._stats.count("templates/dropped", dropped)
+            self._stats.put("templates/hosts", len(self._templates))
 
     def close(self) -> None:
         """Write everything that is known to ``JOBDIR``, if there is one."""
