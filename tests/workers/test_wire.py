@@ -174,7 +174,7 @@ def test_invalid_extractions_are_detected_in_the_worker(wrong: dict[str, Any]) -
 def broken() -> Iterator[tuple[dict[str, Any], list[bytes]]]:
     """Return a damaged answer."""
     values, parts = pack_extraction(replace(GOOD, metadata=Metadata(), content=[], chunks=[], links=[]))
-    yield {**values, "reason": "because"}, parts
+    yield {**values, "fallback_reason": "because"}, parts
     yield {**values, "missing": []}, parts
     yield {**values, "missing": [True] * len(values["missing"])}, parts
     yield {**values, "quality": "x"}, parts
