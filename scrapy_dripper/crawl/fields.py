@@ -9,9 +9,10 @@ from weakref import WeakSet
 
 from itemadapter import ItemAdapter
 from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.crawl.stats import CrawlStats
+from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.data import Extraction
 from scrapy_dripper.items import PageItem
 
@@ -41,18 +42,30 @@ HEADED = ("csv", "parquet", "xlsx", "orc", "avro")
 _warned: WeakSet[Crawler] = WeakSet()
 
 
-class Fields:
-    """Fills the fields of items.
+class Filler:
+    """A component of a crawl that fills the fields of items.
 
     A field that already has a value keeps it. An item that already has main content in any form is not filled, so that
     it does not mix the content of two documents. A dict always has all fields, because feeds take their columns from
     the first item; those without a value are None.
     """
 
-    def __init__(self, stats: CrawlStats) -> None:
-        self._stats = stats
+    def __init__(self, crawler: Crawler) -> None:
+        """Raise :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False, and what
+        :meth:`Dripper.from_crawler` raises.
+        """
+        self._dripper = Dripper.from_crawler(crawler)
+        self._stats = self._dripper.stats
+        if not self._dripper.config.enabled:
+            raise NotConfigured("DRIPPER_ENABLED is False")
+        _warn_of_feeds(crawler, self._dripper.config)
 
-    def open(self, item: Any, config: Config) -> list[str]:
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Any:
+        """Return the component of this crawl."""
+        return cls(crawler)
+
+    def _open(self, item: Any, config: Config) -> list[str]:
         """Return the options whose fields the item has and that are empty. Never raises."""
         try:
             if not ItemAdapter.is_item(item):
@@ -63,16 +76,19 @@ class Fields:
                 return []
             adapter = ItemAdapter(item)
             if any(not _is_empty(adapter.get(field)) for option in CONTENT if (field := _name(item, option, config))):
-                self.leave_empty(item, list(VALUES), config)
+                self._leave_empty(item, list(VALUES), config)
                 return []
-            return self._open(adapter, config)
+            return self._options(adapter, config)
         except Exception:
             self._stats.bug("reading an item")
             return []
 
-    def fill(self, item: Any, options: list[str], config: Config, extraction: Extraction) -> None:
-        """Fill the fields of the options that :meth:`open` returned. Warn about fields that cannot be set. Never
+    def _fill(self, item: Any, options: list[str], config: Config, extraction: Extraction | None) -> None:
+        """Fill the fields of the options that :meth:`_open` returned. Warn about fields that cannot be set. Never
         raises."""
+        if extraction is None:
+            self._leave_empty(item, options, config)
+            return
         for option in options:
             field = _name(item, option, config)
             assert field is not None
@@ -82,21 +98,21 @@ class Fields:
                 self._stats.bug(f"making the value of {field}")
                 continue
             if value is None:
-                self.leave_empty(item, [option], config)
+                self._leave_empty(item, [option], config)
                 continue
             try:
                 ItemAdapter(item)[field] = value
             except Exception as error:  # KeyError, AttributeError, ValidationError: each item type has its own
                 self._stats.field_error(type(item).__name__, field, f"{type(error).__name__}: {error}")
 
-    def leave_empty(self, item: Any, options: list[str], config: Config) -> None:
+    def _leave_empty(self, item: Any, options: list[str], config: Config) -> None:
         """Give a dict the fields that it lacks, unless extraction is off for its response."""
         if config.enabled and isinstance(item, dict):
             for option in options:
                 if field := getattr(config, option):
                     item.setdefault(field, None)
 
-    def _open(self, adapter: ItemAdapter, config: Config) -> list[str]:
+    def _options(self, adapter: ItemAdapter, config: Config) -> list[str]:
         item = adapter.item
         names = {option: name for option in VALUES if (name := _name(item, option, config)) is not None}
         if not isinstance(item, dict):
@@ -129,7 +145,7 @@ def _is_wanted(cls: type, names: tuple[str, ...] | None) -> bool:
     return any(one.__name__ in names or f"{one.__module__}.{one.__qualname__}" in names for one in cls.__mro__)
 
 
-def warn_of_feeds(crawler: Crawler, config: Config) -> None:
+def _warn_of_feeds(crawler: Crawler, config: Config) -> None:
     """Warn once for each crawl if a feed with columns does not name them."""
     names = [field for option in VALUES if (field := getattr(config, option))]
     if crawler in _warned or not names or crawler.settings["FEED_EXPORT_FIELDS"]:
