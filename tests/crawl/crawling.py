@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 from scrapy import Request, Spider, signals
@@ -225,6 +226,10 @@ class Crawls:
     def __init__(self, reactor: Reactor) -> None:
         self.reactor = reactor
 
+    def stat(self, name: str) -> Any:
+        """Return one of the plugin's stats in the crawl that is running, or 0 if it was never set."""
+        return self._running().stats.get_value(f"dripper/{name}", 0)
+
     def __call__(self, spider: type[Spider], settings: dict[str, Any] | None = None) -> Crawled:
         """Run one spider to its end."""
         return self.together((spider, settings or {}))[0]
@@ -235,6 +240,7 @@ class Crawls:
         async def one(spider: type[Spider], settings: dict[str, Any]) -> Crawled:
             runner = AsyncCrawlerRunner({**QUIET, **settings})
             crawler = runner.create_crawler(spider)
+            self._running = ref(crawler)
             items: list[Any] = []
             keep = lambda item: items.append(item)  # noqa: E731 (the signal holds it weakly)
             crawler.signals.connect(keep, signals.item_scraped)
