@@ -107,26 +107,6 @@ def test_a_callable_stays_here(extractor: Make) -> None:
 
 
 @pytest.mark.usefixtures("every_page")
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        ({"limits": {"nodes": 50}}, 'DRIPPER_LIMITS["nodes"] = 50'),
-        ({"limits": {"bytes": 50}}, 'DRIPPER_LIMITS["bytes"] = 50'),
-        ({"limits": {"blocks": 2}}, 'DRIPPER_LIMITS["blocks"] = 2'),
-    ],
-)
-def test_the_limits_hold_there(extractor: Make, options: dict[str, int], error: str) -> None:
-    found = []
-    for processes in (0, None):
-        one = extractor(processes=processes, fallback="empty", **options)
-        found.append(one.extract([ARTICLE + "<i></i>" * 500])[0])
-
-    assert found[0].error == found[1].error
-    assert error in (found[0].error or "")
-    assert found[1].fallback_reason is FallbackReason.OVERSIZE
-
-
-@pytest.mark.usefixtures("every_page")
 def test_the_options_of_a_page_count_there(extractor: Make) -> None:
     one = extractor()
     (found,) = one.extract([Document(ARTICLE, config=Config(markdown={"types": ("title",)}))])
@@ -134,22 +114,17 @@ def test_the_options_of_a_page_count_there(extractor: Make) -> None:
 
 
 @pytest.mark.usefixtures("every_page")
-def test_a_page_that_is_stuck(extractor: Make) -> None:
+@pytest.mark.parametrize(
+    ("word", "reason", "error"),
+    [("HANG", FallbackReason.TIMEOUT, "DRIPPER_TIMEOUT"), ("DIE", FallbackReason.WORKER_ERROR, "ended by SIGKILL")],
+)
+def test_a_page_that_stops_it(extractor: Make, word: str, reason: FallbackReason, error: str) -> None:
     """Its fallback runs in another worker, which the next page also uses."""
-    one = extractor(timeout=2.0)
-    bad, good = one.extract([f"{ARTICLE}<p>HANG", SMALL])
-    assert (bad.fallback_reason, bad.source) == (FallbackReason.TIMEOUT, "fallback:trafilatura")
+    one = extractor(timeout=2.0 if word == "HANG" else SECONDS, metadata_field="metadata")
+    bad, good = one.extract([f"{ARTICLE}<p>{word}", SMALL])
+    assert (bad.fallback_reason, bad.source) == (reason, "fallback:trafilatura")
     assert SENTENCE.strip() in (bad.text or "")
-    assert "DRIPPER_TIMEOUT" in (bad.error or "")
-    assert good.text == "one\ntwo"
-
-
-@pytest.mark.usefixtures("every_page")
-def test_a_page_that_ends_it(extractor: Make) -> None:
-    one = extractor(metadata_field="metadata")
-    bad, good = one.extract([f"{ARTICLE}<p>DIE", SMALL])
-    assert (bad.fallback_reason, bad.source) == (FallbackReason.WORKER_ERROR, "fallback:trafilatura")
-    assert "ended by SIGKILL" in (bad.error or "")
+    assert error in (bad.error or "")
     assert good.text == "one\ntwo"
 
 
