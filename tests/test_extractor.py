@@ -136,16 +136,6 @@ def test_any_url(url: str) -> None:
     assert (found.url, found.error) == (url, None)
 
 
-def test_order_and_number_of_documents() -> None:
-    """There is one extraction per document, in the same order, whatever the documents are."""
-    documents = [Document(GOOD[0], "http://a/"), "", Document(b"%PDF-1.7 x", "http://b/"), BAD, b"<p>bytes</p>"]
-    found = Extractor(Config(fallback="empty"), Engine()).extract(documents)
-
-    assert [x.url for x in found] == ["http://a/", "", "http://b/", "", ""]
-    assert [x.fallback_reason for x in found] == [None, "empty_body", "not_html", None, None]
-    assert Extractor(Config(), Engine()).extract([]) == []
-
-
 @pytest.mark.parametrize(
     ("options", "of_engine", "error", "setting"),
     [
