@@ -143,7 +143,7 @@ class Report:
         summary = self.summary()
         if self.pages > len(self.rows):
             summary += f"\nThe table has a random sample of {len(self.rows):,} pages."
-        rows = sorted(self.rows, key=_order)
+        rows = sorted(self.rows, key=lambda row: (not row.reason, row.reason, row.quality is None, row.quality or 0))
         table = "\n".join(f"<tr>{_line(row)}</tr>" for row in rows)
         return f"""<!doctype html>
 <html lang="en">
@@ -167,10 +167,6 @@ class Report:
 </body>
 </html>
 """
-
-
-def _order(row: Row) -> tuple[bool, str, bool, float]:
-    return not row.reason, row.reason, row.quality is None, row.quality or 0
 
 
 def _line(row: Row) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.data import Document, Extraction, TeachingExtraction, informed, known_of
+from scrapy_dripper.data import Document, Extraction, InformedDocument, TeachingExtraction, known_of
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.sites.memory import (
     SiteMemory,
@@ -74,7 +74,8 @@ class Hosts:
         """Return a document with what is known about its host, for another process."""
         if self.memory is None and self.templates is None:
             return document
-        return informed(document, self._known(document), self._templates(document))
+        known, templates = self._known(document), self._templates(document)
+        return InformedDocument(document.html, document.url, document.charset, document.config, known, templates)
 
     def said(self, page: Page, document: Document) -> Said | None:
         """Return what the templates of its host say about a page, or None if there are no templates."""

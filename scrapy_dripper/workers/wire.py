@@ -133,10 +133,8 @@ def unpack_tasks(header: Values, bodies: Sequence[bytes]) -> list[Task]:
         config = configs[row["config"]]
         if row["rules"]:
             config = replace(config, rules=row["rules"])
-        document = Document(html, row["url"], row["charset"], config)
-        if row["known"] or row["templates"]:
-            site = (data if row[name] else None for name, data in (("known", known), ("templates", templates)))
-            document = InformedDocument(html, row["url"], row["charset"], config, *site)
+        site = (known if row["known"] else None, templates if row["templates"] else None)
+        document = InformedDocument(html, row["url"], row["charset"], config, *site)
         reason = None if row["reason"] is None else FallbackReason(row["reason"])
         tasks.append(Task(document, config, reason, row["error"]))
     return tasks
@@ -167,8 +165,9 @@ def from_plain(values: Mapping[str, Any]) -> Extraction:
         if not isinstance(found[name], str) and (found[name] is not None or name in ("url", "source")):
             raise TypeError(f"expected a string as {name} (got {short(found[name])})")
     for name in _LISTS:
-        if found[name] is not None and not (isinstance(found[name], list) and all(map(_is_dict, found[name]))):
-            raise TypeError(f"expected a list of dicts as {name} (got {short(found[name])})")
+        some = [] if found[name] is None else found[name]
+        if not isinstance(some, list) or not all(isinstance(one, dict) for one in some):
+            raise TypeError(f"expected a list of dicts as {name} (got {short(some)})")
     if len(found["labels"]) != len(found["probabilities"]):
         raise ValueError(
             f"expected {len(found['labels'])} probabilities, one per label (got {len(found['probabilities'])})"
@@ -186,10 +185,6 @@ def from_plain(values: Mapping[str, Any]) -> Extraction:
             "details": _details(found["details"]),
         }
     )
-
-
-def _is_dict(value: object) -> bool:
-    return isinstance(value, dict)
 
 
 def _details(values: Mapping[str, Any]) -> Values:
