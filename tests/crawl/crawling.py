@@ -44,6 +44,12 @@ PATIENCE = 180
 """Seconds after which a test that waits has failed; never reached by one that passes."""
 
 
+def workers(number: int = 1, **options: Any) -> dict[str, Any]:
+    """Return the settings of a crawl with worker processes, in which blocks with ``MAIN`` are main."""
+    options = {"engine": "tests.workers.engines.Truth", "fallback": "html", "meta_field": "by", **options}
+    return {f"DRIPPER_{name.upper()}": value for name, value in {"processes": number, **options}.items()}
+
+
 def page(number: object, extra: str = "") -> str:
     """Return an HTML page with unique main content."""
     return (

@@ -74,14 +74,6 @@ def test_several_dicts_of_a_response_are_left_as_they_are(
     assert between or not engine.batches
 
 
-def test_one_dict_among_items_and_requests_is_filled(crawl: Crawls, site: Site) -> None:
-    entries = [{"n": 0}, "/page/2", Article(url="a"), Article(url="b")]
-
-    result = crawl(pages([site.url("/page/1")], parse_with(*entries)))
-
-    assert sorted(item["markdown"] for item in result.items) == [MAIN] * 3
-
-
 def test_dicts_of_an_api_are_not_filled(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
     """JSON has no main content, whatever is yielded."""
     site.routes["/api"] = ("application/json", b"[1, 2]")
@@ -238,11 +230,9 @@ def test_a_dict_has_all_fields_unless_extraction_is_off(crawl: Crawls, site: Sit
     site.routes["/file"] = ("application/pdf", b"%PDF-1.4")
 
     off = crawl(spider([site.url("/page/1")], meta={"dripper": False}))
-    several = crawl(spider([site.url("/file")], parse_with({"n": 1}, {"n": 2})))
     named = crawl(spider([site.url("/file")], parse_with({"n": 1}, {"n": 2})), {"DRIPPER_ITEMS": ["dict"]})
 
     assert off.items == [{"url": site.url("/page/1")}]
-    assert several.items == [{"n": 1}, {"n": 2}]
     assert named.items == [{"n": n, "main_html": None, "markdown": None} for n in (1, 2)]
 
 

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 import scrapy
 from scrapy.settings import Settings
+from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_dripper.addon import Addon
 from scrapy_dripper.checks import METHODS, Method
+from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
 from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
-from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Site, page, spider, truth, warnings
+from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Site, page, spider, truth, warnings, workers
 
 MAIN = "MAIN text of page 1, which is about nothing in particular."
 PATH = "scrapy_dripper.spidermiddlewares.DripperSpiderMiddleware"
@@ -319,11 +321,8 @@ def test_a_step_that_would_remove_the_main_text_is_told(crawl: Crawls, site: Sit
     """The item and the stats name the step: here, nearly all main text counts as hidden."""
     hidden = "<div hidden>" + "".join(f"<p>MAIN sentence {i} about the tides.</p>" for i in range(9)) + "</div>"
     site.routes["/page/1"] = ("text/html", page(1, hidden).encode())
-    settings = {"DRIPPER_META_FIELD": "by", "DRIPPER_TEXT_FIELD": "text", "DRIPPER_PROCESSES": processes}
-    if processes:
-        settings["DRIPPER_ENGINE"] = "tests.workers.engines.Truth"
 
-    result = crawl(spider([site.url("/page/1"), *site.pages(1)]), settings)
+    result = crawl(spider([site.url("/page/1"), *site.pages(1)]), workers(processes, text_field="text"))
 
     plain, told = sorted(result.items, key=lambda item: len(item["text"]))
     assert (plain["by"]["overruled"], told["by"]["overruled"]) == ([], ["hidden"])
@@ -501,3 +500,38 @@ def test_fields_that_requests_name_fill_neither_log_nor_stats(
     assert len(warnings(caplog)) == 1
     assert result.stat("field_errors/other") == 20
     assert sum(name.startswith("dripper/field_errors/") for name in result.stats) == 41
+
+
+def test_a_stats_collector_that_fails_costs_nothing(
+    crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """There is one warning for any number of failing stats."""
+    inc_value = MemoryStatsCollector.inc_value
+
+    def broken(self: Any, key: str, *args: Any, **kwargs: Any) -> None:
+        if key.startswith("dripper/"):
+            raise ConnectionError("the stats server is away")
+        inc_value(self, key, *args, **kwargs)
+
+    monkeypatch.setattr(MemoryStatsCollector, "inc_value", broken)
+
+    result = crawl(spider(site.pages(9)))
+
+    assert all("MAIN" in item["markdown"] for item in result.items)
+    assert len(result.items) == 9
+    (warning,) = warnings(caplog)
+    assert "cannot be counted: ConnectionError: the stats server is away" in warning
+
+
+def test_pages_that_are_not_done_when_the_crawl_ends_are_counted(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """No item needs them, so the crawl does not wait for them."""
+    engine.act = lambda engine, pages: engine.log.hang()
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        Dripper.from_crawler(self.crawler).start(response)
+        return ()
+
+    result = crawl(spider(site.pages(5), parse), {"DRIPPER_TIMEOUT": 3600})
+
+    assert result.stat("cancelled") == 5
+    assert result.stat("pages") == 0

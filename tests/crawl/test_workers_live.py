@@ -16,19 +16,8 @@ import scrapy
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.workers import pool as pools
 from scrapy_dripper.workers.model import SharedModel
-from tests.crawl.crawling import PATIENCE, Crawls, Reactor, Site, page, spider
+from tests.crawl.crawling import PATIENCE, Crawls, Reactor, Site, page, spider, workers
 from tests.engines.qwen3.fakes import PREPARED
-
-
-def workers(number: int = 1, **options: Any) -> dict[str, Any]:
-    """Return the settings for a crawl with workers."""
-    return {
-        "DRIPPER_PROCESSES": number,
-        "DRIPPER_ENGINE": "tests.workers.engines.Truth",
-        "DRIPPER_FALLBACK": "html",
-        "DRIPPER_META_FIELD": "by",
-        **{f"DRIPPER_{name.upper()}": value for name, value in options.items()},
-    }
 
 
 @pytest.fixture(autouse=True)

@@ -16,8 +16,8 @@ from scrapy import signals
 
 from scrapy_dripper.workers import pool as pools
 from scrapy_dripper.workers.pool import STAND_INS
-from tests.crawl.crawling import Crawls, Site, page
-from tests.faults.ledger import DOORS, SETTINGS, fault_spider
+from tests.crawl.crawling import Crawls, Site, page, workers
+from tests.faults.ledger import DOORS, fault_spider
 
 SOFT = ["RAISE", "MEMORY", "NAN", "SHORT", "LONG", "FEWER"]
 REASONS = {
@@ -26,12 +26,6 @@ REASONS = {
     **dict.fromkeys(["SLEEP", "STICK"], "timeout"),
 }
 """What an engine does on a page that has the word, and the reason of its fallback."""
-
-
-def workers(number: int, **options: Any) -> dict[str, Any]:
-    """Return the settings for a crawl with workers."""
-    options = {"processes": number, "engine": "tests.workers.engines.Truth", "batch_size": 8, **options}
-    return {**SETTINGS, **{f"DRIPPER_{name.upper()}": value for name, value in options.items()}}
 
 
 def urls_of(site: Site, name: str, words: list[str], good: int) -> tuple[list[str], dict[str, str]]:
