@@ -234,7 +234,7 @@ class Crawls:
 
     def stat(self, name: str) -> Any:
         """Return one of the plugin's stats in the crawl that is running, or 0 if it was never set."""
-        return self._running().stats.get_value(f"dripper/{name}", 0)
+        return self.running().stats.get_value(f"dripper/{name}", 0)
 
     def __call__(self, spider: type[Spider], settings: dict[str, Any] | None = None) -> Crawled:
         """Run one spider to its end."""
@@ -246,7 +246,7 @@ class Crawls:
         async def one(spider: type[Spider], settings: dict[str, Any]) -> Crawled:
             runner = AsyncCrawlerRunner({**QUIET, **settings})
             crawler = runner.create_crawler(spider)
-            self._running = ref(crawler)
+            self.running = ref(crawler)
             items: list[Any] = []
             keep = lambda item: items.append(item)  # noqa: E731 (the signal holds it weakly)
             crawler.signals.connect(keep, signals.item_scraped)

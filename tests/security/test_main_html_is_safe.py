@@ -23,10 +23,10 @@ from scrapy_dripper.testing import FakeEngine
 from tests.crawl.crawling import Site
 from tests.security.checks import Silent, dangers, elements
 from tests.security.chromium import CHROMIUM, show
+from tests.security.rendering import PYTHON
 from tests.security.vectors import FAMILIES, VECTORS, page
 
-markdown_it = pytest.importorskip("markdown_it")
-
+rendered = PYTHON["markdown-it-py"]
 PARSING = ["trafilatura", "html", "r4", "justext", "title_paragraphs"] + ["readability"] * bool(
     find_spec("readability")
 )
@@ -48,13 +48,6 @@ def extracted(way: str) -> list[Extraction]:
     engine: Engine = FakeEngine() if way == "all main" else Silent()
     config = Config() if way == "all main" else Config(fallback=way.split()[1])
     return Extractor(config, engine=engine).extract([page(i) for i in range(len(VECTORS))])
-
-
-def rendered(markdown: str) -> str:
-    """Return Markdown as HTML by a renderer that passes HTML and every address."""
-    renderer = markdown_it.MarkdownIt("commonmark", {"html": True}).enable("table")
-    renderer.validateLink = lambda url: True
-    return str(renderer.render(markdown))
 
 
 def test_there_are_vectors_of_every_family() -> None:
