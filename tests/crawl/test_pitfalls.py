@@ -26,9 +26,7 @@ import pydantic
 import pytest
 import scrapy
 from itemadapter import ItemAdapter
-from scrapy.settings import Settings
 
-from scrapy_dripper.addon import Addon
 from scrapy_dripper.config import Config
 from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Site, eventually, page, spider, warnings
 
@@ -110,41 +108,6 @@ def test_p07_one_thread_at_a_time_does_all_the_work(
     assert threads == engine.threads
     assert all(thread.daemon for thread in threads)
     assert not threads & {crawl.reactor.thread, threading.main_thread()}
-
-
-@pytest.mark.parametrize(
-    ("settings", "size", "items"),
-    [
-        ({}, 8_000_000, 32),
-        ({"DRIPPER_BATCH_SIZE": 100}, 100_000_000, 100),  # Scrapy's own items are less
-        ({"DRIPPER_BATCH_SIZE": 30}, 30_000_000, 60),
-        ({"DRIPPER_BATCH_SIZE": 1}, 5_000_000, 32),  # Scrapy's own size is more
-        ({"SCRAPER_SLOT_MAX_ACTIVE_SIZE": 7, "CONCURRENT_ITEMS": 100}, 7, 100),
-        ({"CONCURRENT_ITEMS": 8}, 8_000_000, 8),
-        ({"DRIPPER_ENABLED": False}, 5_000_000, 100),
-    ],
-)
-def test_p08_the_addon_makes_room_for_two_batches(settings: dict[str, Any], size: int, items: int) -> None:
-    """Large pages fill a batch before they fill the scraper slot, unless the user has set a limit. For each waiting
-    response, Scrapy creates as many tasks as CONCURRENT_ITEMS allows."""
-    merged = Settings({"DRIPPER_PROCESSES": 1, **settings})
-
-    Addon().update_settings(merged)
-
-    assert merged.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE") == size
-    assert merged.getint("CONCURRENT_ITEMS") == items
-
-
-def test_p08_the_addon_leaves_what_another_one_has_set() -> None:
-    """The order of two add-ons does not matter."""
-    merged = Settings()
-    merged.set("CONCURRENT_ITEMS", 60, "addon")
-    merged.set("SCRAPER_SLOT_MAX_ACTIVE_SIZE", 6_000_000, "addon")
-
-    Addon().update_settings(merged)
-
-    assert merged.getint("CONCURRENT_ITEMS") == 60
-    assert merged.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE") == 6_000_000
 
 
 def test_p08_large_pages_fill_a_batch(crawl: Crawls, site: Site, engine: EngineLog) -> None:

@@ -9,18 +9,21 @@ from typing import Any
 
 import pytest
 import scrapy
+from scrapy.logformatter import LogFormatter
 from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_dripper.addon import Addon
 from scrapy_dripper.checks import METHODS, Method
 from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.crawl.log import DripperLogFormatter
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
 from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
 from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Site, page, spider, truth, warnings, workers
 
 MAIN = "MAIN text of page 1, which is about nothing in particular."
 PATH = "scrapy_dripper.spidermiddlewares.DripperSpiderMiddleware"
+BACKPRESSURE = "scrapy_dripper.downloadermiddlewares.DripperBackpressureMiddleware"
 
 
 def no_engine(engine: FakeEngine, pages: Any) -> Any:
@@ -366,22 +369,45 @@ def test_every_door_can_be_switched_off(crawl: Crawls, site: Site, engine: Engin
     assert engine.engines == []
 
 
+SIZE, ITEMS, LOG = "SCRAPER_SLOT_MAX_ACTIVE_SIZE", "CONCURRENT_ITEMS", "LOG_FORMATTER"
+BEFORE, AFTER = "SPIDER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES"
+
+
+class Mine(LogFormatter):
+    """A user's log formatter."""
+
+
+@pytest.mark.parametrize("by", ["project", "addon"])
 @pytest.mark.parametrize(
-    ("name", "cls", "place"),
+    ("settings", "expected"),
     [
-        ("SPIDER_MIDDLEWARES", DripperSpiderMiddleware, 25),
-        ("DOWNLOADER_MIDDLEWARES", DripperBackpressureMiddleware, 20),
+        ({}, {BEFORE: {DripperSpiderMiddleware: 25}, AFTER: {DripperBackpressureMiddleware: 20}}),
+        ({}, {SIZE: 8_000_000, ITEMS: 32, LOG: DripperLogFormatter}),
+        ({"DRIPPER_BATCH_SIZE": 100}, {SIZE: 100_000_000, ITEMS: 100}),  # Scrapy's own items are less
+        ({"DRIPPER_BATCH_SIZE": 30}, {SIZE: 30_000_000, ITEMS: 60}),
+        ({"DRIPPER_BATCH_SIZE": 1}, {SIZE: 5_000_000, ITEMS: 32}),  # Scrapy's own size is more
+        ({SIZE: 7, ITEMS: 100}, {SIZE: 7, ITEMS: 100}),
+        ({ITEMS: 8}, {SIZE: 8_000_000, ITEMS: 8}),
+        ({"DRIPPER_ENABLED": False}, {SIZE: 5_000_000, ITEMS: 100, LOG: Settings()[LOG]}),
+        ({LOG: Mine}, {LOG: Mine}),
+        *(
+            ({name: {entry: place}},) * 2
+            for name, entry in ((BEFORE, PATH), (BEFORE, DripperSpiderMiddleware), (AFTER, BACKPRESSURE))
+            for place in (600, None)
+        ),
     ],
 )
-def test_the_addon_respects_the_place_that_the_user_gave(name: str, cls: type, place: int) -> None:
-    """The user's entry, as a class or a path, is not overwritten. A missing entry is added."""
-    path = f"{cls.__module__}.{cls.__name__}"
-    for entry, expected in (({}, {cls: place}), ({path: 600}, {path: 600}), ({cls: None}, {cls: None})):
-        merged = Settings({name: entry})
+def test_the_addon_respects_what_others_have_set(settings: dict[str, Any], expected: dict[str, Any], by: str) -> None:
+    """What the user or another add-on has set stays. Otherwise, there is room for two batches of large pages, and for
+    each waiting response, Scrapy creates no more tasks than there may be items.
+    """
+    merged = Settings({"DRIPPER_PROCESSES": 1})
+    for name, value in settings.items():
+        merged.set(name, value, by)
 
-        Addon().update_settings(merged)
+    Addon().update_settings(merged)
 
-        assert merged.getdict(name) == expected
+    assert {name: merged[name] for name in expected} == expected
 
 
 def test_a_page_that_scrapy_cannot_decode_has_its_content(

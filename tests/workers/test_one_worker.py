@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document, Extraction, FallbackReason
+from scrapy_dripper.data import Document, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workers import one_worker, process
 from tests.workers.children import ARTICLE, LARGE, SECONDS, SENTENCE, SMALL, Make, comes_true, gone
@@ -63,31 +63,6 @@ def test_without_processes_there_is_none(extractor: Make, monkeypatch: pytest.Mo
     monkeypatch.setattr(process, "_MAIN", Path("no-such-file"))
     one = extractor(processes=0)
     assert one.extract([LARGE])[0].fallback_reason is None
-
-
-def without_time(extraction: Extraction) -> dict[str, Any]:
-    timeless = extraction.with_details(milliseconds=0)
-    return {name: getattr(timeless, name) for name in Extraction.__slots__}
-
-
-@pytest.mark.usefixtures("every_page")
-@pytest.mark.parametrize("fallback", ["trafilatura", "html"])
-@pytest.mark.parametrize(
-    "options", [{}, {"markdown": {"types": ("paragraph",), "links": "drop", "writer": "html2text"}}]
-)
-def test_a_fallback_gives_the_same_there(extractor: Make, fallback: str, options: dict[str, Any]) -> None:
-    """The metadata is also the same."""
-    html = f"<html lang=de><title>Tides</title>{ARTICLE}"
-    found = []
-    for processes in (0, None):
-        one = extractor(
-            processes=processes, fallback=fallback, limits={"blocks": 1}, metadata_field="metadata", **options
-        )
-        found.append(without_time(one.extract([Document(html, "http://example.com/")])[0]))
-
-    assert found[0] == found[1]
-    assert found[0]["source"] == f"fallback:{fallback}"
-    assert found[0]["metadata"].language == "de"
 
 
 def test_a_callable_stays_here(extractor: Make) -> None:
