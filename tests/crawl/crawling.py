@@ -14,13 +14,13 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-import numpy as np
 from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerRunner, Crawler
 from scrapy.settings import default_settings
 from scrapy.utils.reactor import install_reactor
 
-from scrapy_dripper.engines.base import EngineError, Labels, Limits
+from scrapy_dripper import testing
+from scrapy_dripper.engines.base import EngineError, Labels
 
 if TYPE_CHECKING:
     import pytest
@@ -135,36 +135,23 @@ class _Connection(asyncio.Protocol):
                 self.transport.close()
 
 
-class FakeEngine:
+class FakeEngine(testing.FakeEngine):
     """Labels each block main that contains ``MAIN``, unless a test changes its behaviour.
 
     ``act(engine, pages)`` is called first; what it returns, unless None, is the answer. Everything that happens to any
     engine of a test is on the ``log`` that they share.
     """
 
-    name = "fake"
-    profile = "native"
-    limits = Limits()
-
     def __init__(self, log: EngineLog) -> None:
+        super().__init__(main=lambda text: 0.9 if "MAIN" in text else 0.1)
         self.log = log
         log.engines.append(self)
-        self.closed = False
 
     def label(self, pages: Sequence[Any]) -> list[Labels | EngineError]:
         self.log.threads.add(threading.current_thread())
         self.log.batches.append([page.url for page in pages])
         answer = self.log.act(self, pages) if self.log.act is not None else None
-        return answer if answer is not None else [truth(page) for page in pages]
-
-    def close(self) -> None:
-        self.closed = True
-
-
-def truth(page: Any) -> Labels:
-    """Return the right labels of a page."""
-    main = np.array(["MAIN" in text for text in page.blocks.text], dtype=bool)
-    return Labels(np.where(main, 0.9, 0.1).astype(np.float32), main)
+        return answer if answer is not None else super().label(pages)
 
 
 @dataclass

@@ -19,7 +19,7 @@ from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.crawl.log import DripperLogFormatter
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
 from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
-from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Site, page, spider, truth, warnings, workers
+from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Site, page, spider, warnings, workers
 
 MAIN = "MAIN text of page 1, which is about nothing in particular."
 PATH = "scrapy_dripper.spidermiddlewares.DripperSpiderMiddleware"
@@ -38,7 +38,7 @@ def test_page_types_and_quality_are_counted(crawl: Crawls, site: Site, engine: E
     kinds = dict(zip(urls, names, strict=True))
 
     def act(engine: FakeEngine, pages: Any) -> Any:
-        return [replace(truth(page), page_type=kinds[page.url], quality=0.25) for page in pages]
+        return [replace(engine.answer(page), page_type=kinds[page.url], quality=0.25) for page in pages]
 
     engine.act = act
     found = crawl(spider(urls), {"DRIPPER_META_FIELD": "by"})

@@ -99,17 +99,25 @@ def test_an_answer_that_is_none_is_the_pages_own(pools: Pools) -> None:
 
 
 @pytest.mark.usefixtures("light")
-def test_workers_that_come_later(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No worker can be started at first. Every page waits for a later one."""
+@pytest.mark.parametrize(
+    ("owner", "name", "error"),
+    [(Pool, "_start", StartError("no more processes")), (threading.Thread, "start", RuntimeError("no more threads"))],
+    ids=["worker", "thread"],
+)
+def test_what_cannot_be_started_at_first(
+    pools: Pools, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, error: Exception
+) -> None:
+    """Every page waits for a later worker, or for a later thread of the crawl's own process."""
     monkeypatch.setattr(module, "RESTART_SECONDS", 0.01)
-    start, turns = Pool._start, iter(range(3))
+    monkeypatch.setattr(batcher_module, "RESTART_SECONDS", 0.01)
+    start, turns = getattr(owner, name), iter(range(3))
 
-    def refuse(pool: Pool, alone: bool = False) -> Any:
-        if next(turns, None) is not None:
-            raise StartError("no more processes")
-        return start(pool, alone)
+    def refuse(self: Any, *args: Any) -> Any:
+        if getattr(self, "name", "scrapy-dripper") == "scrapy-dripper" and next(turns, None) is not None:
+            raise error
+        return start(self, *args)
 
-    monkeypatch.setattr(Pool, "_start", refuse)
+    monkeypatch.setattr(owner, name, refuse)
     assert reasons(through(pools(), ["a", "b", "c"], BATCH)) == [None] * 3
 
 
@@ -125,21 +133,6 @@ def test_without_any_worker_items_stay_as_they_are(pools: Pools, monkeypatch: py
     assert reasons(seen) == [DEAD] * 3
     assert {page.error for page in seen.pages} == {"no worker process can be started: no more processes"}
     assert {page.source for page in seen.pages} == {"fallback:none"}
-
-
-@pytest.mark.usefixtures("light")
-def test_without_threads(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The result is the same if the crawl's own process cannot start a thread for a while."""
-    monkeypatch.setattr(batcher_module, "RESTART_SECONDS", 0.01)
-    start, turns = threading.Thread.start, iter(range(3))
-
-    def refuse(thread: threading.Thread) -> None:
-        if thread.name == "scrapy-dripper" and next(turns, None) is not None:
-            raise RuntimeError("can't start new thread")
-        start(thread)
-
-    monkeypatch.setattr(threading.Thread, "start", refuse)
-    assert reasons(through(pools(), ["a", "b", "c"], BATCH)) == [None] * 3
 
 
 def test_a_bug_in_the_plugin_loses_no_page(
