@@ -121,14 +121,13 @@ class Dripper:
 
         Responses that will not be extracted, or have been already, do not wait.
         """
-        if self._batcher is not None and self._is_to_come(response, request):
-            await self._batcher.wait_for_capacity()
-
-    def _is_to_come(self, response: Response, request: Request) -> bool:
         if response in self._futures:
             future = self._futures[response]
-            return future is not None and not future.done()
-        return isinstance(response, HtmlResponse) and self.config_for(response, request).enabled
+            is_to_come = future is not None and not future.done()
+        else:
+            is_to_come = isinstance(response, HtmlResponse) and self.config_for(response, request).enabled
+        if is_to_come and self._batcher is not None:
+            await self._batcher.wait_for_capacity()
 
     def config_for(self, response: Response, request: Request | None = None) -> Config:
         """Return the options for one response: those of the crawl, overridden by its ``meta["dripper"]``.

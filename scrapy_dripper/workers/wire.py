@@ -150,10 +150,10 @@ def to_plain(extraction: Extraction) -> Values:
     """Return an extraction as plain values, without what the crawl learns from it. Raise what :func:`from_plain`
     raises, because a user's fallback may return anything.
     """
-    values = {option.name: getattr(extraction, option.name) for option in fields(Extraction)}
-    values["metadata"] = None if extraction.metadata is None else extraction.metadata.as_dict()
-    from_plain(values)
-    return values
+    names = [option.name for option in fields(Extraction)]
+    metadata = {"metadata": None if extraction.metadata is None else extraction.metadata.as_dict()}
+    checked = from_plain({name: getattr(extraction, name) for name in names} | metadata)
+    return {name: getattr(checked, name) for name in names} | metadata
 
 
 def from_plain(values: Mapping[str, Any]) -> Extraction:
@@ -206,14 +206,16 @@ def _details(values: Mapping[str, Any]) -> Values:
 def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
     """Return an extraction as a header and parts. Raise what :func:`from_plain` raises for a wrong value."""
     values = to_plain(extraction)
-    texts = [values.pop(name) for name in _STRINGS]
-    lists = [values.pop(name) for name in _LISTS]
+    apart = {name: values.pop(name) for name in (*_STRINGS, *_LISTS, "labels", "probabilities")}
+    lists = (apart[name] for name in _LISTS)
+    texts = [apart[name] for name in _STRINGS]
     texts += [None if one is None else json.dumps(one, separators=(",", ":")) for one in lists]
-    parts = [(text or "").encode("utf-8", "surrogatepass") for text in texts]
-    parts += [bytes(bytearray(values.pop("labels"))), array("d", values.pop("probabilities")).tobytes()]
-    parts += [extraction.digest, extraction.lesson] if isinstance(extraction, TeachingExtraction) else [b"", b""]
     values["missing"] = [text is None for text in texts]
-    return json.loads(json.dumps(values)), parts  # raises here for what is no JSON
+    json.dumps(values)  # raises here for what is no JSON
+    parts = [(text or "").encode("utf-8", "surrogatepass") for text in texts]
+    parts += [bytes(bytearray(extraction.labels)), array("d", apart["probabilities"]).tobytes()]
+    parts += [extraction.digest, extraction.lesson] if isinstance(extraction, TeachingExtraction) else [b"", b""]
+    return values, parts
 
 
 def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes]) -> Extraction:

@@ -200,6 +200,11 @@ def test_what_rules_took_comes_along(rules: dict[str, int] | None) -> None:
     assert other_side(GOOD.with_details(rules=rules)).details == {"rules": rules}
 
 
+def test_numbers_of_numpy_come_along() -> None:
+    odd = replace(GOOD, quality=np.float32(0.5), truncated=np.bool_(True), labels=np.array(GOOD.labels))
+    assert other_side(odd) == replace(GOOD, quality=0.5, truncated=True)
+
+
 @pytest.mark.parametrize("number", range(23))
 def test_invalid_answers(number: int) -> None:
     """Each raises an exception that the crawl handles."""
