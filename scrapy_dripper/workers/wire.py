@@ -140,6 +140,7 @@ def unpack_tasks(header: Values, bodies: Sequence[bytes]) -> list[Task]:
     return tasks
 
 
+_NAMES = [option.name for option in fields(Extraction)]
 _STRINGS = ("title", "main_html", "markdown", "text", "source", "error", "page_type")
 _LISTS = ("content", "chunks", "links")
 PARTS = len(_STRINGS) + len(_LISTS) + 4
@@ -150,17 +151,16 @@ def to_plain(extraction: Extraction) -> Values:
     """Return an extraction as plain values, without what the crawl learns from it. Raise what :func:`from_plain`
     raises, because a user's fallback may return anything.
     """
-    names = [option.name for option in fields(Extraction)]
     metadata = {"metadata": None if extraction.metadata is None else extraction.metadata.as_dict()}
-    checked = from_plain({name: getattr(extraction, name) for name in names} | metadata)
-    return {name: getattr(checked, name) for name in names} | metadata
+    checked = from_plain({name: getattr(extraction, name) for name in _NAMES} | metadata)
+    return {name: getattr(checked, name) for name in _NAMES} | metadata
 
 
 def from_plain(values: Mapping[str, Any]) -> Extraction:
     """Return the extraction of :func:`to_plain`, also after JSON. Raise ValueError, TypeError, KeyError or
     AttributeError for other values.
     """
-    found = {option.name: values[option.name] for option in fields(Extraction)}
+    found = {name: values[name] for name in _NAMES}
     for name in ("url", *_STRINGS):
         if not isinstance(found[name], str) and (found[name] is not None or name in ("url", "source")):
             raise TypeError(f"expected a string as {name} (got {short(found[name])})")
