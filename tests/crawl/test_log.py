@@ -62,25 +62,21 @@ def test_an_item_that_cannot_be_shown_is_named(site: Site) -> None:
     assert "Odd object at" in str(args["item"])
 
 
-def test_a_crawl_without_main_content_says_so_once(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
-    """The warning has the most frequent reason, an example page and advice."""
-    result = crawl(spider(site.pages(3)), {"DRIPPER_LIMITS": {"blocks": 1}, "DRIPPER_FALLBACK": "empty"})
+@pytest.mark.parametrize(("pages", "none"), [(3, "3 of the 3 pages"), (30, "20 of the 20 pages so far")])
+def test_a_crawl_without_main_content_says_so_once(
+    crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture, pages: int, none: str
+) -> None:
+    """The warning has the most frequent reason, an example page and advice. In a long crawl, it comes early."""
+    settings = {"DRIPPER_LIMITS": {"blocks": 1}, "DRIPPER_FALLBACK": "empty"}
+    result = crawl(spider(site.pages(pages)), settings)
 
     (warning,) = said(caplog, "gave no main content")
-    assert "3 of the 3 pages" in warning
+    assert none in warning
     assert "because of oversize" in warning
     assert 'over DRIPPER_LIMITS["blocks"] = 1' in warning
     assert site.url("/page/") in warning
     assert ADVICE[FallbackReason.OVERSIZE] in warning
-    assert result.stat("fallback/oversize") == 3
-
-
-def test_a_long_crawl_says_so_before_its_end(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
-    """The warning comes once, after twenty pages."""
-    crawl(spider(site.pages(30)), {"DRIPPER_LIMITS": {"blocks": 1}, "DRIPPER_FALLBACK": "empty"})
-
-    (warning,) = said(caplog, "gave no main content")
-    assert "20 of the 20 pages so far" in warning
+    assert result.stat("fallback/oversize") == pages
 
 
 @pytest.mark.parametrize("odd", [0, 1])
