@@ -126,12 +126,6 @@ def test_the_name_of_a_writer_stands_for_its_dict() -> None:
     assert Config(markdown="html2text").markdown.writer == "html2text"
 
 
-def test_a_request_overrides_some_options() -> None:
-    config, wrong, problems = Config().overridden({"fallback": "empty", "html_field": None})
-    assert (config.fallback, config.html_field, config.batch_size) == ("empty", None, Config().batch_size)
-    assert (wrong, problems) == (0, [])
-
-
 def test_a_request_changes_some_keys_of_a_dict() -> None:
     """The others stay as the settings have them, and None is the default of all that a request can change."""
     crawl = Config(markdown={"links": "drop"}, limits={"blocks": 7}, chunks={"size": 50, "tokenizer": "mine"})

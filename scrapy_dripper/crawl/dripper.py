@@ -192,7 +192,7 @@ class Dripper:
         assert self._batcher is not None
         if self._sites is None:
             return self._batcher.submit(document)
-        future = self._batcher.submit(self._sites.informed(document))
+        future = self._batcher.submit(self._sites.hosts.informed(document))
         future.add_done_callback(self._sites.learn)
         return future
 
