@@ -6,6 +6,7 @@ from typing import Any
 
 from itemadapter import ItemAdapter
 
+from scrapy_dripper.checks import short
 from scrapy_dripper.crawl.fields import Filler
 from scrapy_dripper.data import Document
 
@@ -31,7 +32,13 @@ class DripperPipeline(Filler):
             html = bytes(html)
         if not isinstance(html, (str, bytes)):
             if html is not None:
-                self._stats.not_text(html)
+                self._stats.count("skipped/not_text")
+                self._stats.warn(
+                    "not_text",
+                    "The field html of items must be text or bytes (got %s): such items are passed on without main "
+                    "content. With an ItemLoader, use TakeFirst() or Join().",
+                    short(html),
+                )
             return
         config = self._dripper.config
         if options := self._open(item, config):

@@ -64,7 +64,14 @@ class DripperSpiderMiddleware(Filler):
         dicts = [item for item, _ in undecided]
         undecided.clear()
         if isinstance(response, HtmlResponse):
-            self._stats.unfilled(len(dicts), response.url)
+            self._stats.count("unfilled", len(dicts))
+            self._stats.warn(
+                "unfilled",
+                "%s yielded several dicts, which are passed on without its main content. Otherwise, a page with fifty "
+                "entries would be stored fifty times. To fill them anyway, set DRIPPER_ITEMS = ['dict'], or yield "
+                "items of a class that has the fields. DRIPPER_ITEMS = [] fills no items and silences this warning.",
+                response.url,
+            )
         return dicts
 
     def _begin(self, response: Response, options: list[str]) -> asyncio.Future[Extraction] | None:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakSet
 
 from itemadapter import ItemAdapter
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
+from scrapy.settings import BaseSettings
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.data import Extraction
 from scrapy_dripper.items import PageItem
-
-logger = logging.getLogger(__name__)
 
 VALUES: dict[str, Callable[[Extraction], Any]] = {
     "html_field": lambda extraction: extraction.main_html,
@@ -39,8 +37,6 @@ OF_PAGE_ITEM = {"title_field": "title", "text_field": "text", "metadata_field": 
 HEADED = ("csv", "parquet", "xlsx", "orc", "avro")
 """Formats whose exporters take the columns from the first item: Scrapy's own, and those of plugins."""
 
-_warned: WeakSet[Crawler] = WeakSet()
-
 
 class Filler:
     """A component of a crawl that fills the fields of items.
@@ -58,12 +54,28 @@ class Filler:
         self._stats = self._dripper.stats
         if not self._dripper.config.enabled:
             raise NotConfigured("DRIPPER_ENABLED is False")
-        _warn_of_feeds(crawler, self._dripper.config)
+        self._warn_of_feeds(crawler.settings)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Any:
         """Return the component of this crawl."""
         return cls(crawler)
+
+    def _warn_of_feeds(self, settings: BaseSettings) -> None:
+        """Warn if a feed with columns does not name them."""
+        names = [field for option in VALUES if (field := getattr(self._dripper.config, option))]
+        if not names or settings["FEED_EXPORT_FIELDS"]:
+            return
+        for uri, feed in settings.getdict("FEEDS").items():
+            if f"{feed.get('format')}".lower() in HEADED and not feed.get("fields"):
+                self._stats.warn(
+                    "feeds",
+                    "The feed %s takes its columns from the first item. If that item lacks the fields of main content, "
+                    "such as a dict of start(), the feed has none of them. To name the columns, set FEED_EXPORT_FIELDS "
+                    "= %s, with all other fields of your items, or 'fields' of that feed in FEEDS",
+                    uri,
+                    ["url", *names],
+                )
 
     def _open(self, item: Any, config: Config) -> list[str]:
         """Return the options whose fields the item has and that are empty. Never raises."""
@@ -72,7 +84,9 @@ class Filler:
                 return []
             if not _is_wanted(type(item), config.items):
                 if config.items:
-                    self._stats.not_named(type(item).__name__)
+                    name = type(item).__name__
+                    message = "Items of class %s are passed on as they are: DRIPPER_ITEMS names others"
+                    self._stats.warn(f"not named {name}", message, name, level=logging.INFO)
                 return []
             adapter = ItemAdapter(item)
             if any(not _is_empty(adapter.get(field)) for option in CONTENT if (field := _name(item, option, config))):
@@ -143,21 +157,3 @@ def _is_wanted(cls: type, names: tuple[str, ...] | None) -> bool:
     if names is None:
         return True
     return any(one.__name__ in names or f"{one.__module__}.{one.__qualname__}" in names for one in cls.__mro__)
-
-
-def _warn_of_feeds(crawler: Crawler, config: Config) -> None:
-    """Warn once for each crawl if a feed with columns does not name them."""
-    names = [field for option in VALUES if (field := getattr(config, option))]
-    if crawler in _warned or not names or crawler.settings["FEED_EXPORT_FIELDS"]:
-        return
-    for uri, options in crawler.settings.getdict("FEEDS").items():
-        if f"{options.get('format')}".lower() in HEADED and not options.get("fields"):
-            _warned.add(crawler)
-            logger.warning(
-                "The feed %s takes its columns from the first item. If that item lacks the fields of main content, "
-                "such as a dict of start(), the feed has none of them. To name the columns, set FEED_EXPORT_FIELDS = "
-                "%s, with all other fields of your items, or 'fields' of that feed in FEEDS",
-                uri,
-                ["url", *names],
-            )
-            return

@@ -8,7 +8,6 @@ from weakref import ref
 
 from scrapy.crawler import Crawler
 
-from scrapy_dripper.checks import short
 from scrapy_dripper.crawl.log import JAVASCRIPT, NoContent
 from scrapy_dripper.crawl.report import Report
 from scrapy_dripper.data import SUSPECT, Extraction, FallbackReason
@@ -155,29 +154,19 @@ class CrawlStats:
     def _warn_of(self, extraction: Extraction) -> None:
         """Warn of a lost engine, of a page that stopped a worker, or of one that needs a browser. Each comes once."""
         if extraction.fallback_reason is FallbackReason.ENGINE_LOST:
-            self._warn("engine_lost", LOST, extraction.error, level=logging.ERROR)
+            self.warn("engine_lost", LOST, extraction.error, level=logging.ERROR)
         if extraction.fallback_reason in SUSPECT:
             url = extraction.url or "a page without URL"
-            self._warn(
+            self.warn(
                 f"stopped by {extraction.fallback_reason}", STOPPED, url, extraction.error, extraction.fallback_reason
             )
         if is_shell(extraction):
-            self._warn("js_shell", "%s is empty until a script fills it: %s", extraction.url, RENDER)
+            self.warn("js_shell", "%s is empty until a script fills it: %s", extraction.url, RENDER)
 
     def close(self) -> None:
         """Log warnings about the whole crawl that were not logged before. Call it at the end of the crawl."""
         self._no_content.close()
         self._warn_of_unmatched()
-
-    def not_text(self, html: object) -> None:
-        """Count an item whose ``html`` is neither text nor bytes, and warn about the first."""
-        self.count("skipped/not_text")
-        self._warn(
-            "not_text",
-            "The field html of items must be text or bytes (got %s): such items are passed on without main content. "
-            "With an ItemLoader, use TakeFirst() or Join().",
-            short(html),
-        )
 
     def meta_errors(self, url: str, messages: Sequence[str], parts: int = 1) -> None:
         """Count invalid parts of a request's ``meta["dripper"]``, and warn about each kind of mistake."""
@@ -206,7 +195,7 @@ class CrawlStats:
     def _warn_of_unmatched(self) -> None:
         if self._unmatched and not self._matches:
             fields = ", ".join(next(iter(self._unmatched.values())))
-            self._warn(
+            self.warn(
                 "unmatched",
                 "No item can be filled: the %s %s none of the fields %s. Add them, or yield scrapy_dripper.PageItem. "
                 "DRIPPER_ITEMS = [] fills no items and silences this warning.",
@@ -219,7 +208,7 @@ class CrawlStats:
         """Count the fields that the class of an item lacks beside others that it has, and warn once per class."""
         for field in fields:
             self._count_field(cls, field)
-        self._warn(
+        self.warn(
             f"missing {cls}",
             "Items of class %s have no field %s and are passed on without it. Add it to the class, set the setting "
             "that names it to None, or let DRIPPER_ITEMS name the classes to fill.",
@@ -230,7 +219,7 @@ class CrawlStats:
     def field_error(self, cls: str, field: str, problem: str) -> None:
         """Count a field that could not be filled, and warn once per class."""
         self._count_field(cls, field)
-        self._warn(
+        self.warn(
             f"field {cls}",
             "%s.%s cannot be filled: %s. Items of this class are passed on without it; DRIPPER_ITEMS can name the "
             "classes to fill.",
@@ -247,27 +236,11 @@ class CrawlStats:
         self._bad_fields.add(name)
         self.count(f"field_errors/{name}")
 
-    def not_named(self, cls: str) -> None:
-        """Log once that items of a class are not filled because ``DRIPPER_ITEMS`` names other classes."""
-        message = "Items of class %s are passed on as they are: DRIPPER_ITEMS names others"
-        self._warn(f"not named {cls}", message, cls, level=logging.INFO)
-
-    def unfilled(self, dicts: int, url: str) -> None:
-        """Count dicts of a response that yielded several, so that it is unknown which one stands for the page."""
-        self.count("unfilled", dicts)
-        self._warn(
-            "unfilled",
-            "%s yielded several dicts, which are passed on without its main content. Otherwise, a page with fifty "
-            "entries would be stored fifty times. To fill them anyway, set DRIPPER_ITEMS = ['dict'], or yield items of "
-            "a class that has the fields. DRIPPER_ITEMS = [] fills no items and silences this warning.",
-            url,
-        )
-
     def bug(self, where: str) -> None:
         """Count an exception in the plugin itself, and log the one being handled. The crawl goes on."""
         self.count("bugs")
         message = "scrapy-dripper failed in %s; items are passed on as they are"
-        self._warn(where, message, where, level=logging.ERROR, exc_info=True)
+        self.warn(where, message, where, level=logging.ERROR, exc_info=True)
 
     def stopping(self) -> bool:
         """Return True if the crawl no longer accepts requests."""
@@ -281,11 +254,12 @@ class CrawlStats:
         try:
             getattr(crawler.stats, method)(PREFIX + name, value)
         except Exception as error:  # a custom stats collector may fail, but the pages must still be settled
-            self._warn("stats", "%s cannot be counted: %s: %s", PREFIX + name, type(error).__name__, error)
+            self.warn("stats", "%s cannot be counted: %s: %s", PREFIX + name, type(error).__name__, error)
 
-    def _warn(
+    def warn(
         self, kind: str, message: str, *args: object, level: int = logging.WARNING, exc_info: bool = False
     ) -> None:
+        """Log a message, unless one of its kind has been logged."""
         if kind not in self._warned:
             self._warned.add(kind)
             logger.log(level, message, *args, exc_info=exc_info)
