@@ -261,6 +261,17 @@ def spider(
     return type("TestSpider", (Spider,), {"name": "test", "start": start, "parse": parse or default})
 
 
+def parse_with(*entries: Any) -> Callable[..., Any]:
+    """Return a callback that yields items, and requests for paths."""
+
+    def parse(self: Spider, response: Any) -> Any:
+        for entry in entries:
+            is_path = isinstance(entry, str) and entry.startswith("/")
+            yield response.follow(entry, self.other) if is_path else entry
+
+    return parse
+
+
 def eventually(what: str, condition: Callable[[], bool]) -> None:
     """Wait until a condition holds, and fail the test if it never does."""
     deadline = time.monotonic() + PATIENCE

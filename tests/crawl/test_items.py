@@ -13,7 +13,7 @@ import scrapy
 from itemadapter import ItemAdapter
 
 from scrapy_dripper import Document, Dripper, PageItem
-from tests.crawl.crawling import Crawls, EngineLog, Site, page, spider, warnings
+from tests.crawl.crawling import Crawls, EngineLog, Site, page, parse_with, spider, warnings
 
 MAIN = "MAIN text of page 1, which is about nothing in particular."
 
@@ -36,16 +36,6 @@ class Plain:
 class Author:
     name: str
     markdown: str | None = None
-
-
-def parse_with(*entries: Any) -> Any:
-    """Return a callback that yields items, and requests for paths."""
-
-    def parse(self: scrapy.Spider, response: Any) -> Any:
-        for entry in entries:
-            yield response.follow(entry, self.other) if isinstance(entry, str) else entry
-
-    return parse
 
 
 def pages(urls: list[str], parse: Any) -> type[scrapy.Spider]:
@@ -242,13 +232,10 @@ class Recipe(PageItem):
 
 def test_a_page_item_is_filled_without_any_setting(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """Its page is extracted once. Other items of the response only get the fields of the settings."""
+    url = site.url("/page/1")
+    parse = parse_with(Recipe(url=url, minutes=5), Author("Ann"), {"n": 1})
 
-    def parse(self: scrapy.Spider, response: Any) -> Any:
-        yield Recipe(url=response.url, minutes=5)
-        yield Author("Ann")
-        yield {"n": 1}
-
-    recipe, author, plain = crawl(spider([site.url("/page/1")], parse)).items
+    recipe, author, plain = crawl(spider([url], parse)).items
 
     assert dict(recipe, main_html="", metadata=recipe["metadata"]["title"]) == {
         "url": site.url("/page/1"),

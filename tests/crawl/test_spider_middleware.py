@@ -19,7 +19,7 @@ from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.crawl.log import DripperLogFormatter
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
 from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
-from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Site, page, spider, warnings, workers
+from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Site, page, parse_with, spider, warnings, workers
 
 MAIN = "MAIN text of page 1, which is about nothing in particular."
 PATH = "scrapy_dripper.spidermiddlewares.DripperSpiderMiddleware"
@@ -186,13 +186,7 @@ def test_a_bug_in_the_plugin_loses_no_item(
 
 def test_objects_that_are_not_items_are_passed_on(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """All that Scrapy passes to pipelines is passed on."""
-
-    def parse(self: scrapy.Spider, response: Any) -> Any:
-        yield None
-        yield 7
-        yield "text"
-
-    result = crawl(spider([site.url("/page/1")], parse))
+    result = crawl(spider([site.url("/page/1")], parse_with(None, 7, "text")))
 
     assert result.items == [7, "text"]
     assert engine.batches == []
@@ -296,11 +290,7 @@ def test_each_kind_of_mistake_in_meta_is_warned_about(
 
 def test_meta_false_is_counted(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """An excluded page is skipped, and counts once for any number of items."""
-
-    def parse(self: scrapy.Spider, response: Any) -> Any:
-        yield {"n": 1}
-        yield {"n": 2}
-
+    parse = parse_with({"n": 1}, {"n": 2})
     result = crawl(spider(site.pages(1), parse, meta={"dripper": False}), {"DRIPPER_ITEMS": "dict"})
 
     assert result.items == [{"n": 1}, {"n": 2}]
@@ -498,11 +488,7 @@ class Article:
 def test_the_fallback_none_leaves_the_item_as_it_is(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """Its fields keep their values. Only the meta field is filled."""
     engine.act = no_engine
-
-    def parse(self: scrapy.Spider, response: Any) -> Any:
-        yield Article("x")
-
-    result = crawl(spider(site.pages(1), parse), {"DRIPPER_FALLBACK": "none"})
+    result = crawl(spider(site.pages(1), parse_with(Article("x"))), {"DRIPPER_FALLBACK": "none"})
 
     assert result.items == [Article("x")]
     assert result.stat("fallback/engine_error") == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -112,20 +111,6 @@ def test_the_fallback_can_die_too(extractor: Make, fake: Callable[[str], None]) 
     assert (bad.source, bad.text) == ("fallback:none", None)
     assert bad.fallback_reason is FallbackReason.WORKER_ERROR
     assert (bad.error or "").count("SIGKILL") == 2
-
-
-@pytest.mark.usefixtures("every_page")
-def test_killed_from_outside_between_two_pages(extractor: Make) -> None:
-    """Neither page is affected."""
-    one = extractor()
-    one.extract([SMALL])
-    pid = pid_of(one)
-    assert pid is not None
-    os.kill(pid, signal.SIGKILL)
-    assert comes_true(lambda: gone(pid))
-
-    assert [x.fallback_reason for x in one.extract([SMALL, SMALL])] == [None, None]
-    assert pid_of(one) not in (None, pid)
 
 
 def test_pages_of_an_engine_object_stay_in_this_process(extractor: Make) -> None:
