@@ -41,8 +41,7 @@ class Dripper:
     def __init__(self, crawler: Crawler) -> None:
         self.config = Config.from_settings(crawler.settings)
         self._off = replace(self.config, enabled=False)
-        self._report = Report(self.config)
-        self.stats = CrawlStats(crawler, self._report)
+        self.stats = CrawlStats(crawler, Report(self.config))
         self._configs: WeakKeyDictionary[Response, Config] = WeakKeyDictionary()
         self._futures: WeakKeyDictionary[Response, asyncio.Future[Extraction] | None] = WeakKeyDictionary()
         self._described: WeakSet[Response] = WeakSet()
@@ -197,12 +196,11 @@ class Dripper:
         return future
 
     def _spider_closed(self, spider: Spider) -> None:
-        if self._batcher is not None:
-            self._batcher.stop()
-            if self._sites is not None:
-                self._sites.close()
-            self._report.tell(spider.name)
-        self.stats.close()
+        assert self._batcher is not None  # otherwise nothing waits for the signal
+        self._batcher.stop()
+        if self._sites is not None:
+            self._sites.close()
+        self.stats.close(spider.name)
 
 
 _drippers: WeakKeyDictionary[Crawler, Dripper] = WeakKeyDictionary()

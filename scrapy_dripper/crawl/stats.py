@@ -163,8 +163,9 @@ class CrawlStats:
         if is_shell(extraction):
             self.warn("js_shell", "%s is empty until a script fills it: %s", extraction.url, RENDER)
 
-    def close(self) -> None:
-        """Log warnings about the whole crawl that were not logged before. Call it at the end of the crawl."""
+    def close(self, name: str) -> None:
+        """Write the report of a spider's crawl, and log the warnings about all of it that were not logged before."""
+        self._report.tell(name)
         self._no_content.close()
         self._warn_of_unmatched()
 
