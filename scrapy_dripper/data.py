@@ -146,21 +146,16 @@ class Metadata:
         known = {field.name: values[field.name] for field in fields(cls)}
         known["authors"] = tuple(known["authors"])
         known["breadcrumbs"] = tuple(Breadcrumb(one["name"], one["url"]) for one in known["breadcrumbs"])
-        found = cls(**known)
-        found.check()
-        return found
+        single = (value for name, value in known.items() if name not in ("authors", "breadcrumbs"))
+        steps = (value for one in known["breadcrumbs"] for value in (one.name, one.url))
+        for value in (*known["authors"], *(one for one in (*single, *steps) if one is not None)):
+            if not isinstance(value, str):
+                raise TypeError(f"expected a string (got {type(value).__name__})")
+        return cls(**known)
 
     def without_controls(self) -> Metadata:
         """Return the metadata without control characters."""
         return Metadata(**{one.name: _clean(getattr(self, one.name)) for one in fields(self)})
-
-    def check(self) -> None:
-        """Raise TypeError if a value has the wrong type."""
-        single = (getattr(self, field.name) for field in fields(self) if field.name not in ("authors", "breadcrumbs"))
-        steps = (value for one in self.breadcrumbs for value in (one.name, one.url))
-        for value in (*self.authors, *(one for one in (*single, *steps) if one is not None)):
-            if not isinstance(value, str):
-                raise TypeError(f"expected a string (got {type(value).__name__})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,11 +345,6 @@ class InformedDocument(Document):
 def known_of(document: Document) -> tuple[bytes | None, bytes | None]:
     """Return what a site memory and templates know about the host of a document; None without them."""
     return (document.known, document.templates) if isinstance(document, InformedDocument) else (None, None)
-
-
-def informed(document: Document, known: bytes | None, templates: bytes | None) -> InformedDocument:
-    """Return a document with what is known about its host."""
-    return InformedDocument(document.html, document.url, document.charset, document.config, known, templates)
 
 
 @dataclass(frozen=True, slots=True)

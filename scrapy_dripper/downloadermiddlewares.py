@@ -97,6 +97,6 @@ class DripperShellMiddleware:
             return response
         if extraction is None or not is_shell(extraction):
             return response
-        self._dripper.stats.shell_retried()
+        self._dripper.stats.count("retried_shells")
         meta = {**request.meta, BROWSER: True, "dont_cache": True}
         return request.replace(meta=meta, dont_filter=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from typing import Any
 
 from scrapy import Request
@@ -12,7 +11,8 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_dripper.crawl.dripper import Dripper
-from scrapy_dripper.data import Extraction, FallbackReason, Metadata, nothing
+from scrapy_dripper.data import Extraction, nothing
+from scrapy_dripper.workers.wire import from_plain, to_plain
 
 try:
     from scrapy_poet.page_input_providers import PageObjectInputProvider
@@ -58,20 +58,11 @@ class DripperProvider(PageObjectInputProvider):
 
 
 def _serialize(main: Extraction) -> SerializedLeafData:
-    # Without what the crawl has learnt from the page.
-    values = {option.name: getattr(main, option.name) for option in fields(Extraction)}
-    values["metadata"] = None if main.metadata is None else main.metadata.as_dict()
-    return {"json": json.dumps(values, ensure_ascii=False).encode()}
+    return {"json": json.dumps(to_plain(main), ensure_ascii=False).encode()}
 
 
-def _deserialize(cls: type[Extraction], data: SerializedLeafData) -> Extraction:
-    values = json.loads(data["json"])
-    reason, about = values["fallback_reason"], values["metadata"]
-    values["fallback_reason"] = None if reason is None else FallbackReason(reason)
-    values["metadata"] = None if about is None else Metadata.from_dict(about)
-    for name in ("labels", "probabilities"):
-        values[name] = tuple(values[name])
-    return cls(**values)
+def _deserialize(cls: type[Extraction], data: SerializedLeafData) -> Extraction:  # noqa: ARG001
+    return from_plain(json.loads(data["json"]))
 
 
 register_serialization(_serialize, _deserialize)

@@ -7,37 +7,21 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from scrapy import Request
-from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse, Response
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.crawl.dripper import Dripper
-from scrapy_dripper.crawl.fields import Fields, warn_of_feeds
+from scrapy_dripper.crawl.fields import Filler
 from scrapy_dripper.data import Extraction
 
 
-class DripperSpiderMiddleware:
+class DripperSpiderMiddleware(Filler):
     """Fill ``main_html`` and ``markdown`` of the items that a callback yields.
 
     Requests are passed on at once. Items wait until their response has been extracted. A response is extracted once for
     all of its items, and not at all if no item has a field to fill. If a response yields several dicts, they are only
     filled if ``DRIPPER_ITEMS`` names dicts, because it is unknown which dict stands for the page. If a response cannot
-    be extracted, the fields of its dict are None, because feeds take their columns from the first item. Raise
-    :exc:`~scrapy.exceptions.NotConfigured` if ``DRIPPER_ENABLED`` is False.
+    be extracted, the fields of its dict are None, because feeds take their columns from the first item.
     """
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._dripper = Dripper.from_crawler(crawler)
-        if not self._dripper.config.enabled:
-            raise NotConfigured("DRIPPER_ENABLED is False")
-        self._fields = Fields(self._dripper.stats)
-        warn_of_feeds(crawler, self._dripper.config)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> DripperSpiderMiddleware:
-        """Return the middleware of this crawl. Raises what :meth:`Dripper.from_crawler` raises."""
-        return cls(crawler)
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Yield the requests of a callback as they come, and its items with their fields filled."""
@@ -49,7 +33,7 @@ class DripperSpiderMiddleware:
         error: Exception | None = None
         try:
             async for entry in result:
-                options = self._options(entry, config)
+                options = [] if entry is None or isinstance(entry, Request) else self._open(entry, config)
                 if options and one_dict and type(entry) is dict:
                     undecided.append((entry, options))
                     dicts += 1
@@ -58,7 +42,7 @@ class DripperSpiderMiddleware:
                     continue
                 future = self._begin(response, options) if options or waiting or undecided else None
                 if not options or future is None:
-                    self._fields.leave_empty(entry, options, config)
+                    self._leave_empty(entry, options, config)
                     yield entry
                 else:
                     waiting.append((entry, options))
@@ -75,16 +59,19 @@ class DripperSpiderMiddleware:
         if error is not None:
             raise error
 
-    def _options(self, entry: Any, config: Config) -> list[str]:
-        """Return the options whose fields are to be filled. There are none for a request."""
-        return [] if entry is None or isinstance(entry, Request) else self._fields.open(entry, config)
-
     def _let_go(self, undecided: list[tuple[Any, list[str]]], response: Response) -> list[Any]:
         """Return the waiting dicts, which are not filled because there are several."""
         dicts = [item for item, _ in undecided]
         undecided.clear()
         if isinstance(response, HtmlResponse):
-            self._dripper.stats.unfilled(len(dicts), response.url)
+            self._stats.count("unfilled", len(dicts))
+            self._stats.warn(
+                "unfilled",
+                "%s yielded several dicts, which are passed on without its main content. Otherwise, a page with fifty "
+                "entries would be stored fifty times. To fill them anyway, set DRIPPER_ITEMS = ['dict'], or yield "
+                "items of a class that has the fields. DRIPPER_ITEMS = [] fills no items and silences this warning.",
+                response.url,
+            )
         return dicts
 
     def _begin(self, response: Response, options: list[str]) -> asyncio.Future[Extraction] | None:
@@ -92,7 +79,7 @@ class DripperSpiderMiddleware:
         try:
             return self._dripper.start(response, metadata="metadata_field" in options)
         except Exception:
-            self._dripper.stats.bug("starting an extraction")
+            self._stats.bug("starting an extraction")
             return None
 
     async def _filled(self, response: Response, config: Config, waiting: list[tuple[Any, list[str]]]) -> list[Any]:
@@ -100,13 +87,10 @@ class DripperSpiderMiddleware:
         try:
             extraction = await self._dripper.extract(response)
         except Exception:
-            self._dripper.stats.bug("an extraction")
+            self._stats.bug("an extraction")
             extraction = None
         items = [item for item, _ in waiting]
         for item, options in waiting:
-            if extraction is not None:
-                self._fields.fill(item, options, config, extraction)
-            else:
-                self._fields.leave_empty(item, options, config)
+            self._fill(item, options, config, extraction)
         waiting.clear()
         return items

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import scrapy.core.downloader.contextfactory  # noqa: F401 (looks at all modules there are, so it comes before most)
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, settings
 
 from scrapy_dripper.workers import process
 
@@ -28,8 +28,6 @@ settings.register_profile("same", derandomize=True, deadline=None, max_examples=
 settings.register_profile(
     "search", max_examples=5_000, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
-# A test that fails has said enough there, and says it much sooner.
-settings.register_profile("mutants", settings.get_profile("same"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 if "COVERAGE_PROCESS_CONFIG" in os.environ:  # `make coverage` measures the child process too, which gets to know little

@@ -196,9 +196,10 @@ def test_too_many_elements() -> None:
 
 
 def test_one_bad_page_of_a_batch() -> None:
-    """Bad pages do not change the results of the good ones in the same batch."""
+    """There is one extraction per document, in order. Bad pages do not change the results of the good ones."""
     documents = ["<p>first</p>", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\0", b"", deep(), "<p>last</p>"]
     results = Extractor(Config(), FakeEngine()).extract(documents)
+    assert Extractor(Config(), FakeEngine()).extract([]) == []
     assert [r.fallback_reason for r in results] == [
         None,
         FallbackReason.NOT_HTML,

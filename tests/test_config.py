@@ -13,6 +13,8 @@ from scrapy.settings import BaseSettings, Settings
 from scrapy_dripper.cli.options import OPTIONS, add_options, configured
 from scrapy_dripper.config import Config, ConfigError
 
+LIMITS = "bytes, nodes, depth, blocks, output"
+
 
 def callable_fallback(html: str, url: str) -> str:
     return html + url
@@ -76,14 +78,20 @@ def test_values_as_they_come_from_settings_and_command_lines(name: str, value: A
         ("worker_memory", 100, "DRIPPER_WORKER_MEMORY must be a whole number of at least 256 (got 100)"),
         ("processes", -1, "DRIPPER_PROCESSES must be a whole number of at least 0 (got -1)"),
         ("processes", "many", "DRIPPER_PROCESSES must be a whole number of at least 0 (got 'many')"),
-        (
-            "engine",
-            "my engine.load",
-            "DRIPPER_ENGINE must be one of 'tagger', 'qwen3', 'trafilatura'",
-        ),
+        ("engine", "my engine.load", "DRIPPER_ENGINE must be one of 'tagger', 'qwen3', 'trafilatura'"),
         ("fallback", 3, "DRIPPER_FALLBACK must be one of"),
         ("fallback", dict, "DRIPPER_FALLBACK must be one of"),
         ("html_field", 3, "DRIPPER_HTML_FIELD must be the name of a field: at most 100 letters, digits"),
+        ("limits", 3, f"DRIPPER_LIMITS must be a dict with some of the keys {LIMITS} (got 3)"),
+        ("limits", '{"blocks": 5', "DRIPPER_LIMITS must be a dict with some of the keys bytes, nodes,"),
+        ("limits", "[" * 4_000, "DRIPPER_LIMITS must be a dict"),
+        ("limits", {"block": 5}, f"DRIPPER_LIMITS takes the keys {LIMITS} (got 'block'; did you mean blocks?)"),
+        ("limits", {"blocks": 0}, 'DRIPPER_LIMITS["blocks"] must be a whole number of at least 1 (got 0)'),
+        ("limits", {"depth": 100}, 'DRIPPER_LIMITS["depth"] must be a whole number of at least 256 (got 100)'),
+        ("limits", {"blocks": "x"}, "DRIPPER_LIMITS[\"blocks\"] must be a whole number of at least 1 (got 'x')"),
+        ("markdown", {"links": "dropp"}, "DRIPPER_MARKDOWN[\"links\"] must be one of 'keep', 'drop', 'citations' (got"),
+        ("markdown", "html2txt", "must be one of 'dripper', 'html2text' (got 'html2txt'; did you mean html2text?)"),
+        ("chunks", {"size": 10}, 'DRIPPER_CHUNKS["size"] must be a whole number of at least 50 (got 10)'),
     ],
 )
 def test_a_wrong_value_says_what_was_expected_and_what_came(name: str, value: Any, message: str) -> None:
@@ -102,9 +110,6 @@ def test_a_setting_that_does_not_exist() -> None:
     assert Config.from_settings(Settings({"DRIP_API_KEY": "of another package"})) == Config()
 
 
-LIMITS = "bytes, nodes, depth, blocks, output"
-
-
 @pytest.mark.parametrize(
     "value", [{"blocks": 500}, {"blocks": "500"}, '{"blocks": 500}', BaseSettings({"blocks": 500})]
 )
@@ -119,38 +124,6 @@ def test_a_dict_may_be_json(value: Any) -> None:
 def test_the_name_of_a_writer_stands_for_its_dict() -> None:
     assert Config(markdown="html2text").markdown == Config(markdown={"writer": "html2text"}).markdown
     assert Config(markdown="html2text").markdown.writer == "html2text"
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("limits", 3, f"DRIPPER_LIMITS must be a dict with some of the keys {LIMITS} (got 3)"),
-        (
-            "limits",
-            '{"blocks": 5',
-            "DRIPPER_LIMITS must be a dict with some of the keys bytes, nodes,",
-        ),
-        ("limits", "[" * 4_000, "DRIPPER_LIMITS must be a dict"),
-        ("limits", {"block": 5}, f"DRIPPER_LIMITS takes the keys {LIMITS} (got 'block'; did you mean blocks?)"),
-        ("limits", {"blocks": 0}, 'DRIPPER_LIMITS["blocks"] must be a whole number of at least 1 (got 0)'),
-        ("limits", {"depth": 100}, 'DRIPPER_LIMITS["depth"] must be a whole number of at least 256 (got 100)'),
-        ("limits", {"blocks": "x"}, "DRIPPER_LIMITS[\"blocks\"] must be a whole number of at least 1 (got 'x')"),
-        ("markdown", {"links": "dropp"}, "DRIPPER_MARKDOWN[\"links\"] must be one of 'keep', 'drop', 'citations' (got"),
-        ("markdown", "html2txt", "must be one of 'dripper', 'html2text' (got 'html2txt'; did you mean html2text?)"),
-        ("chunks", {"size": 10}, 'DRIPPER_CHUNKS["size"] must be a whole number of at least 50 (got 10)'),
-    ],
-)
-def test_a_wrong_key_or_value_of_a_dict(name: str, value: Any, message: str) -> None:
-    with pytest.raises(ConfigError) as raised:
-        Config.from_settings(Settings({f"DRIPPER_{name.upper()}": value}))
-
-    assert message in str(raised.value)
-
-
-def test_a_request_overrides_some_options() -> None:
-    config, wrong, problems = Config().overridden({"fallback": "empty", "html_field": None})
-    assert (config.fallback, config.html_field, config.batch_size) == ("empty", None, Config().batch_size)
-    assert (wrong, problems) == (0, [])
 
 
 def test_a_request_changes_some_keys_of_a_dict() -> None:

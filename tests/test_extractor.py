@@ -136,33 +136,24 @@ def test_any_url(url: str) -> None:
     assert (found.url, found.error) == (url, None)
 
 
-def test_order_and_number_of_documents() -> None:
-    """There is one extraction per document, in the same order, whatever the documents are."""
-    documents = [Document(GOOD[0], "http://a/"), "", Document(b"%PDF-1.7 x", "http://b/"), BAD, b"<p>bytes</p>"]
-    found = Extractor(Config(fallback="empty"), Engine()).extract(documents)
+@pytest.mark.parametrize(
+    ("options", "of_engine", "error", "setting"),
+    [
+        ({}, 3, "5 blocks, over the engine's limit of 3", None),
+        ({"limits": {"blocks": 3}}, 4, '5 blocks, over DRIPPER_LIMITS["blocks"] = 3', 'DRIPPER_LIMITS["blocks"]'),
+        ({"limits": {"blocks": 4}}, 3, "5 blocks, over the engine's limit of 3", None),
+    ],
+)
+def test_the_lower_limit_counts_and_is_named(
+    options: dict[str, Any], of_engine: int, error: str, setting: str | None
+) -> None:
+    config, engine = Config(fallback="empty", **options), Engine(limits=Limits(max_blocks=of_engine))
+    large, small = Extractor(config, engine).extract(["<p>word</p>" * 5, "<p>word</p>" * 3])
+    (part,) = Extractor(replace(config, oversize="truncate"), engine).extract(["<p>word</p>" * 5])
 
-    assert [x.url for x in found] == ["http://a/", "", "http://b/", "", ""]
-    assert [x.fallback_reason for x in found] == [None, "empty_body", "not_html", None, None]
-    assert Extractor(Config(), Engine()).extract([]) == []
-
-
-def test_an_engine_knows_its_own_limit() -> None:
-    engine = Engine(limits=Limits(max_blocks=3))
-    found = Extractor(Config(fallback="empty"), engine).extract(["<p>word</p>" * 4, "<p>word</p>" * 3])
-
-    assert [x.fallback_reason for x in found] == [FallbackReason.OVERSIZE, None]
-    assert (found[0].error, found[0].limit) == ("4 blocks, over the engine's limit of 3", None)
-
-
-def test_the_lower_limit_counts_and_is_named() -> None:
-    config, engine = Config(fallback="empty", limits={"blocks": 3}), Engine(limits=Limits(max_blocks=4))
-    (found,) = Extractor(config, engine).extract(["<p>word</p>" * 5])
-    (kept,) = Extractor(replace(config, oversize="truncate"), Engine(limits=Limits(max_blocks=2))).extract(
-        ["<p>word</p>" * 3]
-    )
-
-    assert (found.error, found.limit) == ('5 blocks, over DRIPPER_LIMITS["blocks"] = 3', 'DRIPPER_LIMITS["blocks"]')
-    assert (kept.details["blocks"], kept.truncated) == (2, True)
+    assert (large.fallback_reason, large.error, large.limit) == (FallbackReason.OVERSIZE, error, setting)
+    assert small.fallback_reason is None
+    assert (part.details["blocks"], part.truncated, part.error) == (3, True, error)
 
 
 def test_options_of_one_document() -> None:

@@ -40,22 +40,14 @@ def test_a_collector_that_is_off_stays_off() -> None:
     assert not gc.isenabled()
 
 
-def _seen(engine: FakeEngine | None = None) -> list[bool]:
-    """Return whether the collector ran at each step of an extraction."""
+@pytest.mark.parametrize(("engine", "runs"), [(None, False), (FakeEngine(), True)], ids=["tagger", "another engine"])
+def test_it_is_paused_while_the_tagger_works(engine: FakeEngine | None, runs: bool) -> None:
     seen: list[bool] = []
-    extractor = Extractor(engine=engine, watch=lambda document: seen.append(gc.isenabled()))
-    extractor.extract([HTML, Document(HTML)])
-    extractor.close()
+    with Extractor(engine=engine, watch=lambda document: seen.append(gc.isenabled())) as extractor:
+        extractor.extract([HTML, Document(HTML)])
+
+    assert set(seen) == {runs}
     assert gc.isenabled()
-    return seen
-
-
-def test_it_is_paused_while_the_tagger_works() -> None:
-    assert not any(_seen())
-
-
-def test_it_runs_while_another_engine_works() -> None:
-    assert all(_seen(FakeEngine()))
 
 
 def test_it_runs_between_the_parts_of_a_long_call(monkeypatch: pytest.MonkeyPatch) -> None:

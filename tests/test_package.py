@@ -201,22 +201,6 @@ def test_make_lists_its_targets_and_does_nothing_else() -> None:
     assert listed == phony.group(1).split()
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_the_checks_are_a_valid_script() -> None:
-    """``.ci/run`` can be run as it is."""
-    script = ROOT / ".ci" / "run"
-
-    assert script.stat().st_mode & 0o111
-    subprocess.run(["bash", "-n", str(script)], check=True)
-
-
-def test_no_placeholder_is_left_in_the_readme() -> None:
-    """A placeholder is a line in capitals."""
-    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
-
-    assert [line for line in lines if line.isupper() and line.isalnum()] == []
-
-
 def test_a_page_is_extracted_without_extras() -> None:
     """Only the runtime of the tagger is needed."""
     code = (

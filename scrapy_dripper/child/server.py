@@ -12,7 +12,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from scrapy_dripper.config import OUT_OF_PROCESS, Config, ConfigError
 from scrapy_dripper.data import SUSPECT, Document, Extraction, FallbackReason, nothing
@@ -37,19 +37,6 @@ SCRIPT = (
     "again: move it to a module of its own"
 )
 _MOST_WORDS = 10_000
-
-
-class Server(Protocol):
-    """Answers requests."""
-
-    missing: str | None
-    """The reason why the engine is not loaded, or None if it is."""
-
-    def load(self) -> None:
-        """Load the engine or model. Raise ModelError or ConfigError if that fails."""
-
-    def answer(self, header: dict[str, Any], parts: list[bytes]) -> None:
-        """Answer a request."""
 
 
 class Port:
@@ -90,6 +77,7 @@ class Pages:
         self._config, self._port = config, port
         self._extractor: Extractor | None = None
         self.missing: str | None = None
+        """The reason why the engine is not loaded, or None if it is."""
         self._again = 0.0
         self._tasks: dict[int, int] = {}
         """The number of each task by the identity of its document."""
@@ -158,7 +146,6 @@ def serve(requests: BinaryIO, answers: BinaryIO, startup: dict[str, Any], ready:
     port = Port(requests, answers)
     _forward_logs(port, startup["logging"])
     process.in_worker = lambda: _refuse(port)
-    serves: Server
     try:
         config = Config(**startup["config"])
         serves = _remote(config).ModelServer(config, port.say) if startup["role"] == "model" else Pages(config, port)
@@ -192,7 +179,9 @@ def _engine(config: Config, port: Port) -> Engine | None:
 
 
 def _remote(config: Config) -> ModuleType:
-    """Return the module of an engine whose model has its own process. It holds the code of both sides."""
+    """Return the module of an engine whose model has its own process. It holds the code of both sides: ``load_remote``
+    for pages, and ``ModelServer``, which loads and answers as :class:`Pages` does.
+    """
     return import_module(f"scrapy_dripper.engines.{config.engine}.engine")
 
 

@@ -95,7 +95,7 @@ class Batcher:
             self._cancel([job])
             return job.future
         self._pending.add(job)
-        self._stats.waiting(len(self._pending))
+        self._stats.peak("queue/max", len(self._pending))
         self._waiting.append(job)
         self._dispatch()
         if self._checking is None:
@@ -105,7 +105,7 @@ class Batcher:
     async def wait_for_capacity(self) -> None:
         """Apply backpressure: wait until fewer than :func:`most_waiting` pages are in flight."""
         if not self._has_capacity.is_set():
-            self._stats.held_back()
+            self._stats.count("held_back")
             self._held_back += 1
             try:
                 await self._has_capacity.wait()
@@ -128,7 +128,7 @@ class Batcher:
         for job in jobs:
             job.future.cancel()
         if jobs:
-            self._stats.cancelled(len(jobs))
+            self._stats.count("cancelled", len(jobs))
 
     def _update_capacity(self) -> None:
         # Slow pages do not count. At most one batch for each stand-in, because they take memory.
@@ -183,7 +183,7 @@ class Batcher:
     def _run(self, batch: Batch, tasks: Sequence[Task], error: WorkerError | None) -> None:
         try:
             if batch.alone:
-                killed = partial(self._post, self._stats.killed)
+                killed = partial(self._post, self._killed)
                 answers = [self._pool.extract_alone(tasks[0], error, killed=killed, starts=RESTARTS)]
             else:
                 answers = self._pool.extract(tasks, on_slow=partial(self._post, self._slow, batch), starts=RESTARTS)
@@ -216,7 +216,8 @@ class Batcher:
             return
         self._stats.batch(len(batch.jobs))
         if self._pool.pids:
-            self._stats.workers(len(self._pool.pids), self._pool.peak)
+            self._stats.peak("workers/max", len(self._pool.pids))
+            self._stats.peak("workers/memory", self._pool.peak)
         for job, extraction in zip(batch.sent, answers, strict=True):
             if job in batch.jobs:
                 self._settle(job, extraction)
@@ -228,7 +229,7 @@ class Batcher:
         if self._stopped or isinstance(error, ClosedError):
             return
         if isinstance(error, WorkerError):
-            self._stats.killed(error.reason)
+            self._killed(error.reason)
             at = 0 if len(batch.sent) == 1 else error.task
             page = None if at is None else batch.sent[at]
             if page in batch.jobs:
@@ -247,6 +248,9 @@ class Batcher:
             for job in batch.jobs:
                 self._settle(job, nothing(job.source.url, FallbackReason.WORKER_ERROR, reason))
         self._dispatch()
+
+    def _killed(self, reason: FallbackReason) -> None:
+        self._stats.count(f"workers/{reason}")
 
     def _each_alone(self, batch: Batch) -> None:
         for job in batch.jobs:

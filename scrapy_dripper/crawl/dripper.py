@@ -41,8 +41,7 @@ class Dripper:
     def __init__(self, crawler: Crawler) -> None:
         self.config = Config.from_settings(crawler.settings)
         self._off = replace(self.config, enabled=False)
-        self._report = Report(self.config)
-        self.stats = CrawlStats(crawler, self._report)
+        self.stats = CrawlStats(crawler, Report(self.config))
         self._configs: WeakKeyDictionary[Response, Config] = WeakKeyDictionary()
         self._futures: WeakKeyDictionary[Response, asyncio.Future[Extraction] | None] = WeakKeyDictionary()
         self._described: WeakSet[Response] = WeakSet()
@@ -121,14 +120,13 @@ class Dripper:
 
         Responses that will not be extracted, or have been already, do not wait.
         """
-        if self._batcher is not None and self._is_to_come(response, request):
-            await self._batcher.wait_for_capacity()
-
-    def _is_to_come(self, response: Response, request: Request) -> bool:
         if response in self._futures:
             future = self._futures[response]
-            return future is not None and not future.done()
-        return isinstance(response, HtmlResponse) and self.config_for(response, request).enabled
+            is_to_come = future is not None and not future.done()
+        else:
+            is_to_come = isinstance(response, HtmlResponse) and self.config_for(response, request).enabled
+        if is_to_come and self._batcher is not None:
+            await self._batcher.wait_for_capacity()
 
     def config_for(self, response: Response, request: Request | None = None) -> Config:
         """Return the options for one response: those of the crawl, overridden by its ``meta["dripper"]``.
@@ -180,7 +178,7 @@ class Dripper:
             reason = "not_html"
         else:
             return True
-        self.stats.skipped(reason)
+        self.stats.count(f"skipped/{reason}")
         return False
 
     def _submit(self, response: Response, config: Config) -> asyncio.Future[Extraction]:
@@ -193,17 +191,16 @@ class Dripper:
         assert self._batcher is not None
         if self._sites is None:
             return self._batcher.submit(document)
-        future = self._batcher.submit(self._sites.informed(document))
+        future = self._batcher.submit(self._sites.hosts.informed(document))
         future.add_done_callback(self._sites.learn)
         return future
 
     def _spider_closed(self, spider: Spider) -> None:
-        if self._batcher is not None:
-            self._batcher.stop()
-            if self._sites is not None:
-                self._sites.close()
-            self._report.tell(spider.name)
-        self.stats.close()
+        assert self._batcher is not None  # otherwise nothing waits for the signal
+        self._batcher.stop()
+        if self._sites is not None:
+            self._sites.close()
+        self.stats.close(spider.name)
 
 
 _drippers: WeakKeyDictionary[Crawler, Dripper] = WeakKeyDictionary()

@@ -79,10 +79,16 @@ class Report:
     def __init__(self, config: Config) -> None:
         """Raise :exc:`~scrapy_dripper.config.ConfigError` if the report cannot be written."""
         self._path = Path(config.report) if config.report is not None else None
-        if self._path is not None and self._path.is_dir():
-            raise ConfigError(f"DRIPPER_REPORT must be the path of a file (got the folder {str(self._path)!r})")
         if self._path is not None:
-            _check_folder(self._path.parent)
+            if self._path.is_dir():
+                raise ConfigError(f"DRIPPER_REPORT must be the path of a file (got the folder {str(self._path)!r})")
+            folder = self._path.parent
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                TemporaryFile(dir=folder).close()
+            except OSError as error:
+                problem = error.strerror or error
+                raise ConfigError(f"DRIPPER_REPORT: {folder} cannot be written to: {problem}") from None
         self.pages = 0
         self.rows: list[Row] = []
         """All pages, or a random sample of them (reservoir sampling, Vitter 1985, algorithm R)."""
@@ -143,7 +149,7 @@ class Report:
         summary = self.summary()
         if self.pages > len(self.rows):
             summary += f"\nThe table has a random sample of {len(self.rows):,} pages."
-        rows = sorted(self.rows, key=_order)
+        rows = sorted(self.rows, key=lambda row: (not row.reason, row.reason, row.quality is None, row.quality or 0))
         table = "\n".join(f"<tr>{_line(row)}</tr>" for row in rows)
         return f"""<!doctype html>
 <html lang="en">
@@ -167,10 +173,6 @@ class Report:
 </body>
 </html>
 """
-
-
-def _order(row: Row) -> tuple[bool, str, bool, float]:
-    return not row.reason, row.reason, row.quality is None, row.quality or 0
 
 
 def _line(row: Row) -> str:
@@ -207,12 +209,3 @@ def _ms(milliseconds: float) -> str:
 
 def _short(value: object, most: int) -> str:
     return " ".join(str(value)[: 2 * most].split())[:most] if value is not None else ""
-
-
-def _check_folder(folder: Path) -> None:
-    """Raise :exc:`~scrapy_dripper.config.ConfigError` if no file can be written into a folder."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        TemporaryFile(dir=folder).close()
-    except OSError as error:
-        raise ConfigError(f"DRIPPER_REPORT: {folder} cannot be written to: {error.strerror or error}") from None

@@ -14,7 +14,7 @@ from scrapy.utils.job import job_dir
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.stats import CrawlStats
-from scrapy_dripper.data import Document, Extraction, TeachingExtraction
+from scrapy_dripper.data import Extraction, TeachingExtraction
 from scrapy_dripper.replace import replace_file
 from scrapy_dripper.sites import Hosts, SiteMemory, Templates
 
@@ -41,9 +41,10 @@ class CrawlSites:
         folder = job_dir(settings)
         self._folder = None if folder is None else Path(folder)
         self._stats = stats
-        self._memory = self._read(MEMORY_FILE, SiteMemory()) if config.site_memory else None
-        self._templates = self._read(TEMPLATES_FILE, Templates()) if config.templates else None
-        self._hosts = Hosts(self._memory, self._templates)
+        self.hosts = Hosts(
+            self._read(MEMORY_FILE, SiteMemory()) if config.site_memory else None,
+            self._read(TEMPLATES_FILE, Templates()) if config.templates else None,
+        )
 
     def _read(self, name: str, empty: T) -> T:
         if self._folder is not None:
@@ -56,31 +57,32 @@ class CrawlSites:
                 logger.warning("%(path)s cannot be used (%(error)s); the crawl begins without it", words)
         return empty
 
-    def informed(self, document: Document) -> Document:
-        """Return a document with what is known about its host."""
-        return self._hosts.informed(document)
-
     def learn(self, future: asyncio.Future[Extraction]) -> None:
         """Learn from a page that has been extracted."""
         extraction = None if future.cancelled() else future.result()
         if not isinstance(extraction, TeachingExtraction):
             return
-        if self._memory is not None and extraction.digest:
-            learnt = self._memory.learn(extraction.url, extraction.digest)
-            self._stats.remembered(learnt=learnt, hosts=len(self._memory), blocks=extraction.details["repeated"])
-        if self._templates is not None and extraction.lesson:
-            dropped = self._templates.learn(extraction.url, extraction.lesson)
-            self._stats.taught(dropped=dropped, hosts=len(self._templates))
+        memory, templates = self.hosts.memory, self.hosts.templates
+        if memory is not None and extraction.digest:
+            learnt = memory.learn(extraction.url, extraction.digest)
+            self._stats.count("site_memory/pages" if learnt else "site_memory/copies")
+            self._stats.put("site_memory/hosts", len(memory))
+            if blocks := extraction.details["repeated"]:
+                self._stats.count("site_memory/changed")
+                self._stats.count("site_memory/blocks", blocks)
+        if templates is not None and extraction.lesson:
+            if dropped := templates.learn(extraction.url, extraction.lesson):
+                self._stats.count("templates/dropped", dropped)
+            self._stats.put("templates/hosts", len(templates))
 
     def close(self) -> None:
         """Write everything that is known to ``JOBDIR``, if there is one."""
         if self._folder is None:
             return
         try:
-            if self._memory is not None:
-                write(self._memory, self._folder / MEMORY_FILE)
-            if self._templates is not None:
-                write(self._templates, self._folder / TEMPLATES_FILE)
+            for name, known in ((MEMORY_FILE, self.hosts.memory), (TEMPLATES_FILE, self.hosts.templates)):
+                if known is not None:
+                    write(known, self._folder / name)
         except OSError as error:
             logger.warning("What was learnt about sites cannot be kept in JOBDIR: %(error)s", {"error": error})
 

@@ -8,7 +8,6 @@ from weakref import ref
 
 from scrapy.crawler import Crawler
 
-from scrapy_dripper.checks import short
 from scrapy_dripper.crawl.log import JAVASCRIPT, NoContent
 from scrapy_dripper.crawl.report import Report
 from scrapy_dripper.data import SUSPECT, Extraction, FallbackReason
@@ -97,33 +96,24 @@ class CrawlStats:
         self._mistakes: set[str] = set()
         self._no_content = NoContent()
 
-    def waiting(self, pages: int) -> None:
-        """Record the number of pages that are queued or being processed."""
-        self._write("max_value", "queue/max", pages)
+    def count(self, name: str, value: int = 1) -> None:
+        """Add to one of :data:`STATS`."""
+        self._write("inc_value", name, value)
 
-    def held_back(self) -> None:
-        """Count a response that waits because of backpressure."""
-        self._count("held_back")
+    def peak(self, name: str, value: int) -> None:
+        """Raise one of :data:`STATS` to a value, if it is lower."""
+        self._write("max_value", name, value)
 
-    def shell_retried(self) -> None:
-        """Count a page that is downloaded again in a browser."""
-        self._count("retried_shells")
+    def put(self, name: str, value: float) -> None:
+        """Set one of :data:`STATS`."""
+        self._write("set_value", name, value)
 
     def batch(self, pages: int) -> None:
         """Count a batch and its pages."""
         self._batches += 1
         self._batched += pages
-        self._count("batches")
-        self._write("set_value", "batch_size/mean", round(self._batched / self._batches, 2))
-
-    def workers(self, processes: int, memory: int) -> None:
-        """Record the number of worker processes and the peak memory of the largest one, in bytes."""
-        self._write("max_value", "workers/max", processes)
-        self._write("max_value", "workers/memory", memory)
-
-    def killed(self, reason: str) -> None:
-        """Count a worker process that died, or was killed because it was stuck."""
-        self._count(f"workers/{reason}")
+        self.count("batches")
+        self.put("batch_size/mean", round(self._batched / self._batches, 2))
 
     def page(self, extraction: Extraction, *, retries_shells: bool = False) -> None:
         """Count a page by source, fallback reason, page type and quality.
@@ -131,88 +121,57 @@ class CrawlStats:
         With ``retries_shells``, no warning advises a browser for a shell: it gets one already.
         """
         self._report.page(extraction)
-        self._count("pages")
-        self._count(f"pages/{extraction.source}")
+        self.count("pages")
+        self.count(f"pages/{extraction.source}")
         if extraction.fallback_reason is not None:
-            self._count(f"fallback/{extraction.fallback_reason}")
+            self.count(f"fallback/{extraction.fallback_reason}")
         if not (retries_shells and is_shell(extraction)):
             self._no_content.add(extraction)
             self._warn_of(extraction)
         if extraction.truncated:
-            self._count("truncated")
+            self.count("truncated")
         if extraction.page_type is not None:
-            self._count(f"page_type/{extraction.page_type}")
+            self.count(f"page_type/{extraction.page_type}")
         if extraction.quality is not None:
             self._judged += 1
             self._quality += extraction.quality
-            self._count("quality/pages")
-            self._write("set_value", "quality/mean", round(self._quality / self._judged, 4))
+            self.count("quality/pages")
+            self.put("quality/mean", round(self._quality / self._judged, 4))
         more = extraction.details
         if more.get("template") is not None:
-            self._count(f"templates/{more['template']}")
+            self.count(f"templates/{more['template']}")
         if more.get("rules") is not None:
-            self._count("rules/pages" if more["rules"] else "rules/missed")
+            self.count("rules/pages" if more["rules"] else "rules/missed")
             for kind, blocks in more["rules"].items():
-                self._count(f"rules/{kind}", blocks)
+                self.count(f"rules/{kind}", blocks)
         for name, value in more.get("work", {}).items():
-            self._count(f"{extraction.source}/{name}", value)
+            self.count(f"{extraction.source}/{name}", value)
         for step in more.get("overruled", []):
-            self._count(f"overruled/{step}")
+            self.count(f"overruled/{step}")
         for kind in more.get("missing", []):
-            self._count(f"missing/{kind}")
+            self.count(f"missing/{kind}")
 
     def _warn_of(self, extraction: Extraction) -> None:
         """Warn of a lost engine, of a page that stopped a worker, or of one that needs a browser. Each comes once."""
         if extraction.fallback_reason is FallbackReason.ENGINE_LOST:
-            self._warn("engine_lost", LOST, extraction.error, level=logging.ERROR)
+            self.warn("engine_lost", LOST, extraction.error, level=logging.ERROR)
         if extraction.fallback_reason in SUSPECT:
             url = extraction.url or "a page without URL"
-            self._warn(
+            self.warn(
                 f"stopped by {extraction.fallback_reason}", STOPPED, url, extraction.error, extraction.fallback_reason
             )
         if is_shell(extraction):
-            self._warn("js_shell", "%s is empty until a script fills it: %s", extraction.url, RENDER)
+            self.warn("js_shell", "%s is empty until a script fills it: %s", extraction.url, RENDER)
 
-    def remembered(self, *, learnt: bool, hosts: int, blocks: int) -> None:
-        """Count a page that the site memory has processed, and the blocks that it removed from the page."""
-        self._count("site_memory/pages" if learnt else "site_memory/copies")
-        self._write("set_value", "site_memory/hosts", hosts)
-        if blocks:
-            self._count("site_memory/changed")
-            self._count("site_memory/blocks", blocks)
-
-    def taught(self, *, dropped: int, hosts: int) -> None:
-        """Count the templates that were dropped because of a page, and set the number of hosts that have any."""
-        if dropped:
-            self._count("templates/dropped", dropped)
-        self._write("set_value", "templates/hosts", hosts)
-
-    def close(self) -> None:
-        """Log warnings about the whole crawl that were not logged before. Call it at the end of the crawl."""
+    def close(self, name: str) -> None:
+        """Write the report of a spider's crawl, and log the warnings about all of it that were not logged before."""
+        self._report.tell(name)
         self._no_content.close()
         self._warn_of_unmatched()
 
-    def cancelled(self, pages: int) -> None:
-        """Count pages that were not extracted because the crawl ended."""
-        self._count("cancelled", pages)
-
-    def skipped(self, reason: str) -> None:
-        """Count a page that was not extracted."""
-        self._count(f"skipped/{reason}")
-
-    def not_text(self, html: object) -> None:
-        """Count an item whose ``html`` is neither text nor bytes, and warn about the first."""
-        self.skipped("not_text")
-        self._warn(
-            "not_text",
-            "The field html of items must be text or bytes (got %s): such items are passed on without main content. "
-            "With an ItemLoader, use TakeFirst() or Join().",
-            short(html),
-        )
-
     def meta_errors(self, url: str, messages: Sequence[str], parts: int = 1) -> None:
         """Count invalid parts of a request's ``meta["dripper"]``, and warn about each kind of mistake."""
-        self._count("meta_errors", parts)
+        self.count("meta_errors", parts)
         for message in messages:
             if len(self._mistakes) < MOST_MISTAKES and message not in self._mistakes:
                 self._mistakes.add(message)
@@ -237,7 +196,7 @@ class CrawlStats:
     def _warn_of_unmatched(self) -> None:
         if self._unmatched and not self._matches:
             fields = ", ".join(next(iter(self._unmatched.values())))
-            self._warn(
+            self.warn(
                 "unmatched",
                 "No item can be filled: the %s %s none of the fields %s. Add them, or yield scrapy_dripper.PageItem. "
                 "DRIPPER_ITEMS = [] fills no items and silences this warning.",
@@ -250,7 +209,7 @@ class CrawlStats:
         """Count the fields that the class of an item lacks beside others that it has, and warn once per class."""
         for field in fields:
             self._count_field(cls, field)
-        self._warn(
+        self.warn(
             f"missing {cls}",
             "Items of class %s have no field %s and are passed on without it. Add it to the class, set the setting "
             "that names it to None, or let DRIPPER_ITEMS name the classes to fill.",
@@ -261,7 +220,7 @@ class CrawlStats:
     def field_error(self, cls: str, field: str, problem: str) -> None:
         """Count a field that could not be filled, and warn once per class."""
         self._count_field(cls, field)
-        self._warn(
+        self.warn(
             f"field {cls}",
             "%s.%s cannot be filled: %s. Items of this class are passed on without it; DRIPPER_ITEMS can name the "
             "classes to fill.",
@@ -273,41 +232,21 @@ class CrawlStats:
     def _count_field(self, cls: str, field: str) -> None:
         name = f"{cls}.{field}"
         if name not in self._bad_fields and len(self._bad_fields) >= MOST_FIELDS:
-            self._count(f"field_errors/{OTHER}")
+            self.count(f"field_errors/{OTHER}")
             return
         self._bad_fields.add(name)
-        self._count(f"field_errors/{name}")
-
-    def not_named(self, cls: str) -> None:
-        """Log once that items of a class are not filled because ``DRIPPER_ITEMS`` names other classes."""
-        message = "Items of class %s are passed on as they are: DRIPPER_ITEMS names others"
-        self._warn(f"not named {cls}", message, cls, level=logging.INFO)
-
-    def unfilled(self, dicts: int, url: str) -> None:
-        """Count dicts of a response that yielded several, so that it is unknown which one stands for the page."""
-        self._count("unfilled", dicts)
-        self._warn(
-            "unfilled",
-            "%s yielded several dicts, which are passed on without its main content. Otherwise, a page with fifty "
-            "entries would be stored fifty times. To fill them anyway, set DRIPPER_ITEMS = ['dict'], or yield items of "
-            "a class that has the fields. DRIPPER_ITEMS = [] fills no items and silences this warning.",
-            url,
-        )
+        self.count(f"field_errors/{name}")
 
     def bug(self, where: str) -> None:
         """Count an exception in the plugin itself, and log the one being handled. The crawl goes on."""
-        self._count("bugs")
-        if where not in self._warned:
-            self._warned.add(where)
-            logger.error("scrapy-dripper failed in %s; items are passed on as they are", where, exc_info=True)
+        self.count("bugs")
+        message = "scrapy-dripper failed in %s; items are passed on as they are"
+        self.warn(where, message, where, level=logging.ERROR, exc_info=True)
 
     def stopping(self) -> bool:
         """Return True if the crawl no longer accepts requests."""
         crawler = self._crawler()
         return crawler is None or not crawler.crawling
-
-    def _count(self, name: str, value: int = 1) -> None:
-        self._write("inc_value", name, value)
 
     def _write(self, method: str, name: str, value: float) -> None:
         crawler = self._crawler()
@@ -316,12 +255,15 @@ class CrawlStats:
         try:
             getattr(crawler.stats, method)(PREFIX + name, value)
         except Exception as error:  # a custom stats collector may fail, but the pages must still be settled
-            self._warn("stats", "%s cannot be counted: %s: %s", PREFIX + name, type(error).__name__, error)
+            self.warn("stats", "%s cannot be counted: %s: %s", PREFIX + name, type(error).__name__, error)
 
-    def _warn(self, kind: str, message: str, *args: object, level: int = logging.WARNING) -> None:
+    def warn(
+        self, kind: str, message: str, *args: object, level: int = logging.WARNING, exc_info: bool = False
+    ) -> None:
+        """Log a message, unless one of its kind has been logged."""
         if kind not in self._warned:
             self._warned.add(kind)
-            logger.log(level, message, *args)
+            logger.log(level, message, *args, exc_info=exc_info)
 
 
 def is_shell(extraction: Extraction) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scrapy_dripper.data import Document, Extraction, TeachingExtraction, informed, known_of
+from scrapy_dripper.data import Document, Extraction, InformedDocument, TeachingExtraction, known_of
 from scrapy_dripper.page.page import Bools, Page
 from scrapy_dripper.rules import host_of
 from scrapy_dripper.sites.memory import (
@@ -71,7 +71,8 @@ class Hosts:
         """Return a document with what is known about its host, for another process."""
         if self.memory is None and self.templates is None:
             return document
-        return informed(document, self._known(document), self._templates(document))
+        known, templates = self._known(document), self._templates(document)
+        return InformedDocument(document.html, document.url, document.charset, document.config, known, templates)
 
     def said(self, page: Page, document: Document) -> Said | None:
         """Return what the templates of its host say about a page, or None if there are no templates."""

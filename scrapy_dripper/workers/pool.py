@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from scrapy_dripper.config import ENGINES, FALLBACKS, OUT_OF_PROCESS, Config, ConfigError, ModelError
+from scrapy_dripper.config import OUT_OF_PROCESS, Config, ConfigError, ModelError
 from scrapy_dripper.data import Extraction, FallbackReason, nothing
 from scrapy_dripper.machine import cores
 from scrapy_dripper.workers.process import OnSlow, Process, Relay, StartError, WorkerError
@@ -54,12 +54,9 @@ class Pool:
         self.most = most
         """Maximum number of processes, not counting stand-ins."""
         self._config, self._role, self._relay = config, role, relay
-        self._user_code = bool(
-            config.fallback not in FALLBACKS or config.engine not in ENGINES or config.methods.embedder
-        )
-        self._memory = config.worker_memory << 20 if role == "pages" else None
+        self.peak = 0
+        """The peak memory of a single worker so far, in bytes."""
         self._worked = False
-        self._peak = 0
         self._closed = False
         self._begin()
         _pools.add(self)
@@ -76,11 +73,6 @@ class Pool:
     def pids(self) -> list[int]:
         """The process IDs of the workers."""
         return [process.pid for process in self._all]
-
-    @property
-    def peak(self) -> int:
-        """The peak memory of a single worker so far, in bytes."""
-        return self._peak
 
     @property
     def stand_ins(self) -> int:
@@ -229,7 +221,7 @@ class Pool:
         return quick < self.most or ((not quick or alone) and len(self._all) < self.most + self.stand_ins)
 
     def _start(self, alone: bool = False) -> Process:
-        process = Process(self._config, self._role, self._memory, self._user_code, self._worked)
+        process = Process(self._config, self._role, self._worked)
         process.aside = alone
         with self._changed:
             if self._closed:
@@ -259,7 +251,7 @@ class Pool:
     def give_back(self, process: Process) -> None:
         """Take a worker back, to be used again."""
         with self._changed:
-            self._peak = max(self._peak, process.peak)
+            self.peak = max(self.peak, process.peak)
             if process.tired or self._closed:
                 with contextlib.suppress(ValueError):
                     self._all.remove(process)

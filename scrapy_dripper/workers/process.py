@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from scrapy_dripper.config import Config, ConfigError, ModelError
+from scrapy_dripper.config import ENGINES, FALLBACKS, Config, ConfigError, ModelError
 from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.workers.wire import (
     PARTS,
@@ -114,12 +114,11 @@ def run_delay(pid: int) -> float:
 class Process:
     """A worker process for one thread at a time. :meth:`check` and :meth:`kill` can be called from any thread."""
 
-    def __init__(self, config: Config, role: str, memory: int | None, user_code: bool, again: bool = False) -> None:
+    def __init__(self, config: Config, role: str, again: bool) -> None:
         """Start the process without waiting until it is ready. Raise :exc:`StartError` if that fails.
 
-        ``role`` is ``"pages"`` or ``"model"``. ``memory`` limits its address space, in bytes. With ``user_code``, user
-        code runs in it, which may need the whole environment. With ``again``, the engine was loaded successfully
-        before; if loading fails this time, pages fall back until it succeeds.
+        ``role`` is ``"pages"`` or ``"model"``. With ``again``, the engine was loaded successfully before; if loading
+        fails this time, pages fall back until it succeeds.
         """
         if in_worker is not None:
             in_worker()
@@ -137,9 +136,11 @@ class Process:
         self._missed: float | None = None
         self._step: int | None = None
         self._on_slow: OnSlow | None = None
+        # User code may need the whole environment.
+        user_code = config.fallback not in FALLBACKS or config.engine not in ENGINES or config.methods.embedder
         environment = {name: value for name, value in os.environ.items() if user_code or _is_inherited(name)}
         self._startup = {
-            "memory": memory,
+            "memory": config.worker_memory << 20 if role == "pages" else None,
             "path": _path(),
             "role": role,
             "again": again,

@@ -22,6 +22,7 @@ from scrapy_dripper.data import (
     Metadata,
     TeachingExtraction,
     known_of,
+    teaching,
 )
 from scrapy_dripper.fallback_names import dotted_path
 
@@ -132,79 +133,58 @@ def unpack_tasks(header: Values, bodies: Sequence[bytes]) -> list[Task]:
         config = configs[row["config"]]
         if row["rules"]:
             config = replace(config, rules=row["rules"])
-        document = Document(html, row["url"], row["charset"], config)
-        if row["known"] or row["templates"]:
-            site = (data if row[name] else None for name, data in (("known", known), ("templates", templates)))
-            document = InformedDocument(html, row["url"], row["charset"], config, *site)
+        site = (known if row["known"] else None, templates if row["templates"] else None)
+        document = InformedDocument(html, row["url"], row["charset"], config, *site)
         reason = None if row["reason"] is None else FallbackReason(row["reason"])
         tasks.append(Task(document, config, reason, row["error"]))
     return tasks
 
 
+_NAMES = [option.name for option in fields(Extraction)]
 _STRINGS = ("title", "main_html", "markdown", "text", "source", "error", "page_type")
 _LISTS = ("content", "chunks", "links")
 PARTS = len(_STRINGS) + len(_LISTS) + 4
 """Parts of an extraction: strings, lists as JSON, labels, probabilities, digest and lesson."""
 
 
-def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
-    """Return an extraction as a header and parts. Raise TypeError or ValueError if a value has the wrong type."""
-    strings = [getattr(extraction, name) for name in _STRINGS]
-    for text in strings:
-        if text is not None and not isinstance(text, str):
-            raise TypeError(f"expected a string (got {type(text).__name__})")
-    lists = [getattr(extraction, name) for name in _LISTS]
-    texts = [*strings, *(None if one is None else json.dumps(one, separators=(",", ":")) for one in lists)]
-    if extraction.metadata is not None:
-        extraction.metadata.check()
-    if len(extraction.labels) != len(extraction.probabilities):
+def to_plain(extraction: Extraction) -> Values:
+    """Return an extraction as plain values, without what the crawl learns from it. Raise what :func:`from_plain`
+    raises, because a user's fallback may return anything.
+    """
+    metadata = {"metadata": None if extraction.metadata is None else extraction.metadata.as_dict()}
+    checked = from_plain({name: getattr(extraction, name) for name in _NAMES} | metadata)
+    return {name: getattr(checked, name) for name in _NAMES} | metadata
+
+
+def from_plain(values: Mapping[str, Any]) -> Extraction:
+    """Return the extraction of :func:`to_plain`, also after JSON. Raise ValueError, TypeError, KeyError or
+    AttributeError for other values.
+    """
+    found = {name: values[name] for name in _NAMES}
+    for name in ("url", *_STRINGS):
+        if not isinstance(found[name], str) and (found[name] is not None or name in ("url", "source")):
+            raise TypeError(f"expected a string as {name} (got {short(found[name])})")
+    for name in _LISTS:
+        some = [] if found[name] is None else found[name]
+        if not isinstance(some, list) or not all(isinstance(one, dict) for one in some):
+            raise TypeError(f"expected a list of dicts as {name} (got {short(some)})")
+    if len(found["labels"]) != len(found["probabilities"]):
         raise ValueError(
-            f"expected {len(extraction.labels)} probabilities, one per label (got {len(extraction.probabilities)})"
+            f"expected {len(found['labels'])} probabilities, one per label (got {len(found['probabilities'])})"
         )
-    values = {
-        "reason": None if extraction.fallback_reason is None else extraction.fallback_reason.value,
-        "truncated": bool(extraction.truncated),
-        "quality": _number(extraction.quality),
-        "metadata": None if extraction.metadata is None else extraction.metadata.as_dict(),
-        "details": json.loads(json.dumps(dict(extraction.details))),  # raises here for what is no JSON
-        "missing": [text is None for text in texts],
-    }
-    parts = [(text or "").encode("utf-8", "surrogatepass") for text in texts]
-    parts += [bytes(bytearray(extraction.labels)), array("d", extraction.probabilities).tobytes()]
-    parts += [extraction.digest, extraction.lesson] if isinstance(extraction, TeachingExtraction) else [b"", b""]
-    return values, parts
-
-
-def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes]) -> Extraction:
-    """Return the extraction of a URL. Raise ValueError, TypeError or KeyError if the data is invalid."""
-    *texts, labels, probabilities, digest, lesson = parts
-    found = {
-        name: None if missing else text.decode("utf-8", "surrogatepass")
-        for name, text, missing in zip((*_STRINGS, *_LISTS), texts, values["missing"], strict=True)
-    }
-    if found["source"] is None:
-        raise ValueError("expected an extraction with a source (got none)")
-    likely = array("d")
-    likely.frombytes(probabilities)
-    if len(likely) != len(labels):
-        raise ValueError(f"expected {len(labels)} probabilities, one per label (got {len(likely)})")
-    details = _details(values["details"])
-    _check_sites(digest, lesson, details.get("template"))
-    fields_of: Values = {
-        **found,
-        **{name: _list(text) for name in _LISTS if (text := found[name]) is not None},
-        "url": url,
-        "fallback_reason": None if values["reason"] is None else FallbackReason(values["reason"]),
-        "labels": tuple(map(bool, labels)),
-        "probabilities": tuple(likely),
-        "truncated": bool(values["truncated"]),
-        "quality": _number(values["quality"]),
-        "metadata": None if values["metadata"] is None else Metadata.from_dict(values["metadata"]),
-        "details": details,
-    }
-    if digest or lesson:
-        return TeachingExtraction(**fields_of, digest=digest, lesson=lesson)
-    return Extraction(**fields_of)
+    reason, quality, metadata = found["fallback_reason"], found["quality"], found["metadata"]
+    return Extraction(
+        **found
+        | {
+            "fallback_reason": None if reason is None else FallbackReason(reason),
+            "labels": tuple(map(bool, found["labels"])),
+            "probabilities": tuple(found["probabilities"]),
+            "truncated": bool(found["truncated"]),
+            "quality": None if quality is None else float(quality),
+            "metadata": None if metadata is None else Metadata.from_dict(metadata),
+            "details": _details(found["details"]),
+        }
+    )
 
 
 def _details(values: Mapping[str, Any]) -> Values:
@@ -223,16 +203,35 @@ def _details(values: Mapping[str, Any]) -> Values:
     return details
 
 
-def _list(text: str) -> list[dict[str, Any]]:
-    values = json.loads(text)
-    if not isinstance(values, list) or not all(isinstance(one, dict) for one in values):
-        raise ValueError(f"expected a list of dicts (got {short(values)})")
-    return values
+def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
+    """Return an extraction as a header and parts. Raise what :func:`from_plain` raises for a wrong value."""
+    values = to_plain(extraction)
+    apart = {name: values.pop(name) for name in (*_STRINGS, *_LISTS, "labels", "probabilities")}
+    lists = (apart[name] for name in _LISTS)
+    texts = [apart[name] for name in _STRINGS]
+    texts += [None if one is None else json.dumps(one, separators=(",", ":")) for one in lists]
+    values["missing"] = [text is None for text in texts]
+    json.dumps(values)  # raises here for what is no JSON
+    parts = [(text or "").encode("utf-8", "surrogatepass") for text in texts]
+    parts += [bytes(bytearray(extraction.labels)), array("d", apart["probabilities"]).tobytes()]
+    parts += [extraction.digest, extraction.lesson] if isinstance(extraction, TeachingExtraction) else [b"", b""]
+    return values, parts
 
 
-def _check_sites(digest: bytes, lesson: bytes, template: str | None) -> None:
-    """Raise ValueError if what the site memory and the templates get is invalid. Most crawls have neither."""
-    if digest or lesson or template is not None:
+def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes]) -> Extraction:
+    """Return the extraction of a URL. Raise ValueError, TypeError, KeyError or AttributeError if the data is
+    invalid.
+    """
+    *texts, labels, probabilities, digest, lesson = parts
+    likely = array("d")
+    likely.frombytes(probabilities)
+    found = {**values, "url": url, "labels": labels, "probabilities": likely}
+    for name, data, missing in zip((*_STRINGS, *_LISTS), texts, values["missing"], strict=True):
+        text = None if missing else data.decode("utf-8", "surrogatepass")
+        found[name] = json.loads(text) if text is not None and name in _LISTS else text
+    extraction = from_plain(found)
+    template = extraction.details.get("template")
+    if digest or lesson or template is not None:  # in few crawls
         from scrapy_dripper.sites import Outcome, parts_of, read_lesson
 
         if digest:
@@ -241,7 +240,4 @@ def _check_sites(digest: bytes, lesson: bytes, template: str | None) -> None:
             read_lesson(lesson)
         if template is not None:
             Outcome(template)
-
-
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
+    return teaching(extraction, digest=digest, lesson=lesson)

@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
-import numpy as np
 from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerRunner, Crawler
 from scrapy.settings import default_settings
 from scrapy.utils.reactor import install_reactor
 
-from scrapy_dripper.engines.base import EngineError, Labels, Limits
+from scrapy_dripper import testing
+from scrapy_dripper.engines.base import EngineError, Labels
 
 if TYPE_CHECKING:
     import pytest
@@ -41,6 +42,12 @@ QUIET = {
 }
 PATIENCE = 180
 """Seconds after which a test that waits has failed; never reached by one that passes."""
+
+
+def workers(number: int = 1, **options: Any) -> dict[str, Any]:
+    """Return the settings of a crawl with worker processes, in which blocks with ``MAIN`` are main."""
+    options = {"engine": "tests.workers.engines.Truth", "fallback": "html", "meta_field": "by", **options}
+    return {f"DRIPPER_{name.upper()}": value for name, value in {"processes": number, **options}.items()}
 
 
 def page(number: object, extra: str = "") -> str:
@@ -128,36 +135,23 @@ class _Connection(asyncio.Protocol):
                 self.transport.close()
 
 
-class FakeEngine:
+class FakeEngine(testing.FakeEngine):
     """Labels each block main that contains ``MAIN``, unless a test changes its behaviour.
 
     ``act(engine, pages)`` is called first; what it returns, unless None, is the answer. Everything that happens to any
     engine of a test is on the ``log`` that they share.
     """
 
-    name = "fake"
-    profile = "native"
-    limits = Limits()
-
     def __init__(self, log: EngineLog) -> None:
+        super().__init__(main=lambda text: 0.9 if "MAIN" in text else 0.1)
         self.log = log
         log.engines.append(self)
-        self.closed = False
 
     def label(self, pages: Sequence[Any]) -> list[Labels | EngineError]:
         self.log.threads.add(threading.current_thread())
         self.log.batches.append([page.url for page in pages])
         answer = self.log.act(self, pages) if self.log.act is not None else None
-        return answer if answer is not None else [truth(page) for page in pages]
-
-    def close(self) -> None:
-        self.closed = True
-
-
-def truth(page: Any) -> Labels:
-    """Return the right labels of a page."""
-    main = np.array(["MAIN" in text for text in page.blocks.text], dtype=bool)
-    return Labels(np.where(main, 0.9, 0.1).astype(np.float32), main)
+        return answer if answer is not None else super().label(pages)
 
 
 @dataclass
@@ -225,6 +219,10 @@ class Crawls:
     def __init__(self, reactor: Reactor) -> None:
         self.reactor = reactor
 
+    def stat(self, name: str) -> Any:
+        """Return one of the plugin's stats in the crawl that is running, or 0 if it was never set."""
+        return self.running().stats.get_value(f"dripper/{name}", 0)
+
     def __call__(self, spider: type[Spider], settings: dict[str, Any] | None = None) -> Crawled:
         """Run one spider to its end."""
         return self.together((spider, settings or {}))[0]
@@ -235,6 +233,7 @@ class Crawls:
         async def one(spider: type[Spider], settings: dict[str, Any]) -> Crawled:
             runner = AsyncCrawlerRunner({**QUIET, **settings})
             crawler = runner.create_crawler(spider)
+            self.running = ref(crawler)
             items: list[Any] = []
             keep = lambda item: items.append(item)  # noqa: E731 (the signal holds it weakly)
             crawler.signals.connect(keep, signals.item_scraped)
@@ -260,6 +259,17 @@ def spider(
             yield url if isinstance(url, Request) else Request(url, meta=dict(meta or {}), dont_filter=True)
 
     return type("TestSpider", (Spider,), {"name": "test", "start": start, "parse": parse or default})
+
+
+def parse_with(*entries: Any) -> Callable[..., Any]:
+    """Return a callback that yields items, and requests for paths."""
+
+    def parse(self: Spider, response: Any) -> Any:
+        for entry in entries:
+            is_path = isinstance(entry, str) and entry.startswith("/")
+            yield response.follow(entry, self.other) if is_path else entry
+
+    return parse
 
 
 def eventually(what: str, condition: Callable[[], bool]) -> None:

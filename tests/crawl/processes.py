@@ -8,12 +8,13 @@ import json
 import os
 import signal
 import sys
-import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from scrapy.cmdline import execute
@@ -47,34 +48,27 @@ def _context() -> Any:
 
 
 class Program:
-    """A running call of a function that can be imported."""
+    """A running call of a function that can be imported. What it prints and logs goes to files."""
 
     def __init__(self, main: Callable[..., object], *args: object, cwd: Path | None = None) -> None:
-        pipes = [_context().Pipe(duplex=False) for _ in range(3)]
-        theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
-        self._process = _context().Process(target=_run, args=(main, args, cwd, theirs))
+        self._folder = TemporaryDirectory()
+        self._files = [Path(self._folder.name) / name for name in ("said", "logged")]
+        for file in self._files:
+            file.touch()
+        theirs, self._input = _context().Pipe(duplex=False)
+        self._process = _context().Process(target=_run, args=(main, args, cwd, theirs, self._files))
         self._process.start()
-        self.said: list[str] = []
-        self.logged: list[str] = []
-        self._changed = threading.Condition()
-        ours = [open(os.dup(end.fileno()), mode, encoding="utf-8") for end, mode in  # noqa: SIM115 (for the readers)
-                zip((pipes[0][1], pipes[1][0], pipes[2][0]), "wrr", strict=True)]  # fmt: skip
-        for end in (end for pipe in pipes for end in pipe):
-            end.close()
-        self._input = ours[0]
-        self._readers = [
-            threading.Thread(target=self._read, args=pair, daemon=True)
-            for pair in ((ours[1], self.said), (ours[2], self.logged))
-        ]
-        for reader in self._readers:
-            reader.start()
+        theirs.close()
 
-    def _read(self, stream: Any, lines: list[str]) -> None:
-        with stream:
-            for line in stream:
-                with self._changed:
-                    lines.append(line.rstrip("\n"))
-                    self._changed.notify_all()
+    @property
+    def said(self) -> list[str]:
+        """The lines that it has printed."""
+        return self._files[0].read_text(encoding="utf-8").splitlines()
+
+    @property
+    def logged(self) -> list[str]:
+        """The lines that it has written to standard error."""
+        return self._files[1].read_text(encoding="utf-8").splitlines()
 
     @property
     def is_running(self) -> bool:
@@ -83,12 +77,10 @@ class Program:
 
     def wait_for(self, words: str, count: int = 1) -> None:
         """Wait until a number of lines with these words have been printed or logged."""
-
-        def found() -> bool:
-            return sum(words in line for line in [*self.said, *self.logged]) >= count
-
-        with self._changed:
-            assert self._changed.wait_for(found, PATIENCE), "\n".join([words, *self.said, *self.logged])
+        deadline = time.monotonic() + PATIENCE
+        while sum(words in line for line in [*self.said, *self.logged]) < count:
+            assert time.monotonic() < deadline, "\n".join([words, *self.said, *self.logged])
+            time.sleep(0.02)
 
     def send_signal(self, number: int = signal.SIGINT) -> None:
         """Send a signal, by default that of Ctrl-C."""
@@ -99,16 +91,13 @@ class Program:
         tasks = Path(f"/proc/{self._process.pid}/task").glob("*/children")
         return [int(pid) for path in tasks for pid in path.read_text(encoding="ascii").split()]
 
-    def say(self, line: str = "") -> None:
+    def say(self) -> None:
         """Write a line to the program's standard input."""
-        self._input.write(f"{line}\n")
-        self._input.flush()
+        os.write(self._input.fileno(), b"\n")
 
-    def end(self, patience: float = PATIENCE) -> int:
+    def end(self) -> int:
         """Wait for the end of the process and return its exit status."""
-        self._process.join(patience)
-        for reader in self._readers:
-            reader.join(PATIENCE)
+        self._process.join(PATIENCE)
         assert self._process.exitcode is not None, "\n".join([*self.said, *self.logged])
         return int(self._process.exitcode)
 
@@ -140,10 +129,10 @@ def scrapy_command(arguments: list[str], settings: Mapping[str, Any]) -> None:
     execute(["scrapy", *arguments], Settings(dict(settings)) if settings else None)
 
 
-def _run(main: Callable[..., object], args: tuple[object, ...], cwd: Path | None, streams: list[Any]) -> None:
-    for descriptor, stream in enumerate(streams):
-        os.dup2(stream.fileno(), descriptor)
-        stream.close()
+def _run(main: Callable[..., object], args: tuple[Any, ...], cwd: Path | None, stdin: Any, files: list[Path]) -> None:
+    os.dup2(stdin.fileno(), 0)
+    for descriptor, file in enumerate(files, 1):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_APPEND), descriptor)
     sys.stdin, sys.stdout, sys.stderr = (
         open(descriptor, mode, encoding="utf-8", buffering=1, closefd=False)  # noqa: SIM115 (as long as the process)
         for descriptor, mode in enumerate("rww")

@@ -72,6 +72,11 @@ def check(article: Article, site: Site) -> None:
     assert "<h1>Tides</h1>" in (article.articleBodyHtml or "")
 
 
+def parse(self: scrapy.Spider, response: DummyResponse, article: Article) -> Any:
+    """Yield the article."""
+    yield article
+
+
 class NewsPage(AutoArticlePage):
     @auto_field
     def description(self) -> str | None:
@@ -81,9 +86,6 @@ class NewsPage(AutoArticlePage):
 @pytest.mark.parametrize("processes", [0, 1])
 def test_a_callback_can_ask_for_an_article(crawl: Crawls, site: Site, processes: int) -> None:
     """It has the page's metadata, whatever the settings are, and the bundled model's probability."""
-
-    def parse(self: scrapy.Spider, response: DummyResponse, article: Article) -> Any:
-        yield article
 
     result = crawl(spider([site.url("/news")], parse), {**POET, "DRIPPER_PROCESSES": processes})
 
@@ -122,9 +124,6 @@ def test_both_come_from_one_extraction(crawl: Crawls, site: Site, engine: Engine
 def test_other_files_give_no_article(crawl: Crawls, site: Site) -> None:
     site.routes["/file"] = ("application/pdf", b"%PDF-1.4")
 
-    def parse(self: scrapy.Spider, response: DummyResponse, article: Article) -> Any:
-        yield article
-
     (article,) = crawl(spider([site.url("/file")], parse), POET).items
 
     assert article.url == site.url("/file")
@@ -133,9 +132,6 @@ def test_other_files_give_no_article(crawl: Crawls, site: Site) -> None:
 
 def test_it_can_be_cached(crawl: Crawls, site: Site, engine: EngineLog, tmp_path: Path) -> None:
     pytest.importorskip("zyte_common_items.serialization", reason="came with zyte-common-items 0.30")
-
-    def parse(self: scrapy.Spider, response: DummyResponse, article: Article) -> Any:
-        yield article
 
     settings = {**POET, "SCRAPY_POET_CACHE": str(tmp_path)}
     first, second = (crawl(spider([site.url("/news")], parse), settings).items for _ in range(2))

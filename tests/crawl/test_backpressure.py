@@ -22,26 +22,15 @@ CONCURRENT = FOURS["CONCURRENT_REQUESTS"]
 class Slow:
     """An engine that is slower than the downloads. Its first batch lasts until responses are held back."""
 
-    def __init__(self, site: Site, held_back: int = 1) -> None:
-        self.site, self.held_back = site, held_back
-        self.crawlers: list[Any] = []
+    def __init__(self, crawl: Crawls, site: Site, held_back: int = 1) -> None:
+        self.crawl, self.site, self.held_back = crawl, site, held_back
         self.asked: list[int] = []
-
-    def spider(self, pages: int) -> type[scrapy.Spider]:
-        """Return a spider with a number of pages."""
-
-        def parse(spider: scrapy.Spider, response: Any) -> Any:
-            self.crawlers.append(spider.crawler)
-            yield {"url": response.url}
-
-        return spider(self.site.pages(pages), parse)
 
     def __call__(self, engine: FakeEngine, pages: Any) -> None:
         if len(engine.log.batches) > 1:
             engine.log.pause(0.01)
             return
-        stats = self.crawlers[0].stats
-        eventually("responses held back", lambda: stats.get_value("dripper/held_back", 0) >= self.held_back)
+        eventually("responses held back", lambda: self.crawl.stat("held_back") >= self.held_back)
         for seconds in (0, 0.5):
             engine.log.pause(seconds)
             self.asked.append(len(self.site.seen))
@@ -49,9 +38,9 @@ class Slow:
 
 def test_downloads_pause_while_two_batches_wait(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """The site gets no requests while there is no capacity, and every item is complete in the end."""
-    engine.act = slow = Slow(site, held_back=CONCURRENT)
+    engine.act = slow = Slow(crawl, site, held_back=CONCURRENT)
 
-    result = crawl(slow.spider(300), {**FOURS, "DRIPPER_TIMEOUT": 2 * PATIENCE})
+    result = crawl(spider(site.pages(300)), {**FOURS, "DRIPPER_TIMEOUT": 2 * PATIENCE})
 
     assert slow.asked[0] == slow.asked[1] < 300
     assert 8 <= result.stat("queue/max") < 150  # Scrapy 2.14 waits 0.1 seconds before each callback; others give 11
@@ -122,9 +111,9 @@ def test_a_crawl_that_is_stopped_meanwhile_extracts_what_was_held_back(
     crawl: Crawls, site: Site, engine: EngineLog
 ) -> None:
     """Each downloaded response becomes an item."""
-    engine.act = slow = Slow(site)
+    engine.act = Slow(crawl, site)
 
-    result = crawl(slow.spider(200), {**FOURS, "CLOSESPIDER_ITEMCOUNT": 10})
+    result = crawl(spider(site.pages(200)), {**FOURS, "CLOSESPIDER_ITEMCOUNT": 10})
 
     assert result.stats["finish_reason"] == "closespider_itemcount"
     assert result.stat("held_back") > 0
@@ -141,14 +130,9 @@ def test_without_a_limit_of_requests_nothing_is_held_back() -> None:
 @pytest.mark.parametrize("off", [{"DOWNLOADER_MIDDLEWARES": {PATH: None}}, {"DRIPPER_ENABLED": False}])
 def test_it_can_be_switched_off(crawl: Crawls, site: Site, engine: EngineLog, off: dict[str, Any]) -> None:
     """Scrapy's setting or the plugin's disables it. Then no page is held back."""
-    crawlers = []
-    engine.act = lambda *_: eventually("all pages wait", lambda: crawlers[0].stats.get_value("dripper/queue/max") == 30)
+    engine.act = lambda *_: eventually("all pages wait", lambda: crawl.stat("queue/max") == 30)
 
-    def parse(self: scrapy.Spider, response: Any) -> Any:
-        crawlers.append(self.crawler)
-        yield {"url": response.url}
-
-    result = crawl(spider(site.pages(30), parse), {**FOURS, **off})
+    result = crawl(spider(site.pages(30)), {**FOURS, **off})
 
     assert len(result.items) == 30
     assert result.stat("held_back") == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,31 +16,41 @@ from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.data import Document, Extraction
 from tests.crawl.crawling import Crawls, EngineLog, Reactor, Site, eventually, page, spider
 
+Ask = Callable[..., list[Any]]
 MAIN = "MAIN text of page 1, which is about nothing in particular."
 
 
-def extracting(collect: list[Any], make: Any = lambda response: response) -> Any:
-    """Return a callback that extracts and yields nothing."""
+@pytest.fixture
+def ask(crawl: Crawls, site: Site) -> Ask:
+    """Return a function that crawls a page, and returns what its callback gets from the Dripper."""
 
-    async def parse(self: scrapy.Spider, response: Any) -> Any:
-        collect.append(await Dripper.from_crawler(self.crawler).extract(make(response)))
-        return
-        yield
+    def run(
+        question: Callable[[Dripper, Any], Any] = Dripper.extract,
+        settings: dict[str, Any] | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> list[Any]:
+        got = []
 
-    return parse
+        async def parse(self: scrapy.Spider, response: Any) -> Any:
+            got.append(await question(Dripper.from_crawler(self.crawler), response))
+            return
+            yield
+
+        crawl(spider([site.url("/page/1")], parse, meta), settings)
+        return got
+
+    return run
 
 
-def test_a_callback_can_wait_for_the_main_content(crawl: Crawls, site: Site) -> None:
-    """It gets an Extraction, and decides what to do with it."""
-    got: list[Any] = []
+@pytest.mark.parametrize("settings", [{}, {"ADDONS": {}}], ids=["addon", "no addon"])
+def test_a_callback_can_wait_for_the_main_content(ask: Ask, site: Site, engine: EngineLog, settings: Any) -> None:
+    """It gets an Extraction, and decides what to do with it. Nothing needs to be installed."""
+    (extraction,) = ask(settings=settings)
 
-    result = crawl(spider([site.url("/page/1")], extracting(got)))
-
-    (extraction,) = got
     assert type(extraction) is Extraction
     assert extraction.markdown.strip() == MAIN
     assert (extraction.source, extraction.url, extraction.title) == ("fake", site.url("/page/1"), "Page 1")
-    assert result.stat("pages") == 1
+    assert len(engine.engines) == 1
 
 
 @pytest.mark.parametrize(
@@ -54,37 +65,19 @@ def test_a_callback_can_wait_for_the_main_content(crawl: Crawls, site: Site) -> 
     ids=["no html", "empty", "pdf", "off", "meta"],
 )
 def test_responses_that_are_not_extracted_give_none(
-    crawl: Crawls, site: Site, engine: EngineLog, make: Any, settings: dict[str, Any], meta: dict[str, Any]
+    ask: Ask, engine: EngineLog, make: Any, settings: dict[str, Any], meta: dict[str, Any]
 ) -> None:
     """It is not an error, because a spider can meet a PDF."""
-    got: list[Any] = []
-
-    crawl(spider([site.url("/page/1")], extracting(got, make), meta), settings)
-
-    assert got == [None]
+    assert ask(lambda dripper, response: dripper.extract(make(response)), settings, meta) == [None]
     assert engine.batches == []
 
 
-def test_it_works_without_the_addon(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """Nothing needs to be installed. The engine is loaded at the first call."""
-    got: list[Any] = []
-
-    crawl(spider(site.pages(3), extracting(got)), {"ADDONS": {}})
-
-    assert sorted(extraction.url for extraction in got) == site.pages(3)
-    assert len(engine.engines) == 1
-
-
-def test_a_response_of_the_users_own_is_extracted(crawl: Crawls, site: Site) -> None:
+def test_a_response_of_the_users_own_is_extracted(ask: Ask) -> None:
     """It need not come from a download or have a request."""
-    got: list[Any] = []
+    own = HtmlResponse("https://example.com/", body=page(1), encoding="utf-8")
+    (extraction,) = ask(lambda dripper, _: dripper.extract(own))
 
-    def make(_: Any) -> Any:
-        return HtmlResponse("https://example.com/", body=page(1), encoding="utf-8")
-
-    crawl(spider(site.pages(1), extracting(got, make)))
-
-    assert [extraction.markdown.strip() for extraction in got] == [MAIN]
+    assert extraction.markdown.strip() == MAIN
 
 
 def test_all_callers_share_the_result_of_a_response(crawl: Crawls, site: Site, engine: EngineLog) -> None:
@@ -104,39 +97,28 @@ def test_all_callers_share_the_result_of_a_response(crawl: Crawls, site: Site, e
     assert result.stat("pages") == 1
 
 
-def test_a_response_that_was_replaced_is_another_one(crawl: Crawls, site: Site) -> None:
+def test_a_response_that_was_replaced_is_another_one(ask: Ask) -> None:
     """Its body, and so its main content, may be different."""
-    got: list[Any] = []
+    bodies = [page(1).encode(), page(2).encode()]
+    ((first, second),) = ask(
+        lambda dripper, response: asyncio.gather(*(dripper.extract(response.replace(body=body)) for body in bodies))
+    )
 
-    async def parse(self: scrapy.Spider, response: Any) -> Any:
-        dripper = Dripper.from_crawler(self.crawler)
-        both = [response, response.replace(body=page(2).encode())]
-        got.extend([(await dripper.extract(one)).markdown.strip() for one in both])
-        return
-        yield
-
-    crawl(spider([site.url("/page/1")], parse))
-
-    assert got == [MAIN, MAIN.replace("page 1", "page 2")]
+    assert (first.markdown.strip(), second.markdown.strip()) == (MAIN, MAIN.replace("page 1", "page 2"))
 
 
-def test_a_cancelled_task_does_not_affect_others(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+def test_a_cancelled_task_does_not_affect_others(ask: Ask) -> None:
     """Other tasks that wait for the same response still get the result."""
-    got: list[Any] = []
 
-    async def parse(self: scrapy.Spider, response: Any) -> Any:
-        dripper = Dripper.from_crawler(self.crawler)
+    async def two(dripper: Dripper, response: Any) -> Any:
         tasks = [asyncio.create_task(dripper.extract(response)) for _ in range(2)]
         await asyncio.sleep(0)
         tasks[0].cancel()
-        got.append((await tasks[1]).markdown.strip())
-        got.append(tasks[0].cancelled())
-        return
-        yield
+        return await tasks[1], tasks[0].cancelled()
 
-    crawl(spider([site.url("/page/1")], parse))
+    ((extraction, cancelled),) = ask(two)
 
-    assert got == [MAIN, True]
+    assert (extraction.markdown.strip(), cancelled) == (MAIN, True)
 
 
 def test_nothing_of_a_page_is_kept(crawl: Crawls, site: Site) -> None:
@@ -187,17 +169,13 @@ def test_after_the_crawl_there_is_nothing_to_wait_for(crawl: Crawls, reactor: Re
     assert late.result(30) is None
 
 
-def test_a_document_can_be_extracted_too(crawl: Crawls, site: Site) -> None:
+def test_a_document_can_be_extracted_too(ask: Ask) -> None:
     """A document without a response can be text or bytes."""
-    got = []
 
-    async def parse(self: scrapy.Spider, response: Any) -> Any:
-        dripper = Dripper.from_crawler(self.crawler)
-        documents = [Document(html) for html in (page(1), page(1).encode(), b"%PDF-1.4", "", "%PDF-1.4")]
-        got.extend([await dripper.extract_document(document) for document in documents])
-        return
-        yield
+    async def documents(dripper: Dripper, _: Any) -> Any:
+        htmls = (page(1), page(1).encode(), b"%PDF-1.4", "", "%PDF-1.4")
+        return [await dripper.extract_document(Document(html)) for html in htmls]
 
-    crawl(spider(site.pages(1), parse))
+    (found,) = ask(documents)
 
-    assert [extraction and extraction.markdown.strip() for extraction in got] == [MAIN, MAIN, None, None, None]
+    assert [extraction and extraction.markdown.strip() for extraction in found] == [MAIN, MAIN, None, None, None]

@@ -71,31 +71,6 @@ def test_a_closed_pipe_is_not_an_error(site: Site) -> None:
     assert "Broken pipe" not in err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["example.com/x"], "expected one URL, such as https://example.com/story (got example.com/x)"),
-        (["https://a.example/", "https://b.example/"], "expected one URL, such as"),
-        (["https://a.example/", "-s", "DRIPPER_FAVOR=recal"], "DRIPPER_FAVOR must be one of"),
-        (["https://a.example/", "-s", "DRIPPER_MODEL=none-there"], "No tagger model in none-there"),
-    ],
-)
-def test_what_cannot_begin_gets_one_sentence(arguments: list[str], message: str) -> None:
-    done = command(*arguments)
-
-    assert (done.stdout, done.returncode) == ("", 2)
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_without_a_url_it_says_how_it_is_used() -> None:
-    """This is the behaviour of every Scrapy command."""
-    done = command()
-
-    assert done.returncode == 2
-    assert "[options] <url>" in done.stdout + done.stderr
-
-
 SPIDERS = """
 import scrapy
 
@@ -188,24 +163,39 @@ def test_it_says_why_there_is_no_item(site: Site, tmp_path: Path, path: str, cal
     assert message in done.stderr
 
 
+URL = "https://a.example/"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--spider", "page"], "no spider 'page'; the project has pages"),
+        ([], "[options] <url>"),  # as every command of Scrapy
+        (["example.com/x"], "expected one URL, such as https://example.com/story (got example.com/x)"),
+        ([URL, "https://b.example/"], "expected one URL, such as"),
+        ([URL, "-s", "DRIPPER_FAVOR=recal"], "DRIPPER_FAVOR must be one of"),
+        ([URL, "-s", "DRIPPER_MODEL=none-there"], "No tagger model in none-there"),
+        ([URL, "-c", "parse"], "need a --spider"),
+        ([URL, "--spider", "page"], "no spider 'page'; the project has pages"),
         (
-            ["--spider", "pages", "-c", "pars"],
+            [URL, "--spider", "pages", "-c", "pars"],
             "spider 'pages' has no callback 'pars'; it has later, links, parse, wrong",
         ),
-        (["--spider", "pages", "-f", "html"], "items are printed as text or json (got html)"),
-        (["--spider", "pages", "-a", "day"], "argument -a: expected NAME=VALUE"),
-        (["-c", "parse"], "need a --spider"),
+        ([URL, "--spider", "pages", "-f", "html"], "items are printed as text or json (got html)"),
+        ([URL, "--spider", "pages", "-a", "day"], "argument -a: expected NAME=VALUE"),
+        ([URL, "--follow"], "--follow needs a folder for the pages, as in -o pages/"),
+        ([URL, "-o", "x"], "-o, --max-pages, --allow and --deny need --follow"),
+        ([URL, "--follow", "-o", "x", "-f", "json"], "--follow has its own spider, and writes Markdown"),
+        ([URL, "--follow", "-o", "x", "--max-pages", "0"], "expected a whole number of at least 1 (got '0')"),
+        ([URL, "--follow", "-o", "x", "--allow", "["], "'[' is not a regular expression"),
+        ([URL, "--follow", "-o", __file__], f"cannot write {__file__}: Not a directory"),
     ],
 )
-def test_wrong_usage_is_named(tmp_path: Path, arguments: list[str], message: str) -> None:
-    done = items(tmp_path, "http://127.0.0.1:1/", *arguments)
+def test_what_cannot_begin_gets_one_sentence(tmp_path: Path, arguments: list[str], message: str) -> None:
+    done = items(tmp_path, *arguments)
 
-    assert done.returncode == 2
-    assert message in " ".join(done.stderr.split())
+    assert (done.stdout if arguments else "", done.returncode) == ("", 2)
+    assert message in " ".join((done.stdout + done.stderr).split())
+    assert "Traceback" not in done.stderr
 
 
 def test_the_help_teaches_by_examples(tmp_path: Path) -> None:

@@ -232,25 +232,6 @@ def test_a_first_page_that_cannot_be_had(site: Site, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["--follow"], "--follow needs a folder for the pages, as in -o pages/"),
-        (["-o", "x"], "-o, --max-pages, --allow and --deny need --follow"),
-        (["--follow", "-o", "x", "-f", "json"], "--follow has its own spider, and writes Markdown"),
-        (["--follow", "-o", "x", "--max-pages", "0"], "expected a whole number of at least 1 (got '0')"),
-        (["--follow", "-o", "x", "--allow", "["], "'[' is not a regular expression"),
-        (["--follow", "-o", __file__], f"cannot write {__file__}: Not a directory"),
-    ],
-)
-def test_wrong_options_get_one_sentence(args: list[str], message: str, tmp_path: Path) -> None:
-    done = run(scrapy_command, ["dripper", "https://example.com/", *args], COMMAND, cwd=tmp_path)
-
-    assert done.returncode == 2
-    assert message in done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize(
     ("setting", "message"),
     [("DRIPER_FAVOR=recall", "did you mean DRIPPER_FAVOR?"), ("DRIPPER_MODEL=none-there", "No tagger model in")],
 )

@@ -13,7 +13,7 @@ import scrapy
 from itemadapter import ItemAdapter
 
 from scrapy_dripper import Document, Dripper, PageItem
-from tests.crawl.crawling import Crawls, EngineLog, Site, page, spider, warnings
+from tests.crawl.crawling import Crawls, EngineLog, Site, page, parse_with, spider, warnings
 
 MAIN = "MAIN text of page 1, which is about nothing in particular."
 
@@ -36,16 +36,6 @@ class Plain:
 class Author:
     name: str
     markdown: str | None = None
-
-
-def parse_with(*entries: Any) -> Any:
-    """Return a callback that yields items, and requests for paths."""
-
-    def parse(self: scrapy.Spider, response: Any) -> Any:
-        for entry in entries:
-            yield response.follow(entry, self.other) if isinstance(entry, str) else entry
-
-    return parse
 
 
 def pages(urls: list[str], parse: Any) -> type[scrapy.Spider]:
@@ -72,14 +62,6 @@ def test_several_dicts_of_a_response_are_left_as_they_are(
     (warning,) = warnings(caplog)
     assert "DRIPPER_ITEMS = ['dict']" in warning
     assert between or not engine.batches
-
-
-def test_one_dict_among_items_and_requests_is_filled(crawl: Crawls, site: Site) -> None:
-    entries = [{"n": 0}, "/page/2", Article(url="a"), Article(url="b")]
-
-    result = crawl(pages([site.url("/page/1")], parse_with(*entries)))
-
-    assert sorted(item["markdown"] for item in result.items) == [MAIN] * 3
 
 
 def test_dicts_of_an_api_are_not_filled(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
@@ -179,25 +161,24 @@ def test_the_meta_field_says_what_went_wrong(crawl: Crawls, site: Site) -> None:
     assert item["by"]["error"] == '3 blocks, over DRIPPER_LIMITS["blocks"] = 1'
 
 
-def feed(crawl: Crawls, site: Site, path: Path, **settings: Any) -> list[dict[str, str]]:
-    """Return the rows of a CSV feed whose first item is that of a file."""
-    site.routes["/file"] = ("application/pdf", b"%PDF-1.4")
-    urls = [site.url("/file"), *site.pages(3)]
-    crawl(spider(urls), {"FEEDS": {str(path): {"format": "csv"}}, "CONCURRENT_REQUESTS": 1} | settings)
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
 def test_a_csv_feed_has_the_content_whatever_comes_first(
     crawl: Crawls, site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Scrapy takes the columns from the first item. A warning at the start says how to name them."""
-    rows = feed(crawl, site, tmp_path / "pages.csv")
+    """Scrapy takes the columns from the first item. A warning at the start says how to name them. Cells are empty, or
+    hold a dict as Python prints it.
+    """
+    site.routes["/file"] = ("application/pdf", b"%PDF-1.4")
+    path = tmp_path / "pages.csv"
+    settings = {"FEEDS": {str(path): {"format": "csv"}}, "CONCURRENT_REQUESTS": 1, "DRIPPER_METADATA_FIELD": "about"}
+    crawl(spider([site.url("/file"), *site.pages(3)]), settings)
+    with path.open(newline="", encoding="utf-8") as file:
+        first, *rows = csv.DictReader(file)
 
-    assert [bool(row["markdown"]) for row in rows] == [False, True, True, True]
-    assert list(rows[0]) == ["url", "main_html", "markdown"]
+    assert list(first) == ["url", "main_html", "markdown", "about"]
+    assert list(first.values())[1:] == [""] * 3
+    assert [(row["markdown"][:4], row["about"][:2]) for row in rows] == [("MAIN", "{'")] * 3
     (warning,) = warnings(caplog)
-    assert "FEED_EXPORT_FIELDS = ['url', 'main_html', 'markdown']" in warning
+    assert "FEED_EXPORT_FIELDS = ['url', 'main_html', 'markdown', 'about']" in warning
 
 
 @pytest.mark.parametrize(
@@ -234,23 +215,14 @@ def test_the_order_in_which_items_of_a_response_leave(crawl: Crawls, site: Site)
     assert [MAIN in text for text in filled] == [False, True, True, True, True]
 
 
-def test_a_csv_feed_has_empty_cells_and_dicts_as_python_prints_them(crawl: Crawls, site: Site, tmp_path: Path) -> None:
-    rows = feed(crawl, site, tmp_path / "pages.csv", DRIPPER_METADATA_FIELD="about")
-
-    assert list(rows[0].values())[1:] == [""] * 3
-    assert rows[1]["about"].startswith("{'")
-
-
 def test_a_dict_has_all_fields_unless_extraction_is_off(crawl: Crawls, site: Site) -> None:
     """That is the user's wish for the response."""
     site.routes["/file"] = ("application/pdf", b"%PDF-1.4")
 
     off = crawl(spider([site.url("/page/1")], meta={"dripper": False}))
-    several = crawl(spider([site.url("/file")], parse_with({"n": 1}, {"n": 2})))
     named = crawl(spider([site.url("/file")], parse_with({"n": 1}, {"n": 2})), {"DRIPPER_ITEMS": ["dict"]})
 
     assert off.items == [{"url": site.url("/page/1")}]
-    assert several.items == [{"n": 1}, {"n": 2}]
     assert named.items == [{"n": n, "main_html": None, "markdown": None} for n in (1, 2)]
 
 
@@ -260,13 +232,10 @@ class Recipe(PageItem):
 
 def test_a_page_item_is_filled_without_any_setting(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """Its page is extracted once. Other items of the response only get the fields of the settings."""
+    url = site.url("/page/1")
+    parse = parse_with(Recipe(url=url, minutes=5), Author("Ann"), {"n": 1})
 
-    def parse(self: scrapy.Spider, response: Any) -> Any:
-        yield Recipe(url=response.url, minutes=5)
-        yield Author("Ann")
-        yield {"n": 1}
-
-    recipe, author, plain = crawl(spider([site.url("/page/1")], parse)).items
+    recipe, author, plain = crawl(spider([url], parse)).items
 
     assert dict(recipe, main_html="", metadata=recipe["metadata"]["title"]) == {
         "url": site.url("/page/1"),

@@ -35,13 +35,6 @@ class Record:
     markdown: str | None = None
 
 
-@dataclass(frozen=True)
-class Frozen:
-    html: str
-    main_html: str | None = None
-    markdown: str | None = None
-
-
 @pytest.mark.parametrize("cls", [dict, Record])
 def test_html_on_an_item_becomes_main_content(crawl: Crawls, cls: Any) -> None:
     """Text or bytes in ``html``, on items of any type."""
@@ -78,15 +71,6 @@ def test_items_without_anything_to_do_are_left_alone(crawl: Crawls, engine: Engi
         [*alone, *(item | {"main_html": None, "markdown": None} for item in empty)], key=repr
     )
     assert engine.batches == []
-
-
-def test_items_that_cannot_be_filled_survive(crawl: Crawls, caplog: pytest.LogCaptureFixture) -> None:
-    """There is one warning for the class, as in the spider middleware."""
-    result = crawl(items(*(Frozen(page(n)) for n in range(3))), PIPELINE)
-
-    assert [item.markdown for item in result.items] == [None] * 3
-    assert result.stat("field_errors/Frozen.markdown") == 3
-    assert len(warnings(caplog)) == 1
 
 
 class Broken(dict[str, Any]):

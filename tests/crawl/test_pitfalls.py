@@ -26,9 +26,7 @@ import pydantic
 import pytest
 import scrapy
 from itemadapter import ItemAdapter
-from scrapy.settings import Settings
 
-from scrapy_dripper.addon import Addon
 from scrapy_dripper.config import Config
 from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Site, eventually, page, spider, warnings
 
@@ -68,26 +66,19 @@ def test_p02_batches_larger_than_the_concurrent_requests(crawl: Crawls, site: Si
     assert_all_right(result.items, urls)
 
 
-def test_p06_the_event_loop_is_free_while_the_engine_works(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """A page is downloaded and its callback runs while the engine labels another page, which waits for this."""
-    other = threading.Event()
-
-    def act(_: FakeEngine, pages: Any) -> None:
-        if pages[0].url.endswith("/1"):
-            assert other.wait(30)
-
-    engine.act = act
+def test_p06_p12_the_event_loop_is_free_while_the_engine_works(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """A chain of pages that yield their item before their link is downloaded while the first page is labelled."""
+    engine.act = lambda *_: eventually("the whole chain downloaded", lambda: len(site.seen) == 6)
 
     def parse(self: scrapy.Spider, response: Any) -> Any:
         yield {"url": response.url}
-        if response.url.endswith("/1"):
-            yield response.follow("/page/2")
-        else:
-            other.set()
+        number = int(response.url.rpartition("/")[2])
+        if number < 5:
+            yield response.follow(f"/page/{number + 1}")
 
-    result = crawl(spider([site.url("/page/1")], parse), {"DRIPPER_BATCH_SIZE": 1})
+    result = crawl(spider([site.url("/page/0")], parse), {"DRIPPER_BATCH_SIZE": 3})
 
-    assert_all_right(result.items, [site.url("/page/1"), site.url("/page/2")])
+    assert_all_right(result.items, site.pages(6))
 
 
 def test_p07_one_thread_at_a_time_does_all_the_work(
@@ -119,41 +110,6 @@ def test_p07_one_thread_at_a_time_does_all_the_work(
     assert not threads & {crawl.reactor.thread, threading.main_thread()}
 
 
-@pytest.mark.parametrize(
-    ("settings", "size", "items"),
-    [
-        ({}, 8_000_000, 32),
-        ({"DRIPPER_BATCH_SIZE": 100}, 100_000_000, 100),  # Scrapy's own items are less
-        ({"DRIPPER_BATCH_SIZE": 30}, 30_000_000, 60),
-        ({"DRIPPER_BATCH_SIZE": 1}, 5_000_000, 32),  # Scrapy's own size is more
-        ({"SCRAPER_SLOT_MAX_ACTIVE_SIZE": 7, "CONCURRENT_ITEMS": 100}, 7, 100),
-        ({"CONCURRENT_ITEMS": 8}, 8_000_000, 8),
-        ({"DRIPPER_ENABLED": False}, 5_000_000, 100),
-    ],
-)
-def test_p08_the_addon_makes_room_for_two_batches(settings: dict[str, Any], size: int, items: int) -> None:
-    """Large pages fill a batch before they fill the scraper slot, unless the user has set a limit. For each waiting
-    response, Scrapy creates as many tasks as CONCURRENT_ITEMS allows."""
-    merged = Settings({"DRIPPER_PROCESSES": 1, **settings})
-
-    Addon().update_settings(merged)
-
-    assert merged.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE") == size
-    assert merged.getint("CONCURRENT_ITEMS") == items
-
-
-def test_p08_the_addon_leaves_what_another_one_has_set() -> None:
-    """The order of two add-ons does not matter."""
-    merged = Settings()
-    merged.set("CONCURRENT_ITEMS", 60, "addon")
-    merged.set("SCRAPER_SLOT_MAX_ACTIVE_SIZE", 6_000_000, "addon")
-
-    Addon().update_settings(merged)
-
-    assert merged.getint("CONCURRENT_ITEMS") == 60
-    assert merged.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE") == 6_000_000
-
-
 def test_p08_large_pages_fill_a_batch(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """Twenty pages of 400 kB wait together, which is more than Scrapy's default limit allows."""
     urls = site.pages(20)
@@ -170,14 +126,9 @@ def test_p08_large_pages_fill_a_batch(crawl: Crawls, site: Site, engine: EngineL
 
 def test_p09_the_number_of_waiting_pages_is_a_stat(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """``dripper/queue/max`` is the peak number of waiting pages, including those in progress."""
-    crawlers = []
-    engine.act = lambda *_: eventually("all pages wait", lambda: crawlers[0].stats.get_value("dripper/queue/max") == 12)
+    engine.act = lambda *_: eventually("all pages wait", lambda: crawl.stat("queue/max") == 12)
 
-    def parse(self: scrapy.Spider, response: Any) -> Any:
-        crawlers.append(self.crawler)
-        yield {"url": response.url}
-
-    result = crawl(spider(site.pages(12), parse), {"DRIPPER_BATCH_SIZE": 6})
+    result = crawl(spider(site.pages(12)), {"DRIPPER_BATCH_SIZE": 6})
 
     assert result.stat("queue/max") == 12
     assert result.stat("batches") == len(engine.batches)
@@ -204,21 +155,6 @@ def test_p11_pages_that_come_soon_after_each_other_share_a_batch(crawl: Crawls, 
 
     assert [len(batch) for batch in engine.batches] == [8]
     assert Config().batch_wait == 0.2
-
-
-def test_p12_links_are_followed_before_the_page_is_extracted(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """A chain of pages that yield their item before their link is downloaded while the first page waits."""
-    engine.act = lambda *_: eventually("the whole chain downloaded", lambda: len(site.seen) == 6)
-
-    def parse(self: scrapy.Spider, response: Any) -> Any:
-        yield {"url": response.url}
-        number = int(response.url.rpartition("/")[2])
-        if number < 5:
-            yield response.follow(f"/page/{number + 1}")
-
-    result = crawl(spider([site.url("/page/0")], parse), {"DRIPPER_BATCH_SIZE": 3})
-
-    assert_all_right(result.items, site.pages(6))
 
 
 RAISED = [RuntimeError, MemoryError, SystemExit]  # the last of which kills the thread

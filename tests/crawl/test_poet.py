@@ -30,40 +30,32 @@ PROVIDER = "scrapy_dripper.providers.DripperProvider"
 POET = {"ADDONS": {"scrapy_poet.Addon": 300, "scrapy_dripper.Addon": 500}}
 
 
+def parse(self: scrapy.Spider, response: Any, main: MainContent) -> Any:
+    """Yield an item that holds the main content."""
+    yield {"url": response.url, "main": main}
+
+
 def test_p18_a_callback_can_ask_for_the_main_content(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """The add-on registers the provider, and each callback gets the content of its own page."""
-
-    def parse(self: scrapy.Spider, response: Any, main: MainContent) -> Any:
-        yield {"url": response.url, "markdown": main.markdown, "main_html": main.main_html}
-
     result = crawl(spider(site.pages(10), parse), POET)
 
     assert sorted(item["url"] for item in result.items) == site.pages(10)
-    assert all(f"MAIN text of page {item['url'][-1]}," in item["markdown"] for item in result.items)
+    assert all(f"MAIN text of page {item['url'][-1]}," in item["main"].markdown for item in result.items)
     assert result.stat("pages") == 10
 
 
 def test_p18_the_requests_options_count(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """This holds although a provider gets a response without its request."""
     engine.act = lambda engine, pages: ["nonsense"] * len(pages)
-    got = []
+    meta = {"dripper": {"fallback": "html"}}
 
-    def parse(self: scrapy.Spider, response: Any, main: MainContent) -> Any:
-        got.append((main.source, main.fallback_reason))
-        return
-        yield
+    (item,) = crawl(spider(site.pages(1), parse, meta), {**POET, "DRIPPER_FALLBACK": "empty"}).items
 
-    crawl(spider(site.pages(1), parse, {"dripper": {"fallback": "html"}}), {**POET, "DRIPPER_FALLBACK": "empty"})
-
-    assert got == [("fallback:html", FallbackReason.ENGINE_ERROR)]
+    assert (item["main"].source, item["main"].fallback_reason) == ("fallback:html", FallbackReason.ENGINE_ERROR)
 
 
 def test_p02_a_batch_larger_than_the_download_slots_leaves(crawl: Crawls, site: Site) -> None:
     """A provider waits in the downloader, so the batch cannot fill. The timer sends it."""
-
-    def parse(self: scrapy.Spider, response: Any, main: MainContent) -> Any:
-        yield {"markdown": main.markdown}
-
     result = crawl(spider(site.pages(9), parse), {**POET, "CONCURRENT_REQUESTS": 2, "DRIPPER_BATCH_SIZE": 64})
 
     assert len(result.items) == 9
@@ -79,16 +71,10 @@ def test_without_main_content_all_texts_are_none(
 ) -> None:
     """The callback still runs, because it may use the response in another way."""
     site.routes["/file"] = ("text/html", body)
-    got: list[Any] = []
 
-    def parse(self: scrapy.Spider, response: Any, main: MainContent) -> Any:
-        got.append(main)
-        return
-        yield
+    (item,) = crawl(spider([site.url("/file")], parse, meta), {**POET, **settings}).items
 
-    crawl(spider([site.url("/file")], parse, meta), {**POET, **settings})
-
-    (main,) = got
+    main = item["main"]
     assert (main.main_html, main.markdown, main.text, main.source) == (None, None, None, "fallback:none")
     assert "is not HTML" in main.error
 
@@ -130,10 +116,6 @@ def test_page_objects_can_ask_for_it(crawl: Crawls, site: Site) -> None:
 
 def test_it_can_be_cached(crawl: Crawls, site: Site, engine: EngineLog, tmp_path: Path) -> None:
     """``SCRAPY_POET_CACHE`` and saved fixtures store it, so the second crawl extracts nothing."""
-
-    def parse(self: scrapy.Spider, response: Any, main: MainContent) -> Any:
-        yield {"main": main}
-
     settings = {**POET, "SCRAPY_POET_CACHE": str(tmp_path), "DRIPPER_HTML_FIELD": None, "DRIPPER_MARKDOWN_FIELD": None}
     first = crawl(spider(site.pages(2), parse), settings)
     second = crawl(spider(site.pages(2), parse), settings)

@@ -43,22 +43,12 @@ def test_every_kind_of_process_works(start: Start, site: Site, kind: str) -> Non
         ({"DRIPPER_MODEL": "/no/such/folder"}, "real", "ModelError: "),
         ({"DRIPPER_MODEL": "/no/such/folder", "DRIPPER_PROCESSES": 1}, "real", "ModelError: "),
         (
-            {"DRIPPER_ENGINE": "tests.workers.engines.nothing", "DRIPPER_PROCESSES": 1},
-            "real",
-            "ModelError: DRIPPER_ENGINE is 'tests.workers.engines.nothing', which cannot be imported",
-        ),
-        (
-            {"DRIPPER_FALLBACK": "tests.workers.engines.nothing", "DRIPPER_PROCESSES": 1},
-            "real",
-            "ConfigError: DRIPPER_FALLBACK is 'tests.workers.engines.nothing', which cannot be imported",
-        ),
-        (
             {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
             "good",
             "ConfigError: TWISTED_REACTOR must be 'twisted.internet.asyncioreactor.AsyncioSelectorReactor'",
         ),
     ],
-    ids="value name engine model worker's-model worker's-engine worker's-fallback reactor".split(),
+    ids="value name engine model worker's-model reactor".split(),
 )
 def test_a_crawl_that_cannot_work_stops_at_its_start(
     start: Start, site: Site, settings: dict[str, Any], engine: str, sentence: str

@@ -19,11 +19,11 @@ from scrapy_dripper.crawl import report as report_module
 from scrapy_dripper.crawl.report import MOST_NAMES, MOST_ROWS, Report
 from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.engines.base import EngineError
-from tests.crawl.crawling import Crawls, EngineLog, Site, spider, truth
+from tests.crawl.crawling import Crawls, EngineLog, Site, spider
 
 
 def one_fails(engine: Any, pages: Any) -> Any:
-    return [EngineError("no") if page.url.endswith("/0") else truth(page) for page in pages]
+    return [EngineError("no") if page.url.endswith("/0") else engine.answer(page) for page in pages]
 
 
 def test_a_crawl_ends_with_a_summary_and_a_report(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from scrapy_dripper.config import ConfigError
 from scrapy_dripper.fingerprint import content_hash
-from tests.crawl.crawling import Crawls, Site, spider
-from tests.crawl.test_workers_live import workers
+from tests.crawl.crawling import Crawls, Site, spider, workers
 
 PAGE = b"""<!doctype html><html lang="en"><head><title>Tides</title></head><body><nav><a href="/">Menu</a></nav><main>
 <h1 id="tides">MAIN heading of tides</h1><p>MAIN text with <a href="/moon">the Moon</a>.</p>
@@ -20,17 +18,12 @@ FIELDS = {"chunks_field": "chunks", "links_field": "links", "markdown": {"front_
 TOKENIZER = Path(__file__).parents[1] / "engines/qwen3/prepared/tokenizer.json"
 
 
-def settings(processes: int, **options: Any) -> dict[str, Any]:
-    """Return the settings of a crawl with a thread or with worker processes."""
-    return workers(max(1, processes), **FIELDS | options) | {"DRIPPER_PROCESSES": processes}
-
-
 @pytest.mark.parametrize("processes", [0, 1])
 def test_the_fields_of_an_item(crawl: Crawls, site: Site, processes: int) -> None:
     """Values are plain, and the same from a worker process and from the crawl's own."""
     site.routes["/tides"] = ("text/html", PAGE)
     url = site.url("/tides")
-    (item,) = crawl(spider([url]), settings(processes)).items
+    (item,) = crawl(spider([url]), workers(processes, **FIELDS)).items
 
     first = f"# MAIN heading of tides\n\nMAIN text with [the Moon]({site.url('/moon')})."
     second = "## MAIN part of spring tides\n\nMAIN text of that part, which is longer than the others are."
@@ -54,7 +47,7 @@ def test_a_request_can_have_its_own(crawl: Crawls, site: Site) -> None:
     """It can change the size and switch off front matter."""
     site.routes["/tides"] = ("text/html", PAGE)
     own = {"chunks": {"size": 500}, "markdown": {"front_matter": False}, "links_field": None}
-    result = crawl(spider([site.url("/tides")], meta={"dripper": own}), settings(1))
+    result = crawl(spider([site.url("/tides")], meta={"dripper": own}), workers(1, **FIELDS))
     (item,) = result.items
 
     assert len(item["chunks"]) == 1
@@ -62,23 +55,15 @@ def test_a_request_can_have_its_own(crawl: Crawls, site: Site) -> None:
     assert "links" not in item
 
 
-def test_a_request_names_no_file(crawl: Crawls, site: Site) -> None:
-    site.routes["/tides"] = ("text/html", PAGE)
-    own = {"chunks": {"tokenizer": "/etc/passwd"}}
-    result = crawl(spider([site.url("/tides")], meta={"dripper": own}), settings(1))
-
-    assert len(result.items[0]["chunks"]) == 2
-    assert result.stat("meta_errors") == 1
-
-
 @pytest.mark.parametrize("processes", [0, 1])
 def test_tokens(crawl: Crawls, site: Site, processes: int) -> None:
     """They are counted where pages are extracted. An invalid tokenizer stops the crawl at its start."""
     site.routes["/tides"] = ("text/html", PAGE)
     (item,) = crawl(
-        spider([site.url("/tides")]), settings(processes, chunks={"size": 100, "tokenizer": str(TOKENIZER)})
+        spider([site.url("/tides")]),
+        workers(processes, **FIELDS | {"chunks": {"size": 100, "tokenizer": str(TOKENIZER)}}),
     ).items
     assert 0 < max(chunk["size"] for chunk in item["chunks"]) <= 100
 
     with pytest.raises(ConfigError, match="must be the path of a tokenizer"):
-        crawl(spider([site.url("/tides")]), settings(processes, chunks={"tokenizer": "/nowhere.json"}))
+        crawl(spider([site.url("/tides")]), workers(processes, **FIELDS | {"chunks": {"tokenizer": "/nowhere.json"}}))

@@ -84,34 +84,25 @@ def test_a_page_that_stays_a_shell_is_sent_back_once(
 
 
 @pytest.mark.parametrize(
-    ("settings", "meta"),
+    ("settings", "meta", "status", "rendered"),
     [
-        (HANDLERS, {}),
-        ({**ON, "DRIPPER_RETRY_SHELLS": False}, {}),
-        (ON, {"dripper": {"retry_shells": False}}),
-        (ON, {"dripper": False}),
+        (HANDLERS, {}, 200, False),
+        ({**ON, "DRIPPER_RETRY_SHELLS": False}, {}, 200, False),
+        (ON, {"dripper": {"retry_shells": False}}, 200, False),
+        (ON, {"dripper": False}, 200, False),
+        (HANDLERS, {"dripper": {"retry_shells": True}}, 200, True),
+        (ON, {"handle_httpstatus_all": True}, 404, False),
     ],
+    ids=["default", "off", "off for a request", "not extracted", "on for a request", "error page"],
 )
 def test_shells_are_only_retried_on_request(
-    crawl: Crawls, site: Site, engine: EngineLog, shell: str, settings: dict[str, Any], meta: dict[str, Any]
+    crawl: Crawls, site: Site, shell: str, settings: dict[str, Any], meta: dict[str, Any], status: int, rendered: bool
 ) -> None:
+    site.status["/app"] = status
     result = crawl(spider(shell, **meta), settings)
 
-    assert [item["rendered"] for item in result.items] == [False]
-    assert len(site.seen) == 1
-
-
-def test_a_single_request_can_ask_for_it(crawl: Crawls, site: Site, engine: EngineLog, shell: str) -> None:
-    result = crawl(spider(shell, dripper={"retry_shells": True}), HANDLERS)
-
-    assert [item["rendered"] for item in result.items] == [True]
-
-
-def test_an_error_page_is_not_asked_for_again(crawl: Crawls, site: Site, engine: EngineLog, shell: str) -> None:
-    site.status["/app"] = 404
-    result = crawl(spider(shell, handle_httpstatus_all=True), ON)
-
-    assert [item["rendered"] for item in result.items] == [False]
+    assert [item["rendered"] for item in result.items] == [rendered]
+    assert len(site.seen) == 1 + rendered
 
 
 def test_a_cached_shell_is_downloaded_again(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.crawl.crawling import Crawls, Site, page, spider
+from tests.crawl.crawling import Crawls, Site, page, spider, workers
 
 RULES = {"127.0.0.1": {"drop": [".ad", "//aside"], "keep": "footer"}}
 EXTRA = "<div class=ad><p>MAIN offer</p></div><aside><p>MAIN aside</p></aside>"
@@ -23,15 +23,7 @@ def pages(site: Site) -> list[str]:
 @pytest.mark.parametrize("processes", [0, 1])
 def test_rules_of_a_crawl(crawl: Crawls, pages: list[str], processes: int) -> None:
     """Workers get the rules with each page."""
-    settings = {
-        "DRIPPER_RULES": RULES,
-        "DRIPPER_META_FIELD": "by",
-        "DRIPPER_TEXT_FIELD": "text",
-        "DRIPPER_PROCESSES": processes,
-        "DRIPPER_ENGINE": "tests.workers.engines.Truth" if processes else "tagger",
-    }
-
-    result = crawl(spider(pages), settings)
+    result = crawl(spider(pages), workers(processes, rules=RULES, text_field="text"))
 
     first, second = sorted(result.items, key=lambda item: str(item["url"]))
     assert "MAIN text of page 1" in first["text"]

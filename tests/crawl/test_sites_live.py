@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_dripper.crawl.sites import MEMORY_FILE, TEMPLATES_FILE
-from tests.crawl.crawling import Crawls, Site, spider
+from tests.crawl.crawling import Crawls, Site, spider, workers
 from tests.sites.site import article
 
 BOX = "<div class=team><p>MAIN team of the site.</p><p>MAIN people who write it.</p></div>"
@@ -33,16 +33,8 @@ def articles(site: Site) -> list[str]:
 
 
 def settings(sites: str, processes: int, job: Path) -> dict[str, object]:
-    return {
-        "DRIPPER_SITES": sites,
-        "DRIPPER_TEXT_FIELD": "text",
-        "DRIPPER_META_FIELD": "meta",
-        "DRIPPER_PROCESSES": processes,
-        "DRIPPER_ENGINE": "tests.workers.engines.Truth",
-        "DRIPPER_BATCH_SIZE": 2,
-        "CONCURRENT_REQUESTS": 2,
-        "JOBDIR": str(job),
-    }
+    own = workers(processes, sites=sites, text_field="text", batch_size=2)
+    return own | {"CONCURRENT_REQUESTS": 2, "JOBDIR": str(job)}
 
 
 @pytest.mark.parametrize("processes", [0, 2])
@@ -94,7 +86,7 @@ def test_the_templates_of_a_crawl_and_the_next_of_its_job(
         assert item["text"].startswith(f"MAIN title {number}\n")
         assert item["text"].count(f"MAIN sentence of article {number},") == 4
         assert "newsletter" not in item["text"]
-        assert (item["meta"]["source"] == "template") == (item["meta"]["template"] == "answered")
+        assert (item["by"]["source"] == "template") == (item["by"]["template"] == "answered")
     answered = [result.stat("templates/answered") for result in (first, second)]
     audits = [result.stat("templates/audit") or 0 for result in (first, second)]  # the port decides which pages
     assert answered[0] > 5  # pages in flight are decided without the latest lessons

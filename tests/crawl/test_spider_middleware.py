@@ -9,16 +9,21 @@ from typing import Any
 
 import pytest
 import scrapy
+from scrapy.logformatter import LogFormatter
 from scrapy.settings import Settings
+from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_dripper.addon import Addon
 from scrapy_dripper.checks import METHODS, Method
+from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.crawl.log import DripperLogFormatter
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
 from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
-from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Site, page, spider, truth, warnings
+from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Site, page, parse_with, spider, warnings, workers
 
 MAIN = "MAIN text of page 1, which is about nothing in particular."
 PATH = "scrapy_dripper.spidermiddlewares.DripperSpiderMiddleware"
+BACKPRESSURE = "scrapy_dripper.downloadermiddlewares.DripperBackpressureMiddleware"
 
 
 def no_engine(engine: FakeEngine, pages: Any) -> Any:
@@ -33,7 +38,7 @@ def test_page_types_and_quality_are_counted(crawl: Crawls, site: Site, engine: E
     kinds = dict(zip(urls, names, strict=True))
 
     def act(engine: FakeEngine, pages: Any) -> Any:
-        return [replace(truth(page), page_type=kinds[page.url], quality=0.25) for page in pages]
+        return [replace(engine.answer(page), page_type=kinds[page.url], quality=0.25) for page in pages]
 
     engine.act = act
     found = crawl(spider(urls), {"DRIPPER_META_FIELD": "by"})
@@ -115,20 +120,6 @@ def test_a_page_without_items_costs_nothing(crawl: Crawls, site: Site, engine: E
     assert [item["markdown"].strip() for item in result.items] == [MAIN]
 
 
-def test_items_before_an_error_in_the_callback_are_kept(crawl: Crawls, site: Site) -> None:
-    """Their fields are filled, and Scrapy still gets the error."""
-
-    def parse(self: scrapy.Spider, response: Any) -> Any:
-        yield {"n": 1}
-        yield {"n": 2}
-        raise ZeroDivisionError
-
-    result = crawl(spider([site.url("/page/1")], parse), {"DRIPPER_ITEMS": ["dict"]})
-
-    assert [(item["n"], item["markdown"].strip()) for item in result.items] == [(1, MAIN), (2, MAIN)]
-    assert result.stats["spider_exceptions/ZeroDivisionError"] == 1
-
-
 def test_items_do_not_wait_for_the_end_of_their_callback(crawl: Crawls, site: Site) -> None:
     """Otherwise, a callback that waits for its own first item would run forever."""
     scraped: list[Any] = []
@@ -158,8 +149,14 @@ def with_html(self: scrapy.Spider, response: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("broken", "settings"),
-    [("start", {}), ("extract", {}), ("wait_for_capacity", {}), ("extract_document", PIPELINE)],
+    ("broken", "settings", "filled"),
+    [
+        ("crawl.dripper.Dripper.start", {}, False),
+        ("crawl.dripper.Dripper.extract", {}, False),
+        ("crawl.dripper.Dripper.wait_for_capacity", {}, True),
+        ("crawl.dripper.Dripper.extract_document", PIPELINE, False),
+        ("data.Extraction.meta", {"DRIPPER_META_FIELD": "by"}, True),
+    ],
 )
 def test_a_bug_in_the_plugin_loses_no_item(
     crawl: Crawls,
@@ -168,48 +165,28 @@ def test_a_bug_in_the_plugin_loses_no_item(
     caplog: pytest.LogCaptureFixture,
     broken: str,
     settings: dict[str, Any],
+    filled: bool,
 ) -> None:
-    """All items and responses are passed on unchanged, by each door, with one error in the log and a stat."""
+    """All items and responses are passed on, by each door, with one error in the log and a stat. If only the value of
+    one field cannot be made, the others are filled.
+    """
 
     def bug(*_: Any, **__: Any) -> Any:
         raise AssertionError("a bug")
 
-    monkeypatch.setattr(f"scrapy_dripper.crawl.dripper.Dripper.{broken}", bug)
+    monkeypatch.setattr(f"scrapy_dripper.{broken}", bug)
 
     result = crawl(spider(site.pages(3), with_html), settings)
 
     assert sorted(item["url"] for item in result.items) == sorted(site.pages(3))
-    assert {item.get("markdown") for item in result.items} == {None} or broken == "wait_for_capacity"
-    assert result.stat("bugs") == 3
-    assert len([record for record in caplog.records if record.levelno >= logging.ERROR]) == 1
-
-
-def test_a_value_that_cannot_be_made_costs_no_item(
-    crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The other fields are filled."""
-
-    def bug(*args: Any) -> Any:
-        raise AssertionError("a bug")
-
-    monkeypatch.setattr("scrapy_dripper.data.Extraction.meta", bug)
-
-    result = crawl(spider(site.pages(3)), {"DRIPPER_META_FIELD": "by"})
-
-    assert ["MAIN" in item["markdown"] and "by" not in item for item in result.items] == [True] * 3
+    assert ["MAIN" in (item.get("markdown") or "") and "by" not in item for item in result.items] == [filled] * 3
     assert result.stat("bugs") == 3
     assert len([record for record in caplog.records if record.levelno >= logging.ERROR]) == 1
 
 
 def test_objects_that_are_not_items_are_passed_on(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """All that Scrapy passes to pipelines is passed on."""
-
-    def parse(self: scrapy.Spider, response: Any) -> Any:
-        yield None
-        yield 7
-        yield "text"
-
-    result = crawl(spider([site.url("/page/1")], parse))
+    result = crawl(spider([site.url("/page/1")], parse_with(None, 7, "text")))
 
     assert result.items == [7, "text"]
     assert engine.batches == []
@@ -313,11 +290,7 @@ def test_each_kind_of_mistake_in_meta_is_warned_about(
 
 def test_meta_false_is_counted(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """An excluded page is skipped, and counts once for any number of items."""
-
-    def parse(self: scrapy.Spider, response: Any) -> Any:
-        yield {"n": 1}
-        yield {"n": 2}
-
+    parse = parse_with({"n": 1}, {"n": 2})
     result = crawl(spider(site.pages(1), parse, meta={"dripper": False}), {"DRIPPER_ITEMS": "dict"})
 
     assert result.items == [{"n": 1}, {"n": 2}]
@@ -341,11 +314,8 @@ def test_a_step_that_would_remove_the_main_text_is_told(crawl: Crawls, site: Sit
     """The item and the stats name the step: here, nearly all main text counts as hidden."""
     hidden = "<div hidden>" + "".join(f"<p>MAIN sentence {i} about the tides.</p>" for i in range(9)) + "</div>"
     site.routes["/page/1"] = ("text/html", page(1, hidden).encode())
-    settings = {"DRIPPER_META_FIELD": "by", "DRIPPER_TEXT_FIELD": "text", "DRIPPER_PROCESSES": processes}
-    if processes:
-        settings["DRIPPER_ENGINE"] = "tests.workers.engines.Truth"
 
-    result = crawl(spider([site.url("/page/1"), *site.pages(1)]), settings)
+    result = crawl(spider([site.url("/page/1"), *site.pages(1)]), workers(processes, text_field="text"))
 
     plain, told = sorted(result.items, key=lambda item: len(item["text"]))
     assert (plain["by"]["overruled"], told["by"]["overruled"]) == ([], ["hidden"])
@@ -389,32 +359,45 @@ def test_every_door_can_be_switched_off(crawl: Crawls, site: Site, engine: Engin
     assert engine.engines == []
 
 
+SIZE, ITEMS, LOG = "SCRAPER_SLOT_MAX_ACTIVE_SIZE", "CONCURRENT_ITEMS", "LOG_FORMATTER"
+BEFORE, AFTER = "SPIDER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES"
+
+
+class Mine(LogFormatter):
+    """A user's log formatter."""
+
+
+@pytest.mark.parametrize("by", ["project", "addon"])
 @pytest.mark.parametrize(
-    ("name", "cls", "place"),
+    ("settings", "expected"),
     [
-        ("SPIDER_MIDDLEWARES", DripperSpiderMiddleware, 25),
-        ("DOWNLOADER_MIDDLEWARES", DripperBackpressureMiddleware, 20),
+        ({}, {BEFORE: {DripperSpiderMiddleware: 25}, AFTER: {DripperBackpressureMiddleware: 20}}),
+        ({}, {SIZE: 8_000_000, ITEMS: 32, LOG: DripperLogFormatter}),
+        ({"DRIPPER_BATCH_SIZE": 100}, {SIZE: 100_000_000, ITEMS: 100}),  # Scrapy's own items are less
+        ({"DRIPPER_BATCH_SIZE": 30}, {SIZE: 30_000_000, ITEMS: 60}),
+        ({"DRIPPER_BATCH_SIZE": 1}, {SIZE: 5_000_000, ITEMS: 32}),  # Scrapy's own size is more
+        ({SIZE: 7, ITEMS: 100}, {SIZE: 7, ITEMS: 100}),
+        ({ITEMS: 8}, {SIZE: 8_000_000, ITEMS: 8}),
+        ({"DRIPPER_ENABLED": False}, {SIZE: 5_000_000, ITEMS: 100, LOG: Settings()[LOG]}),
+        ({LOG: Mine}, {LOG: Mine}),
+        *(
+            ({name: {entry: place}},) * 2
+            for name, entry in ((BEFORE, PATH), (BEFORE, DripperSpiderMiddleware), (AFTER, BACKPRESSURE))
+            for place in (600, None)
+        ),
     ],
 )
-def test_the_addon_respects_the_place_that_the_user_gave(name: str, cls: type, place: int) -> None:
-    """The user's entry, as a class or a path, is not overwritten. A missing entry is added."""
-    path = f"{cls.__module__}.{cls.__name__}"
-    for entry, expected in (({}, {cls: place}), ({path: 600}, {path: 600}), ({cls: None}, {cls: None})):
-        merged = Settings({name: entry})
+def test_the_addon_respects_what_others_have_set(settings: dict[str, Any], expected: dict[str, Any], by: str) -> None:
+    """What the user or another add-on has set stays. Otherwise, there is room for two batches of large pages, and for
+    each waiting response, Scrapy creates no more tasks than there may be items.
+    """
+    merged = Settings({"DRIPPER_PROCESSES": 1})
+    for name, value in settings.items():
+        merged.set(name, value, by)
 
-        Addon().update_settings(merged)
+    Addon().update_settings(merged)
 
-        assert merged.getdict(name) == expected
-
-
-def test_a_page_with_no_main_content_gets_empty_fields(crawl: Crawls, site: Site) -> None:
-    """An empty result is an answer, and the stats and fields name its source."""
-    site.routes["/file"] = ("text/html", b"<html><body><p>Nothing of interest here.</p></body></html>")
-
-    result = crawl(spider([site.url("/file")]), {"DRIPPER_FALLBACK": "html", "METAREFRESH_ENABLED": False})
-
-    assert result.items == [{"url": site.url("/file"), "main_html": "", "markdown": ""}]
-    assert result.stat("fallback/no_main") == result.stat("pages/fake") == 1
+    assert {name: merged[name] for name in expected} == expected
 
 
 def test_a_page_that_scrapy_cannot_decode_has_its_content(
@@ -505,11 +488,7 @@ class Article:
 def test_the_fallback_none_leaves_the_item_as_it_is(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """Its fields keep their values. Only the meta field is filled."""
     engine.act = no_engine
-
-    def parse(self: scrapy.Spider, response: Any) -> Any:
-        yield Article("x")
-
-    result = crawl(spider(site.pages(1), parse), {"DRIPPER_FALLBACK": "none"})
+    result = crawl(spider(site.pages(1), parse_with(Article("x"))), {"DRIPPER_FALLBACK": "none"})
 
     assert result.items == [Article("x")]
     assert result.stat("fallback/engine_error") == 1
@@ -533,3 +512,38 @@ def test_fields_that_requests_name_fill_neither_log_nor_stats(
     assert len(warnings(caplog)) == 1
     assert result.stat("field_errors/other") == 20
     assert sum(name.startswith("dripper/field_errors/") for name in result.stats) == 41
+
+
+def test_a_stats_collector_that_fails_costs_nothing(
+    crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """There is one warning for any number of failing stats."""
+    inc_value = MemoryStatsCollector.inc_value
+
+    def broken(self: Any, key: str, *args: Any, **kwargs: Any) -> None:
+        if key.startswith("dripper/"):
+            raise ConnectionError("the stats server is away")
+        inc_value(self, key, *args, **kwargs)
+
+    monkeypatch.setattr(MemoryStatsCollector, "inc_value", broken)
+
+    result = crawl(spider(site.pages(9)))
+
+    assert all("MAIN" in item["markdown"] for item in result.items)
+    assert len(result.items) == 9
+    (warning,) = warnings(caplog)
+    assert "cannot be counted: ConnectionError: the stats server is away" in warning
+
+
+def test_pages_that_are_not_done_when_the_crawl_ends_are_counted(crawl: Crawls, site: Site, engine: EngineLog) -> None:
+    """No item needs them, so the crawl does not wait for them."""
+    engine.act = lambda engine, pages: engine.log.hang()
+
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        Dripper.from_crawler(self.crawler).start(response)
+        return ()
+
+    result = crawl(spider(site.pages(5), parse), {"DRIPPER_TIMEOUT": 3600})
+
+    assert result.stat("cancelled") == 5
+    assert result.stat("pages") == 0

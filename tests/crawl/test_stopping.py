@@ -11,18 +11,12 @@ from typing import Any
 import pytest
 
 from tests.crawl.conftest import Start
-from tests.crawl.crawling import Crawls, Site, page
+from tests.crawl.crawling import Crawls, Site, page, workers
 from tests.crawl.processes import Program
 from tests.faults.ledger import DOORS, SETTINGS, fault_spider
 from tests.workers.children import gone
 
-WORKERS = {
-    "DRIPPER_PROCESSES": 2,
-    "DRIPPER_ENGINE": "tests.workers.engines.Truth",
-    "DRIPPER_FALLBACK": "html",
-    "DRIPPER_META_FIELD": "by",
-    "DRIPPER_BATCH_SIZE": 8,
-}
+WORKERS = workers(2, batch_size=8)
 
 
 def test_p03_ctrl_c_while_a_batch_waits_for_more_pages(start: Start, site: Site) -> None:
@@ -68,8 +62,7 @@ def test_closespider_within_a_batch(
     """Pages downloaded by then are extracted; no page waits for a batch that will never be full."""
     faults = {30: "raise after", 40: "raise after"} if name == "ERRORCOUNT" else {}
     spider = fault_spider(site.pages(5_000), faults, door)
-    settings = {**SETTINGS, **DOORS[door], "DRIPPER_BATCH_SIZE": 100, f"CLOSESPIDER_{name}": value}
-    settings |= {"DRIPPER_PROCESSES": processes, "DRIPPER_ENGINE": "tests.workers.engines.Truth"}
+    settings = SETTINGS | DOORS[door] | workers(processes, batch_size=100) | {f"CLOSESPIDER_{name}": value}
     result = crawl(spider, settings)
 
     spider.ledger.balance(result, complete=False)
@@ -155,14 +148,9 @@ def test_a_crawl_that_is_suspended_gives_no_page_up(start: Start, site: Site, tm
     """The time for which it is suspended does not count, although it is longer than the limit."""
     limit, flag = 4.0, tmp_path / "flag"
     site.routes["/page/0"] = ("text/html", page(0, f"<p>THEN WAIT-FOR {flag} </p>").encode())
-    settings = {
-        "DRIPPER_PROCESSES": 1,
-        "DRIPPER_ENGINE": "tests.workers.engines.Truth",
-        "DRIPPER_LIMITS": {"blocks": 1},  # which lets the fallback have the page, which waits for the flag
-        "DRIPPER_FALLBACK": "tests.workers.engines.fallback",
-        "DRIPPER_META_FIELD": "by",
-    }
-    process = start("AsyncCrawlerProcess", {**settings, "DRIPPER_TIMEOUT": limit}, urls=site.pages(1), engine="real")
+    # The limit lets the fallback have the page, which waits for the flag.
+    settings = workers(1, limits={"blocks": 1}, fallback="tests.workers.engines.fallback", timeout=limit)
+    process = start("AsyncCrawlerProcess", settings, urls=site.pages(1), engine="real")
     process.wait_for("parsed")
     time.sleep(0.5)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -17,19 +16,8 @@ import scrapy
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.workers import pool as pools
 from scrapy_dripper.workers.model import SharedModel
-from tests.crawl.crawling import PATIENCE, Crawled, Crawls, Reactor, Site, page, spider
+from tests.crawl.crawling import PATIENCE, Crawls, Reactor, Site, page, spider, workers
 from tests.engines.qwen3.fakes import PREPARED
-
-
-def workers(number: int = 1, **options: Any) -> dict[str, Any]:
-    """Return the settings for a crawl with workers."""
-    return {
-        "DRIPPER_PROCESSES": number,
-        "DRIPPER_ENGINE": "tests.workers.engines.Truth",
-        "DRIPPER_FALLBACK": "html",
-        "DRIPPER_META_FIELD": "by",
-        **{f"DRIPPER_{name.upper()}": value for name, value in options.items()},
-    }
 
 
 @pytest.fixture(autouse=True)
@@ -48,27 +36,6 @@ def nothing_left() -> Iterator[None]:
         yield
     for process in started:
         process._popen.wait(30)
-
-
-def processes_of(result: Crawled) -> set[str]:
-    """Return the workers that extracted the pages of a crawl."""
-    return {name.rpartition("/")[2] for name in result.stats if name.startswith("dripper/truth/by/")}
-
-
-def test_the_add_on(crawl: Crawls, site: Site) -> None:
-    """Each item has the content of its own page, and no page is extracted in the crawl's process."""
-    urls = site.pages(40)
-    result = crawl(spider(urls), workers(2, batch_size=4))
-
-    assert sorted(item["url"] for item in result.items) == sorted(urls)
-    for item in result.items:
-        assert f"MAIN text of page {item['url'].rpartition('/')[2]}," in item["markdown"]
-        assert item["by"]["source"] == "truth"
-    assert result.stat("pages/truth") == 40
-    assert 1 <= result.stat("workers/max") <= 2
-    assert 1 <= len(processes_of(result)) <= 2
-    assert str(os.getpid()) not in processes_of(result)
-    assert result.stats.get("log_count/ERROR", 0) == 0
 
 
 def test_the_requests_options_count(crawl: Crawls, site: Site) -> None:

@@ -14,10 +14,10 @@ import pytest
 import scrapy_dripper.models
 from scrapy import signals
 
-from scrapy_dripper.workers import pool as pools
+from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.workers.pool import STAND_INS
-from tests.crawl.crawling import Crawls, Site, page
-from tests.faults.ledger import DOORS, SETTINGS, fault_spider
+from tests.crawl.crawling import Crawls, Site, page, workers
+from tests.faults.ledger import DOORS, fault_spider
 
 SOFT = ["RAISE", "MEMORY", "NAN", "SHORT", "LONG", "FEWER"]
 REASONS = {
@@ -26,12 +26,6 @@ REASONS = {
     **dict.fromkeys(["SLEEP", "STICK"], "timeout"),
 }
 """What an engine does on a page that has the word, and the reason of its fallback."""
-
-
-def workers(number: int, **options: Any) -> dict[str, Any]:
-    """Return the settings for a crawl with workers."""
-    options = {"processes": number, "engine": "tests.workers.engines.Truth", "batch_size": 8, **options}
-    return {**SETTINGS, **{f"DRIPPER_{name.upper()}": value for name, value in options.items()}}
 
 
 def urls_of(site: Site, name: str, words: list[str], good: int) -> tuple[list[str], dict[str, str]]:
@@ -88,20 +82,15 @@ def test_an_engine_that_always_fails(crawl: Crawls, site: Site) -> None:
 def test_workers_that_are_killed(crawl: Crawls, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """The system kills one now and then: its pages are tried again, and fall back only if they are hit twice."""
     chance, kills = random.Random(15), []
-    all_pools: list[pools.Pool] = []
-    start = pools.Pool._start
-
-    def noted(pool: pools.Pool, alone: bool = False) -> Any:
-        all_pools.append(pool)
-        return start(pool, alone)
 
     def kill(item: Any) -> None:
-        pids = [pid for pool in all_pools for pid in pool.pids]
+        dripper = Dripper.of(crawl.running())
+        assert dripper is not None
+        pids = dripper._batcher._pool.pids
         if int(item["id"]) % 10 == 0 and pids:
             kills.append(chance.choice(pids))
             os.kill(kills[-1], signal.SIGKILL)
 
-    monkeypatch.setattr(pools.Pool, "_start", noted)
     spider = fault_spider(site.pages(60))
     opened = spider.ledger.watch
     monkeypatch.setattr(

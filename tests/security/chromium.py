@@ -1,4 +1,4 @@
-"""A headless browser and a local server for its requests."""
+"""A headless browser that shows pages of a local site."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import json
 import os
 import shutil
 import subprocess
-import threading
+import time
 from collections.abc import Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+
+from tests.crawl.crawling import Site
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 PATIENCE = 120  # seconds without a request
@@ -74,28 +74,23 @@ onload = async () => {
   };
   await Promise.all([insert(await (await fetch("/inserted")).json()), ...Array.from({ length: 4 }, one)]);
   await wait(200);
-  await fetch("/done", { method: "POST", body: JSON.stringify(hits) });
+  await fetch("/done/" + hits.join(","));
 };
 </script>"""
 
 _SETUP = "<script>function ran(id) { parent.ran(id); } alert = confirm = prompt = () => true;</script>"
 
 
-def _wait(done: threading.Event, asked: list[str]) -> bool:
-    """Return True when the browser is done, or False if it has not requested anything for a long time."""
-    seen = -1
-    while not done.wait(PATIENCE):
-        if len(asked) == seen:
-            return False
-        seen = len(asked)
-    return True
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Log nothing. A frame that is removed closes its connection."""
+def _hits(site: Site) -> list[str] | None:
+    """Return which scripts ran when the browser says it, or None if it has not asked for anything for a long time."""
+    seen, since = 0, time.monotonic()
+    while time.monotonic() < since + PATIENCE:
+        if len(site.seen) > seen:
+            seen, since = len(site.seen), time.monotonic()
+        if done := [path for path in site.seen if path.startswith("/done/")]:
+            return [hit for hit in done[0].removeprefix("/done/").split(",") if hit]
+        time.sleep(0.1)
+    return None
 
 
 class Visit:
@@ -105,63 +100,26 @@ class Visit:
         self.ran, self.asked = ran, asked
 
 
-def show(framed: Sequence[str], inserted: Sequence[str], folder: Path) -> Visit:
+def show(framed: Sequence[str], inserted: Sequence[str], site: Site, folder: Path) -> Visit:
     """Show some pages in frames and put others into a page, in a browser that clicks on everything in them."""
     assert CHROMIUM is not None
-    asked: list[str] = []
-    done = threading.Event()
-    hits: set[int] = set()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            kind, _, name = self.path.lstrip("/").partition("/")
-            if not kind:
-                self._answer(_HARNESS.replace("FRAMES", str(len(framed))))
-            elif kind == "page" and name.isdigit():
-                self._answer(_SETUP + framed[int(name)])
-            elif kind == "inserted":
-                self._answer(json.dumps([*inserted]))
-            else:
-                self.send_error(404)
-
-        def do_POST(self) -> None:
-            asked.append(self.path)
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            self._answer("")
-            if self.path == "/done":
-                hits.update(json.loads(body))
-                done.set()
-
-        def _answer(self, text: str) -> None:
-            data = text.encode("utf-8", "replace")
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *args: Any) -> None:
-            """Say nothing."""
-
-    server = _Server(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    address = f"http://127.0.0.1:{server.server_address[1]}/"
+    pages = {"/": _HARNESS.replace("FRAMES", str(len(framed))), "/inserted": json.dumps([*inserted])}
+    pages |= {f"/page/{number}": _SETUP + html for number, html in enumerate(framed)}
+    for path, html in pages.items():
+        site.routes[path] = ("text/html; charset=utf-8", html.encode("utf-8", "replace"))
     command = [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
     command += ["--disable-background-networking", "--disable-popup-blocking", f"--user-data-dir={folder / 'profile'}"]
-    command += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--remote-debugging-port=0", address]
+    command += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--remote-debugging-port=0", site.url("/")]
     environment = os.environ | {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "XDG_CACHE_HOME": str(folder)}
     with (folder / "chromium.log").open("wb") as log:
         browser = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
         )
         try:
-            finished = _wait(done, asked)
+            hits = _hits(site)
         finally:
             os.killpg(browser.pid, 9)
             browser.wait()
-            server.shutdown()
-            server.server_close()
-    if not finished:
-        raise TimeoutError((folder / "chromium.log").read_text(errors="replace")[-2_000:] + str(asked[-5:]))
-    return Visit(hits, asked)
+    if hits is None:
+        raise TimeoutError((folder / "chromium.log").read_text(errors="replace")[-2_000:] + str(site.seen[-5:]))
+    return Visit(set(map(int, hits)), list(site.seen))

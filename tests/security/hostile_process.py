@@ -32,7 +32,6 @@ def main(folder: Path) -> None:
     base = json.loads((folder / "base.json").read_text())
     documents = [Document(path.read_bytes(), f"{base}/pages/{path.name}") for path in sorted(folder.glob("html/*"))]
     everything = {"metadata_field": "m", "content_field": "c", "processes": 0}
-    everything = {name: value for name, value in everything.items() if name in Config.__dataclass_fields__}
     written: list[str] = []
     for engine, more in (
         (None, {}),

@@ -20,12 +20,13 @@ from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.content_json import to_json
 from scrapy_dripper.output.items import Link, Paragraph, Text
 from scrapy_dripper.testing import FakeEngine
+from tests.crawl.crawling import Site
 from tests.security.checks import Silent, dangers, elements
 from tests.security.chromium import CHROMIUM, show
+from tests.security.rendering import PYTHON
 from tests.security.vectors import FAMILIES, VECTORS, page
 
-markdown_it = pytest.importorskip("markdown_it")
-
+rendered = PYTHON["markdown-it-py"]
 PARSING = ["trafilatura", "html", "r4", "justext", "title_paragraphs"] + ["readability"] * bool(
     find_spec("readability")
 )
@@ -47,13 +48,6 @@ def extracted(way: str) -> list[Extraction]:
     engine: Engine = FakeEngine() if way == "all main" else Silent()
     config = Config() if way == "all main" else Config(fallback=way.split()[1])
     return Extractor(config, engine=engine).extract([page(i) for i in range(len(VECTORS))])
-
-
-def rendered(markdown: str) -> str:
-    """Return Markdown as HTML by a renderer that passes HTML and every address."""
-    renderer = markdown_it.MarkdownIt("commonmark", {"html": True}).enable("table")
-    renderer.validateLink = lambda url: True
-    return str(renderer.render(markdown))
 
 
 def test_there_are_vectors_of_every_family() -> None:
@@ -152,13 +146,13 @@ def test_no_control_character_reaches_a_terminal(fallback: Any) -> None:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs a Chromium or Chrome in the path")
-def test_a_browser_runs_nothing(tmp_path: Path) -> None:
+def test_a_browser_runs_nothing(site: Site, tmp_path: Path) -> None:
     """The output is shown by itself and inside a page, and clicked everywhere: no script runs, only pictures load."""
     shown = [one.main_html or "" for one in extracted("all main")]
     shown += [rendered(one.markdown or "") for one in extracted("all main")]
     together = ["".join(shown[i : i + 22]) for i in range(0, len(shown), 22)]
     controls = [page(VECTORS.index(vector)).replace("ran(", "ran(5000+") for vector in LIVE]
-    visit = show([*together, *controls], [*shown, *controls], tmp_path)
+    visit = show([*together, *controls], [*shown, *controls], site, tmp_path)
 
     live = {f"/load/{VECTORS.index(vector)}" for vector in LIVE if "LOAD" in vector}
     assert {id_ for id_ in visit.ran if id_ < 5_000} == set()

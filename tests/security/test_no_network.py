@@ -8,13 +8,9 @@ import json
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
-import pytest
+from tests.crawl.crawling import Site
 
 SECRET = "canary-in-a-file-7c1f"
 TEXT = "<p>Words of the article, enough of them to be one: rivers, harbours, bridges and gardens.</p>" * 3
@@ -47,30 +43,9 @@ PAGES = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def asked() -> Iterator[tuple[str, list[str]]]:
-    """A server and the requests that it got."""
-    paths: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            paths.append(self.path)
-            self.send_error(404)
-
-        def log_message(self, *args: Any) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}", paths
-    server.shutdown()
-    server.server_close()
-
-
-def test_no_page_makes_us_ask_for_anything(tmp_path: Path, asked: tuple[str, list[str]]) -> None:
+def test_no_page_makes_us_ask_for_anything(tmp_path: Path, site: Site) -> None:
     """Tagger, fallbacks, metadata, both Markdown writers and evaluations."""
-    url, paths = asked
+    url = site.url("")
     secret = tmp_path / "secret.txt"
     secret.write_text(SECRET)
     (tmp_path / "base.json").write_text(json.dumps(url))
@@ -90,7 +65,7 @@ def test_no_page_makes_us_ask_for_anything(tmp_path: Path, asked: tuple[str, lis
     found = json.loads(done.stdout.splitlines()[-1])
 
     assert found["asked"] == []
-    assert paths == []
+    assert site.seen == []
     assert found["code"] == 0
     assert [one[:500] for one in found["written"] if SECRET in one] == []
     extractions = found["written"][: 12 * len(PAGES)]

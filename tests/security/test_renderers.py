@@ -6,11 +6,10 @@ CommonMark in Python and JavaScript, GitHub's dialect, mistune with its plugins,
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Sequence
 from html import escape
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extractor import Extractor
@@ -19,7 +18,11 @@ from tests.security.checks import dangers
 from tests.security.rendering import WHY_NOT, in_javascript, in_python
 from tests.security.vectors import MARKDOWN, VECTORS, page
 
-needs_node = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+Render = Callable[[Sequence[str]], dict[str, list[str]]]
+RENDERERS = [
+    pytest.param(in_python, id="Python"),
+    pytest.param(in_javascript, id="JavaScript", marks=pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)),
+]
 
 OPTIONS = {
     "keep": Config(fallback="empty"),
@@ -97,16 +100,6 @@ def filled(place: str, texts: list[str]) -> str:
     return place
 
 
-@st.composite
-def bodies(draw: st.DrawFn) -> str:
-    """Return HTML with footnotes, brackets, colons and braces in places where they have a special meaning."""
-    written = []
-    for place in draw(st.lists(st.sampled_from(PLACES), min_size=1, max_size=3)):
-        some = st.lists(st.sampled_from(PIECES), max_size=5).map("".join)
-        written.append(filled(place, [draw(some) for _ in range(place.count("{}"))]))
-    return "<h1>x</h1>" + "".join(written)
-
-
 def by_chance(count: int) -> list[str]:
     """Return a number of random bodies, the same in each run."""
     chance = random.Random(5)
@@ -132,44 +125,28 @@ def live(rendered: dict[str, list[str]], documents: list[str]) -> list[tuple[str
     ]
 
 
+@pytest.mark.parametrize("render", RENDERERS)
 @pytest.mark.parametrize("document", LIVE)
-def test_the_renderers_let_everything_through(document: str) -> None:
-    assert any(dangers(html[0]) for html in in_python([document]).values())
-    if not WHY_NOT:
-        assert any(dangers(html[0]) for html in in_javascript([document]).values())
+def test_the_renderers_let_everything_through(document: str, render: Render) -> None:
+    assert any(dangers(html[0]) for html in render([document]).values())
 
 
+@pytest.mark.parametrize("render", RENDERERS)
 @pytest.mark.parametrize("way", OPTIONS)
-def test_vectors_in_python(way: str) -> None:
+def test_vectors(way: str, render: Render) -> None:
     documents = markdown(BODIES, way)
 
-    assert live(in_python(documents), documents) == []
+    assert live(render(documents), documents) == []
 
 
-@needs_node
-@pytest.mark.parametrize("way", OPTIONS)
-def test_vectors_in_javascript(way: str) -> None:
-    documents = markdown(BODIES, way)
-
-    assert live(in_javascript(documents), documents) == []
-
-
-@settings(max_examples=100)
-@given(bodies(), st.sampled_from(sorted(OPTIONS)))
-def test_texts_in_python(body: str, way: str) -> None:
-    documents = markdown([body], way)
-
-    assert live(in_python(documents), documents) == []
-
-
-@needs_node
-def test_texts_in_javascript() -> None:
-    """A call of node is slow, so it renders many texts at once."""
+@pytest.mark.parametrize("render", RENDERERS)
+def test_texts(render: Render) -> None:
+    """Footnotes, brackets, colons and braces come in places where they have a special meaning."""
     pages = by_chance(1_000)
     documents = [one for i, way in enumerate(OPTIONS) for one in markdown(pages[i :: len(OPTIONS)], way)]
 
     assert len(documents) == 1_000
-    assert live(in_javascript(documents), documents) == []
+    assert live(render(documents), documents) == []
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ while len(lengths := sys.stdin.buffer.read(16)) == 16:
         at += size
         act(text.partition("THEN")[2 if task["reason"] else 0])
         source = b"fallback:light" if task["reason"] else b"all"
-        answers.append({**VALUES, "reason": task["reason"], "details": {"work": {"pid": os.getpid()}}})
+        answers.append({**VALUES, "fallback_reason": task["reason"], "details": {"work": {"pid": os.getpid()}}})
         parts += [{b"TEXT": text.encode(), b"SOURCE": source}.get(part, part) for part in PARTS]
     done = {"say": "done", "extractions": answers, "peak": 1, "sizes": list(map(len, parts))}
     say(json.dumps(done).encode(), b"".join(parts))

@@ -219,7 +219,7 @@ def impatient(html: str, url: str) -> str:
     for thing in gc.get_objects():
         if isinstance(thing, server.Pages):
             thing._again = 0.0
-    return ""
+    return "<p>fallback"
 
 
 class Vanishing:

@@ -1,12 +1,14 @@
-"""Batches on their way through the workers: which page is blamed, which pages are retried, and that each is settled
-once."""
+"""Batches on their way through the workers: which page is blamed, which pages are retried, that each is settled once,
+and where a crawl finds workers."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
+import logging
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -15,10 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_dripper.config import Config
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl import batcher as batcher_module
-from scrapy_dripper.crawl.batcher import Batcher
+from scrapy_dripper.crawl.batcher import Batcher, most_waiting
 from scrapy_dripper.data import Document, Extraction, FallbackReason
+from scrapy_dripper.testing import FakeEngine
 from scrapy_dripper.workers import Pool, StartError, Task, WorkerError
 from scrapy_dripper.workers import pool as module
 from tests.workers.children import OWN, SECONDS, Pools, own
@@ -28,61 +31,55 @@ TIMEOUT, DEAD = FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR
 
 @dataclass
 class Seen:
-    """The events and results of a batcher."""
+    """Stands for the stats of a crawl, and keeps what comes out of a batcher."""
 
-    pages: list[Extraction | None] = field(default_factory=list)
+    pages: list[Extraction] = field(default_factory=list)
     counted: list[str] = field(default_factory=list)
     batches: list[int] = field(default_factory=list)
-    deaths: Counter[str] = field(default_factory=Counter)
-    most: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    stops: bool = False
+
+    def count(self, name: str, value: int = 1) -> None:
+        self.counts[name] += value
+
+    def peak(self, name: str, value: int) -> None:
+        pass
 
     def batch(self, pages: int) -> None:
         self.batches.append(pages)
 
-    def workers(self, processes: int, *_: int) -> None:
-        self.most = max(self.most, processes)
-
-    def killed(self, reason: FallbackReason) -> None:
-        self.deaths[reason.value] += 1
-
     def page(self, extraction: Extraction, *, retries_shells: bool) -> None:
         self.counted.append(extraction.url)
 
-    def waiting(self, pages: int) -> None:
-        pass
-
-    def held_back(self) -> None:
-        pass
-
-    def cancelled(self, pages: int) -> None:
-        raise AssertionError("a page was lost")
-
     def stopping(self) -> bool:
-        return False
+        return self.stops
 
 
-def through(pool: Any, texts: Sequence[str], config: Config = OWN, host: str = "x") -> Seen:
+def submit(batcher: Batcher, texts: Sequence[str]) -> list[asyncio.Future[Extraction]]:
+    return [batcher.submit(Document(f"<p>{text}</p>", f"http://x/{number}")) for number, text in enumerate(texts)]
+
+
+def through(pool: Any, texts: Sequence[str], config: Config = OWN) -> Seen:
     """Send pages through a batcher at once, and return the results."""
     seen = Seen()
-    urls = [f"http://{host}/{number}" for number in range(len(texts))]
 
     async def run() -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(batcher_module, "_workers", lambda _: SimpleNamespace(pool=pool, close=lambda: None))
             batcher = Batcher(config, seen)
         try:
-            futures = [batcher.submit(Document(f"<p>{text}</p>", url)) for text, url in zip(texts, urls, strict=True)]
-            seen.pages = await asyncio.wait_for(asyncio.gather(*futures), SECONDS)
+            seen.pages = await asyncio.wait_for(asyncio.gather(*submit(batcher, texts)), SECONDS)
         finally:
             batcher.stop()
 
     asyncio.run(run())
-    assert sorted(seen.counted) == sorted(urls)
+    assert sorted(seen.counted) == sorted(f"http://x/{number}" for number in range(len(texts)))
+    assert seen.counts["cancelled"] == 0
     return seen
 
 
 def reasons(seen: Seen) -> list[FallbackReason | None]:
-    return [page.fallback_reason for page in seen.pages if page is not None]
+    return [page.fallback_reason for page in seen.pages]
 
 
 BATCH = own(batch_size=3, batch_wait=5.0)
@@ -93,7 +90,7 @@ def test_an_answer_that_is_none_is_the_pages_own(pools: Pools) -> None:
     texts = [f"RAISE {what}" for what in ("NUMBER", "CONTENT", "METADATA", "LABELS", "FINE")]
     config = own(fallback="tests.workers.engines.odd_fallback")
     seen = through(pools(config=config), texts, config)
-    assert seen.deaths == {}
+    assert seen.counts == {}
     assert [reason for reason in reasons(seen)[:-1] if reason is not FallbackReason.OUTPUT_ERROR] == [
         FallbackReason.ENGINE_ERROR  # a content list is read where the fallback is called, which fails in good order
     ]
@@ -102,17 +99,25 @@ def test_an_answer_that_is_none_is_the_pages_own(pools: Pools) -> None:
 
 
 @pytest.mark.usefixtures("light")
-def test_workers_that_come_later(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No worker can be started at first. Every page waits for a later one."""
+@pytest.mark.parametrize(
+    ("owner", "name", "error"),
+    [(Pool, "_start", StartError("no more processes")), (threading.Thread, "start", RuntimeError("no more threads"))],
+    ids=["worker", "thread"],
+)
+def test_what_cannot_be_started_at_first(
+    pools: Pools, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, error: Exception
+) -> None:
+    """Every page waits for a later worker, or for a later thread of the crawl's own process."""
     monkeypatch.setattr(module, "RESTART_SECONDS", 0.01)
-    start, turns = Pool._start, iter(range(3))
+    monkeypatch.setattr(batcher_module, "RESTART_SECONDS", 0.01)
+    start, turns = getattr(owner, name), iter(range(3))
 
-    def refuse(pool: Pool, alone: bool = False) -> Any:
-        if next(turns, None) is not None:
-            raise StartError("no more processes")
-        return start(pool, alone)
+    def refuse(self: Any, *args: Any) -> Any:
+        if getattr(self, "name", "scrapy-dripper") == "scrapy-dripper" and next(turns, None) is not None:
+            raise error
+        return start(self, *args)
 
-    monkeypatch.setattr(Pool, "_start", refuse)
+    monkeypatch.setattr(owner, name, refuse)
     assert reasons(through(pools(), ["a", "b", "c"], BATCH)) == [None] * 3
 
 
@@ -128,21 +133,6 @@ def test_without_any_worker_items_stay_as_they_are(pools: Pools, monkeypatch: py
     assert reasons(seen) == [DEAD] * 3
     assert {page.error for page in seen.pages} == {"no worker process can be started: no more processes"}
     assert {page.source for page in seen.pages} == {"fallback:none"}
-
-
-@pytest.mark.usefixtures("light")
-def test_without_threads(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The result is the same if the crawl's own process cannot start a thread for a while."""
-    monkeypatch.setattr(batcher_module, "RESTART_SECONDS", 0.01)
-    start, turns = threading.Thread.start, iter(range(3))
-
-    def refuse(thread: threading.Thread) -> None:
-        if thread.name == "scrapy-dripper" and next(turns, None) is not None:
-            raise RuntimeError("can't start new thread")
-        start(thread)
-
-    monkeypatch.setattr(threading.Thread, "start", refuse)
-    assert reasons(through(pools(), ["a", "b", "c"], BATCH)) == [None] * 3
 
 
 def test_a_bug_in_the_plugin_loses_no_page(
@@ -249,10 +239,141 @@ def test_property_each_page_only_affects_itself(pages: list[Page], size: int) ->
     pool = FakePool(pages)
     seen = through(pool, ["x"] * len(pages), own(batch_size=size, batch_wait=0.001))
     for page, found in zip(pages, seen.pages, strict=True):
-        assert found is not None
         reason, source = page.expected
         if page.engine == 2 and found.fallback_reason is None:
             assert not page.told  # it killed its batch unseen, then one worker alone
             continue
         assert (found.fallback_reason, found.source) == (reason, source)
     assert pool.calls <= 8 * len(pages)
+
+
+class HeldPool(FakePool):
+    """Answers no page before it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__([Page(0, 0, True)] * 9)
+        self.free, self.closed = threading.Semaphore(0), 0
+
+    @property
+    def pool(self) -> HeldPool:
+        return self
+
+    def extract(self, tasks: Sequence[Task], **_: Any) -> list[Extraction]:
+        assert self.free.acquire(timeout=SECONDS)
+        return super().extract(tasks)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeldPool]:
+    workers = HeldPool()
+    monkeypatch.setattr(batcher_module, "Workers", lambda config: workers)
+    yield workers
+    workers.free.release(100)
+
+
+def test_an_answer_that_nobody_waits_for_is_counted(held: HeldPool) -> None:
+    async def crawl() -> None:
+        seen = Seen()
+        batcher = Batcher(own(batch_size=4, batch_wait=0.01), seen)
+        first, second = submit(batcher, ["a", "b"])
+        first.cancel()
+        held.free.release()
+        await second
+        assert len(seen.counted) == 2
+        batcher.stop()
+
+    asyncio.run(crawl())
+
+
+@pytest.mark.parametrize(("processes", "most"), [(0, 8), (1, 8), (2, 12), (5, 24)])
+def test_two_batches_wait_and_one_more_for_each_further_process(processes: int, most: int) -> None:
+    assert most_waiting(Config(batch_size=4, processes=processes)) == most
+
+
+def test_a_crawl_that_stops_says_once_what_still_waits(
+    held: HeldPool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message counts pages, and responses that are held back."""
+    caplog.set_level(logging.INFO, "scrapy_dripper")
+    monkeypatch.setattr(batcher_module, "CHECK_SECONDS", 0.02)
+
+    async def crawl() -> None:
+        seen = Seen()
+        batcher = Batcher(own(batch_size=4, batch_wait=0.01), seen)
+        submit(batcher, ["x"] * 8)
+        waiting = [asyncio.ensure_future(batcher.wait_for_capacity()) for _ in range(2)]
+        gone = asyncio.ensure_future(batcher.wait_for_capacity())
+        await asyncio.sleep(0.1)
+        gone.cancel()
+        assert caplog.messages == []
+        seen.stops = True
+        await asyncio.sleep(0.2)
+        batcher.stop()
+        await asyncio.gather(*waiting)
+
+    asyncio.run(crawl())
+
+    assert caplog.messages == [
+        "The crawl is stopping; 10 pages are still waiting to be extracted. Press Ctrl-C again to drop them."
+    ]
+
+
+def test_workers_of_a_crawl_that_never_begins_are_given_back(held: HeldPool) -> None:
+    batcher = Batcher(own(processes=2), Seen())
+    assert held.closed == 0
+    del batcher
+    gc.collect()
+
+    assert held.closed == 1
+
+
+def no_workers(config: Config) -> Any:
+    raise StartError("no memory")
+
+
+def test_required_workers_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batcher_module, "Workers", no_workers)
+    with pytest.raises(ConfigError) as raised:
+        Batcher(own(processes=2), Seen())
+
+    assert str(raised.value) == (
+        "DRIPPER_PROCESSES is 2, but no worker process can be started (no memory); set it to 0 to extract pages in a "
+        "thread of the crawl"
+    )
+
+
+class Closed(FakeEngine):
+    """Counts how often it was closed."""
+
+    times = 0
+
+    def close(self) -> None:
+        Closed.times += 1
+
+
+@pytest.mark.parametrize(("processes", "warnings"), [(None, 1), (0, 0)])
+@pytest.mark.parametrize("pages", [0, 9])
+def test_a_thread_of_the_crawl_replaces_the_workers(
+    processes: int | None, warnings: int, pages: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It does so if it is configured, or, with a warning, if no worker can be started. The event loop lives on."""
+    monkeypatch.setattr(batcher_module, "Workers", no_workers)
+    monkeypatch.setattr("scrapy_dripper.extractor.load_engine", lambda config: Closed())
+    monkeypatch.setattr(Closed, "times", 0)
+
+    async def crawl() -> None:
+        batcher = Batcher(Config(batch_size=4, batch_wait=0.01, processes=processes), Seen())
+        found = await asyncio.gather(*submit(batcher, [f"text {number}" for number in range(pages)]))
+        assert [(one.text, one.source) for one in found] == [(f"text {number}", "fake") for number in range(pages)]
+        batcher.stop()
+
+    asyncio.run(crawl())
+
+    assert Closed.times == 1
+    assert caplog.messages == warnings * [
+        "No worker process can be started (no memory); pages are extracted in a thread of the crawl, which a bad page "
+        "can block. Set DRIPPER_PROCESSES = 0 to silence this warning."
+    ]

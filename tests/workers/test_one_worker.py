@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document, Extraction, FallbackReason
+from scrapy_dripper.data import Document, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workers import one_worker, process
 from tests.workers.children import ARTICLE, LARGE, SECONDS, SENTENCE, SMALL, Make, comes_true, gone
@@ -65,31 +64,6 @@ def test_without_processes_there_is_none(extractor: Make, monkeypatch: pytest.Mo
     assert one.extract([LARGE])[0].fallback_reason is None
 
 
-def without_time(extraction: Extraction) -> dict[str, Any]:
-    timeless = extraction.with_details(milliseconds=0)
-    return {name: getattr(timeless, name) for name in Extraction.__slots__}
-
-
-@pytest.mark.usefixtures("every_page")
-@pytest.mark.parametrize("fallback", ["trafilatura", "html"])
-@pytest.mark.parametrize(
-    "options", [{}, {"markdown": {"types": ("paragraph",), "links": "drop", "writer": "html2text"}}]
-)
-def test_a_fallback_gives_the_same_there(extractor: Make, fallback: str, options: dict[str, Any]) -> None:
-    """The metadata is also the same."""
-    html = f"<html lang=de><title>Tides</title>{ARTICLE}"
-    found = []
-    for processes in (0, None):
-        one = extractor(
-            processes=processes, fallback=fallback, limits={"blocks": 1}, metadata_field="metadata", **options
-        )
-        found.append(without_time(one.extract([Document(html, "http://example.com/")])[0]))
-
-    assert found[0] == found[1]
-    assert found[0]["source"] == f"fallback:{fallback}"
-    assert found[0]["metadata"].language == "de"
-
-
 def test_a_callable_stays_here(extractor: Make) -> None:
     """It is the user's own code, and need not be importable elsewhere."""
     seen = []
@@ -107,26 +81,6 @@ def test_a_callable_stays_here(extractor: Make) -> None:
 
 
 @pytest.mark.usefixtures("every_page")
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        ({"limits": {"nodes": 50}}, 'DRIPPER_LIMITS["nodes"] = 50'),
-        ({"limits": {"bytes": 50}}, 'DRIPPER_LIMITS["bytes"] = 50'),
-        ({"limits": {"blocks": 2}}, 'DRIPPER_LIMITS["blocks"] = 2'),
-    ],
-)
-def test_the_limits_hold_there(extractor: Make, options: dict[str, int], error: str) -> None:
-    found = []
-    for processes in (0, None):
-        one = extractor(processes=processes, fallback="empty", **options)
-        found.append(one.extract([ARTICLE + "<i></i>" * 500])[0])
-
-    assert found[0].error == found[1].error
-    assert error in (found[0].error or "")
-    assert found[1].fallback_reason is FallbackReason.OVERSIZE
-
-
-@pytest.mark.usefixtures("every_page")
 def test_the_options_of_a_page_count_there(extractor: Make) -> None:
     one = extractor()
     (found,) = one.extract([Document(ARTICLE, config=Config(markdown={"types": ("title",)}))])
@@ -134,22 +88,17 @@ def test_the_options_of_a_page_count_there(extractor: Make) -> None:
 
 
 @pytest.mark.usefixtures("every_page")
-def test_a_page_that_is_stuck(extractor: Make) -> None:
+@pytest.mark.parametrize(
+    ("word", "reason", "error"),
+    [("HANG", FallbackReason.TIMEOUT, "DRIPPER_TIMEOUT"), ("DIE", FallbackReason.WORKER_ERROR, "ended by SIGKILL")],
+)
+def test_a_page_that_stops_it(extractor: Make, word: str, reason: FallbackReason, error: str) -> None:
     """Its fallback runs in another worker, which the next page also uses."""
-    one = extractor(timeout=2.0)
-    bad, good = one.extract([f"{ARTICLE}<p>HANG", SMALL])
-    assert (bad.fallback_reason, bad.source) == (FallbackReason.TIMEOUT, "fallback:trafilatura")
+    one = extractor(timeout=2.0 if word == "HANG" else SECONDS, metadata_field="metadata")
+    bad, good = one.extract([f"{ARTICLE}<p>{word}", SMALL])
+    assert (bad.fallback_reason, bad.source) == (reason, "fallback:trafilatura")
     assert SENTENCE.strip() in (bad.text or "")
-    assert "DRIPPER_TIMEOUT" in (bad.error or "")
-    assert good.text == "one\ntwo"
-
-
-@pytest.mark.usefixtures("every_page")
-def test_a_page_that_ends_it(extractor: Make) -> None:
-    one = extractor(metadata_field="metadata")
-    bad, good = one.extract([f"{ARTICLE}<p>DIE", SMALL])
-    assert (bad.fallback_reason, bad.source) == (FallbackReason.WORKER_ERROR, "fallback:trafilatura")
-    assert "ended by SIGKILL" in (bad.error or "")
+    assert error in (bad.error or "")
     assert good.text == "one\ntwo"
 
 
@@ -162,20 +111,6 @@ def test_the_fallback_can_die_too(extractor: Make, fake: Callable[[str], None]) 
     assert (bad.source, bad.text) == ("fallback:none", None)
     assert bad.fallback_reason is FallbackReason.WORKER_ERROR
     assert (bad.error or "").count("SIGKILL") == 2
-
-
-@pytest.mark.usefixtures("every_page")
-def test_killed_from_outside_between_two_pages(extractor: Make) -> None:
-    """Neither page is affected."""
-    one = extractor()
-    one.extract([SMALL])
-    pid = pid_of(one)
-    assert pid is not None
-    os.kill(pid, signal.SIGKILL)
-    assert comes_true(lambda: gone(pid))
-
-    assert [x.fallback_reason for x in one.extract([SMALL, SMALL])] == [None, None]
-    assert pid_of(one) not in (None, pid)
 
 
 def test_pages_of_an_engine_object_stay_in_this_process(extractor: Make) -> None:

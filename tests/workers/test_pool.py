@@ -203,31 +203,26 @@ def test_killed_while_it_is_idle_or_at_work(pools: Pools, begin: Begin) -> None:
         waiting.result(30)
 
 
-def test_a_further_worker_that_cannot_be_started(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("fails", ["to start", "to get ready"])
+def test_a_further_worker_that_fails(
+    fails: str, pools: Pools, begin: Begin, fake: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The page gets one of the existing workers."""
     pool = pools(2)
     pool.start()
     tried = []
 
-    def refuse(*args: Any) -> Any:
+    def start(*args: Any) -> Any:
         tried.append(args)
-        raise StartError("no more processes")
+        if fails == "to start":
+            raise StartError("no more processes")
+        return process.Process(*args)
 
-    monkeypatch.setattr(module, "Process", refuse)
+    fake("sys.exit('no room')")
+    monkeypatch.setattr(module, "Process", start)
     answers = [begin(pool, "PAUSE") for _ in range(4)]
     assert {worker_of(answer.result()) for answer in answers} == set(pool.pids)
     assert 1 <= len(tried) <= 4  # once by each: nobody tries again and again
-
-
-def test_a_further_worker_that_does_not_get_ready(
-    pools: Pools, begin: Begin, fake: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The result is the same if it starts and then fails."""
-    pool = pools(2)
-    pool.start()
-    fake("sys.exit('no room')")
-    answers = [begin(pool, "PAUSE") for _ in range(4)]
-    assert {worker_of(answer.result()) for answer in answers} == set(pool.pids)
 
 
 def test_functions_that_a_worker_cannot_find() -> None:

@@ -22,6 +22,7 @@ from scrapy_dripper.data import (
     InformedDocument,
     Metadata,
     TeachingExtraction,
+    known_of,
     teaching,
 )
 from scrapy_dripper.output import items as kinds
@@ -174,7 +175,7 @@ def test_invalid_extractions_are_detected_in_the_worker(wrong: dict[str, Any]) -
 def broken() -> Iterator[tuple[dict[str, Any], list[bytes]]]:
     """Return a damaged answer."""
     values, parts = pack_extraction(replace(GOOD, metadata=Metadata(), content=[], chunks=[], links=[]))
-    yield {**values, "reason": "because"}, parts
+    yield {**values, "fallback_reason": "because"}, parts
     yield {**values, "missing": []}, parts
     yield {**values, "missing": [True] * len(values["missing"])}, parts
     yield {**values, "quality": "x"}, parts
@@ -197,6 +198,11 @@ def broken() -> Iterator[tuple[dict[str, Any], list[bytes]]]:
 @pytest.mark.parametrize("rules", [None, {}, {"drop": 2, "keep": 1}])
 def test_what_rules_took_comes_along(rules: dict[str, int] | None) -> None:
     assert other_side(GOOD.with_details(rules=rules)).details == {"rules": rules}
+
+
+def test_numbers_of_numpy_come_along() -> None:
+    odd = replace(GOOD, quality=np.float32(0.5), truncated=np.bool_(True), labels=np.array(GOOD.labels))
+    assert other_side(odd) == replace(GOOD, quality=0.5, truncated=True)
 
 
 @pytest.mark.parametrize("number", range(23))
@@ -252,8 +258,10 @@ def test_any_tasks_arrive_as_they_were(options: list[dict[str, Any]], rows: list
     found = unpack_tasks(json.loads(json.dumps(header)), bodies)
 
     for task, one in zip(tasks, found, strict=True):
-        html = task.document.html[: task.config.limits.bytes + 1]
-        assert one == replace(task, document=replace(task.document, html=html, config=task.config))
+        sent = task.document
+        html = sent.html[: task.config.limits.bytes + 1]
+        document = InformedDocument(html, sent.url, sent.charset, task.config, *known_of(sent))
+        assert one == replace(task, document=document)
 
 
 def test_only_the_rules_of_a_page_go_with_it() -> None:

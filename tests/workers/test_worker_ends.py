@@ -258,28 +258,21 @@ def test_what_cannot_work_is_refused_at_the_start(options: dict[str, str], kind:
 
 
 def test_an_engine_that_cannot_be_loaded_again(pools: Pools, tmp_path: Path) -> None:
-    """It could be loaded at first. Pages of later workers fall back, and none waits or is lost."""
-    flag = tmp_path / "loaded"
-    pool = pools(config=own(engine="tests.workers.engines.LoadedOnce", model=str(flag)))
-    pool.start()
-    os.kill(pool.pids[0], signal.SIGKILL)
-    assert comes_true(lambda: gone(pool.pids[0]))
-
-    found = pool.extract([task("one"), task("two")])
-    assert [one.fallback_reason for one in found] == [FallbackReason.ENGINE_LOST] * 2
-    assert [one.error for one in found] == ["the device has gone"] * 2
-    assert all((one.text or "").startswith("fallback of") for one in found)
-
-
-def test_a_worker_loads_its_engine_again(pools: Pools, tmp_path: Path) -> None:
-    """A worker without an engine retries after a while."""
+    """It could be loaded at first. Pages of later workers fall back, none waits or is lost, and a worker without an
+    engine retries after a while.
+    """
     flag = tmp_path / "loaded"
     config = own(engine="tests.workers.engines.LoadedOnce", model=str(flag), fallback="tests.workers.engines.impatient")
     pool = pools(config=config)
     pool.start()
     os.kill(pool.pids[0], signal.SIGKILL)
     assert comes_true(lambda: gone(pool.pids[0]))
-    assert pool.extract([task("one", config)])[0].fallback_reason is FallbackReason.ENGINE_LOST
+
+    found = pool.extract([task("one", config), task("two", config)])
+    assert [(one.fallback_reason, one.error) for one in found] == [
+        (FallbackReason.ENGINE_LOST, "the device has gone")
+    ] * 2
+    assert [one.text for one in found] == ["fallback"] * 2
     flag.unlink()
     assert pool.extract([task("one", config)])[0].fallback_reason is None
 
