@@ -20,7 +20,6 @@ from scrapy_dripper.engines.qwen3.folder import read_manifest
 from scrapy_dripper.engines.tagger import Tagger, model
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
 from scrapy_dripper.engines.tagger.features import features
-from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.engines.tagger.model import GROUPS, SAME_FOR_ALL, group_of
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.testing import page
@@ -92,7 +91,6 @@ def test_no_runtime_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 RECALL, WORDS = 0.8, DecisionRule().min_words
-EVEN = np.full(len(PAGE_TYPES), 1 / len(PAGE_TYPES), dtype=np.float32)
 
 
 @given(st.lists(st.tuples(st.floats(0, 1, width=32), st.integers(1, 300)), min_size=1, max_size=40))
