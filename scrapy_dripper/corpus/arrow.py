@@ -87,4 +87,7 @@ def spark_extractor(
     return extract
 
 
-_shared = lru_cache(1)(RayExtractor)
+@lru_cache(1)
+def _shared(config: Config | None, html: str, url: str | None) -> RayExtractor:
+    """Return the extractor of a worker. Spark finds this function by its name."""
+    return RayExtractor(config, html, url)

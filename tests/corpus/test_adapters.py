@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests.corpus.shards import structured
 
 pa = pytest.importorskip("pyarrow", reason="needs pyarrow")
 
+from scrapy_dripper.corpus import arrow  # noqa: E402
 from scrapy_dripper.corpus.arrow import (  # noqa: E402
     COLUMNS,
     SPARK_COLUMNS,
@@ -112,6 +114,11 @@ ray.shutdown()
 assert rows == sorted(cells(RayExtractor(OPTIONS)(table()).to_pylist())), rows
 """
     )
+
+
+def test_spark_finds_the_extractor_of_a_worker() -> None:
+    """Spark sends a function by the names of the functions that it calls."""
+    assert pickle.loads(pickle.dumps(arrow._shared)) is arrow._shared
 
 
 def test_spark(tmp_path: Path) -> None:
