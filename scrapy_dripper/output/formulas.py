@@ -24,8 +24,7 @@ from scrapy_dripper.output.delimiters import CLOSING, DISPLAY, looks_like_formul
 from scrapy_dripper.output.items import Formula
 from scrapy_dripper.output.mathml import latex, without_open_end
 from scrapy_dripper.output.text import inner_text
-from scrapy_dripper.page.page import PageError
-from scrapy_dripper.page.parse import parse
+from scrapy_dripper.page.recover import has_attribute_run
 
 TWIN: Final = Formula("", "twin")
 """Returned for an element to drop, which only repeats a formula."""
@@ -203,10 +202,16 @@ def _mathjax_2(element: _Element, tokens: frozenset[str]) -> Formula | None:
 
 def _parsed(source: str) -> _Element | None:
     """Return the MathML in an attribute."""
-    try:
-        return next(parse(source).iter("math"), None)
-    except PageError:
+    # Not by the parser of pages, whose limits apply to each call: a page can have thousands of such attributes.
+    data = source.replace("\0", "").encode("utf-8", "replace")
+    if not data or has_attribute_run(data):
         return None
+    parser = etree.HTMLParser(encoding="utf-8", recover=True, no_network=True, remove_comments=True)
+    try:
+        root = etree.fromstring(data, parser)
+    except (etree.LxmlError, ValueError):
+        return None
+    return None if root is None else next(root.iter("math"), None)
 
 
 def _mathjax_3(element: _Element) -> Formula | None:

@@ -160,9 +160,16 @@ def _tidy(tex: str) -> str:
 def without_open_end(tex: str) -> str:
     """Return LaTeX without a backslash, or an escaped space, at its end."""
     tex = tex.strip()
-    while (len(tex) - len(tex.rstrip("\\"))) % 2:
-        tex = tex[:-1].rstrip()
-    return tex
+    end = len(tex)
+    while True:
+        start = end
+        while start and tex[start - 1] == "\\":
+            start -= 1
+        if (end - start) % 2 == 0:
+            return tex[:end]
+        end -= 1
+        while end and tex[end - 1].isspace():
+            end -= 1
 
 
 def _join(pieces: Iterable[str]) -> str:

@@ -232,6 +232,10 @@ def test_titles(html: str, expected: list[str]) -> None:
         ),
         ("<figure><figcaption>c</figcaption></figure>", [paragraph("c")]),
         (
+            "<figure><img src=/b.png><figure><img src=/a.png><figcaption>c</figcaption></figure></figure>",
+            [Image("https://example.org/b.png"), Image("https://example.org/a.png", caption=(Text("c"),))],
+        ),
+        (
             "<picture><img src=/i.png><figcaption>c</figcaption></picture>",
             [Image("https://example.org/i.png", caption=(Text("c"),))],
         ),

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html
 
+from scrapy_dripper.output import formulas
 from scrapy_dripper.output.formulas import MATH_TAGS, TWIN, formula
 from scrapy_dripper.output.items import Formula
 from tests.html_strategies import markups
@@ -43,11 +44,22 @@ def first(markup: str) -> Formula | None:
         # LaTeX never ends in a backslash, which would escape the delimiter after it.
         ("<script type='math/tex'>x \\ </script>", "x", "mathjax2", False),
         ("<img class='latex' alt='x\\'>", "x", "image", False),
+        (
+            "<span class='MathJax' data-mathml='<math><mi>x</mi><mtext>é</mtext></math>'>x</span>",
+            *("x\\text{é}", "mathjax2", False),
+        ),
     ],
 )  # fmt: skip
 def test_formula(markup: str, latex: str, origin: str, display: bool) -> None:
     """The formula has the author's LaTeX if the page contains it, and its origin."""
     assert first(markup) == Formula(latex, origin, display)
+
+
+def test_mathml_of_an_attribute_is_bounded() -> None:
+    """A page can have thousands of such attributes, so the parser's limits are those of each."""
+    for hostile in ("<math>" + "<mrow>" * 20_000 + "</x>" * 20_000, "<math " + "a " * 20_000 + ">"):
+        found = formulas._parsed(hostile)
+        assert found is None or sum(1 for _ in found.iter()) < 300
 
 
 @pytest.mark.parametrize("code", ["FFFE", "1FFFF", "D800", "85", "7"])
