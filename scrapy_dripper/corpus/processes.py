@@ -82,13 +82,19 @@ def in_order(
 
 def answers(pool: Pool, tasks: list[Task]) -> list[Extraction]:
     """Return one extraction per task, in order, even if pages stop workers."""
-    if not tasks:
-        return []
-    try:
-        return pool.extract(tasks)
-    except WorkerError as error:
-        at = 0 if len(tasks) == 1 else error.task
-        if at is None:  # the page that failed is unknown
-            return [answers(pool, [task])[0] for task in tasks]
-        alone = pool.extract_alone(tasks[at], error)
-    return [*answers(pool, tasks[:at]), alone, *answers(pool, tasks[at + 1 :])]
+    done: dict[int, Extraction] = {}
+    left = [range(len(tasks))]
+    while left:
+        part = left.pop()
+        try:
+            found = pool.extract([tasks[i] for i in part]) if part else []
+        except WorkerError as error:
+            at = 0 if len(part) == 1 else error.task
+            if at is None:  # the page that failed is unknown
+                left += (range(i, i + 1) for i in part)
+            else:
+                done[part[at]] = pool.extract_alone(tasks[part[at]], error)
+                left += (part[:at], part[at + 1 :])
+        else:
+            done.update(zip(part, found, strict=True))
+    return [done[i] for i in range(len(tasks))]
