@@ -482,7 +482,10 @@ def enforce(root: HtmlElement, data: bytes, config: Config) -> Over | None:
     if count <= most:
         return None
     setting = 'DRIPPER_LIMITS["nodes"]'
-    over = accepted(Over(f"{count:,} elements, over {setting} = {most:,}", setting), config)
+    over = Over(f"{count:,} elements, over {setting} = {most:,}", setting)
+    if most < config.limits.nodes:  # a higher setting would change nothing
+        over = Over(f"more than {MAX_NODES:,} elements")
+    accepted(over, config)
     cut_off(root, most)
     return over
 
