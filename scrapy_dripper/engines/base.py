@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.checks import number, optional, short
+from scrapy_dripper.checks import number, short
 from scrapy_dripper.config import ModelError as ModelError
 from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.page.page import Page
@@ -94,7 +94,7 @@ class Engine(Protocol):
         ...
 
 
-_share = optional(number(0, 1))
+_share = number(0, 1)
 
 
 def checked(answer: Labels | EngineError, page: Page) -> Labels | EngineError:
@@ -114,7 +114,9 @@ def checked(answer: Labels | EngineError, page: Page) -> Labels | EngineError:
     if answer.page_type is not None and not (isinstance(answer.page_type, str) and answer.page_type):
         return EngineError(f"expected the name of a page type, or None (got {short(answer.page_type)})")
     try:
-        likely, quality = _share(answer.page_type_probability), _share(answer.quality)
+        likely, quality = (
+            None if one is None else _share(one) for one in (answer.page_type_probability, answer.quality)
+        )
     except ValueError:
         wrong = f"{short(answer.page_type_probability)} and {short(answer.quality)}"
         return EngineError(f"page_type_probability and quality must be from 0 to 1, or None (got {wrong})")

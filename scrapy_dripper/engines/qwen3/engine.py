@@ -238,7 +238,8 @@ class ModelServer:
             else:
                 rows.append({name: getattr(one, name) for name in ("passes", "positions", "kept")})
                 answered += [one.main.tobytes(), one.margins.tobytes()]
-        is_lost = any(isinstance(one, EngineLostError) for one in decoded)
+        # Memory may have run out for one page and been there again for the next one.
+        is_lost = bool(decoded) and isinstance(decoded[-1], EngineLostError)
         self._say({"say": "labels", "answers": rows, "limit": decoder.limit, "is_lost": is_lost}, answered)
 
 
