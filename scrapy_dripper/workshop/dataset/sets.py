@@ -291,7 +291,6 @@ def load_set(choice: SetChoice, *, measure: bool = True) -> PageSet:
         records = sorted(known, key=lambda record: str(record["id"]))
         if not records:
             raise DataError(f"{folder / PAGES} has no pages with text")
-        records.sort(key=lambda record: str(record["id"]))
         drawn = _drawn(records)
         samples = [_listed_page(folder, name, record, drawn) for record in records]
         digest = files_hash(folder, [folder / PAGES, *(sample.path for sample in samples)])

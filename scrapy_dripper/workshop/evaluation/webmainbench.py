@@ -399,18 +399,20 @@ def check(path: Path, cut: Cut) -> tuple[int, list[str]]:
     Raise :exc:`DataError` if a line is not an object.
     """
     count, differences = 0, []
-    for scores in json_lines(path, partial(_stored_scores, cut=cut), "a page with results"):
+    for number, scores in enumerate(json_lines(path, partial(_stored_scores, cut=cut), "a page with results"), start=1):
         for page, name, metric, stored, ours in scores:
             count += 1
             if ours is None or round(ours, DIGITS) != round(stored, DIGITS):
                 value = "does not apply" if ours is None else f"is {ours:.6f}"
-                differences.append(f"{page}: {metric} of {name} {value}, stored is {stored:.6f}")
+                differences.append(f"{page or f'page {number}'}: {metric} of {name} {value}, stored is {stored:.6f}")
     return count, differences
 
 
 def _stored_scores(record: dict[str, Any], cut: Cut) -> list[tuple[str, str, str, float, float | None]]:
-    """Return page, extractor, metric, stored value and our value of each score that is stored for a page."""
-    page = record.get("track_id") or record.get("id") or "a page without an id"
+    """Return the id of a page, which may be empty, and extractor, metric, stored value and our value of each score that
+    is stored for it.
+    """
+    page = record.get("track_id") or record.get("id") or ""
     found = []
     for name in [key.removesuffix("_success") for key, good in record.items() if key.endswith("_success") and good]:
         text, truth = record.get(f"{name}_content") or "", record.get("groundtruth_content") or ""

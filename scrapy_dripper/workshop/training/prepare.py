@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from itertools import chain
 from multiprocessing import get_context
@@ -19,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
+from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines.tagger.evidence import ABSENT, MOSTLY
@@ -44,10 +46,15 @@ R = TypeVar("R")
 
 
 def in_processes(work: Callable[[T], R], items: Sequence[T], jobs: int, what: str) -> Iterator[R]:
-    """Yield the result for each item, in order, with a progress bar. For a single job, no process is started."""
+    """Yield the result for each item, in order, with a progress bar. For a single job, no process is started. Raise
+    UsageError if a process dies.
+    """
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         found = map(work, items) if jobs <= 1 else pool.map(work, items, chunksize=8)
-        yield from tqdm(found, total=len(items), desc=what, unit="page")
+        try:
+            yield from tqdm(found, total=len(items), desc=what, unit="page")
+        except BrokenProcessPool:
+            raise UsageError(f"{what}: a process died, for want of memory or in a peer: use fewer --jobs") from None
 
 
 def without_declarations(batch: Features) -> Features:

@@ -97,6 +97,7 @@ def test_interval_holds_the_mean_and_shrinks_with_pages() -> None:
         values = [draw.gauss(0.5, 1) for _ in range(count)]
         mean, low, high = mean_interval(values, n=4000)
         assert low < mean < high
+        assert mean_interval(values, 500) == mean_interval(values, 500)
         assert mean == pytest.approx(sum(values) / count)
         assert high - low == pytest.approx(2 * 1.96 * statistics.stdev(values) / math.sqrt(count), rel=0.1)
 

@@ -154,6 +154,10 @@ def test_texts_with_and_without_tables() -> None:
     assert (lost["table_edit"], lost["table_TEDS"]) == (0, 0)
     same = part_scores(MARKDOWN_TABLE, TABLE)
     assert (same["table_edit"], same["table_TEDS"]) == (1, 1)
+    twice = part_scores(f"{TABLE}<p>x</p>{TABLE}", TABLE)
+    assert twice["table_TEDS"] == pytest.approx(1 - 7 / 14), "every table counts"
+    padded = TABLE.replace("</table>", "<tr><td></td><td> </td></tr></table>")
+    assert part_scores(MARKDOWN_TABLE, padded)["table_TEDS"] == 1, "a row without text does not"
 
 
 def test_a_page_is_read_without_the_annotation() -> None:
@@ -278,6 +282,7 @@ def stored(path: Path, **scores: object) -> Path:
     [
         ({"some_text_edit_score": 4 / 7, "some_overall_score": 0.57143}, 0, "2 stored scores compared to 4 digits; 0"),
         ({"some_text_edit_score": 0.5716}, 1, "one: text_edit of some is 0.571429, stored is 0.571600"),
+        ({"id": "", "some_text_edit_score": 0.5716}, 1, "page 1: text_edit of some is 0.571429"),
         ({"some_code_edit_score": 0.5}, 1, "code_edit of some does not apply, stored is 0.500000"),
         ({"other_text_edit_score": 1}, 1, "0 stored scores compared to 4 digits; 0 differ\nexpected a page with"),
     ],
