@@ -334,7 +334,7 @@ def _translated(selector: str) -> str:
     try:
         return HTMLTranslator().css_to_xpath(selector)
     except (CssError, RecursionError) as error:
-        raise SelectorError(str(error)[:200] or type(error).__name__) from None
+        raise SelectorError(str(error)[:200].rstrip(".") or type(error).__name__) from None
 
 
 def find(selector: str, numbers: Mapping[HtmlElement, int]) -> list[int]:

@@ -60,7 +60,7 @@ class SiteFolder:
         self.path, self.job, self._running = path, path / JOB, path / JOB / "running"
         self._url, self._is_new = url, not path.exists()
         self.done: set[str] = set()
-        """URLs of the pages that have been extracted, or are."""
+        """URLs of the pages that have been extracted, or are being extracted."""
         self.pages = self.files = self.failed = 0
         self._counts: dict[str, int] = {}
         begun = self.job / "url"

@@ -106,7 +106,7 @@ def pages(stream: BinaryIO, limit: int, skip: Callable[[str], None], name: str =
 def recorded_at(
     path: str, offset: int, wanted: tuple[str | None, str], limit: int, skip: Callable[[str], None] = lambda _: None
 ) -> Response | None:
-    """Return the response of the record in an archive that has an id and a URL, or None if it is gone.
+    """Return the response of the record with the id and the URL in ``wanted``, or None if it is gone.
 
     If the archive is compressed as a whole, the offset is that of a later record. If the body cannot be decompressed,
     ``skip`` is called with the reason, and None is returned.

@@ -253,9 +253,9 @@ def _candidates(e: Elements, rated: Bools, count: int) -> list[int]:
 
 
 def word_ratios(words: Ints, parent: Ints) -> Floats:
-    """Return, for each subtree, the sum of 1/d over its words, where d is the number of edges, at most :data:`FAR`,
-    between the word's text and the root of the subtree. ``words`` are the numbers of words in the texts that are
-    children of each element.
+    """Return, for each subtree, the sum of 1/d over its words, where d is the number of edges between the word's text
+    and the root of the subtree. Words that are more than :data:`FAR` edges away do not count. ``words`` are the numbers
+    of words in the texts that are children of each element.
     """
     ratios = np.zeros(len(words))
     at = np.arange(len(words))

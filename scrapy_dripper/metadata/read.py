@@ -315,7 +315,9 @@ def _position(element: dict[str, Any]) -> float:
 
 
 def _marked_steps(described: Described) -> Iterator[tuple[str, str]]:
-    """Yield the same in microdata or RDFa. These are list elements, which lists of products have as well."""
+    """Yield the name and the address of each step in microdata or RDFa. Steps are list elements, which lists of
+    products have as well.
+    """
     for element in described.properties.get("itemlistelement", ())[: MOST_STEPS + 1]:
         kind = f"{element.get('itemtype') or ''} {element.get('typeof') or ''}"
         if "ListItem" not in kind:
@@ -330,7 +332,9 @@ def _marked_steps(described: Described) -> Iterator[tuple[str, str]]:
 
 
 def _trail_steps(described: Described) -> Iterator[tuple[str, str]]:
-    """Yield the same of the first element that is labelled as breadcrumbs and has links, and the page's own name."""
+    """Yield the name and the address of each link in the first element that is labelled as breadcrumbs and has links,
+    and the page's own name.
+    """
     for element in described.trails:
         links = [node for node in islice(element.iter(), MOST_DESCENDANTS) if node.tag == "a" and node.get("href")]
         if not links:

@@ -435,11 +435,13 @@ def test_a_named_pipe_in_a_folder_is_passed_over(pattern: str, tmp_path: Path, e
     """Reading it could wait for ever. It is named, and the other pages are extracted."""
     pages(tmp_path, "a", "c")
     os.mkfifo(tmp_path / "b.html")
+    (tmp_path / "d.html").symlink_to("d.html")
 
     done = extract(tmp_path / pattern, "-f", "jsonl")
 
     assert (done.code, values(done.records, "id")) == (1, ["a", "c"])
     assert f"{tmp_path / 'b.html'}: not a regular file" in done.err
+    assert f"{tmp_path / 'd.html'}: Too many levels of symbolic links" in done.err
 
 
 def test_a_file_receives_what_standard_output_would(site: Path, extract: Run) -> None:

@@ -124,4 +124,4 @@ def test_declared_facts_that_the_model_has_lost(empty: str, fallback: str, sourc
     assert page.source == source
     assert page.fallback_reason == (None if lost else "missing_facts")
     assert ("3 leeks" in (page.text or "")) != lost
-    assert page.details["missing"] == (["ingredient"] if lost else [])
+    assert page.meta()["missing"] == page.details["missing"] == (["ingredient"] if lost else [])

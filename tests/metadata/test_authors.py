@@ -82,6 +82,10 @@ def test_bylines_in_other_languages(line: str) -> None:
     assert authors([byline(line)]) == ("Ann Bell",)
 
 
+def test_each_name_once() -> None:
+    assert authors(["Ann Bell", "ANN BELL", "Bo Chan and Ann Bell"]) == ("Ann Bell", "Bo Chan")
+
+
 @given(st.lists(st.text(max_size=80), max_size=5))
 def test_names_are_clean(written: list[str]) -> None:
     """For any text, no name is empty, repeated or surrounded by white space."""

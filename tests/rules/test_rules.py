@@ -175,12 +175,12 @@ def test_a_wrong_rule_is_one_sentence(rules: Any, words: str) -> None:
         Config(rules=rules)
 
 
-@pytest.mark.parametrize("rules", [5, {"e.org": {"drop": "p::before"}}, {"e o": {"drop": "p"}}])
+@pytest.mark.parametrize("rules", [5, {"e o": {"drop": "p"}}])
 def test_a_wrong_rule_says_once_what_came(rules: Any) -> None:
     with pytest.raises(ConfigError) as raised:
         Config(rules=rules)
 
-    assert str(raised.value).count("(got ") <= 1
+    assert str(raised.value).count("(got ") == 1
 
 
 def test_the_error_of_a_selector_is_short() -> None:
