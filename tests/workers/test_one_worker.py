@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document, FallbackReason
+from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workers import one_worker, process
 from tests.workers.children import ARTICLE, LARGE, SECONDS, SENTENCE, SMALL, Make, comes_true, gone
@@ -25,6 +25,11 @@ def pid_of(extractor: Extractor) -> int | None:
     """Return the process ID of an extractor's worker."""
     pool = extractor._worker.pool
     return next(iter(pool.pids), None) if pool is not None else None
+
+
+def without_time(extraction: Extraction) -> dict[str, Any]:
+    timeless = extraction.with_details(milliseconds=0)
+    return {name: getattr(timeless, name) for name in Extraction.__slots__}
 
 
 @pytest.fixture
@@ -56,6 +61,24 @@ def test_it_is_reused(extractor: Make) -> None:
     assert [x.fallback_reason for x in found] == [None, "empty_body", "not_html", None, None, None]
     assert found[4].text == "café au lait"
     assert {x.details.get("work", {}).get("pid", first) for x in found} == {first} == {pid_of(one)}
+
+
+@pytest.mark.usefixtures("every_page")
+@pytest.mark.parametrize("fallback", ["trafilatura", "html"])
+@pytest.mark.parametrize(
+    "options", [{}, {"markdown": {"types": ("paragraph",), "links": "drop", "writer": "html2text"}}]
+)
+def test_a_fallback_gives_the_same_there(extractor: Make, fallback: str, options: dict[str, Any]) -> None:
+    """The metadata is also the same."""
+    html = f"<html lang=de><title>Tides</title>{ARTICLE}"
+    limits, found = {"blocks": 1}, []
+    for processes in (0, None):
+        one = extractor(processes=processes, fallback=fallback, limits=limits, metadata_field="metadata", **options)
+        found.append(without_time(one.extract([Document(html, "http://example.com/")])[0]))
+
+    assert found[0] == found[1]
+    assert found[0]["source"] == f"fallback:{fallback}"
+    assert found[0]["metadata"].language == "de"
 
 
 def test_without_processes_there_is_none(extractor: Make, monkeypatch: pytest.MonkeyPatch) -> None:

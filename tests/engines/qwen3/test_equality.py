@@ -162,3 +162,11 @@ def test_keys_and_values_are_kept(prepared: Prepared, rounded: Prepared) -> None
     assert rounded.token_bytes == prepared.token_bytes // 2
     with pytest.raises(AssertionError):  # as they would be if nothing was kept
         np.testing.assert_allclose(logits(prepared, ids[40:]), exact[40:], atol=0.1 * np.abs(exact).max())
+
+
+def test_labels_in_bfloat16_are_nearly_always_those_of_one_token_at_a_time(rounded: Prepared) -> None:
+    """The graph rounds keys and values at the end of a pass, so near ties depend on how passes are divided."""
+    *_, proof = Prover(rounded.folder, "json", seed=1).prove(pages=15, most_blocks=10)
+
+    assert proof.chunked + proof.drafted <= 3
+    assert proof.choices > 30
