@@ -2,7 +2,8 @@
 
 The pages come from a server on the loopback interface, each crawl runs in a fresh process, and the variants take turns.
 One Trafilatura variant calls ``trafilatura.extract(response.text, url=response.url, output_format="markdown")`` in the
-callback, as people usually write it. The other one makes the same call in a ``ProcessPoolExecutor`` and waits for it.
+callback, as people usually write it. The other one makes the same call in a ``ProcessPoolExecutor`` and waits for it,
+as does one with rs-trafilatura, if that is installed.
 """
 
 from __future__ import annotations
@@ -27,11 +28,15 @@ from common import SETTINGS, apart, children_cpu, crawl, heading, memory, option
 from scrapy import signals
 from tqdm import tqdm
 
+from scrapy_dripper.workshop.evaluation.peers import PEERS, installed_peers
+
 NOTHING, THREAD, ONE, TWO = "no extraction", "scrapy-dripper, a thread", "1 worker", "2 workers"
-PEER, POOL = "trafilatura in the callback", "trafilatura, 2 processes"
-VARIANTS = (NOTHING, THREAD, ONE, TWO, PEER, POOL)
+PEER, POOL, RUST = "trafilatura in the callback", "trafilatura, 2 processes", "rs-trafilatura, 2 processes"
+VARIANTS = (NOTHING, THREAD, ONE, TWO, PEER, POOL, *([RUST] if installed_peers(["rs-trafilatura"]) else []))
 PROCESSES = {THREAD: 0, ONE: 1, TWO: 2}
 POOL_SIZE = 2
+COLUMNS = ["crawl", "pages/s", "range", "/ trafilatura", "CPU ms/page", "in children"]
+COLUMNS += ["lag p50 ms", "lag p95 ms", "lag p99 ms", "peak MB", "lost", "errors", "empty"]
 
 
 class Meter:
@@ -75,7 +80,8 @@ def measured(variant: str, port: int, pages: int) -> dict[str, Any]:
     import trafilatura  # noqa: F401 (imported before the clock starts)
 
     meter = Meter()
-    pool = ProcessPoolExecutor(POOL_SIZE, mp_context=get_context("spawn")) if variant == POOL else None
+    in_pool = {POOL: peer, RUST: rust}.get(variant)
+    pool = ProcessPoolExecutor(POOL_SIZE, mp_context=get_context("spawn")) if in_pool else None
     if pool is not None:
         wait([pool.submit(warm_up) for _ in range(POOL_SIZE)])
 
@@ -90,9 +96,9 @@ def measured(variant: str, port: int, pages: int) -> dict[str, Any]:
             item = {"url": response.url}
             if variant == PEER:
                 item["markdown"] = peer(response.text, response.url)
-            elif pool is not None:
+            elif in_pool is not None:
                 loop = asyncio.get_running_loop()
-                item["markdown"] = await loop.run_in_executor(pool, peer, response.text, response.url)
+                item["markdown"] = await loop.run_in_executor(pool, in_pool, response.text, response.url)
             yield item
 
     threading.Thread(target=meter.watch_memory, daemon=True).start()
@@ -121,6 +127,8 @@ def warm_up() -> None:
     """Import in a process of the pool what its first page would have to import."""
     import trafilatura  # noqa: F401
 
+    if RUST in VARIANTS:
+        PEERS["rs-trafilatura"].load()
     time.sleep(1)  # so that each process of the pool gets one call
 
 
@@ -131,6 +139,11 @@ def peer(html: str, url: str) -> str | None:
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
     found: str | None = trafilatura.extract(html, url=url, output_format="markdown")
     return found
+
+
+def rust(html: str, url: str) -> Any:  # noqa: ARG001 (called as the other peer)
+    """Return rs-trafilatura's extraction of a page."""
+    return PEERS["rs-trafilatura"].load()(html.encode())
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -163,15 +176,9 @@ def report(results: dict[str, list[dict[str, Any]]], pages: int, arguments: argp
                 f"{statistics.median(speeds):.1f}",
                 f"{min(speeds):.1f}-{max(speeds):.1f}",
                 f"{median(variant, 'pages/s') / median(PEER, 'pages/s'):.2f}",
-                f"{median(variant, 'pages/s') / median(THREAD, 'pages/s'):.2f}",
-                f"{median(variant, 'cpu'):.1f}",
-                f"{median(variant, 'cpu of children'):.1f}",
-                f"{median(variant, 'lag p50'):.1f}",
-                f"{median(variant, 'lag p95'):.1f}",
-                f"{median(variant, 'lag p99'):.1f}",
+                *(f"{median(variant, one):.1f}" for one in ("cpu", "cpu of children", "lag p50", "lag p95", "lag p99")),
                 f"{median(variant, 'memory'):.0f}",
-                str(sum(result["lost"] for result in results[variant])),
-                str(sum(result["errors"] for result in results[variant])),
+                *(str(sum(result[one] for result in results[variant])) for one in ("lost", "errors")),
                 "-" if variant == NOTHING else f"{median(variant, 'empty'):.0f}",
             ]
         )
@@ -179,21 +186,15 @@ def report(results: dict[str, list[dict[str, Any]]], pages: int, arguments: argp
     for result in results[TWO]:
         fallbacks.update(result["fallbacks"])
     reasons = ", ".join(f"{name} {count / arguments.repeats:g}" for name, count in fallbacks.most_common()) or "none"
-    columns = (
-        "pages/s,range,/ trafilatura,/ thread,CPU ms/page,in children,lag p50 ms,lag p95 ms,lag p99 ms,peak MB,lost,"
-        "errors,empty"
-    )
     return "\n\n".join(
         [
             heading("crawl.py", ["scrapy-dripper", "scrapy", "twisted", "trafilatura", "onnxruntime"]),
-            f"{pages} pages from a server on the loopback interface, seed {arguments.seed}; every variant "
-            f"{arguments.repeats} times, in turns: medians,\nand sums for lost items and logged errors. "
-            f"CONCURRENT_REQUESTS is {SETTINGS['CONCURRENT_REQUESTS']}, everything else is Scrapy's default; one item "
-            "per page.\n"
-            "Lag is the delay of a 20 ms timer in the event loop; empty items have no Markdown. Peak MB is\n"
-            "the memory of all processes, with shared memory counted once.\n"
+            f"{pages} pages from a server on the loopback interface, seed {arguments.seed}; {arguments.repeats} crawls "
+            "of each variant, in turns: medians,\nand sums for lost items and logged errors. CONCURRENT_REQUESTS is "
+            f"{SETTINGS['CONCURRENT_REQUESTS']}; one item per page. Lag is that of a 20 ms timer in the event loop;\n"
+            "empty items have no Markdown. Peak MB is of all processes, with shared memory counted once.\n"
             f"Fallbacks of the plugin in a crawl, by reason: {reasons}.",
-            table(["crawl", *columns.split(",")], rows),
+            table(COLUMNS, rows),
         ]
     )
 
