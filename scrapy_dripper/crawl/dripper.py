@@ -120,12 +120,14 @@ class Dripper:
 
         Responses that will not be extracted, or have been already, do not wait.
         """
+        if self._batcher is None:
+            return
         if response in self._futures:
             future = self._futures[response]
             is_to_come = future is not None and not future.done()
         else:
             is_to_come = isinstance(response, HtmlResponse) and self.config_for(response, request).enabled
-        if is_to_come and self._batcher is not None:
+        if is_to_come:
             await self._batcher.wait_for_capacity()
 
     def config_for(self, response: Response, request: Request | None = None) -> Config:
