@@ -45,7 +45,6 @@ from scrapy_dripper.output.items import (
     Title,
 )
 from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.output.reader import trimmed
 from scrapy_dripper.output.text import line_text
 
 Fits: TypeAlias = "Callable[[Items], bool]"
@@ -65,7 +64,7 @@ def cut(item: Item, fits: Fits) -> list[Items]:
 
     An item that cannot be cut is returned as its only part: a formula, a line of code, a row of a table. The header of
     a table is repeated in every part, unless it takes more than half of the space. Everything else occurs in one part
-    only.
+    only. Calls are nested as deep as items and formats are, and a few more, however long the text is.
     """
     if fits((item,)):
         return [(item,)]
@@ -75,7 +74,8 @@ def cut(item: Item, fits: Fits) -> list[Items]:
     parts: list[Items] = []
     for group in _groups(units, lambda some: fits(make(some))):
         made = make(group)
-        parts += cut(made[0], fits) if len(group) == len(made) == 1 else [made] if made else []
+        is_smaller = len(group) == len(made) == 1 and made[0] != item
+        parts += cut(made[0], fits) if is_smaller else [made] if made else []
     return parts
 
 
@@ -189,24 +189,26 @@ def last_sentences(paragraph: Paragraph, fits: Fits) -> Items:
 
 def _units_of_line(runs: Runs, split: Callable[[str], list[str]]) -> list[list[Run]]:
     """Split runs into sentences, words or characters. Each part keeps its formats and links."""
-    units: list[list[Run]] = []
+    units: list[list[Run]] = [[]]
     for run, begins in _fragments(runs, split):
-        if begins or split is _characters or not units:
-            units.append([run])
-        else:
+        if units[-1] and (begins or split is _characters):
+            units.append([])
+        if run is not None:
             units[-1].append(run)
-    if units and not _joined(units[-1:]):
+    if not _joined(units[-1:]):
         units.pop()  # nothing is behind the end of the last sentence
     return units
 
 
-def _fragments(runs: Runs, split: Callable[[str], list[str]]) -> Iterator[tuple[Run, bool]]:
-    """Yield the parts of runs, and whether the text was split before each part."""
+def _fragments(runs: Runs, split: Callable[[str], list[str]]) -> Iterator[tuple[Run | None, bool]]:
+    """Yield the parts of runs, None for those without text, and whether the text was split before each part."""
     for run in runs:
         if type(run) is Text or (type(run) is Code and split is _words):  # inline code may be a log of many words
-            yield from ((replace(run, text=text), number > 0) for number, text in enumerate(split(run.text)))
+            for number, text in enumerate(split(run.text)):
+                yield replace(run, text=text) if text else None, number > 0
         elif isinstance(run, _WRAPPERS):
-            yield from ((replace(run, runs=(inner,)), begins) for inner, begins in _fragments(run.runs, split))
+            for inner, begins in _fragments(run.runs, split):
+                yield None if inner is None else replace(run, runs=(inner,)), begins
         else:
             yield run, type(run) is LineBreak
 
@@ -235,14 +237,24 @@ def _format(run: Run) -> Any:
     return replace(run, runs=()) if isinstance(run, _WRAPPERS) else type(run)
 
 
-def _trimmed(runs: Runs) -> Runs:
-    runs = trimmed(runs)
-    for end in (0, -1):
-        outer = runs[end] if runs else None
-        if isinstance(outer, _WRAPPERS):
-            inner = replace(outer, runs=_trimmed(outer.runs))
-            runs = (inner, *runs[1:]) if end == 0 else (*runs[:-1], inner)
-    return runs
+def _trimmed(runs: Runs, ends: Sequence[int] = (0, -1)) -> Runs:
+    """Remove line breaks, white space, and wrappers that hold nothing else, from the ends of runs."""
+    pieces = list(runs)
+    for end in ends:
+        while pieces:
+            run = pieces[end]
+            held: object = type(run) is not LineBreak
+            if type(run) is Text:
+                held = run.text.rstrip() if end else run.text.lstrip()
+                run = Text(held)
+            elif isinstance(run, _WRAPPERS):
+                held = _trimmed(run.runs, (end,))
+                run = replace(run, runs=held)
+            if held:
+                pieces[end] = run
+                break
+            pieces.pop(end)
+    return tuple(pieces)
 
 
 # ---------------------------------------------------------------------- chunks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -22,6 +23,8 @@ from scrapy_dripper.output.items import (
     Cell,
     Code,
     CodeBlock,
+    Deleted,
+    Emphasis,
     Item,
     Items,
     LineBreak,
@@ -30,6 +33,8 @@ from scrapy_dripper.output.items import (
     ListItem,
     Paragraph,
     Quote,
+    Run,
+    Runs,
     Strong,
     Table,
     Text,
@@ -47,15 +52,17 @@ _numbered = re.compile(r"[tw]\d+x").findall
 WORDS = st.lists(
     st.sampled_from("cat. sat, mat! (on) *the* 1. - # 猫坐在垫子上。 naïve? supercalifragilistic".split()), max_size=12
 )
-TEXT = WORDS.map(" ".join).filter(bool).map(Text)
-LINE = st.lists(
-    TEXT
-    | st.builds(lambda text: Strong((text,)), TEXT)
-    | st.builds(lambda text: Link("/x", (text,)), TEXT)
-    | st.just(LineBreak()),
-    min_size=1,
-    max_size=6,
-).map(tuple)
+FORMATS = (Strong, Emphasis, Deleted, partial(Link, "/x"))
+ENDS = st.sampled_from(["", ".", "。", "。」", "! ", " "])
+LONG = st.builds(lambda word, times, end: word * times + end, st.sampled_from("很a"), st.integers(1, 500), ENDS)
+TEXT = (WORDS.map(" ".join) | LONG).filter(bool).map(Text)
+LINE = st.recursive(
+    st.lists(TEXT | st.just(LineBreak()), min_size=1, max_size=4).map(tuple),
+    lambda inner: st.lists(
+        TEXT | st.builds(lambda wrap, runs: wrap(runs), st.sampled_from(FORMATS), inner), min_size=1, max_size=4
+    ).map(tuple),
+    max_leaves=12,
+)
 PARAGRAPH = st.builds(Paragraph, LINE)
 INSIDE = st.lists(PARAGRAPH, min_size=1, max_size=3).map(tuple)
 LISTS = st.builds(
@@ -89,6 +96,22 @@ def test_none_is_over_the_size(items: Items, size: int, overlap: int) -> None:
         assert chunk.overlap <= overlap
 
 
+def _depth(call: Callable[[], object]) -> int:
+    """Return how deep the calls of a function are nested."""
+    depths = [0]
+
+    def count(frame: object, event: str, arg: object) -> None:
+        if event in ("call", "return"):
+            depths.append(depths[-1] + (1 if event == "call" else -1))
+
+    sys.setprofile(count)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return max(depths)
+
+
 def numbered(kinds: str, *, every_word: bool = False) -> Items:
     """Return one item for each character: a title of that level for a digit, a paragraph for a letter."""
     return tuple(
@@ -97,6 +120,26 @@ def numbered(kinds: str, *, every_word: bool = False) -> Items:
         else Paragraph((Text(f"w{i}x " * 14 if every_word else f"w{i}x " + "word " * 12),))
         for i, kind in enumerate(kinds)
     )
+
+
+@given(LINE, st.integers(1, 80))
+def test_the_smallest_pieces(line: Runs, size: int) -> None:
+    """What exceeds a tiny size are a few characters, and nested calls are no more for a longer text."""
+    for chunk in chunks((Paragraph(line),), size=size, write=partial(markdown, links="drop")):
+        assert chunk.size <= size or sum(map(str.isalnum, re.sub("<[^>]*>", "", chunk.markdown))) <= 8
+
+
+@pytest.mark.parametrize("end", ["", ".", "。", "。」", "。 "])
+@pytest.mark.parametrize("wrap", FORMATS, ids=["strong", "emphasis", "deleted", "link"])
+def test_nested_calls_do_not_depend_on_the_length(wrap: Callable[[Runs], Run], end: str) -> None:
+    """The text is in formats, entries of lists and quotes."""
+
+    def depth(times: int) -> int:
+        line = Paragraph((wrap((Strong((Text("很" * times + end),)),)),))
+        entries = List("unordered", (ListItem((line,)), ListItem((line, line))))
+        return _depth(lambda: chunks((line, entries, Quote((line,))), size=40))
+
+    assert depth(800) == depth(200)
 
 
 @given(st.text("1234pp", max_size=14), st.integers(70, 500))
