@@ -76,8 +76,8 @@ class PageLimits:
     output: int = _page(
         20,
         checks.whole(1),
-        "Length of each form of the output (Main-HTML, Markdown, text, the content list as JSON), as a multiple of the "
-        "size of the page. A page of less than 1,000 characters counts as 1,000.",
+        "Length of each form of the output (Main-HTML, Markdown, text, the content list as JSON, chunks), as a "
+        "multiple of the size of the page. A page of less than 1,000 characters counts as 1,000.",
     )
 
 

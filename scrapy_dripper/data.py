@@ -216,6 +216,9 @@ class Extraction:
       or ``hidden``;
     * ``missing``: the kinds of facts that the page declares and shows, and of which more than half are not in the text:
       ``ingredient``, ``step``, ``question``, ``answer`` or ``body``. It is checked whatever labelled the page;
+    * ``failed``: the forms that were asked for in addition and could not be made, or would exceed
+      ``DRIPPER_LIMITS["output"]``: ``content``, ``cards``, ``links``, ``chunks``, ``metadata``, ``front_matter`` or
+      ``fingerprints``. Nothing else of the extraction is lost for it;
     * ``removed``: the numbers of the blocks that ``sore`` has removed, counted from 0, by reason;
     * ``repeated``: number of main blocks that were left out because other pages of the site have them;
     * ``template``: ``answered`` if a template has labelled the page, or why the model was asked: a value of
@@ -255,7 +258,8 @@ class Extraction:
     def meta(self) -> dict[str, Any]:
         """Return the dict that ``DRIPPER_META_FIELD`` puts on items, as plain JSON values."""
         known = self.details
-        prints = known if "simhash" in known else fingerprints(self.text)
+        made = "simhash" in known or "fingerprints" in known.get("failed", [])
+        prints = known if made else fingerprints(self.text)
         return {
             "source": self.source,
             "fallback_reason": self.fallback_reason.value if self.fallback_reason else None,
@@ -271,6 +275,7 @@ class Extraction:
             "rules": known.get("rules"),
             "overruled": known.get("overruled", []),
             "missing": known.get("missing", []),
+            "failed": known.get("failed", []),
             "truncated": self.truncated,
             "content_hash": prints.get("content_hash"),
             "simhash": prints.get("simhash"),

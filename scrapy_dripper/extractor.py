@@ -24,7 +24,7 @@ from scrapy_dripper.choose.short_pages import is_menu, shows_prose
 from scrapy_dripper.choose.steps import MOST_TAKEN, TEMPLATE, overruled, stages
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import FALLBACKS, Config
-from scrapy_dripper.data import Document, Extraction, FallbackReason, teaching
+from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, teaching
 from scrapy_dripper.engines import load_engine, profile_of
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked
 from scrapy_dripper.fallback import NOT_A_PAGE, by_method, fall_back, metadata
@@ -34,7 +34,7 @@ from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.output.items import Items
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.page import Over
-from scrapy_dripper.retrieval import measure, with_front_matter, with_retrieval
+from scrapy_dripper.retrieval import attempt, measure, named_failures, naming, with_front_matter, with_retrieval
 from scrapy_dripper.sites import Hosts, Said, SiteMemory, Templates
 from scrapy_dripper.workers.one_worker import OneWorker
 
@@ -346,28 +346,29 @@ class Extractor:
         )
         return teaching(with_retrieval(extraction, items, document, config), digest=digest)
 
-    def _composed(self, job: _Job, page: Page, labels: Labels, choice: Choice) -> tuple[Extraction, Items]:
-        """Return the extraction of a page, given what is written of it, and its content list. Errors of the writers
-        propagate.
+    def _composed(self, job: _Job, page: Page, labels: Labels, choice: Choice) -> tuple[Extraction, Items | None]:
+        """Return the extraction of a page, given what is written of it, and its content list; None if that is too
+        long. Errors of the writers propagate.
         """
         main = choice.main
         # "Nothing is main" is a valid answer, and a better one than a fallback's (docs/reference/fallback.md).
         nothing = not main.any() and len(page.blocks) > 0
         posts = posts_of(page, main, labels.page_type)
         wanted = job.config.content_field is not None and not posts
-        cards: list[ListCard] = []
+        failed: list[str] = []
+        cards: list[ListCard] | None = None
         if wanted:
             from scrapy_dripper.page.cards import list_cards  # reads dates and names, as thread_posts does
 
-            cards = list_cards(page, main, choice.hidden, labels.page_type)
+            cards = attempt("cards", lambda: list_cards(page, main, choice.hidden, labels.page_type), failed)
         size = len(job.document.html)
-        written = NOTHING if nothing else write(page, main, job.config, size, choice.hidden, posts, cards)
+        written = NOTHING if nothing else write(page, main, job.config, size, choice.hidden, posts, cards or ())
         if not len(page.blocks) and not (written.text or written.markdown):
             raise PageError(FallbackReason.NO_BLOCKS, "no visible text, and formulas that cannot be read")
         over = _exceeded(page, labels, written.truncated, job.config)
         extraction = Extraction(
             url=job.document.url,
-            title=page.metadata.title,
+            title=page.headline,
             main_html=written.main_html,
             markdown=written.markdown,
             text=written.text,
@@ -386,7 +387,7 @@ class Extractor:
                 "limit": over and over.setting,
             },
         )
-        return extraction, written.content
+        return naming(extraction, failed), written.content
 
     def _doubt(self, job: _Job, made: Extraction) -> str | None:
         """Return why the fallback is to extract a page on which the engine found nothing, or only menus in its first
@@ -438,6 +439,13 @@ class Extractor:
             made = teaching(made, lesson=job.said.lesson(job.labels.main))
         if not job.config.reads_metadata or made.fallback_reason in NOT_A_PAGE:
             return made
+        failed = named_failures(made)
+        found = attempt("metadata", lambda: self._metadata(job, made.text or ""), failed)
+        made = naming(replace(made, metadata=found), failed)
+        return with_front_matter(made, found or Metadata()) if job.config.markdown.front_matter else made
+
+    def _metadata(self, job: _Job, text: str) -> Metadata:
+        """Return the metadata of a document with this main content. Errors propagate."""
         found = job.found.metadata if isinstance(job.found, Page) else None
         if found is None:
             self._begin(job.document)
@@ -445,9 +453,8 @@ class Extractor:
         if found.language is None:
             from scrapy_dripper.metadata.read import detected_language  # loaded with the metadata
 
-            found = replace(found, language=detected_language(made.text or ""))
-        made = replace(made, metadata=found)
-        return with_front_matter(made, found) if job.config.markdown.front_matter else made
+            found = replace(found, language=detected_language(text))
+        return found
 
 
 def _as_config(value: object) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, Metadata, fingerprints
-from scrapy_dripper.output import most_chars
+from scrapy_dripper.output import Written, most_chars
 from scrapy_dripper.output.content_json import from_json, to_json
 from scrapy_dripper.output.items import Items
 from scrapy_dripper.output.markdown import Callouts, Posts, Tables
@@ -21,6 +22,8 @@ from scrapy_dripper.output.urls import outlinks
 if TYPE_CHECKING:
     from scrapy_dripper.output.chunks import Chunk
 
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
 _LARGER = (1, 8, 64, 512)
 
 
@@ -64,29 +67,51 @@ def wants_content(config: Config) -> bool:
     return not (config.content_field is config.chunks_field is config.links_field is None)
 
 
-def plain_content(items: Items, config: Config) -> list[dict[str, Any]] | None:
-    """Return a content list as plain JSON values, if an item field needs it."""
-    return to_json(items) if wants_content(config) else None
+def attempt(form: str, make: Callable[[], T], failed: list[str]) -> T | None:
+    """Return a form of the output that was asked for in addition. If it cannot be made, add its name to ``failed``, and
+    return None: an extraction keeps what it has, and names what failed.
+    """
+    try:
+        return make()
+    except Exception:  # includes MemoryError and RecursionError
+        failed.append(form)
+        logger.debug("cannot make the form %(form)s of a page", {"form": form}, exc_info=True)
+        return None
+
+
+def plain_content(written: Written, config: Config) -> list[dict[str, Any]] | None:
+    """Return a content list as plain JSON values, if an item field needs it and it can be made."""
+    items = written.content
+    return attempt("content", lambda: to_json(items), []) if items is not None and wants_content(config) else None
 
 
 def with_retrieval(extraction: Extraction, items: Items | None, document: Document, config: Config) -> Extraction:
     """Return an extraction with content list, chunks, links and fingerprints, as far as fields are configured for them.
 
-    ``items`` is the content list; by default that of the extraction, as it comes from a fallback.
+    ``items`` is the content list; by default that of the extraction, as it comes from a fallback. Never raises: forms
+    that cannot be made, also because an extraction that is not empty has no content list, are named in the details.
     """
+    failed = named_failures(extraction)
+    prints: dict[str, str] | None = None
     if config.meta_field is not None:
-        extraction = extraction.with_details(**fingerprints(extraction.text))
-    if items is None and extraction.content is not None and wants_content(config):
-        items = from_json(extraction.content)
+        prints = attempt("fingerprints", lambda: fingerprints(extraction.text), failed)
     content = links = chunks = None
-    if items is not None and config.content_field is not None:
-        content = to_json(items)
-    if items is not None and config.links_field is not None:
-        links = [asdict(link) for link in outlinks(items)]
-    if items is not None and config.chunks_field is not None:
-        most = most_chars(len(document.html), config.limits.output)
-        chunks = plain_chunks(_chunks(items, document.url, config, most))
-    return replace(extraction, content=content, links=links, chunks=chunks)
+
+    @cache
+    def held() -> Items:
+        if items is None and extraction.content is None:
+            raise ValueError("there is no content list, or it would be too long")
+        return from_json(extraction.content or ()) if items is None else items
+
+    if not (items is None and extraction.content is None and extraction.is_empty):
+        if config.content_field is not None:
+            content = attempt("content", lambda: to_json(held()), failed)
+        if config.links_field is not None:
+            links = attempt("links", lambda: [asdict(link) for link in outlinks(held())], failed)
+        if config.chunks_field is not None:
+            chunks = attempt("chunks", lambda: plain_chunks(_chunks(held(), document, config)), failed)
+    extraction = replace(extraction, content=content, links=links, chunks=chunks).with_details(**(prints or {}))
+    return naming(extraction, failed)
 
 
 def measure(config: Config) -> Callable[[str], int]:
@@ -106,11 +131,30 @@ def plain_chunks(some: Sequence[Chunk]) -> list[dict[str, Any]]:
     return [asdict(chunk) | {"headings": list(chunk.headings)} for chunk in some]
 
 
+def named_failures(extraction: Extraction) -> list[str]:
+    """Return the forms that could not be made of an extraction so far."""
+    return list(extraction.details.get("failed", ()))
+
+
+def naming(extraction: Extraction, failed: list[str]) -> Extraction:
+    """Return an extraction that names the forms that could not be made, if there are any."""
+    return extraction.with_details(failed=failed) if failed else extraction
+
+
+def without_forms(extraction: Extraction) -> Extraction:
+    """Return an extraction without what was asked for in addition, which cannot be sent, and name that."""
+    forms = [form for form in ("content", "links", "chunks", "metadata") if getattr(extraction, form) is not None]
+    bare = replace(extraction, content=None, links=None, chunks=None, metadata=None)
+    return naming(bare, [*named_failures(extraction), *forms])
+
+
 def with_front_matter(extraction: Extraction, metadata: Metadata) -> Extraction:
     """Put front matter before the Markdown of an extraction, if it has any."""
     if not extraction.markdown:
         return extraction
-    known = _front_matter(extraction, metadata)
+    failed = named_failures(extraction)
+    known = attempt("front_matter", lambda: _front_matter(extraction, metadata), failed)
+    extraction = naming(extraction, failed)
     return replace(extraction, markdown=f"{known}\n\n{extraction.markdown}") if known else extraction
 
 
@@ -126,16 +170,19 @@ def _front_matter(extraction: Extraction, metadata: Metadata) -> str:
     )
 
 
-def _chunks(content: Items, url: str, config: Config, most: int) -> tuple[Chunk, ...]:
-    """Return the chunks of a content list, with a larger chunk size if the output would otherwise be too long."""
+def _chunks(content: Items, document: Document, config: Config) -> tuple[Chunk, ...]:
+    """Return the chunks of a content list, with a larger chunk size if the output would otherwise be too long. Raise
+    ValueError if it is always.
+    """
     from scrapy_dripper.output.chunks import chunks
 
+    most = most_chars(len(document.html), config.limits.output)
     form = config.markdown
     write = partial(of_items, links=form.links, tables=form.tables, callouts=form.callouts, posts=form.posts)
     for larger in _LARGER:
         made = chunks(
             content,
-            url,
+            document.url,
             size=config.chunks.size * larger,
             overlap=config.chunks.overlap,
             measure=measure(config),
@@ -143,4 +190,4 @@ def _chunks(content: Items, url: str, config: Config, most: int) -> tuple[Chunk,
         )
         if sum(len(one.markdown) + len(one.url) + sum(map(len, one.headings)) for one in made) <= most:
             return made
-    return ()
+    raise ValueError(f"the chunks would have over {most:,} characters")

@@ -20,6 +20,7 @@ from scrapy_dripper.engines.base import Engine, ModelError
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fallback import fall_back, first_part
 from scrapy_dripper.fallback_names import is_method
+from scrapy_dripper.retrieval import without_forms
 from scrapy_dripper.workers import process
 from scrapy_dripper.workers.wire import Message, Task, pack_extraction, receive, send, unpack_tasks
 
@@ -188,6 +189,10 @@ def _remote(config: Config) -> ModuleType:
 def _packed(extraction: Extraction, task: Task) -> tuple[dict[str, Any], list[bytes]]:
     try:
         return pack_extraction(extraction)
+    except Exception:
+        logger.debug("%(url)s loses what was asked for in addition", {"url": extraction.url}, exc_info=True)
+    try:
+        return pack_extraction(without_forms(extraction))
     except (TypeError, ValueError, AttributeError, RecursionError) as error:  # a custom fallback returned it
         problem = f"the extraction cannot be sent to the crawl ({type(error).__name__}: {error})"
         return pack_extraction(nothing(task.document.url, FallbackReason.OUTPUT_ERROR, problem, "empty"))

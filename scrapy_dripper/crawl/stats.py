@@ -48,6 +48,9 @@ STATS = {
     "changed nothing, because it would have removed text of which the model was sure",
     "missing/{kind}": "pages that declare and show facts (`ingredient`, `step`, `question`, `answer`, `body`) "
     "whose text has lost more than half of them",
+    "failed/{form}": "pages without a form that was asked for in addition (`content`, `cards`, `links`, `chunks`, "
+    "`metadata`, `front_matter`, `fingerprints`), because it could not be made or would exceed "
+    '`DRIPPER_LIMITS["output"]`; they keep everything else, and the log at DEBUG says why',
     "site_memory/pages": "pages that the site memory has learnt from (`DRIPPER_SITES`)",
     "site_memory/copies": "pages that it did not learn from, because it had seen them at this or another URL",
     "site_memory/changed": "pages from which main blocks were removed because other pages of the site repeat them",
@@ -146,10 +149,9 @@ class CrawlStats:
                 self.count(f"rules/{kind}", blocks)
         for name, value in more.get("work", {}).items():
             self.count(f"{extraction.source}/{name}", value)
-        for step in more.get("overruled", []):
-            self.count(f"overruled/{step}")
-        for kind in more.get("missing", []):
-            self.count(f"missing/{kind}")
+        for kind in ("overruled", "missing", "failed"):
+            for name in more.get(kind, []):
+                self.count(f"{kind}/{name}")
 
     def _warn_of(self, extraction: Extraction) -> None:
         """Warn of a lost engine, of a page that stopped a worker, or of one that needs a browser. Each comes once."""

@@ -16,9 +16,9 @@ from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, 
 from scrapy_dripper.fallback.methods import first_part, limited_tree, text_within, whole_page
 from scrapy_dripper.fallback_names import is_method, load
 from scrapy_dripper.output import write_html
-from scrapy_dripper.output.content_json import clean, to_json
+from scrapy_dripper.output.content_json import clean
 from scrapy_dripper.page import PageError, metadata_of
-from scrapy_dripper.retrieval import wants_content, with_retrieval
+from scrapy_dripper.retrieval import plain_content, with_retrieval
 
 __all__ = ["NOT_A_PAGE", "by_method", "fall_back", "first_part", "metadata", "method"]
 
@@ -57,12 +57,7 @@ def fall_back(
     If a built-in fallback runs out of memory, it is retried on the first part of the document. If a fallback raises,
     the extraction is that of ``empty``, and the exception is appended to ``error``.
     """
-    found = _fall_back(document, config, reason, error)
-    try:
-        return with_retrieval(found, None, document, config)
-    except Exception as problem:  # a custom fallback can return anything; includes MemoryError
-        problems = [found.error, f"no chunks, links and fingerprints: {type(problem).__name__}: {problem}"]
-        return replace(found, error="; ".join(filter(None, problems)))
+    return with_retrieval(_fall_back(document, config, reason, error), None, document, config)
 
 
 def _fall_back(document: Document, config: Config, reason: FallbackReason, error: str | None) -> Extraction:
@@ -129,8 +124,8 @@ def _custom(call: Callable[..., Any], text: str, url: str, config: Config) -> Ex
         content = None
         if answer.content is not None:
             content = clean(answer.content)
-        elif answer.main_html and wants_content(config):
-            content = to_json(write_html(answer.main_html, url, config, len(answer.main_html)).content)
+        elif answer.main_html:
+            content = plain_content(write_html(answer.main_html, url, config, len(answer.main_html)), config)
         return replace(answer, content=content, details={}).without_controls()
     if answer is not None and not isinstance(answer, str):
         raise TypeError(f"expected HTML, an Extraction or None (got {type(answer).__name__})")
@@ -142,10 +137,10 @@ def _custom(call: Callable[..., Any], text: str, url: str, config: Config) -> Ex
 def metadata(document: Document, config: Config) -> Metadata:
     """Return the metadata of a document that has no page, because it exceeds a limit or cannot be parsed as a whole.
 
-    Values that cannot be read are None.
+    Values that cannot be read are None. Errors propagate.
     """
     try:
         root, _ = limited_tree(text_within(document, config.limits.bytes))
-    except (PageError, MemoryError):
+    except PageError:
         return Metadata()
     return metadata_of(root, document.url)

@@ -314,7 +314,7 @@ def by_blocks(
         main_html=written.main_html,
         markdown=written.markdown,
         text=written.text,
-        content=plain_content(written.content, config),
+        content=plain_content(written, config),
         source="",  # the caller adds the name
         labels=tuple(main.tolist()) if labels else (),
         probabilities=tuple(main.astype(float).tolist()) if labels else (),

@@ -87,7 +87,7 @@ def by_trafilatura(text: str, url: str, config: Config, size: int) -> Extraction
         main_html=written.main_html,
         markdown=written.markdown,
         text=plain,
-        content=plain_content(written.content, config),
+        content=plain_content(written, config),
         source="fallback:trafilatura",
         truncated=truncated or written.truncated,
     )

@@ -33,6 +33,9 @@ _SETTING = 'DRIPPER_LIMITS["output"]'
 SMALLEST_PAGE = 1_000
 """Smaller pages count as this many characters, because markup dominates the output for a few words."""
 
+_ROOM = 4
+"""How many times over its limit a content list may be, as JSON, for others to be written from it."""
+
 
 def most_chars(size: int, factor: int) -> int:
     """Return the limit for a form of the output, in characters.
@@ -50,7 +53,8 @@ class Written(NamedTuple):
     """The main content of a page in all its forms."""
 
     main_html: str
-    content: Items
+    content: Items | None
+    """None if it would exceed ``DRIPPER_LIMITS["output"]`` as JSON."""
     markdown: str
     text: str
     truncated: bool = False
@@ -88,7 +92,7 @@ def write(
     most = _most(size, config)
     written = _fitting(tree, None, page.base_url, config, most, config.oversize == "truncate", page.scripts, marks)
     types = config.markdown.types
-    if not cards or written.truncated or not (types is None or Card.type in types):
+    if not cards or written.truncated or written.content is None or not (types is None or Card.type in types):
         return written
     resolve = resolver(page.base_url, most // 2)
     content = (*written.content, *(Card(**card._asdict() | {"href": resolve(card.href)}) for card in cards))
@@ -121,8 +125,9 @@ def _fitting(
     """Return all forms of a tree, each no longer than ``most``. If one is too long and ``cut`` is set, halve the tree
     until all of them fit.
 
-    Nothing much longer is built on the way: Main-HTML has each text and attribute once, the content list is counted
-    before others are written from it, and Markdown and text are at most a few dozen times as long as the content list.
+    The content list may be too long: it is then left out, and does not cost the others. Nothing much longer is built on
+    the way: Main-HTML has each text and attribute once, the content list is counted before others are written from it,
+    and Markdown and text are at most a few dozen times as long as the content list.
     """
     form = config.markdown
     if config.absolute_urls:
@@ -136,7 +141,8 @@ def _fitting(
                 main_html = to_html(tree)
             _check("Main-HTML", len(main_html), most, config)
             content = content_list(tree, base_url, scripts, most // 2, posts)
-            _check("content list", length(content), most, config)
+            chars = length(content)
+            _check("content list", chars / _ROOM, most, config)
             if form.types is not None:
                 content = only(content, form.types)
             if form.writer == "html2text":
@@ -149,7 +155,8 @@ def _fitting(
                 )
             _check("Markdown", len(written), most, config)
             if content or error is None:
-                return Written(main_html, content, written, plain_text(content), truncated=error is not None)
+                listed = content if chars <= most else None
+                return Written(main_html, listed, written, plain_text(content), truncated=error is not None)
         except PageError as too_long:
             error = too_long
             elements = (elements or sum(1 for _ in tree.iter())) // 2
@@ -160,7 +167,7 @@ def _fitting(
         raise error
 
 
-def _check(form: str, chars: int, most: int, config: Config) -> None:
+def _check(form: str, chars: float, most: int, config: Config) -> None:
     if chars > most:
         factor = config.limits.output
         raise PageError(

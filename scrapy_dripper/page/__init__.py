@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -64,7 +65,11 @@ def read(document: Document, config: Config, profile: Profile = NATIVE, engine_l
         document = replace(document, html=document.html[: limits.bytes])
     root, cut_off = plant(document, config, profile, False)
     # Cutting removes the head and scripts.
-    metadata = metadata_of(root, document.url) if config.reads_metadata else Metadata(title_of(root, document.url))
+    metadata: Metadata | None = None
+    if config.reads_metadata:
+        with contextlib.suppress(Exception):  # a page must not fail for it; the extractor tries again and tells
+            metadata = metadata_of(root, document.url)
+    headline = title_of(root, document.url) if metadata is None else metadata.title
     page = profile.cut(root, document.url)
     if page.tree.depth.max() >= limits.depth:
         root, cut_off = plant(document, config, profile, True)
@@ -80,27 +85,23 @@ def read(document: Document, config: Config, profile: Profile = NATIVE, engine_l
     if n > most:
         over = over or accepted(too_many, config)
         page = page.first_blocks(most)
-    return replace(page, over=over, config=config, metadata=metadata)
+    return replace(page, over=over, config=config, headline=headline, metadata=metadata)
 
 
 def metadata_of(root: HtmlElement, url: str) -> Metadata:
-    """Return the metadata of a tree that has not been cut. Never raises: values that cannot be read are None."""
-    from scrapy_dripper.metadata.read import read_metadata
+    """Return the metadata of a tree that has not been cut. Errors propagate."""
+    from scrapy_dripper.metadata.read import read_metadata  # loaded if it is needed
 
-    try:
-        return read_metadata(root, url)
-    except Exception:  # metadata is optional, so a page must not fail because of it
-        logger.debug("no metadata of %(url)s", {"url": url}, exc_info=True)
-        return Metadata()
+    return read_metadata(root, url)
 
 
 def title_of(root: HtmlElement, url: str) -> str | None:
-    """Return the title of a tree that has not been cut, as :func:`metadata_of` does. Never raises."""
+    """Return the title of the metadata of a tree that has not been cut. Never raises."""
     from scrapy_dripper.metadata.read import read_title
 
     try:
         return read_title(root, url) or None
-    except Exception:  # as for metadata
+    except Exception:  # a page must not fail because of its title
         logger.debug("no title of %(url)s", {"url": url}, exc_info=True)
         return None
 

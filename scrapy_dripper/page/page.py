@@ -212,8 +212,10 @@ class Page:
     """Facts about the page from its ``<head>`` and its scripts."""
     config: Config = _DEFAULTS
     """The options of the document."""
-    metadata: Metadata = field(default_factory=Metadata)
-    """What the page says about itself: only its title, unless the configuration asks for more."""
+    headline: str | None = None
+    """The title of its metadata."""
+    metadata: Metadata | None = None
+    """What the page says about itself; None unless the configuration asks for it, or if it cannot be read."""
     facts: tuple[Fact, ...] = ()
     """The facts that the page declares about itself."""
     styles: Styles = field(default_factory=dict)

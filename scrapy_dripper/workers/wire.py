@@ -197,7 +197,7 @@ def _details(values: Mapping[str, Any]) -> Values:
             details[name] = {key: int(count) for key, count in details[name].items()}
     if details.get("removed") is not None:
         details["removed"] = {key: [int(block) for block in blocks] for key, blocks in details["removed"].items()}
-    for name in ("overruled", "missing"):
+    for name in ("overruled", "missing", "failed"):
         if not all(isinstance(one, str) for one in details.get(name, [])):
             raise TypeError(f"expected a list of names as {name}")
     return details

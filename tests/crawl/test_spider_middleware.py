@@ -339,6 +339,7 @@ def test_the_meta_field_has_the_source(crawl: Crawls, site: Site) -> None:
         "main_blocks": 1,
         "overruled": [],
         "missing": [],
+        "failed": [],
         "truncated": False,
     }
 

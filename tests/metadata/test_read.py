@@ -31,10 +31,9 @@ def ld(*values: Any) -> str:
 def test_a_page_has_its_metadata_on_request() -> None:
     """It is read before the head and the scripts are removed from the tree."""
     document = Document("<title>Tides</title><script type=application/ld+json>{}</script><h1>Tides</h1><p>Text.", URL)
-    found = read(document, Config(metadata_field="metadata")).metadata
-    assert found is not None
-    assert found.title == "Tides"
-    assert read(document, Config()).metadata == Metadata("Tides")
+    for config, there in ((Config(), False), (Config(metadata_field="metadata"), True)):
+        page = read(document, config)
+        assert (page.headline, page.metadata is not None) == ("Tides", there)
 
 
 TEASER = (

@@ -92,8 +92,10 @@ def test_an_answer_that_is_none_is_the_pages_own(pools: Pools) -> None:
     seen = through(pools(config=config), texts, config)
     assert seen.counts == {}
     assert [reason for reason in reasons(seen)[:-1] if reason is not FallbackReason.OUTPUT_ERROR] == [
-        FallbackReason.ENGINE_ERROR  # a content list is read where the fallback is called, which fails in good order
+        FallbackReason.ENGINE_ERROR,  # a content list is read where the fallback is called, which fails in good order
+        FallbackReason.ENGINE_ERROR,
     ]
+    assert (seen.pages[2].text, seen.pages[2].metadata, seen.pages[2].meta()["failed"]) == ("x", None, ["metadata"])
     assert "not a content list" in (seen.pages[1].error or "")
     assert seen.pages[-1].text == "x"
 
