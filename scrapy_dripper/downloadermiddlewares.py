@@ -11,12 +11,9 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import BaseSettings
 
 from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.crawl.dripper import BROWSER, Dripper
 from scrapy_dripper.crawl.log import JAVASCRIPT
 from scrapy_dripper.crawl.stats import is_shell
-
-BROWSER = "playwright"
-"""The key of a request's meta with which scrapy-playwright downloads it in a browser."""
 
 
 def has_browser(settings: BaseSettings) -> bool:
@@ -91,12 +88,11 @@ class DripperShellMiddleware:
         try:
             if not (200 <= response.status < 300 and self._dripper.config_for(response, request).retry_shells):
                 return response
-            extraction = await self._dripper.extract(response, request)
+            extraction = await self._dripper.extract(response, request, first_look=True)
         except Exception:
             self._dripper.stats.bug("the retry of a shell")
             return response
         if extraction is None or not is_shell(extraction):
             return response
-        self._dripper.stats.count("retried_shells")
         meta = {**request.meta, BROWSER: True, "dont_cache": True}
         return request.replace(meta=meta, dont_filter=True)

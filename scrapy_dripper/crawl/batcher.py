@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeAlias
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.stats import CrawlStats
@@ -27,6 +28,9 @@ Each further worker process adds one."""
 CHECK_SECONDS = 0.5
 """Seconds between two looks at whether the crawl stops."""
 
+Count: TypeAlias = "Callable[[Extraction], None]"
+"""Counts an extraction in the stats of the crawl."""
+
 
 @dataclass(eq=False, slots=True)
 class Job:
@@ -36,6 +40,7 @@ class Job:
     config: Config
     future: asyncio.Future[Extraction]
     submitted: float
+    count: Count
 
 
 @dataclass(eq=False, slots=True)
@@ -87,10 +92,13 @@ class Batcher:
         self._held_back = 0
         self._stopping = self._stopped = False
 
-    def submit(self, source: Document) -> asyncio.Future[Extraction]:
-        """Return a future for the extraction of a page. It never fails; it is cancelled if the crawl ends first."""
+    def submit(self, source: Document, count: Count) -> asyncio.Future[Extraction]:
+        """Return a future for the extraction of a page. It never fails; it is cancelled if the crawl ends first.
+
+        ``count`` is called with the extraction, also if nobody waits for it any more.
+        """
         self._loop = loop = asyncio.get_running_loop()
-        job = Job(source, source.config or self._config, loop.create_future(), time.monotonic())
+        job = Job(source, source.config or self._config, loop.create_future(), time.monotonic(), count)
         if self._stopped:
             self._cancel([job])
             return job.future
@@ -263,7 +271,7 @@ class Batcher:
         self._update_capacity()
         if not job.future.done():
             job.future.set_result(extraction)
-        self._stats.page(extraction, retries_shells=job.config.retry_shells)
+        job.count(extraction)
 
 
 class InProcess:

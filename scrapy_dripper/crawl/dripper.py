@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -17,7 +18,7 @@ from w3lib.encoding import http_content_type_encoding
 from scrapy_dripper.binary import looks_binary
 from scrapy_dripper.checks import short
 from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.crawl.batcher import Batcher
+from scrapy_dripper.crawl.batcher import Batcher, Count
 from scrapy_dripper.crawl.report import Report
 from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.data import Document, Extraction
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from scrapy_dripper.crawl.sites import CrawlSites
 
 META_KEY = "dripper"
+BROWSER = "playwright"
+"""The key of a request's meta with which scrapy-playwright downloads it in a browser."""
 
 
 class Dripper:
@@ -80,18 +83,28 @@ class Dripper:
         return _drippers.get(crawler)
 
     async def extract(
-        self, response: Response, request: Request | None = None, *, metadata: bool = False
+        self,
+        response: Response,
+        request: Request | None = None,
+        *,
+        metadata: bool = False,
+        first_look: bool = False,
     ) -> Extraction | None:
         """Return the main content of a response, or None if it is not HTML or extraction is off.
 
         No page makes this method raise. ``request`` is only needed in downloader middlewares, where Scrapy has not set
         ``response.request`` yet. With ``metadata``, the extraction has the page's metadata and
-        its content list, whatever the options say.
+        its content list, whatever the options say. With ``first_look``, the caller downloads a shell again.
         """
-        return await _result(self.start(response, request, metadata=metadata))
+        return await _result(self.start(response, request, metadata=metadata, first_look=first_look))
 
     def start(
-        self, response: Response, request: Request | None = None, *, metadata: bool = False
+        self,
+        response: Response,
+        request: Request | None = None,
+        *,
+        metadata: bool = False,
+        first_look: bool = False,
     ) -> asyncio.Future[Extraction] | None:
         """Start extracting a response, without waiting. A later :meth:`extract` returns the same result.
 
@@ -106,14 +119,17 @@ class Dripper:
                 self._futures.pop(response, None)
         if response not in self._futures:
             takes = self._takes(response.body, config, isinstance(response, HtmlResponse))
-            self._futures[response] = self._submit(response, config) if takes else None
+            request = request or response.request
+            rendered = request is not None and bool(request.meta.get(BROWSER))
+            count = self.stats.first_look if first_look else partial(self.stats.page, rendered=rendered)
+            self._futures[response] = self._submit(response, config, count) if takes else None
         return self._futures[response]
 
     async def extract_document(self, document: Document) -> Extraction | None:
         """Return the main content of a document that has no response, or None if it is not HTML."""
         if self._batcher is None or not self._takes(document.html, self.config):
             return None
-        return await _result(self._extract(document))
+        return await _result(self._extract(document, self.stats.page))
 
     async def wait_for_capacity(self, response: Response, request: Request) -> None:
         """Apply backpressure: wait while the engine has too many pages queued.
@@ -183,17 +199,19 @@ class Dripper:
         self.stats.count(f"skipped/{reason}")
         return False
 
-    def _submit(self, response: Response, config: Config) -> asyncio.Future[Extraction]:
+    def _submit(self, response: Response, config: Config, count: Count) -> asyncio.Future[Extraction]:
         content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
         # A response may carry an explicit encoding. Decoding can be slow, so the worker does it.
         charset = getattr(response, "_encoding", None) or http_content_type_encoding(content_type)
-        return self._extract(Document(response.body, response.url, charset, None if config is self.config else config))
+        return self._extract(
+            Document(response.body, response.url, charset, None if config is self.config else config), count
+        )
 
-    def _extract(self, document: Document) -> asyncio.Future[Extraction]:
+    def _extract(self, document: Document, count: Count) -> asyncio.Future[Extraction]:
         assert self._batcher is not None
         if self._sites is None:
-            return self._batcher.submit(document)
-        future = self._batcher.submit(self._sites.hosts.informed(document))
+            return self._batcher.submit(document, count)
+        future = self._batcher.submit(self._sites.hosts.informed(document), count)
         future.add_done_callback(self._sites.learn)
         return future
 

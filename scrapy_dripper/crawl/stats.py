@@ -18,6 +18,10 @@ RENDER = (
     f"let a browser download such pages, for example with scrapy-playwright: {JAVASCRIPT}. The stat "
     "dripper/fallback/js_shell counts them"
 )
+STILL_EMPTY = (
+    "%s is still empty after the browser: wait for an element that its script writes, with playwright_page_methods: "
+    f"{JAVASCRIPT}. The stat dripper/retried_shells/empty counts such pages"
+)
 LOST = (
     "The engine is lost: %s. Pages fall back until it works again; it is tried every 30 seconds. The stat "
     "dripper/fallback/engine_lost counts them"
@@ -64,7 +68,9 @@ STATS = {
     "batches": "batches that the model has processed",
     "batch_size/mean": "mean number of pages in a batch",
     "queue/max": "peak number of pages queued or being processed",
-    "retried_shells": "pages that were empty without scripts and were downloaded again in a browser",
+    "retried_shells": "pages that were empty without scripts and were downloaded again in a browser; as pages, they "
+    "count once",
+    "retried_shells/empty": "pages that are empty although a browser has downloaded them",
     "held_back": "responses that had to wait because too many pages were queued",
     "workers/max": "peak number of worker processes",
     "workers/memory": "peak memory of a single worker process, in bytes; 0 if the system does not report it",
@@ -118,17 +124,19 @@ class CrawlStats:
         self.count("batches")
         self.put("batch_size/mean", round(self._batched / self._batches, 2))
 
-    def page(self, extraction: Extraction, *, retries_shells: bool = False) -> None:
-        """Count a page by source, fallback reason, page type and quality.
-
-        With ``retries_shells``, no warning advises a browser for a shell: it gets one already.
+    def page(self, extraction: Extraction, *, rendered: bool = False) -> None:
+        """Count a page by source, fallback reason, page type and quality. ``rendered`` is True if a browser has
+        downloaded it: no warning advises one then.
         """
         self._report.page(extraction)
         self.count("pages")
         self.count(f"pages/{extraction.source}")
         if extraction.fallback_reason is not None:
             self.count(f"fallback/{extraction.fallback_reason}")
-        if not (retries_shells and is_shell(extraction)):
+        if rendered and is_shell(extraction):
+            self.count("retried_shells/empty")
+            self.warn("still empty", STILL_EMPTY, extraction.url)
+        else:
             self._no_content.add(extraction)
             self._warn_of(extraction)
         if extraction.truncated:
@@ -152,6 +160,13 @@ class CrawlStats:
         for kind in ("overruled", "missing", "failed"):
             for name in more.get(kind, []):
                 self.count(f"{kind}/{name}")
+
+    def first_look(self, extraction: Extraction) -> None:
+        """Count a page, unless it is a shell: a browser downloads that again, and then it counts."""
+        if is_shell(extraction):
+            self.count("retried_shells")
+        else:
+            self.page(extraction)
 
     def _warn_of(self, extraction: Extraction) -> None:
         """Warn of a lost engine, of a page that stopped a worker, or of one that needs a browser. Each comes once."""

@@ -37,11 +37,11 @@ HANDLERS = {"DOWNLOAD_HANDLERS": {"http": PlaywrightLike}}
 ON = {**HANDLERS, "DRIPPER_RETRY_SHELLS": True, "DRIPPER_META_FIELD": "about"}
 
 
-def spider(url: str, **meta: Any) -> type[scrapy.Spider]:
+def spider(*urls: str, **meta: Any) -> type[scrapy.Spider]:
     def parse(self: scrapy.Spider, response: Any) -> Any:
         yield {"url": response.url, "rendered": bool(response.meta.get("playwright"))}
 
-    return crawling.spider([scrapy.Request(url, meta=meta)], parse)
+    return crawling.spider([scrapy.Request(url, meta=meta) for url in urls], parse)
 
 
 @pytest.fixture
@@ -54,6 +54,7 @@ def test_a_shell_is_downloaded_in_a_browser(
     crawl: Crawls, site: Site, engine: EngineLog, shell: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """No warning advises what the crawl does already."""
+    caplog.set_level("INFO", "scrapy_dripper")
     result = crawl(spider(shell), ON)
 
     assert "browser" not in "".join(record.getMessage() for record in caplog.records if record.levelname == "WARNING")
@@ -61,7 +62,8 @@ def test_a_shell_is_downloaded_in_a_browser(
     assert (item["rendered"], item["markdown"]) == (True, "# Ferry\n\nMAIN text that the script writes.")
     assert item["about"]["source"] == "fake"
     assert site.seen == ["/app", "/app"]
-    assert (result.stat("retried_shells"), result.stat("pages")) == (1, 2)
+    assert (result.stat("retried_shells"), result.stat("pages"), result.stat("fallback/js_shell")) == (1, 1, 0)
+    assert "Main content of 1 page\n" in caplog.text
 
 
 def test_other_pages_are_downloaded_once(crawl: Crawls, site: Site, engine: EngineLog) -> None:
@@ -73,14 +75,37 @@ def test_other_pages_are_downloaded_once(crawl: Crawls, site: Site, engine: Engi
 
 
 def test_a_page_that_stays_a_shell_is_sent_back_once(
-    crawl: Crawls, site: Site, engine: EngineLog, shell: str, monkeypatch: pytest.MonkeyPatch
+    crawl: Crawls, site: Site, shell: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """One warning says what to do, instead of advising a browser. Neither its first download is a page, nor that of
+    another that the browser fills."""
     monkeypatch.setattr(f"{__name__}.RENDERED", SHELL)
-    result = crawl(spider(shell), ON)
+    caplog.set_level("INFO", "scrapy_dripper")
+    site.routes["/other"] = site.routes["/app"]
+    result = crawl(spider(shell, site.url("/other")), ON)
 
-    (item,) = result.items
-    assert (item["rendered"], item["about"]["fallback_reason"]) == (True, "js_shell")
-    assert (len(site.seen), result.stat("retried_shells")) == (2, 1)
+    assert [(item["rendered"], item["about"]["fallback_reason"]) for item in result.items] == [(True, "js_shell")] * 2
+    assert len(site.seen) == 4
+    names = ("retried_shells", "retried_shells/empty", "pages", "fallback/js_shell")
+    assert [result.stat(name) for name in names] == [2, 2, 2, 2]
+    assert "Main content of 2 pages\n" in caplog.text
+    (warning,) = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+    assert any(
+        f"{url} is still empty after the browser: wait for an element" in warning for url in (shell, site.url("/other"))
+    )
+    assert "playwright_page_methods" in warning
+
+
+def test_the_browser_is_not_advised_to_those_who_use_it(
+    crawl: Crawls, shell: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A request for a browser needs no setting."""
+    monkeypatch.setattr(f"{__name__}.RENDERED", SHELL)
+    result = crawl(spider(shell, playwright=True), HANDLERS)
+
+    assert (result.stat("pages"), result.stat("retried_shells"), result.stat("retried_shells/empty")) == (1, 0, 1)
+    (warning,) = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+    assert "is still empty after the browser" in warning
 
 
 @pytest.mark.parametrize(

@@ -48,15 +48,16 @@ class Seen:
     def batch(self, pages: int) -> None:
         self.batches.append(pages)
 
-    def page(self, extraction: Extraction, *, retries_shells: bool) -> None:
+    def page(self, extraction: Extraction) -> None:
         self.counted.append(extraction.url)
 
     def stopping(self) -> bool:
         return self.stops
 
 
-def submit(batcher: Batcher, texts: Sequence[str]) -> list[asyncio.Future[Extraction]]:
-    return [batcher.submit(Document(f"<p>{text}</p>", f"http://x/{number}")) for number, text in enumerate(texts)]
+def submit(batcher: Batcher, texts: Sequence[str], seen: Seen) -> list[asyncio.Future[Extraction]]:
+    documents = [Document(f"<p>{text}</p>", f"http://x/{number}") for number, text in enumerate(texts)]
+    return [batcher.submit(document, seen.page) for document in documents]
 
 
 def through(pool: Any, texts: Sequence[str], config: Config = OWN) -> Seen:
@@ -68,7 +69,7 @@ def through(pool: Any, texts: Sequence[str], config: Config = OWN) -> Seen:
             patch.setattr(batcher_module, "_workers", lambda _: SimpleNamespace(pool=pool, close=lambda: None))
             batcher = Batcher(config, seen)
         try:
-            seen.pages = await asyncio.wait_for(asyncio.gather(*submit(batcher, texts)), SECONDS)
+            seen.pages = await asyncio.wait_for(asyncio.gather(*submit(batcher, texts, seen)), SECONDS)
         finally:
             batcher.stop()
 
@@ -280,7 +281,7 @@ def test_an_answer_that_nobody_waits_for_is_counted(held: HeldPool) -> None:
     async def crawl() -> None:
         seen = Seen()
         batcher = Batcher(own(batch_size=4, batch_wait=0.01), seen)
-        first, second = submit(batcher, ["a", "b"])
+        first, second = submit(batcher, ["a", "b"], seen)
         first.cancel()
         held.free.release()
         await second
@@ -305,7 +306,7 @@ def test_a_crawl_that_stops_says_once_what_still_waits(
     async def crawl() -> None:
         seen = Seen()
         batcher = Batcher(own(batch_size=4, batch_wait=0.01), seen)
-        submit(batcher, ["x"] * 8)
+        submit(batcher, ["x"] * 8, seen)
         waiting = [asyncio.ensure_future(batcher.wait_for_capacity()) for _ in range(2)]
         gone = asyncio.ensure_future(batcher.wait_for_capacity())
         await asyncio.sleep(0.1)
@@ -368,7 +369,7 @@ def test_a_thread_of_the_crawl_replaces_the_workers(
 
     async def crawl() -> None:
         batcher = Batcher(Config(batch_size=4, batch_wait=0.01, processes=processes), Seen())
-        found = await asyncio.gather(*submit(batcher, [f"text {number}" for number in range(pages)]))
+        found = await asyncio.gather(*submit(batcher, [f"text {number}" for number in range(pages)], Seen()))
         assert [(one.text, one.source) for one in found] == [(f"text {number}", "fake") for number in range(pages)]
         batcher.stop()
 
