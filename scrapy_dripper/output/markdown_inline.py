@@ -51,6 +51,7 @@ _line_start = re.compile(
 ).match
 _not_in_url = re.compile(r"[\s<>\\\x00-\x1f\x7f]|\](?=\()|&(?=#?\w{1,32};)").sub
 _url_special = re.compile(r"[\s<>\\()&\x00-\x1f\x7f]").search
+_title_special = re.compile(r'[\\"{\]]').sub
 _automatic = re.compile(r"https?://[^\s<>\\\"`]+").fullmatch  # Python-Markdown reads <x:y/onclick=z> as a tag
 _before_path = re.compile(r"[^/?#]*").match
 _escaped_mark = re.compile(r"\\(?=[!-/:-@\[-`{-~])").sub
@@ -402,7 +403,8 @@ def destination(url: str, title: str = "") -> str:
                 url = url.replace("(", "%28").replace(")", "%29")
     if not title:
         return url
-    quoted = " ".join(title.split()).replace("\\", "\\\\").replace('"', '\\"').replace("<", "&lt;").replace("]", "\\]")
+    # Python-Markdown may end the link at a bracket of its title, and reads {...} after it as attributes.
+    quoted = _title_special(r"\\\g<0>", " ".join(title.split())).replace("<", "&lt;")
     return f'{url or "<>"} "{quoted}"'
 
 
