@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from html import unescape
-from itertools import groupby, zip_longest
+from itertools import groupby
 from typing import Any, Literal, TypeAlias
 from unicodedata import category
 
@@ -149,7 +149,8 @@ class InlineWriter:
         """Return runs, given the characters before and after them, which are empty at the ends of a line."""
         if len(runs) == 1 and type(runs[0]) is Text:
             return self._text(runs[0], before, after)
-        if any(type(run) in _FORMATS or type(run) in self._unmarked for run in runs):
+        kinds = set(map(type, runs))
+        if not (_FORMATS.keys().isdisjoint(kinds) and self._unmarked.isdisjoint(kinds)):
             runs = self._joined(runs, before, after)
         pieces: list[str] = []
         last = len(runs) - 1
@@ -175,14 +176,17 @@ class InlineWriter:
         This is the text of ruby, of dropped links and of a format within the same format, and the punctuation that is
         moved out of formats.
         """
-        flat = list(self._flat(runs))
+        flat = runs if self._unmarked.isdisjoint(map(type, runs)) else tuple(self._flat(runs))
         parts: list[Run] = []
-        for run, following in zip_longest(flat, flat[1:]):
+        last = len(flat) - 1
+        for i, run in enumerate(flat):
             if isinstance(run, (Emphasis, Strong, Deleted)):
                 outside = _edge(parts[-1], -1) if parts else before
-                parts += _moved(run, outside, _edge(following, 0) if following else after)
+                parts += _moved(run, outside, after if i == last else _edge(flat[i + 1], 0))
             else:
                 parts.append(run)
+        if tuple(parts) == runs:  # compares identities first
+            return runs
         joined: list[Run] = []
         for kind, group in groupby(parts, type):
             if kind is Text or kind is Code:
@@ -277,7 +281,11 @@ class InlineWriter:
 
 def _edge(run: Run, at: int) -> str:
     """Return the first (0) or last (-1) character of a run as written, or another one of the same class."""
-    return run.text[at] if type(run) is Text else _EDGES[type(run)][at]
+    return run.text[at:][:1] if type(run) is Text else _EDGES[type(run)][at]
+
+
+def _ends_in_word(run: Run, at: int) -> bool:
+    return type(run) is Text and run.text[at:][:1].isalnum()
 
 
 def _moved(run: Format, before: str, after: str) -> Iterator[Run]:
@@ -287,6 +295,9 @@ def _moved(run: Format, before: str, after: str) -> Iterator[Run]:
     A format of a sign, such as a comma, is not worth a tag.
     """
     mark, runs = _FORMATS[type(run)][0], run.runs
+    if runs and _ends_in_word(runs[0], 0) and _ends_in_word(runs[-1], -1):
+        yield run
+        return
     only: Run = run
     while isinstance(only, (Emphasis, Strong, Deleted)) and len(only.runs) == 1:
         only = only.runs[0]
