@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -154,6 +154,9 @@ def _seen(marked: Marked) -> list[tuple[str, frozenset[str]]]:
 
 
 @given(lines, st.sampled_from(["keep", "drop", "citations"]))
+@example(r"C<b>:\Users\me</b>ok", "keep")
+@example("[x]<b>(</b>y)", "citations")
+@example("<code>a<a href=/x>b</a></code>", "drop")
 def test_rendered_lines_have_the_text_and_the_formats(html: str, links: Literal["keep", "drop", "citations"]) -> None:
     """Character by character: an escape stays with its sign, whatever moves out of a format."""
     items = content_list(parse(f"<p>{html}"), "https://example.org/")
