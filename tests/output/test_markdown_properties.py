@@ -161,7 +161,7 @@ def test_rendered_lines_have_the_text_and_the_formats(html: str, links: Literal[
     """Character by character: an escape stays with its sign, whatever moves out of a format."""
     items = content_list(parse(f"<p>{html}"), "https://example.org/")
     assume(len(items) == 1 and isinstance(items[0], Paragraph) and not has_formulas(items))
-    runs = items[0].runs
+    runs = items[0].runs  # type: ignore[union-attr]
     (shown,) = Rendered(markdown(items, links=links)).tree
 
     dropped = {"a"} if links == "drop" else set()
