@@ -6,7 +6,6 @@ spans, ``<sub>``) are written as HTML, without attributes other than those of sp
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby, takewhile
@@ -346,13 +345,22 @@ def _is_tight(entry: ListItem) -> bool:
 LONGEST_VALUE = 1_000
 """Maximum length of a value of the front matter, in characters."""
 
+_active_in_value = re.compile(
+    r"""["\\`*$~^@<>\[\]{}]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w*;)|(?<!http)(?<!https):(?=//)""", re.I
+).sub
+
 
 def front_matter(values: Iterable[tuple[str, str | None]]) -> str:
     """Return names and values between two lines of three dashes, or an empty string if there are no values.
 
-    Each value is written as a double-quoted string on one line, with white space collapsed and without control
-    characters. A JSON string is one in YAML, too (YAML 1.2, 5.7).
+    Each value is a double-quoted string of YAML on one line, with white space collapsed and without control characters.
+    Characters that are Markdown syntax are written as their numbers, because a renderer that knows no front matter
+    shows it as Markdown: ``title: "\\x3Cb\\x3E"``.
     """
     known = ((name, " ".join(without_controls(value or "").split())[:LONGEST_VALUE].rstrip()) for name, value in values)
-    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in known if value]
+    lines = [f'{name}: "{_active_in_value(_numbered, value)}"' for name, value in known if value]
     return "\n".join(["---", *lines, "---"]) if lines else ""
+
+
+def _numbered(match: re.Match[str]) -> str:
+    return '\\"' if match[0] == '"' else f"\\x{ord(match[0]):02X}"

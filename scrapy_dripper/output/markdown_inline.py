@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import unescape
-from typing import Any, Literal
+from itertools import groupby
+from typing import Any, Literal, TypeAlias
 from unicodedata import category
 
 from scrapy_dripper.output.items import (
@@ -46,10 +47,11 @@ _attributes = re.compile(r"(?<!\S)\{").sub
 _mark_at_end = re.compile(r"\][(:]|\[[\^\[]|<[A-Za-z/!?]|&[#\w]").match
 _line_start = re.compile(
     r"(?P<number>\d{1,9})(?=[.)](?:\s|\Z))|(?:[-+*:](?=\s|\Z)|\#{1,6}(?=\s|\Z)|>|~~~|=+\s*\Z|-[-\s]*\Z|[|:][-|:\s]*\Z|"
-    r"\[[ xX]\](?=\s|\Z)|\[(?=[^\[\]]*\]:))"
+    r"\[[ xX]\](?=\s|\Z)|\[(?=[^\[\]]*\]:|(?:[^\[\]\\]|\\.)*\]:))"
 ).match
 _not_in_url = re.compile(r"[\s<>\\\x00-\x1f\x7f]|\](?=\()|&(?=#?\w{1,32};)").sub
 _url_special = re.compile(r"[\s<>\\()&\x00-\x1f\x7f]").search
+_title_special = re.compile(r'[\\"{\]]').sub
 _automatic = re.compile(r"https?://[^\s<>\\\"`]+").fullmatch  # Python-Markdown reads <x:y/onclick=z> as a tag
 _before_path = re.compile(r"[^/?#]*").match
 _escaped_mark = re.compile(r"\\(?=[!-/:-@\[-`{-~])").sub
@@ -63,14 +65,19 @@ _markup_in_tex = re.compile(r"<(?=[A-Za-z/!?])|\](?=[(\[:])").sub
 _attribute_in_tex = re.compile(
     r"(?<![\w\\])(?:on\w+|href|src|srcset|srcdoc|style|action|formaction|background|poster|data|ping|cite)(?==)", re.I
 ).sub
+_has_word = re.compile(r"[^\W_]").search
+_stars = re.compile(r"\\.|\*+", re.DOTALL).finditer
 _first_word = re.compile(r"(?P<edge>(?:[^\w\s]|_)*)[^\W_]").match
 _last_word = re.compile(r"[^\W_](?P<edge>(?:[^\w\s]|_)*)\Z").search
 
 _REFERENCES = {"<": "&lt;", "&": "&amp;"}
-_FIRST: dict[type, str] = {
-    Code: "`", Formula: "$", Link: "[", Image: "!", FootnoteMark: "[", LineBreak: "\n",
-    Emphasis: "*", Strong: "*", Deleted: "~", Sub: "<", Sup: "<",
+_EDGES: dict[type, str] = {
+    Code: "``", Formula: "$$", Link: "[)", Image: "!)", FootnoteMark: "[]", LineBreak: "\n\n",
+    Emphasis: "**", Strong: "**", Deleted: "~~", Sub: "<>", Sup: "<>",
 }  # fmt: skip
+Format: TypeAlias = "Emphasis | Strong | Deleted"
+_FORMATS: dict[type, tuple[str, str]] = {Emphasis: ("*", "em"), Strong: ("**", "strong"), Deleted: ("~~", "del")}
+"""Delimiters and tags of formats."""
 
 
 class InlineWriter:
@@ -81,21 +88,20 @@ class InlineWriter:
         self.break_ = "\\\n"
         self.citations: dict[str, int] = {}
         """URL and title of a reference, as written, to its number."""
-        self._escape_brackets = links == "citations"
+        self._in_brackets = False
         self.escape_dollars = False
         """Escape all dollar signs. Used for terms and definitions, which a renderer may join to one paragraph."""
+        self._unmarked: set[type] = {Ruby, Link} if links == "drop" else {Ruby}
+        """Types of runs of which only the content is written. Within a format or a link, this is its own type."""
         self._dollars = 0  # number of escaped dollar signs
         self._writers: dict[type, Callable[[Any, str, str], str]] = {
             Text: self._text,
             Code: self._code,
             Formula: self._formula,
             Link: self._link,
-            Emphasis: lambda run, before, after: self._format(run.runs, "*", "em", before, after),
-            Strong: lambda run, before, after: self._format(run.runs, "**", "strong", before, after),
-            Deleted: lambda run, before, after: self._format(run.runs, "~~", "del", before, after),
+            **dict.fromkeys(_FORMATS, self._format),
             Sub: lambda run, _before, _after: f"<sub>{self.runs(run.runs, '>', '<')}</sub>",
             Sup: lambda run, _before, _after: f"<sup>{self.runs(run.runs, '>', '<')}</sup>",
-            Ruby: lambda run, before, _after: f"{self.runs(run.runs, before, '(')}({self._escaped(run.reading)})",
             LineBreak: lambda _run, _before, _after: self.break_,
             FootnoteMark: lambda run, _before, _after: f"[^{run.label}]",
             Image: self._image,
@@ -141,13 +147,15 @@ class InlineWriter:
 
     def runs(self, runs: Runs, before: str = "", after: str = "") -> str:
         """Return runs, given the characters before and after them, which are empty at the ends of a line."""
-        if len(runs) == 1:
-            run = runs[0]
-            return self._writers[type(run)](run, before, after)
+        if len(runs) == 1 and type(runs[0]) is Text:
+            return self._text(runs[0], before, after)
+        kinds = set(map(type, runs))
+        if not (_FORMATS.keys().isdisjoint(kinds) and self._unmarked.isdisjoint(kinds)):
+            runs = self._joined(runs, before, after)
         pieces: list[str] = []
         last = len(runs) - 1
         for i, run in enumerate(runs):
-            following = after if i == last else self._first(runs[i + 1])
+            following = after if i == last else _edge(runs[i + 1], 0)
             piece = self._writers[type(run)](run, before, following)
             if not piece:
                 continue
@@ -162,13 +170,40 @@ class InlineWriter:
             before = piece[-1]
         return "".join(pieces)
 
-    def _first(self, run: Run) -> str:
-        """Return the first character of a run, or another one of the same class."""
-        if isinstance(run, Text):
-            return run.text[:1]
-        if isinstance(run, Ruby) or (isinstance(run, Link) and self.links == "drop"):
-            return self._first(run.runs[0])
-        return _FIRST[type(run)]
+    def _joined(self, runs: Runs, before: str, after: str) -> Runs:
+        """Return runs with all text that is written without marks joined, because it is escaped together.
+
+        This is the text of ruby, of dropped links and of a format within the same format, and the punctuation that is
+        moved out of formats.
+        """
+        flat = runs if self._unmarked.isdisjoint(map(type, runs)) else tuple(self._flat(runs))
+        parts: list[Run] = []
+        last = len(flat) - 1
+        for i, run in enumerate(flat):
+            if isinstance(run, (Emphasis, Strong, Deleted)):
+                outside = _edge(parts[-1], -1) if parts else before
+                parts += _moved(run, outside, after if i == last else _edge(flat[i + 1], 0))
+            else:
+                parts.append(run)
+        if tuple(parts) == runs:  # compares identities first
+            return runs
+        joined: list[Run] = []
+        for kind, group in groupby(parts, type):
+            if kind is Text or kind is Code:
+                joined.append(kind("".join(run.text for run in group)))  # type: ignore[union-attr]
+            else:
+                joined.extend(group)
+        return tuple(joined)
+
+    def _flat(self, runs: Runs) -> Iterator[Run]:
+        """Yield runs, with those replaced by their content that have no marks."""
+        for run in runs:
+            if type(run) in self._unmarked:
+                yield from self._flat(run.runs)  # type: ignore[union-attr]
+                if type(run) is Ruby:
+                    yield Text(f"({run.reading})")
+            elif type(run) is not Text or run.text:
+                yield run
 
     # ------------------------------------------------------------------ runs
     def _text(self, run: Text, before: str, after: str) -> str:
@@ -179,7 +214,7 @@ class InlineWriter:
                 text = _attributes(r"\{", text)
             elif before and text[0] == "{":
                 text = "\\" + text
-        if after and _mark_at_end(text[-1] + after) and text[-2:-1] != "\\":
+        if after and _mark_at_end(text[-1:] + after) and text[-2:-1] != "\\":
             return text[:-1] + _escaped_one(text[-1])
         return text
 
@@ -187,13 +222,16 @@ class InlineWriter:
         if _special(text):
             if "$" in text:
                 self._dollars += text.count("$")
-            text = (_marks_and_brackets if self._escape_brackets else _marks)(_escape, text)
+            brackets = self._in_brackets or self.links == "citations"
+            text = (_marks_and_brackets if brackets else _marks)(_escape, text)
             if "](" in text and ("://" in text or "www." in text):
                 text = text.replace("\\](", "&#93;(")  # mistune includes a backslash at the end of a bare URL in it
         return text
 
     def _code(self, run: Code, _before: str, _after: str) -> str:
         text = run.text.replace("\r", " ").replace("\n", " ")  # a new line could begin a block
+        if self._in_brackets and "]:" in text:
+            return f"<code>{self._text(Text(text), '>', '<')}</code>"
         if "`" not in text:
             return f"`{text}`"
         fence = "`" * (max(map(len, _ticks(text))) + 1)
@@ -203,50 +241,100 @@ class InlineWriter:
     def _formula(self, run: Formula, _before: str, _after: str) -> str:
         return f"${tex(' '.join(run.latex.split()))}$"
 
-    def _link(self, run: Link, before: str, after: str) -> str:
-        if self.links == "drop":
-            return self.runs(run.runs, before, after)
+    def _link(self, run: Link, _before: str, _after: str) -> str:
         if self.links == "keep" and len(run.runs) == 1:
             only = run.runs[0]
             if type(only) is Text and only.text == run.href and not run.title and _automatic(run.href):
                 return f"<{run.href}>"
-        saved, self._escape_brackets = self._escape_brackets, True
+        saved, self._in_brackets = self._in_brackets, True
+        self._unmarked.add(Link)
         text = self.runs(run.runs, "[", "]")
-        self._escape_brackets = saved
+        if "]:" in text and _line_start(f"[{text}]("):  # it would be the name of a definition
+            text = text.replace("]:", "]&#58;")
+        self._unmarked.remove(Link)
+        self._in_brackets = saved
         target = destination(run.href, run.title)
         if self.links == "keep":
             return f"[{text}]({target})"
         return f"[{text}][{self.citations.setdefault(target, len(self.citations) + 1)}]"
 
     def _image(self, image: Image, _before: str, _after: str) -> str:
-        saved, self._escape_brackets = self._escape_brackets, True
+        saved, self._in_brackets = self._in_brackets, True
         written = f"![{self._escaped(image.alt)}]({destination(image.src, image.title)})"
-        self._escape_brackets = saved
+        self._in_brackets = saved
         return written
 
-    def _format(self, runs: Runs, mark: str, tag: str, before: str, after: str) -> str:
+    def _format(self, run: Format, before: str, after: str) -> str:
         """Return text in a format. Where Markdown's delimiters would not work (CommonMark 6.2), use HTML tags."""
-        inner = self.runs(runs, before, after)
+        mark, tag = _FORMATS[type(run)]
+        self._unmarked.add(type(run))
+        inner = self.runs(run.runs, before, after)
+        self._unmarked.remove(type(run))
         if not inner or inner.isspace():
             return inner
-        # Punctuation at the edges can be moved out of the format: **Note**:text.
-        start = end = 0
-        if not _can_open(before, inner[0], mark):
-            start = self._punctuation(runs[0], _first_word)
-        if not _can_open(after, inner[-1], mark):
-            end = self._punctuation(runs[-1], _last_word)
-        lead, inner, trail = inner[:start], inner[start : len(inner) - end], inner[len(inner) - end :]
-        if not (_can_open(lead[-1:] or before, inner[0], mark) and _can_open(trail[:1] or after, inner[-1], mark)):
-            is_sign = not any(map(str.isalnum, inner))  # such as a comma, which is not worth a tag
-            return f"{lead}{inner}{trail}" if is_sign else f"{lead}<{tag}>{inner}</{tag}>{trail}"
-        return f"{lead}{mark}{inner}{mark}{trail}"
+        if inner[0] == "~" == mark[0]:
+            inner = f"\\{inner}"
+        if _can_open(before, inner[0], mark) and _can_open(after, inner[-1], mark) and not _is_ambiguous(inner):
+            return f"{mark}{inner}{mark}"
+        return f"<{tag}>{inner}</{tag}>"
 
-    def _punctuation(self, run: Run, word: Callable[[str], re.Match[str] | None]) -> int:
-        """Return the number of punctuation characters at the edge of a run, as written."""
-        dollars = self._dollars
-        found = word(self._escaped(run.text)) if type(run) is Text else None
-        self._dollars = dollars
-        return len(found["edge"]) if found else 0
+
+def _edge(run: Run, at: int) -> str:
+    """Return the first (0) or last (-1) character of a run as written, or another one of the same class."""
+    return run.text[at:][:1] if type(run) is Text else _EDGES[type(run)][at]
+
+
+def _ends_in_word(run: Run, at: int) -> bool:
+    return type(run) is Text and run.text[at:][:1].isalnum()
+
+
+def _moved(run: Format, before: str, after: str) -> Iterator[Run]:
+    """Yield a format, between the punctuation at its edges that would keep its delimiters from working:
+    ``**Note**:text``.
+
+    A format of a sign, such as a comma, is not worth a tag.
+    """
+    mark, runs = _FORMATS[type(run)][0], run.runs
+    if runs and _ends_in_word(runs[0], 0) and _ends_in_word(runs[-1], -1):
+        yield run
+        return
+    only: Run = run
+    while isinstance(only, (Emphasis, Strong, Deleted)) and len(only.runs) == 1:
+        only = only.runs[0]
+    if type(only) is Text and not _has_word(only.text) and not _works(mark, only.text, before, after):
+        yield only
+        return
+    trail = ""
+    if runs and type(runs[0]) is Text and not _can_open(before, runs[0].text[:1], mark):
+        word = _first_word(runs[0].text)
+        if word and word["edge"]:
+            yield Text(word["edge"])
+            runs = (Text(runs[0].text[word.end("edge") :]), *runs[1:])
+    if runs and type(runs[-1]) is Text and not _can_open(after, runs[-1].text[-1:], mark):
+        word = _last_word(runs[-1].text)
+        if word and word["edge"]:
+            trail = word["edge"]
+            runs = (*runs[:-1], Text(runs[-1].text[: word.start("edge")]))
+    yield run if runs is run.runs else type(run)(runs)
+    if trail:
+        yield Text(trail)
+
+
+def _works(mark: str, text: str, before: str, after: str) -> bool:
+    """Return True if delimiters work around a text."""
+    return bool(text) and _can_open(before, text[0], mark) and _can_open(after, text[-1], mark)
+
+
+def _is_ambiguous(inner: str) -> bool:
+    """Return True if an opening delimiter in a text could close one that stands right before the text.
+
+    In ``***a* b*c***``, the delimiter before c would. After ``**``, the rule of three (CommonMark 6.2) prevents that.
+    """
+    if inner[0] != "*":
+        return False
+    marks = [match.span() for match in _stars(inner) if match[0][0] == "*"]
+    around = [(inner[start - 1], inner[end]) for start, end in marks[2:] if end < len(inner)]
+    return any(_can_open(before, after, "*") and _can_open(after, before, "*") for before, after in around)
 
 
 def _has_formula(text: str) -> bool:
@@ -326,7 +414,8 @@ def destination(url: str, title: str = "") -> str:
                 url = url.replace("(", "%28").replace(")", "%29")
     if not title:
         return url
-    quoted = " ".join(title.split()).replace("\\", "\\\\").replace('"', '\\"').replace("<", "&lt;").replace("]", "\\]")
+    # Python-Markdown may end the link at a bracket of its title, and reads {...} after it as attributes.
+    quoted = _title_special(r"\\\g<0>", " ".join(title.split())).replace("<", "&lt;")
     return f'{url or "<>"} "{quoted}"'
 
 

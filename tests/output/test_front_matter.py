@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.config import Config
@@ -17,12 +18,16 @@ from scrapy_dripper.output.urls import Outlink, outlinks
 from scrapy_dripper.page.parse import parse
 
 ANY = st.text(alphabet=st.characters(exclude_categories=()), max_size=30)
+MARKED = st.text(st.sampled_from("ab1 <>[]()*_`~$!\\\\&#;:/\"'|{}^@=-.\x85\u2028é中"), max_size=40)
+MARKUP = st.sampled_from(["&lt;b>", "<img src=x>", "[a](b)", "<x:y>", "<!--", "<![CDATA[", "--- ", "![a](b)", "**a**"])
+VALUES = ANY | st.lists(MARKED | MARKUP, max_size=5).map("".join)
+RENDERER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
-@given(ANY, ANY)
+@given(VALUES, VALUES)
 def test_yaml_reads_what_was_written(title: str, author: str) -> None:
     """Each value is a string on one line. Characters that YAML does not allow are left out, and no value adds
-    syntax."""
+    syntax, neither of YAML nor of Markdown."""
     yaml = pytest.importorskip("yaml")
     written = front_matter([("title", title), ("author", author)])
     given = {"title": title, "author": author}
@@ -35,6 +40,22 @@ def test_yaml_reads_what_was_written(title: str, author: str) -> None:
     assert len(lines) == len(known) == len(written.splitlines()) - 2
     found = yaml.safe_load("\n".join(lines))
     assert list(found.items()) == list(known.items())
+    shown = RENDERER.parse(written)
+    assert [token.tag for token in shown] == ["hr", "h2", "", "h2"]
+    assert {token.type for token in shown[2].children or ()} <= {"text", "softbreak"}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("Åse & 中文: “a” | b's (1/2), no. 3!", '"Åse & 中文: “a” | b\'s (1/2), no. 3!"'),
+        ("https://e.org/a_b?c=1&d=2#e", '"https://e.org/a_b?c=1&d=2#e"'),
+        ("<b> [a](b) &lt; \\", r'"\x3Cb\x3E \x5Ba\x5D(b) \x26lt; \x5C"'),
+        ('say "a"', r'"say \"a\""'),
+    ],
+)
+def test_front_matter_is_readable(value: str, expected: str) -> None:
+    assert front_matter([("title", value)]) == f"---\ntitle: {expected}\n---"
 
 
 def test_markdown_with_front_matter() -> None:

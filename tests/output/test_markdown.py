@@ -75,6 +75,14 @@ def line(*runs: Run) -> str:
             "| h | i |\n| --- | --- |\n| m | `GET`<br>`PUT` |",
         ),
         ("<p>a</p><hr role=presentation><p>b</p>", "a\n\nb"),
+        # What moves out of a format takes its escape along, and is escaped together with the text around it.
+        (r"<p>C<b>:\Users\me</b>ok</p>", r"C:\\**Users\me**ok"),
+        ("<p>[x]<b>(</b>y) a&amp;<i><b>#</b></i>60; c&amp;lt<b>;d</b>", r"[x\](y) a&amp;#60; c&amp;lt;**d**"),
+        (
+            "<p><a href=c>a]:b</a> <a href=d>[a]: b</a>",
+            r"[a\]&#58;b](https://example.org/a/c) [\[a\]: b](https://example.org/a/d)",
+        ),
+        ("<p><b><i>a</i> b<i>c</i></b>d <s>~e</s>", r"<strong>*a* b*c*</strong>d ~~\~e~~"),
     ],
 )
 def test_markdown(html: str, expected: str) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from typing import Any, get_args
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -17,7 +18,26 @@ from scrapy_dripper.config import CONTENT_TYPES, Config
 from scrapy_dripper.output import write
 from scrapy_dripper.output.content_json import ContentError, from_json, to_json
 from scrapy_dripper.output.content_list import content_list
-from scrapy_dripper.output.items import Card, Formula, Item, Items, Post, Run, only
+from scrapy_dripper.output.items import (
+    Card,
+    Code,
+    Deleted,
+    Emphasis,
+    Formula,
+    Image,
+    Item,
+    Items,
+    Link,
+    Paragraph,
+    Post,
+    Ruby,
+    Run,
+    Runs,
+    Strong,
+    Sub,
+    Sup,
+    only,
+)
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.text import plain_text
 from scrapy_dripper.page.blocks import cut
@@ -81,6 +101,73 @@ def test_rendered_markdown_has_the_words_of_the_text(html: str) -> None:
     items = only(content_list(parse(html), "https://example.org/"), set(CONTENT_TYPES) - {"video", "audio"})
     if not has_formulas(items):  # they are for another renderer
         assert _words(text_of(Rendered(markdown(items)).tree)) == _words(plain_text(items))
+
+
+_FORMS: dict[type, str] = {
+    Emphasis: "em", Strong: "strong", Deleted: "s", Sub: "sub", Sup: "sup", Link: "a", Code: "code"
+}  # fmt: skip
+_signs = st.text(st.sampled_from("ab6中文é *_`[]()<>#!\\\\$~&:;.{}^。「\"='"), min_size=1, max_size=6).map(escape)
+_pieces = st.one_of(_signs, st.sampled_from([r"C:\me", "&amp;lt;", "&amp;#60;", "](x)", "[x]", "]:", "<br>", "a b"]))
+_picture = "<img src=/i.png alt='a*[]`&amp;lt;_'>"
+
+
+def _formatted(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    tags = st.sampled_from("b b i i s code sub sup ruby".split())
+    inner = st.lists(children, min_size=1, max_size=4).map("".join)
+    return st.one_of(
+        st.builds("<{0}>{1}</{0}>".format, tags, inner),
+        st.builds("<a href='{}'>{}</a>".format, st.sampled_from(["/x", "/a_b(c*", "/?a=1&amp;b=2"]), inner),
+        st.just(_picture),
+    )
+
+
+lines = st.lists(st.recursive(_pieces, _formatted, max_leaves=10), min_size=1, max_size=5).map("".join)
+Marked = Iterator[tuple[str, frozenset[str]]]
+
+
+def _said(runs: Runs, forms: frozenset[str] = frozenset()) -> Marked:
+    """Yield the characters of runs, and pictures, with their formats."""
+    for run in runs:
+        own = forms | {_FORMS[type(run)]} if type(run) in _FORMS else forms
+        if isinstance(run, Image):
+            yield f"![{run.alt}]", own
+        yield from _said(getattr(run, "runs", ()), own)
+        text = f"({run.reading})" if isinstance(run, Ruby) else getattr(run, "text", "")
+        yield from ((character, own) for character in text)
+
+
+def _shown(element: etree._Element, forms: frozenset[str] = frozenset()) -> Marked:
+    """Yield the same for rendered Markdown."""
+    own = forms | {element.tag} if element.tag in _FORMS.values() else forms
+    if element.tag == "img":
+        yield f"![{element.get('alt')}]", own
+    yield from ((character, own) for character in element.text or "")
+    for child in element:
+        yield from _shown(child, own)
+        yield from ((character, own) for character in child.tail or "")
+
+
+def _seen(marked: Marked) -> list[tuple[str, frozenset[str]]]:
+    """Return what a reader must see. Bold or italic signs may lose their format, as it can need a word to work."""
+    found = [(one, forms if re.search(r"\w", one) else forms & {"a", "code"}) for one, forms in marked if one != "\n"]
+    return [(one, forms - {"code"} if one.isspace() else forms) for one, forms in found]
+
+
+@given(lines, st.sampled_from(["keep", "drop", "citations"]))
+@example(r"C<b>:\Users\me</b>ok", "keep")
+@example("[x]<b>(</b>y)", "citations")
+@example("<code>a<a href=/x>b</a></code>", "drop")
+def test_rendered_lines_have_the_text_and_the_formats(html: str, links: Literal["keep", "drop", "citations"]) -> None:
+    """Character by character: an escape stays with its sign, whatever moves out of a format."""
+    items = content_list(parse(f"<p>{html}"), "https://example.org/")
+    assume(len(items) == 1 and isinstance(items[0], Paragraph) and not has_formulas(items))
+    runs = items[0].runs  # type: ignore[union-attr]
+    (shown,) = Rendered(markdown(items, links=links)).tree
+
+    dropped = {"a"} if links == "drop" else set()
+    expected = [(one, forms - dropped) for one, forms in _seen(_said(runs))]
+    assert shown.tag == "p"
+    assert _seen(_shown(shown)) == expected
 
 
 @given(seen_documents())

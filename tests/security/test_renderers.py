@@ -7,14 +7,31 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from html import escape
+from html import escape, unescape
 
 import pytest
 
+from scrapy_dripper import markdown as one_page
 from scrapy_dripper.config import Config
+from scrapy_dripper.data import Document, Extraction, Metadata
 from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.output.content_json import to_json
+from scrapy_dripper.output.items import (
+    Audio,
+    Cell,
+    CodeBlock,
+    Image,
+    Paragraph,
+    Post,
+    Quote,
+    Table,
+    Text,
+    Title,
+    Video,
+)
+from scrapy_dripper.output.markdown import front_matter
 from scrapy_dripper.testing import FakeEngine
-from tests.security.checks import dangers
+from tests.security.checks import dangers, elements
 from tests.security.rendering import WHY_NOT, in_javascript, in_python
 from tests.security.vectors import MARKDOWN, VECTORS, page
 
@@ -25,15 +42,27 @@ RENDERERS = [
 ]
 
 OPTIONS = {
-    "keep": Config(fallback="empty"),
-    "drop": Config(fallback="empty", markdown={"links": "drop"}),
-    "citations": Config(fallback="empty", markdown={"links": "citations"}),
-    "linear": Config(fallback="empty", markdown={"tables": "linear"}),
+    way: Config(fallback="empty", chunks_field="chunks", chunks={"size": 100}, markdown={"front_matter": True, **form})
+    for way, form in {
+        "keep": {},
+        "drop": {"links": "drop", "callouts": "quotes", "posts": "named"},
+        "citations": {"links": "citations", "posts": "named"},
+        "linear": {"tables": "linear", "callouts": "quotes"},
+        "together": {"links": "citations", "tables": "linear", "posts": "named"},
+    }.items()
 }
 BODIES = [
     *(page(i) for i in range(len(VECTORS))),
     *(f"<h1>Words</h1>{body}<p>words</p>".replace("RUN", "ran(1)") for body in MARKDOWN),
 ]
+TEXTS = [
+    *(text.replace("RUN", "ran(1)") for vector in (*VECTORS, *MARKDOWN) for text in (vector, unescape(vector))),
+    *("[x]: javascript:ran(1) [x]", "*a* **a** _a_ __a__ ~a~ ~~a~~ `a` ^a^ $a$ ![a](b) [[a]] a | b | c", "a_b __a"),
+    *("www.x.y ftp://x.y/z mailto:a@b.c a@b.c http://x.y/?a=1&b=2 https://x/~a_b", "\\", "\\`", "a \\[", '"', '\\"<b>'),
+    "<h1>x</h1>){</em></strong> `x`</code> {href=javascript:ran()}^<img src=x.png><b>x</b>[www.x.y1. <a href=x>||---",
+    *("--- # x", "---", "> x", "- x", "1. x", "&lt;b&gt; &amp;lt;b> &copy &#60;b>", "{#x .y onclick=ran(1)}", "<!--"),
+]
+"""Texts for values, raw and with their character references resolved."""
 LIVE = [
     "[^1]: javascript:ran(1)\n\n[^1]",
     "[a](javascript:ran(1))",
@@ -90,6 +119,12 @@ PLACES = [
     "<dl><dt>x<dd>{}<dd><pre>{}</pre></dl>",
     "<p><a href='{}'>x</a> <a href='x:{}'>x:{}</a></p>",
     "<pre class='language-{}'>x {}</pre>",
+    "<p>{}<b>{}</b>{}<i>{}</i>{}</p>",
+    "<p>a<b>{}</b>b<s><i>{}</i></s>c</p>",
+    "<div class='admonition note'><p class=admonition-title>{}</p><p>{}</p></div>",
+    "<title>{}</title><meta name=author content='{}'><meta property=og:site_name content='{}'>",
+    "<meta property=og:title content='{}'><meta name=description content='{}'><html lang='{}'>",
+    "<meta property=article:published_time content='{}'><link rel=canonical href='https://x/{}'>",
 ]
 
 
@@ -112,7 +147,25 @@ def by_chance(count: int) -> list[str]:
 
 
 def markdown(htmls: list[str], way: str) -> list[str]:
-    return [one.markdown or "" for one in Extractor(OPTIONS[way], engine=FakeEngine()).extract(htmls)]
+    """Return the Markdown of pages, of which the title and the author are the same as their content."""
+    heads = (f"<title>{escape(html)}</title><meta name=author content='{escape(html)}'>" for html in htmls)
+    pages = [Document(head + html, f"https://x/{html}") for head, html in zip(heads, htmls, strict=True)]
+    found = Extractor(OPTIONS[way], engine=FakeEngine()).extract(pages)
+    return [one for page in found for one in (page.markdown or "", *(chunk["markdown"] for chunk in page.chunks or ()))]
+
+
+def of_values(text: str) -> str:
+    """Return the Markdown of a page that has a text in all values that are not text of the page."""
+    words = (Text(text),)
+    paragraph = Paragraph(words)
+    items = (
+        *(Post(1, text, text), paragraph, Title(2, words), CodeBlock("x", text), Video("/x", "/x", text, words)),
+        *(Quote((paragraph,), "note", words), Image("/x", text, text, words, "/x"), Audio("/x", text, words)),
+        Table(((Cell((paragraph,), 2), Cell((paragraph,))), (Cell((paragraph,)),)), 0, words, False),
+    )
+    known = Metadata(text, (text, text), text, text, text, text, text, text, text, text)
+    page = Extraction(text, text, None, "x", None, "model", content=to_json(items), metadata=known)
+    return one_page(page, "citations", "linear", "alerts", "named", front_matter=True)
 
 
 def live(rendered: dict[str, list[str]], documents: list[str]) -> list[tuple[str, str, list[str]]]:
@@ -145,8 +198,30 @@ def test_texts(render: Render) -> None:
     pages = by_chance(1_000)
     documents = [one for i, way in enumerate(OPTIONS) for one in markdown(pages[i :: len(OPTIONS)], way)]
 
-    assert len(documents) == 1_000
+    assert len(documents) > 2_000
     assert live(render(documents), documents) == []
+
+
+@pytest.mark.parametrize("render", RENDERERS)
+def test_values(render: Render) -> None:
+    """Metadata, alternative texts, titles, names of posts and languages are from the page, too."""
+    texts = TEXTS + [line for body in by_chance(150) for line in body.splitlines()]
+    documents = list(map(of_values, texts))
+
+    assert live(render(documents), documents) == []
+
+
+@pytest.mark.parametrize("render", RENDERERS)
+def test_front_matter_is_text(render: Render) -> None:
+    """Renderers that know no front matter show a heading, in which only web addresses may be links."""
+    documents = [front_matter([("title", text), ("author", text), ("url", f"https://x/{text}")]) for text in TEXTS]
+
+    for name, htmls in render(documents).items():
+        for html in htmls:
+            made = elements(html)
+            assert {tag for tag, _ in made} <= {"html", "head", "body", "hr", "p", "h2", "br", "a"}, (name, html)
+            links = [attributes["href"] for tag, attributes in made if tag == "a"]
+            assert all(link.startswith(("http://", "https://", "//")) for link in links), (name, html)
 
 
 @pytest.mark.parametrize(
@@ -166,6 +241,7 @@ def test_texts(render: Render) -> None:
 )
 def test_footnotes_stay_footnotes(note: str, expected: str) -> None:
     """Footnotes that would define a live link are text."""
-    (written,) = markdown([f"<p>Words.<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1>{note}</ol>"], "keep")
+    html = f"<p>Words.<sup><a href=#fn1>1</a></sup></p><ol><li id=fn1>{note}</ol>"
+    (found,) = Extractor(Config(fallback="empty"), engine=FakeEngine()).extract([html])
 
-    assert written == f"Words.[^1]\n\n{expected}"
+    assert found.markdown == f"Words.[^1]\n\n{expected}"

@@ -208,6 +208,7 @@ MARKDOWN = [
     "<p><a href='x:y/onclick=RUN'>x:y/onclick=RUN</a>",
     "<p><a href='javascript&amp;colon;RUN'>words</a><img src='java&amp;Tab;script&amp;colon;RUN'>",
     "<h2>words</h2><p>words<br>[[x]]{onclick=RUN}",
+    "<p>[a]<b>(</b>javascript:RUN) ![a]<i><b>(</b></i>javascript:RUN) [x]<b>:</b> javascript:RUN<p>[x]",
     # Attributes, to Python-Markdown and its like.
     "<h2>words {onclick=RUN}</h2><h3>words {: onclick=RUN }</h3>",
     "<p><em>a</em>{onclick=RUN} <a href=/x>a</a>{href=javascript:RUN} <code>a</code>{: onclick=RUN }",
