@@ -742,15 +742,14 @@ def test_too_little_memory_is_said(error: Exception, monkeypatch: pytest.MonkeyP
 
 
 @posix
-@pytest.mark.parametrize("name", [b"a\nb.warc", b"\xff.warc"])
-def test_archives_that_a_list_of_names_cannot_hold(name: bytes, tmp_path: Path) -> None:
-    """Other archives would be read in their place, or none. A pipe in a folder is left out."""
+def test_an_archive_whose_name_a_table_cannot_hold(tmp_path: Path) -> None:
+    """A pipe in a folder is left out."""
     os.mkfifo(tmp_path / "pipe.warc")
     with pytest.raises(UsageError, match="no WARC file there"):
         _files([str(tmp_path)])
 
-    Path(os.fsdecode(bytes(tmp_path) + b"/" + name)).write_bytes(b"")
-    with pytest.raises(UsageError, match="a name with a line break or not in UTF-8"):
+    Path(os.fsdecode(bytes(tmp_path) + b"/\xff.warc")).write_bytes(b"")
+    with pytest.raises(UsageError, match="a name that is not in UTF-8"):
         _files([str(tmp_path)])
 
 
