@@ -19,6 +19,7 @@ from http.server import BaseHTTPRequestHandler
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import pytest
 
@@ -206,6 +207,41 @@ def test_a_glob_character_in_an_existing_name_is_no_glob(tmp_path: Path, extract
     pages(tmp_path, "a[1]", "a1")
 
     assert values(extract(tmp_path / "a[1].html", "-f", "jsonl").records, "title") == ["a[1]"]
+
+
+NAMES = [
+    *(" a", "a ", "a\tb", "a\nb", "a\r", "A", "a", "\u00e9", "e\u0301", "[a]", "*", "?", "%20", "~", "-", "a::b"),
+    *("\udcff", "\udcfe"),  # bytes that are not UTF-8
+]
+
+
+@posix
+def test_names_of_files_come_back_as_they_went_in(here: Path, extract: Run) -> None:
+    """Each file is read once, and gets a file of its own, also if the file system ignores case and accents."""
+    Path("in").mkdir()
+    for number, name in enumerate(NAMES):
+        Path("in", f"{name}.html").write_text(page(f"Page {number}"), encoding="utf-8")
+    titles = {f"Page {number}" for number in range(len(NAMES))}
+
+    done = extract("in", "-f", "jsonl")
+    assert (done.code, len(done.records), {*values(done.records, "title")}) == (0, len(NAMES), titles)
+    assert len({normalize("NFC", one.casefold()) for one in values(done.records, "id")}) == len(NAMES)
+    assert {"\udcff", " a", "[a]", "%20", "a "} <= {*values(done.records, "id")}
+    assert extract(*sorted(Path("in").iterdir()), "-f", "jsonl").out == done.out
+
+    assert extract("in", "-o", "out/").code == 0
+    texts = [path.read_text(encoding="utf-8") for path in Path("out").iterdir()]
+    assert {text.splitlines()[0].lstrip("# ") for text in texts} == titles
+    assert Path("out/\udcff.md").exists()
+
+
+def test_a_file_with_the_name_of_standard_input(here: Path, extract: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(page("stdin").encode())))
+    Path("-").write_text(page("file"), encoding="utf-8")
+
+    assert values(extract("*", "-f", "jsonl").records, "title") == ["file"]
+    assert [name for name, _ in PageInputs(["*"], 1_000_000)] == ["./-"]
+    assert values(extract("-", "-f", "jsonl").records, "title") == ["stdin"]
 
 
 def test_standard_input_with_the_url_it_came_from(extract: Run, monkeypatch: pytest.MonkeyPatch) -> None:
