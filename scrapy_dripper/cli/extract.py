@@ -329,11 +329,12 @@ def _extract(
 def _by_url(config: Config) -> list[str]:
     """Return the flags whose effect on a page depends on its URL."""
     from scrapy_dripper.engines.tagger.learnt import LEARNT
+    from scrapy_dripper.engines.tagger.model import Manifest
 
-    has_learnt = config.engine == "tagger" and config.model and os.path.isfile(os.path.join(config.model, LEARNT))
+    is_own = config.engine == "tagger" and config.model is not None
     needs = {
         "--rules": any(rule.pattern != EVERY for rule in config.rules or ()),
         "--sites": config.sites != "off",
-        "what --model has learnt": has_learnt,
+        "what --model has learnt": is_own and LEARNT in Manifest.read(Path(str(config.model))).weights_sha256,
     }
     return [flag for flag, is_needed in needs.items() if is_needed]
