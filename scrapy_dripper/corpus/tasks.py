@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import dill
@@ -66,6 +67,7 @@ class LocalTasks(LocalPipelineExecutor):  # type: ignore[misc]
 
 
 def _unpack_and_run(packed: bytes, rank: int) -> None:
+    tqdm.set_lock(RLock())  # by default, one for several processes, which Python reports if this one is killed
     _run(dill.loads(packed), rank)
 
 
