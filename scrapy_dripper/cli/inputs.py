@@ -40,7 +40,7 @@ LONGEST_NAME = 255
 _host = re.compile(r"(?:www\.|(?=[^/*]+/))[\w-]{1,63}(?:\.[\w-]{1,63}){1,20}(?::\d{1,5})?(?:/|$)").match
 # What browsers and SingleFile write above a page that they save.
 _saved_from = re.compile(
-    rb"<!--[^<>]{0,40}?(?:saved from url=\(\d{1,6}\)|\burl: )(https?://[^\s<>\"]{1,2000})", re.I
+    rb"<!--[^<>]{0,40}?(?:saved from url=\(\d{1,6}\)|\burl: )(https?://[^\s<>\"]{1,1000})", re.I
 ).search
 _end_of_head = re.compile(rb"</head", re.I).search
 _declares = re.compile(rb"canonical|og:url", re.I).search
