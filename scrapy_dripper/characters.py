@@ -13,7 +13,7 @@ _NEXT_LINE = "\x85"
 _not_text = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _breaks = re.compile("[\t-\r\x85\u2028\u2029]").sub
 _commands = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]").sub
-_not_escaped = re.compile("[\x7f-\x9f]").sub  # by the module json
+_not_escaped = re.compile("[\x7f-\x9f\ud800-\udfff]").sub  # by the module json
 
 
 def has_controls(text: str) -> bool:
@@ -42,7 +42,9 @@ def printable(text: str) -> str:
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
-    """Return a value as JSON text. Characters that control a terminal are escaped; others are written as they are."""
+    """Return a value as JSON text. Characters that control a terminal, and those that stand for bytes of the name of a
+    file, which UTF-8 does not have, are escaped; others are written as they are.
+    """
     return _not_escaped(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False, indent=indent))
 
 

@@ -15,6 +15,7 @@ from scrapy_dripper.data import Document
 from scrapy_dripper.engines.base import EngineError, Labels, Limits
 from scrapy_dripper.page import read
 from scrapy_dripper.page.page import Page
+from scrapy_dripper.workers.spawned import end_with_parent
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -141,6 +142,7 @@ def crawl(
 
 def _send_crawl(sender: Connection, spider: SpiderClass, pages: Pages, settings: dict[str, Any]) -> None:
     """Run a crawl in this process, and send its result, or the exception that stopped it."""
+    end_with_parent()
     try:
         found: Crawled | BaseException = _crawl(spider, pages, settings)
         sender.send(found)

@@ -21,11 +21,12 @@ from tqdm import tqdm
 from scrapy_dripper.characters import on_one_line, to_json
 from scrapy_dripper.cli.console import Failures, UsageError, say, why
 from scrapy_dripper.cli.fetch import SECONDS
-from scrapy_dripper.cli.inputs import READ_FACTOR, Source, check_url, file_name, find_sources, read_source
+from scrapy_dripper.cli.inputs import Source, file_name, find_sources, read_page
 from scrapy_dripper.cli.options import add_command, add_options, add_url, configured, count, seconds
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.replace import replace_file
+from scrapy_dripper.rules import EVERY
 
 EXTENSIONS = {"markdown": ".md", "html": ".html", "text": ".txt", "json": ".json", "jsonl": ".jsonl"}
 TEXTS = ("url", "title", "text", "markdown", "main_html")
@@ -45,11 +46,20 @@ examples:
   scrapy-dripper extract https://example.com/ -f text       a page from the web, as plain text
   curl -s URL | scrapy-dripper extract - --url URL          a page from a pipe; links become absolute
   scrapy-dripper extract pages/ -o markdown/                one .md file per page of a folder
+  scrapy-dripper extract pages/ --url https://example.com/  pages/a/b.html is https://example.com/a/b.html
+  scrapy-dripper extract --urls pages/list.csv              the files that pages/list.csv names, with their URLs
   scrapy-dripper extract 'pages/**/*.html.gz' -f jsonl      one JSON object a line
   scrapy-dripper extract pages/ -o text/ -f text --jobs 4   in four processes
 
 Inputs without a result (unreadable, empty, not HTML, no main content found by model or fallback) are named on standard
 error with the reason. The other inputs are not affected.
+
+--rules, --sites and what a --model has learnt are chosen by the URL of a page. A file has that of --urls or --url, or
+the one that the page declares: of MHTML, of a comment "saved from url", of <link rel="canonical"> or of og:url. A list
+for --urls begins like this, with names relative to its folder:
+
+  file,url                                  or        {"file": "a.html", "url": "https://example.com/a"}
+  a.html,https://example.com/a                        {"file": "b/c.html", "url": "https://example.com/c"}
 
 exit codes: 0 every input gave a result, 1 at least one gave none, 2 wrong usage, a model that cannot be loaded or an
 output that cannot be written, 130 Ctrl-C (finished pages are written and counted), 141 the reader of the output has
@@ -62,7 +72,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     extract = add_command(commands, "extract", run, "extract the main content of files, folders or URLs", EXAMPLES)
     extract.add_argument(
         "inputs",
-        nargs="+",
+        nargs="*",
         metavar="INPUT",
         help="a file, a folder (searched for .html, .htm, .xhtml, .mhtml and .mht), a glob, a URL, or - for "
         "standard input; files may be gzipped",
@@ -86,6 +96,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     extract.add_argument("--chunks", action="store_true", help="add the main content in chunks for search to JSON")
     extract.add_argument("--link-list", action="store_true", help="add the links of the main content to JSON")
     add_url(extract)
+    extract.add_argument(
+        "--urls",
+        metavar="FILE",
+        help="a list of files and their URLs: CSV with the columns file and url, or JSON Lines with these keys; "
+        "without an INPUT, these files are extracted",
+    )
     extract.add_argument(
         "--jobs",
         type=count,
@@ -232,16 +248,21 @@ def run(arguments: argparse.Namespace) -> int:
     fields: dict[str, Any] = {f"{name}_field": name for name in _asked(arguments)}
     config = replace(config, **fields)
     check_methods(config)
-    sources = find_sources(arguments.inputs, failures)
-    check_url(arguments.url, sources)
+    if not arguments.inputs and not arguments.urls:
+        raise UsageError("the following arguments are required: INPUT, or --urls FILE")
+    sources = find_sources(arguments.inputs, failures, arguments.url, arguments.urls)
     if not sources:
         return 1
     # Trafilatura reports on documents that this command reports on itself.
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    without_url: list[str] = []
     try:
-        _extract(arguments, config, sources, failures)
+        _extract(arguments, config, sources, failures, without_url)
     except StartError as error:
         raise UsageError(f"no worker process can be started ({error}); leave --jobs out to work without one") from None
+    if without_url and (options := _by_url(config)):
+        pages = f"{len(without_url):,} of {len(sources):,} pages, whose URL is unknown (such as {without_url[0]})"
+        say(f"{' and '.join(options)} cannot apply to {pages}: --url or --urls gives it")
     if arguments.output and len(sources) > 1 and os.path.isfile(arguments.output) and "." not in arguments.output:
         say(f"all pages are in the file {arguments.output}; -o {arguments.output}/ writes a file for each of them")
     if failures.count and max(len(sources), len(arguments.inputs)) > 1:
@@ -249,7 +270,10 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if failures.count else 0
 
 
-def _extract(arguments: argparse.Namespace, config: Config, sources: Sequence[Source], fail: Failures) -> None:
+def _extract(
+    arguments: argparse.Namespace, config: Config, sources: Sequence[Source], fail: Failures, without_url: list[str]
+) -> None:
+    """Extract the pages, and add the names of those without a URL to a list."""
     from scrapy_dripper.corpus.processes import extracting
 
     more = _asked(arguments)
@@ -264,13 +288,14 @@ def _extract(arguments: argparse.Namespace, config: Config, sources: Sequence[So
 
     def read_one(source: Source) -> Document | None:
         try:
-            document = read_source(source, READ_FACTOR * config.limits.bytes, arguments.timeout)
+            document = read_page(source, config, arguments.timeout)
         except (OSError, ValueError) as error:
             advice = "; --timeout gives it more" if isinstance(error, TimeoutError) else ""
             fail(source.name, why(error) + advice)
             bar.update()
             return None
-        return replace(document, url=arguments.url) if arguments.url else document
+        without_url.extend([] if document.url else [source.name])
+        return document
 
     with ExitStack() as stack:
         extract = stack.enter_context(extracting(config, jobs or 0))
@@ -299,3 +324,17 @@ def _extract(arguments: argparse.Namespace, config: Config, sources: Sequence[So
             raise
         finally:
             output.close()
+
+
+def _by_url(config: Config) -> list[str]:
+    """Return the flags whose effect on a page depends on its URL."""
+    from scrapy_dripper.engines.tagger.learnt import LEARNT
+    from scrapy_dripper.engines.tagger.model import Manifest
+
+    is_own = config.engine == "tagger" and config.model is not None
+    needs = {
+        "--rules": any(rule.pattern != EVERY for rule in config.rules or ()),
+        "--sites": config.sites != "off",
+        "what --model has learnt": is_own and LEARNT in Manifest.read(Path(str(config.model))).weights_sha256,
+    }
+    return [flag for flag, is_needed in needs.items() if is_needed]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import gzip
 import hashlib
 import io
@@ -11,27 +10,40 @@ import re
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from email import message_from_bytes
 from mimetypes import MimeTypes
 from pathlib import Path
 from typing import BinaryIO
+from unicodedata import normalize
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from scrapy_dripper.characters import on_one_line
-from scrapy_dripper.cli.console import UsageError
+from scrapy_dripper.cli.console import UsageError, say
 from scrapy_dripper.cli.fetch import PIECE, SECONDS, fetch
+from scrapy_dripper.cli.urls import identity, is_url, read_urls
+from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
+from scrapy_dripper.globs import matches
 
 PAGE_EXTENSIONS = (".html", ".htm", ".xhtml", ".mhtml", ".mht")
 WARC = (".warc", ".warc.gz", ".warc.zst", ".warc.lz4")
 # A document larger than this multiple of --max-bytes is not read at all: it may be a gzip bomb or an endless stream.
 READ_FACTOR = 10
+SAVED_WITHIN = 2_000
+"""Number of bytes within which a comment says where a page was saved from."""
 NAME_LENGTH = 120
 LONGEST_NAME = 255
 """Longest name of a file, in bytes, that file systems allow."""
 
 _host = re.compile(r"(?:www\.|(?=[^/*]+/))[\w-]{1,63}(?:\.[\w-]{1,63}){1,20}(?::\d{1,5})?(?:/|$)").match
+# What browsers and SingleFile write above a page that they save.
+_saved_from = re.compile(
+    rb"<!--[^<>]{0,40}?(?:saved from url=\(\d{1,6}\)|\burl: )(https?://[^\s<>\"]{1,1000})", re.I
+).search
+_end_of_head = re.compile(rb"</head", re.I).search
+_declares = re.compile(rb"canonical|og:url", re.I).search
 _tag = re.compile(rb"<[A-Za-z!/?]").search
 
 
@@ -41,6 +53,8 @@ class Source:
 
     name: str
     id: str
+    url: str = ""
+    """The URL that the user gives; empty if it is unknown here."""
 
     @property
     def path(self) -> Path | None:
@@ -48,12 +62,20 @@ class Source:
         return None if self.name == "-" or is_url(self.name) else Path(self.name)
 
 
-def is_url(name: str) -> bool:
-    return name.lower().startswith(("http://", "https://"))
+def find_sources(
+    inputs: Sequence[str], fail: Callable[[str, str], None], url: str | None = None, urls: str | None = None
+) -> list[Source]:
+    """Return the inputs, with folders and globs expanded. Pass names that match nothing to ``fail``.
 
-
-def find_sources(inputs: Iterable[str], fail: Callable[[str, str], None]) -> list[Source]:
-    """Return the inputs, with folders and globs expanded. Pass names that match nothing to ``fail``."""
+    ``url`` is the URL of a single input, under which the pages of a folder are. ``urls`` is a list of files and their
+    URLs (:mod:`~scrapy_dripper.cli.urls`); without inputs, its files are the inputs. Raise :exc:`UsageError` for a list
+    that is wrong, and for one URL with several inputs, or with an input whose URL is known.
+    """
+    listed = read_urls(urls) if urls else {}
+    for one in listed.values():
+        if not os.path.isfile(one.path):
+            fail(f"{urls}, line {one.number}", f"{one.name} not found: names are relative to the folder of the list")
+    listed = {name: one for name, one in listed.items() if os.path.isfile(one.path)}
     counts: dict[str, int] = {}
     sources: list[Source] = []
     for name in inputs:
@@ -61,7 +83,27 @@ def find_sources(inputs: Iterable[str], fail: Callable[[str, str], None]) -> lis
         if not found:
             fail(name, _missing(name))
         sources.extend(Source(path, unique(page_id(path), counts)) for path in found)
+    if not inputs:
+        sources = [Source(one.path, unique(page_id(one.path), counts)) for one in listed.values()]
+    if url:
+        is_folder = len(inputs) == 1 and inputs[0] != "-" and os.path.isdir(inputs[0])
+        if not is_folder and (len(sources) > 1 or any(is_url(source.name) for source in sources)):
+            raise UsageError("--url is for a single file, a folder or standard input; --urls names a list of others")
+        sources = [replace(one, url=_below(url, inputs[0], one.name) if is_folder else url) for one in sources]
+    if listed:
+        known = [listed.get(identity(source.name)) if source.path else None for source in sources]
+        sources = [replace(one, url=(line and line.url) or one.url) for one, line in zip(sources, known, strict=True)]
+        if left := len(listed) - len({line.path for line in known if line}):
+            say(f"{left:,} files of {urls} are not among the inputs")
     return sources
+
+
+def _below(url: str, folder: str, path: str) -> str:
+    """Return the URL of a file if that of its folder is known."""
+    parts = urlsplit(url)
+    name = os.path.relpath(path, folder).replace(os.sep, "/")
+    whole = f"{parts.path.rstrip('/')}/{quote(os.fsencode(name[:-3] if name.lower().endswith('.gz') else name))}"
+    return urlunsplit((parts.scheme, parts.netloc, whole, "", ""))
 
 
 def _missing(name: str) -> str:
@@ -90,12 +132,10 @@ def _files(name: str, fail: Callable[[str, str], None]) -> Iterator[str]:
                     fail(path, "not a regular file")
                 else:
                     yield path
-    elif os.path.lexists(name):
-        yield name
     else:
-        for match in sorted(glob.glob(name, recursive=True)):
+        for match in matches(name):
             # `**` matches every folder, and also all files in it.
-            if _is_special(match):
+            if match != name and _is_special(match):
                 fail(match, "not a regular file")
             elif not os.path.isdir(match):
                 yield match
@@ -132,13 +172,20 @@ def page_id(name: str) -> str:
 
 
 def unique(name: str, counts: dict[str, int]) -> str:
-    """Return the name, or the first of name-2, name-3, ... that is not taken, ignoring case."""
-    unique = name
-    while unique.casefold() in counts:
-        counts[name.casefold()] += 1
-        unique = f"{name}-{counts[name.casefold()]}"
-    counts[unique.casefold()] = 1
+    """Return the name, or the first of name-2, name-3, ... that is not taken.
+
+    Names that some file systems take for one are the same: in upper and lower case, or with accents composed or not.
+    """
+    unique, key = name, _same(name)
+    while _same(unique) in counts:
+        counts[key] += 1
+        unique = f"{name}-{counts[key]}"
+    counts[_same(unique)] = 1
     return unique
+
+
+def _same(name: str) -> str:
+    return normalize("NFC", name.casefold())
 
 
 def file_name(name: str, extension: str) -> str:
@@ -150,10 +197,28 @@ def file_name(name: str, extension: str) -> str:
     return data[: most - len(mark)].decode("utf-8", "ignore") + mark + extension
 
 
-def check_url(url: str | None, sources: Sequence[Source]) -> None:
-    """Raise :exc:`UsageError` if ``--url`` is given with several inputs, or with one whose URL is known."""
-    if url is not None and (len(sources) > 1 or any(is_url(source.name) for source in sources)):
-        raise UsageError("--url is for a single file or standard input")
+def read_page(source: Source, config: Config, seconds: float = SECONDS) -> Document:
+    """Return the document of an input, with its URL: the given one, that of its download, or the one that it declares.
+
+    Raise what :func:`read_source` raises.
+    """
+    document = read_source(source, READ_FACTOR * config.limits.bytes, seconds)
+    return replace(document, url=source.url or document.url or _declared(document, config))
+
+
+def _declared(document: Document, config: Config) -> str:
+    """Return the URL that a page declares as its own, or an empty string."""
+    from scrapy_dripper.fallback import metadata  # Slow to import, and not needed for --help.
+    from scrapy_dripper.workers.one_worker import MOST_CHARS
+
+    html = document.html
+    assert isinstance(html, bytes)
+    # A head is read in a fifth of the time of a page. Of a page that is not small, the rest may take very long.
+    head = _end_of_head(html, 0, MOST_CHARS)
+    for part in (html[: head.start() if head else 0], html[:MOST_CHARS]):
+        if _declares(part) and (url := metadata(replace(document, html=part), config).canonical):
+            return url
+    return ""
 
 
 def read_source(source: Source, limit: int, seconds: float = SECONDS) -> Document:
@@ -183,7 +248,8 @@ def read_source(source: Source, limit: int, seconds: float = SECONDS) -> Documen
     kind = _other_kind(source, data)
     if kind is not None:
         raise ValueError(f"not HTML but {kind}")
-    return Document(data, url=url, charset=charset)
+    saved = None if url else _saved_from(data, 0, SAVED_WITHIN)
+    return Document(data, url=saved[1].decode("ascii", "replace") if saved else url, charset=charset)
 
 
 def is_mhtml(data: bytes) -> bool:

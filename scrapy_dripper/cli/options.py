@@ -112,8 +112,13 @@ def count(value: str) -> int:
 
 
 def add_url(parser: argparse._ActionsContainer) -> None:
-    """Add the flag for the URL of a page that comes without one."""
-    parser.add_argument("--url", type=a_url, help="URL of the page in a single file or on standard input")
+    """Add the flag for the URL of pages that come without one."""
+    parser.add_argument(
+        "--url",
+        type=a_url,
+        help="URL of the page in a single file or on standard input; for a folder, the URL under which its pages are "
+        "(default: the one that a page declares)",
+    )
 
 
 def a_url(value: str) -> str:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.console import Failures, UsageError, say, why
-from scrapy_dripper.cli.inputs import READ_FACTOR, Source, check_url, find_sources, read_source
+from scrapy_dripper.cli.inputs import Source, find_sources, read_page
 from scrapy_dripper.cli.options import a_url, add_command, add_options, add_url, configured
 from scrapy_dripper.config import Config
-from scrapy_dripper.data import SUSPECT, Document
+from scrapy_dripper.data import SUSPECT
 from scrapy_dripper.replace import replace_file
 from scrapy_dripper.rules import SiteRule, to_toml
 from scrapy_dripper.workers.one_worker import OneWorker
@@ -77,12 +77,12 @@ def _learn(arguments: argparse.Namespace) -> int:
     if arguments.output.exists():
         raise UsageError(f"{arguments.output} exists: name another file, because somebody may have edited this one")
     failed = Failures()
-    sources = find_sources(arguments.pages, failed)
+    sources = [replace(one, url=arguments.url or "") for one in find_sources(arguments.pages, failed)]
     lessons: dict[str, list[Lesson]] = defaultdict(list)
     with Extractor(config) as extractor:
         for source in sources:
             try:
-                document = _document(source, arguments.url, config)
+                document = read_page(source, config)
                 host = host_of(document.url)
                 if not host:
                     raise ValueError("its URL is unknown, and so is its site: --url gives it, also for several files")
@@ -109,25 +109,16 @@ def _learn(arguments: argparse.Namespace) -> int:
     return 1 if failed.count else 0
 
 
-def _document(source: Source, url: str | None, config: Config) -> Document:
-    """Return a page with its URL: the given one, that of its download, or the one that it declares."""
-    from scrapy_dripper.fallback import metadata  # Slow to import, and not needed for --help.
-
-    document = read_source(source, READ_FACTOR * config.limits.bytes)
-    return replace(document, url=url or document.url or metadata(document, config).url or "")
-
-
 def _check(arguments: argparse.Namespace) -> int:
     """Show what each rule selects and return the exit code."""
     config = Config(rules=arguments.rules, fallback="none")
     fail = Failures()
-    sources = find_sources(arguments.pages, fail)
-    check_url(arguments.url, sources)
+    sources = find_sources(arguments.pages, fail, arguments.url)
     selects: dict[SiteRule, bool] = {}
     worker = OneWorker(config)
     for source in sources:
         try:
-            lines = list(_lines(source, arguments.url, config, worker))
+            lines = list(_lines(source, config, worker))
         except (OSError, ValueError) as error:
             fail(source.name, why(error))
             continue
@@ -144,7 +135,7 @@ def _check(arguments: argparse.Namespace) -> int:
     return 1 if fail.count else 0
 
 
-def _lines(source: Source, url: str | None, config: Config, worker: OneWorker) -> Iterator[tuple[str, SiteRule, bool]]:
+def _lines(source: Source, config: Config, worker: OneWorker) -> Iterator[tuple[str, SiteRule, bool]]:
     """Yield a line for each rule of a page, the rule, and whether it selects something.
 
     Raise ValueError for a page that cannot be read, or that stops the worker, so that it would block this process.
@@ -152,7 +143,7 @@ def _lines(source: Source, url: str | None, config: Config, worker: OneWorker) -
     from scrapy_dripper.choose.user_rules import found
     from scrapy_dripper.page import PageError, read
 
-    document = _document(source, url, config)
+    document = read_page(source, config)
     tried = worker.extract(document, config)
     if tried is not None and tried.fallback_reason in SUSPECT:
         raise ValueError(f"{tried.fallback_reason}: {tried.error}")

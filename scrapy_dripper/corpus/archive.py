@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import glob
 import gzip
 import logging
 import os
@@ -34,6 +33,7 @@ from scrapy_dripper.corpus.records import (
     response_record,
     responses,
 )
+from scrapy_dripper.globs import matches
 
 logger = logging.getLogger(__name__)
 
@@ -127,7 +127,7 @@ def _new_file(path: Path) -> BinaryIO:
 def archives(settings: BaseSettings) -> list[str]:
     """Return the files of ``DRIPPER_REPLAY``. Raise :exc:`~scrapy_dripper.config.ConfigError` if there are none."""
     pattern = Config.from_settings(settings).replay
-    found = [path for path in sorted(glob.glob(pattern, recursive=True)) if os.path.isfile(path)] if pattern else []
+    found = [path for path in matches(pattern) if os.path.isfile(path)] if pattern else []
     if not found:
         raise ConfigError(f"DRIPPER_REPLAY must be the path of an existing WARC file, or a glob (got {pattern!r})")
     return found

@@ -27,6 +27,7 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.corpus.arrow import about_page
 from scrapy_dripper.corpus.processes import extracting
 from scrapy_dripper.corpus.records import charset, pages, recorded_at
+from scrapy_dripper.corpus.tasks import local
 from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import PageError, read
@@ -127,6 +128,25 @@ class FastWarcReader(BaseDiskReader):  # type: ignore[misc]
                     document = self.get_document_from_dict(data, filepath, number)
                 if document is not None:
                     yield document
+
+
+class ListedArchives(FastWarcReader):
+    """Read the archives in a folder that a list names: each line is a name as a JSON string, which nothing can change.
+
+    Of a plain name, datatrove takes spaces away.
+    """
+
+    def __init__(self, folder: str | Path, listed: str | Path, **options: Any) -> None:
+        super().__init__(local(folder), **options)
+        self.listed = Path(listed)
+
+    def run(self, data: Any = None, rank: int = 0, world_size: int = 1) -> Iterator[Row]:  # noqa: ARG002
+        """Yield the documents of every ``world_size``-th archive, from number ``rank`` on."""
+        with self.listed.open(encoding="ascii") as lines:
+            names = [json.loads(line) for line in islice(lines, rank, None, world_size)]
+        for row in self.read_files_shard(names):
+            self.update_doc_stats(row)
+            yield row
 
 
 class DripperExtractor(PipelineStep):  # type: ignore[misc]
@@ -323,7 +343,7 @@ class RowWriter(ParquetWriter):  # type: ignore[misc]
     def __init__(self, folder: str | os.PathLike[str], columns: pa.Schema) -> None:
         self.folder = Path(folder)
         super().__init__(
-            str(self.folder / "unfinished"),
+            local(self.folder / "unfinished"),
             compression="zstd",
             adapter=_row,
             batch_size=ROWS_TOGETHER,

@@ -19,6 +19,7 @@ from http.server import BaseHTTPRequestHandler
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import pytest
 
@@ -206,6 +207,41 @@ def test_a_glob_character_in_an_existing_name_is_no_glob(tmp_path: Path, extract
     pages(tmp_path, "a[1]", "a1")
 
     assert values(extract(tmp_path / "a[1].html", "-f", "jsonl").records, "title") == ["a[1]"]
+
+
+NAMES = [
+    *(" a", "a ", "a\tb", "a\nb", "a\r", "A", "a", "\u00e9", "e\u0301", "[a]", "*", "?", "%20", "~", "-", "a::b"),
+    *("\udcff", "\udcfe"),  # bytes that are not UTF-8
+]
+
+
+@posix
+def test_names_of_files_come_back_as_they_went_in(here: Path, extract: Run) -> None:
+    """Each file is read once, and gets a file of its own, also if the file system ignores case and accents."""
+    Path("in").mkdir()
+    for number, name in enumerate(NAMES):
+        Path("in", f"{name}.html").write_text(page(f"Page {number}"), encoding="utf-8")
+    titles = {f"Page {number}" for number in range(len(NAMES))}
+
+    done = extract("in", "-f", "jsonl")
+    assert (done.code, len(done.records), {*values(done.records, "title")}) == (0, len(NAMES), titles)
+    assert len({normalize("NFC", one.casefold()) for one in values(done.records, "id")}) == len(NAMES)
+    assert {"\udcff", " a", "[a]", "%20", "a "} <= {*values(done.records, "id")}
+    assert extract(*sorted(Path("in").iterdir()), "-f", "jsonl").out == done.out
+
+    assert extract("in", "-o", "out/").code == 0
+    texts = [path.read_text(encoding="utf-8") for path in Path("out").iterdir()]
+    assert {text.splitlines()[0].lstrip("# ") for text in texts} == titles
+    assert Path("out/\udcff.md").exists()
+
+
+def test_a_file_with_the_name_of_standard_input(here: Path, extract: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(page("stdin").encode())))
+    Path("-").write_text(page("file"), encoding="utf-8")
+
+    assert values(extract("*", "-f", "jsonl").records, "title") == ["file"]
+    assert [name for name, _ in PageInputs(["*"], 1_000_000)] == ["./-"]
+    assert values(extract("-", "-f", "jsonl").records, "title") == ["stdin"]
 
 
 def test_standard_input_with_the_url_it_came_from(extract: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -742,15 +778,14 @@ def test_too_little_memory_is_said(error: Exception, monkeypatch: pytest.MonkeyP
 
 
 @posix
-@pytest.mark.parametrize("name", [b"a\nb.warc", b"\xff.warc"])
-def test_archives_that_a_list_of_names_cannot_hold(name: bytes, tmp_path: Path) -> None:
-    """Other archives would be read in their place, or none. A pipe in a folder is left out."""
+def test_an_archive_whose_name_a_table_cannot_hold(tmp_path: Path) -> None:
+    """A pipe in a folder is left out."""
     os.mkfifo(tmp_path / "pipe.warc")
     with pytest.raises(UsageError, match="no WARC file there"):
         _files([str(tmp_path)])
 
-    Path(os.fsdecode(bytes(tmp_path) + b"/" + name)).write_bytes(b"")
-    with pytest.raises(UsageError, match="a name with a line break or not in UTF-8"):
+    Path(os.fsdecode(bytes(tmp_path) + b"/\xff.warc")).write_bytes(b"")
+    with pytest.raises(UsageError, match="a name that is not in UTF-8"):
         _files([str(tmp_path)])
 
 

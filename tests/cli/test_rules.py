@@ -99,7 +99,7 @@ def test_a_server_that_breaks_off_is_named(command: str, here: Path, run: Run, m
     def broken(*_: object) -> NoReturn:
         raise ConnectionError("no valid answer")
 
-    monkeypatch.setattr(rules_command, "read_source", broken)
+    monkeypatch.setattr("scrapy_dripper.cli.inputs.read_source", broken)
 
     done = run(*(LEARN if command == "learn" else ("rules", "check", rules(drop="p"))), URL)
 

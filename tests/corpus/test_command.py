@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from tests.corpus.shards import document, shards, structured, table
+from tests.corpus.shards import document, record, shards, structured, table, write
 from tests.corpus.zoo import HONEST, HOSTILE, LIMIT
+from tests.workers.children import gone
 
 pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra [corpus]")
 pytest.importorskip("datatrove", reason="needs the extra [corpus]")
@@ -40,10 +41,15 @@ def _end() -> Iterator[None]:
 
 
 def command(*arguments: object) -> subprocess.Popen[str]:
+    """Start a command of ``corpus``."""
+    return start("corpus", *arguments)
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
     """Start the command as a user does."""
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     process = subprocess.Popen(
-        [sys.executable, "-m", "scrapy_dripper", "corpus", *map(str, arguments)],
+        [sys.executable, "-m", "scrapy_dripper", *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": path},
         stderr=subprocess.PIPE,
         text=True,
@@ -85,6 +91,28 @@ def test_two_tasks_and_one_give_the_same_documents(tmp_path: Path, run: Run) -> 
     assert "content" not in one[0]
 
 
+NAMES = [
+    *("one", " one", "one ", "a\tb", "a\nb", "a\rb", "\u00e9", "e\u0301", "A", "a", "[a]", "*", "%20", "~", "a::b"),
+    '"q"',
+]
+
+
+def test_names_of_archives_come_back_as_they_went_in(tmp_path: Path, run: Run) -> None:
+    """As many archives are read as are given, each once, whatever the name of their folder and of the output's."""
+    folder, out = tmp_path / " in::[x] ", tmp_path / "out::"
+    folder.mkdir()
+    for number, (url, body) in enumerate(structured(len(NAMES))):
+        write(folder / f"{NAMES[number]}.warc", [record(url, body)])
+    loose = [write(folder / name, [record("https://example.org/", b"<p>A page</p>")]) for name in (" 1", "1 ")]
+
+    done = run("corpus", "extract", folder, *loose, "-o", out, "--tasks", 5, *OWN)
+
+    assert done.code == 0, done.err
+    found = Counter(str(row["file_path"]) for row in table(out))
+    assert found == Counter(os.path.realpath(path) for path in folder.iterdir())
+    assert len(found) == len(NAMES) + len(loose)
+
+
 def test_what_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     """After kill -9 no document is lost or doubled, and no finished task runs again."""
     begun, flag, done = tmp_path / "begun", tmp_path / "flag", tmp_path / "done"
@@ -108,6 +136,69 @@ def test_what_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     assert done.read_text() == "x"
     assert "12 pages, 12 with content" in said
     assert not list((tmp_path / "out" / "unfinished").iterdir())
+
+
+def descendants(pid: int) -> set[int]:
+    """Return the processes that a process has started, and those that they have."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parents[int(stat.parent.name)] = int(stat.read_text(encoding="ascii").rpartition(")")[2].split()[1])
+    found = {pid}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {pid}
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+@pytest.mark.parametrize(
+    ("arguments", "least"),
+    [
+        (("corpus", "extract", "in", "-o", "out", "--workers", 2), 2),
+        (("corpus", "extract", "in", "-o", "out", "--workers", 2, "--processes", 1), 4),
+        (("extract", "a.html", "b.html", "--jobs", 2), 2),
+        (("extract", "a.html", "b.html"), 1),
+    ],
+    ids=["corpus", "corpus with worker processes", "extract with jobs", "extract"],
+)
+def test_nothing_of_a_killed_command_stays(
+    arguments: tuple[object, ...], least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After kill -9, the system ends its processes, in the midst of a page and while they wait for one."""
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    for name in "ab":
+        begun = Path(f"{name}.begun").absolute()
+        # Large, so that a worker process reads it.
+        body = document(name, f"<p>WAIT-FOR {begun} {tmp_path / 'never'} .</p>") + b"<i></i>" * 45_000
+        Path(f"{name}.html").write_bytes(body)
+        write(Path("in", f"{name}.warc"), [record(f"https://example.org/{name}", body)])
+    process = start(*arguments, *OWN)
+    until(lambda: len(list(tmp_path.glob("*.begun"))) >= min(least, 2))
+    started = descendants(process.pid)
+    assert len(started) >= least
+
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(PATIENCE)
+
+    until(lambda: all(map(gone, started)))
+
+
+def test_a_process_that_is_killed_is_noticed(tmp_path: Path) -> None:
+    """The command ends and says so, and goes on when it is repeated."""
+    flag, pages = tmp_path / "flag", structured(4)
+    flag.touch()
+    pages[0] = ("https://example.org/bad.html", document("bad", f"<p>SEGFAULT-IF {flag} .</p>"))
+    shards(tmp_path / "in", pages, 2)
+    arguments = ("extract", tmp_path / "in", "-o", tmp_path / "out", "--workers", 2, *OWN)
+
+    code, said = result(command(*arguments))
+    assert code == 1
+    assert "a process was killed, for example because memory ran out: try fewer --workers" in said
+
+    flag.unlink()
+    assert result(command(*arguments))[0] == 0
+    assert len(table(tmp_path / "out")) == 4
 
 
 def test_a_page_that_crashes_its_process_loses_only_itself(tmp_path: Path) -> None:

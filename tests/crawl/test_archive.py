@@ -14,6 +14,7 @@ import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 from scrapy import FormRequest, Request, Spider
 from scrapy.http import HtmlResponse, Response
+from scrapy.settings import Settings
 
 from scrapy_dripper.config import Config, ConfigError
 from tests.corpus.zoo import CHUNKED, GZIP, HONEST, HOSTILE, URL, chunked, response
@@ -21,7 +22,7 @@ from tests.crawl.crawling import Crawled, Crawls, Reactor, Site, page, spider
 
 pytest.importorskip("scrapy_dripper.corpus.records", reason="needs FastWARC 2", exc_type=ImportError)
 
-from scrapy_dripper.corpus.archive import ReplaySpider, WarcMiddleware
+from scrapy_dripper.corpus.archive import ReplaySpider, WarcMiddleware, archives
 from scrapy_dripper.corpus.records import UNREADABLE, Recorded, decompressed, response_record, responses
 
 ENGINE = {"DRIPPER_META_FIELD": "about", "DRIPPER_CONTENT_FIELD": "content", "DRIPPER_ENGINE": "tagger"}
@@ -212,6 +213,15 @@ def test_a_wrong_path_stops_the_crawl_at_its_start(name: str, tmp_path: Path, cr
         crawls(spider(site.pages(1)), {**ENGINE, name: tmp_path})
     with pytest.raises(ConfigError, match=name):
         Config(**{name.removeprefix("DRIPPER_").lower(): 7})
+
+
+@pytest.mark.parametrize("name", ["[a].warc.gz", "*.warc", " a.warc "])
+def test_an_archive_is_found_by_its_name(name: str, tmp_path: Path) -> None:
+    """Whatever characters it has. Otherwise, other archives would be replayed, or none."""
+    for one in (name, "b.warc", "a.warc.gz"):
+        (tmp_path / one).touch()
+
+    assert archives(Settings({"DRIPPER_REPLAY": str(tmp_path / name)})) == [str(tmp_path / name)]
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["by record", "as a whole"])

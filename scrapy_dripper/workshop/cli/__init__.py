@@ -88,13 +88,14 @@ class Outcomes:
         if parts:
             say(", ".join(parts))
 
-    def sheets(self, sources: Sequence[Source], url: str | None = None, profile: str = "native") -> Iterator[Sheet]:
+    def sheets(self, sources: Sequence[Source], profile: str = "native") -> Iterator[Sheet]:
         """Yield the sheet of each source, each page once, cut by a profile. A page that cannot be read has failed."""
         seen: set[str] = set()
         for source in tqdm(sources, desc="pages", unit="page", disable=None):
             try:
                 document = read_source(source, READ_FACTOR * Config().limits.bytes)
-                found = sheet(replace(document, url=url) if url else document, source.name, source.id, profile)
+                document = replace(document, url=source.url or document.url)
+                found = sheet(document, source.name, source.id, profile)
             except Exception as error:  # A bad page must not stop the others.
                 reason = f"{error.reason}: {error}" if isinstance(error, PageError) else why(error)
                 self.fail(source.name, reason)

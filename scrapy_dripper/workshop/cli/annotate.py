@@ -10,7 +10,7 @@ from pathlib import Path
 
 from scrapy_dripper.characters import to_json
 from scrapy_dripper.cli.console import UsageError, say
-from scrapy_dripper.cli.inputs import Source, check_url, find_sources
+from scrapy_dripper.cli.inputs import Source, find_sources
 from scrapy_dripper.cli.options import add_url, count, key_in, seconds
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.page import NATIVE
@@ -134,7 +134,7 @@ def _ask(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -> None:
     prompt = prompt_hash()
 
     def questions(store: Store) -> Iterator[tuple[Sheet, str]]:
-        for sheet in outcomes.sheets(sources, arguments.url, arguments.profile):
+        for sheet in outcomes.sheets(sources, arguments.profile):
             if sheet.sha256 in store.done:
                 outcomes.count("already labelled")
             elif sheet.blocks > MAX_BLOCKS:
@@ -188,7 +188,7 @@ def _adjudicate(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -
     names = {sha256: record.id for one in readings for sha256, record in one.items()}
     texts = {
         sheet.id: sheet.page.blocks.text
-        for sheet in outcomes.sheets(sources, arguments.url, arguments.profile)
+        for sheet in outcomes.sheets(sources, arguments.profile)
         if sheet.sha256 in names
     }
     for one in disagreements:
@@ -230,7 +230,7 @@ def _export(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -> No
     left = dict(records)
     unknown: list[Sheet] = []
     chosen: list[tuple[Record, Sheet, str, Bools]] = []
-    for sheet in outcomes.sheets(_sources(arguments, path, outcomes), arguments.url, arguments.profile):
+    for sheet in outcomes.sheets(_sources(arguments, path, outcomes), arguments.profile):
         if sheet.sha256 not in records:
             unknown.append(sheet)
         elif record := left.pop(sheet.sha256, None):
@@ -272,8 +272,7 @@ def _write_benchmark(path: Path, pages: Sequence[tuple[Record, Sheet, str, Bools
 def _sources(arguments: argparse.Namespace, labels: Path, outcomes: Outcomes) -> list[Source]:
     if not arguments.inputs:
         raise UsageError("name the pages: files, folders or URLs")
-    sources = find_sources(arguments.inputs, outcomes.fail)
-    check_url(arguments.url, sources)
+    sources = find_sources(arguments.inputs, outcomes.fail, arguments.url)
     if os.path.realpath(labels) in {os.path.realpath(s.path) for s in sources if s.path}:
         raise UsageError(f"{labels} is an input as well; name another file of labels")
     return sources

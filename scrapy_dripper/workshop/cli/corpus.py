@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import glob
 import hashlib
 import json
-import logging
 import os
 import re
 import shutil
 from collections import Counter, defaultdict
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from scrapy_dripper.cli.console import UsageError, say
 from scrapy_dripper.cli.inputs import WARC
 from scrapy_dripper.cli.options import OPTIONS, add_options, configured, count
 from scrapy_dripper.config import Config
+from scrapy_dripper.globs import matches
 from scrapy_dripper.replace import replace_file
 from scrapy_dripper.rules import RuleError, read_rules_file
 from scrapy_dripper.workshop.cli import add_command, claim, extra, json_object
@@ -46,13 +46,13 @@ def extraction_note(folder: Path) -> dict[str, Any]:
 
 def run_pipeline(steps: list[Any], tasks: int, workers: int | None, logs: Path) -> bool:
     """Run the tasks of a pipeline that are not complete. Return False, after a message, if some failed."""
-    from datatrove.executor.local import LocalPipelineExecutor
+    from scrapy_dripper.corpus.tasks import LocalTasks
 
-    executor = LocalPipelineExecutor(steps, tasks, min(tasks, workers or os.cpu_count() or 1), str(logs))
+    executor = LocalTasks(steps, tasks, workers or os.cpu_count() or 1, logs)
     try:
         executor.run()
-    except Exception:  # of any step; datatrove has logged it
-        logging.getLogger(__name__).debug("a task has failed", exc_info=True)
+    except BrokenProcessPool:
+        say("a process was killed, for example because memory ran out: try fewer --workers")
     if left := executor.get_incomplete_ranks():
         say(f"{len(left)} of {tasks} tasks are not done; their logs are in {logs}: repeat the command")
     return not left
@@ -88,8 +88,7 @@ examples:
 
 Every WARC file is a task with its own Parquet file, DIR/00000.parquet and so on; with --tasks, a task has several. A
 file appears only when it is complete. After an interruption, repeat the command: finished tasks are not repeated.
-DIR/logs has the log of each task. datatrove runs the tasks. It waits for ever for a process of its own that is killed,
-for example because memory ran out: press Ctrl-C, and repeat the command with fewer --workers.
+DIR/logs has the log of each task.
 
 exit codes: 0 every task was done, 1 a task failed or a record could not be read, 2 wrong usage or an output that cannot
 be written, 130 Ctrl-C
@@ -161,7 +160,7 @@ def _extract(arguments: argparse.Namespace) -> int:
             marker.unlink()
     is_done = run.pipeline(
         run.folder / "logs",
-        steps.FastWarcReader(run.root, run.paths, max_bytes=10 * config.limits.bytes),
+        steps.ListedArchives(run.root, run.listed, max_bytes=10 * config.limits.bytes),
         steps.DripperExtractor(
             config,
             output=arguments.text,
@@ -201,7 +200,7 @@ def _templates(arguments: argparse.Namespace) -> int:
     layouts, logs = run.folder / "layouts", run.folder / "logs"
     if not run.pipeline(
         logs / "layouts",
-        steps.FastWarcReader(run.root, run.paths, max_bytes=10 * config.limits.bytes),
+        steps.ListedArchives(run.root, run.listed, max_bytes=10 * config.limits.bytes),
         steps.LayoutStep(config),
         steps.RowWriter(layouts, steps.LAYOUTS),
     ):
@@ -242,9 +241,9 @@ class ArchiveRun:
             raise UsageError(f"{self.folder} has Parquet files of another program; name another folder")
         # datatrove marks tasks as complete by their numbers, which would belong to other files.
         claim(self.folder / NOTE, {"root": self.root, "files": names, "tasks": self.tasks, "options": options})
-        self.paths = str(self.folder / "logs" / "inputs.txt")
-        os.makedirs(self.folder / "logs", exist_ok=True)
-        replace_file(Path(self.paths), "".join(f"{name}\n" for name in names))
+        self.listed = self.folder / "logs" / "inputs.jsonl"
+        os.makedirs(self.listed.parent, exist_ok=True)
+        replace_file(self.listed, "".join(f"{json.dumps(name)}\n" for name in names))
 
     def pipeline(self, logs: Path, *steps: Any) -> bool:
         """Run steps, and return False, after a message, if tasks failed."""
@@ -285,7 +284,7 @@ def _files(inputs: list[str]) -> list[Path]:
     """Return the named archives, each once. Raise :exc:`UsageError` for a name without any."""
     archives: dict[Path, None] = {}
     for name in inputs:
-        here = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
+        here = matches(name)
         folders = [Path(one) for one in here if os.path.isdir(one)]
         files = [Path(one) for one in here if not os.path.isdir(one)]
         for one in folders:
@@ -294,8 +293,8 @@ def _files(inputs: list[str]) -> list[Path]:
             raise UsageError(f"{name}: no WARC file there ({', '.join(WARC)})")
         archives |= dict.fromkeys(Path(os.path.realpath(file)) for file in files)
     for name in map(str, archives):
-        if len(name.splitlines()) > 1 or name != name.encode("utf-8", "replace").decode():
-            raise UsageError(f"{name!r}: a name with a line break or not in UTF-8 cannot be an input; rename the file")
+        if name != name.encode("utf-8", "replace").decode():
+            raise UsageError(f"{name!r}: a name that is not in UTF-8 cannot be in a table; rename the file")
     return list(archives)
 
 

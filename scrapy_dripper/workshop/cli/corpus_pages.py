@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import glob
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.globs import matches
 from scrapy_dripper.output.chunks import counter
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.page.charset import decode_html
@@ -48,10 +48,10 @@ class PageInputs:
         self._archives: list[Path] = []
         others = []
         for name in names:
-            matches = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
-            if not matches:
+            found = matches(name)
+            if not found:
                 raise UsageError(f"{name}: not found")
-            for path in matches:
+            for path in found:
                 files = sorted(Path(path).rglob("*")) if os.path.isdir(path) else [Path(path)]
                 archives = [file for file in files if file.name.lower().endswith(WARC) and file.is_file()]
                 self._archives += archives

@@ -8,13 +8,12 @@ import os
 import webbrowser
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from scrapy_dripper.cli.console import Failures, UsageError, say, why
-from scrapy_dripper.cli.inputs import READ_FACTOR, Source, check_url, file_name, find_sources, read_source
+from scrapy_dripper.cli.inputs import Source, file_name, find_sources, read_page
 from scrapy_dripper.cli.options import OPTIONS, add_options, add_url, configured
 from scrapy_dripper.data import Document
 from scrapy_dripper.extractor import Extractor
@@ -71,7 +70,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(arguments: argparse.Namespace) -> int:
     """Write a file for each input and return the exit code."""
     fail = Failures()
-    sources = find_sources(arguments.inputs, fail)
+    sources = find_sources(arguments.inputs, fail, arguments.url)
     outputs = _outputs(arguments, sources)
     config = configured(arguments)
     check_methods(config)
@@ -80,11 +79,10 @@ def run(arguments: argparse.Namespace) -> int:
     with closing(Extractor(config)) as extractor:
         for source, output in zip(sources, outputs, strict=True):
             try:
-                document = read_source(source, READ_FACTOR * config.limits.bytes)
+                document = read_page(source, config)
             except (OSError, ValueError) as error:
                 fail(source.name, why(error))
                 continue
-            document = replace(document, url=arguments.url) if arguments.url else document
             view = look(document, extractor, partial(_task, document, source), source.name)
             _write(output, page_file(view), named=arguments.output is not None)
             if arguments.open and not webbrowser.open(output.resolve().as_uri()):
@@ -94,7 +92,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _outputs(arguments: argparse.Namespace, sources: Sequence[Source]) -> list[Path]:
     """Return the file for each input. Raise UsageError if the options do not fit together."""
-    check_url(arguments.url, sources)
     target = arguments.output
     if target is None or os.path.isdir(target) or target.endswith(("/", os.sep)):
         outputs = [Path(target or "") / file_name(source.id, EXTENSION) for source in sources]

@@ -42,7 +42,8 @@ can also be a folder of pages with their true texts, as for 'evaluate', which 'a
 
 A site is a host. Parts of its pages are held out in turn, and measured with weights learnt from the other parts. A site
 is left as it was if it does not gain, even with a standard error added, and is "unsure" if it only gains with that
-error. Results for other sites do not change. The URL of a page names its site; for a file, --url gives it.
+error. Results for other sites do not change. The URL of a page names its site; for a file, --url gives it,
+or the page declares it.
 
 exit codes: 0 the model was written and every page was used, 1 a page could not be used (standard error says why), or no
 site has gained and nothing was written, 2 wrong usage, 130 Ctrl-C

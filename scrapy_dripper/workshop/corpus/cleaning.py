@@ -39,6 +39,7 @@ from datatrove.utils.lid import FT176LID
 from tldextract import TLDExtract
 
 from scrapy_dripper.corpus.steps import ROWS_TOGETHER, RowWriter, schema
+from scrapy_dripper.corpus.tasks import local
 
 FINDERS = 64
 """Maximum number of tasks that search for exact duplicates. Each of them opens a file of every task."""
@@ -90,11 +91,11 @@ def stages(
     if rules.words:
         filters.append(RegexFilter("(?i)" + "|".join(rules.words)))
 
-    def at(name: str) -> str:
-        return str(work / name)
+    def at(name: str) -> Any:
+        return local(work / name)
 
     def read(source: Path) -> ParquetReader:
-        return ParquetReader(str(source), batch_size=ROWS_TOGETHER, recursive=False, glob_pattern="*.parquet")
+        return ParquetReader(local(source), batch_size=ROWS_TOGETHER, recursive=False, glob_pattern="*.parquet")
 
     finders = min(tasks, FINDERS)
     source = Path(files[0]).parent

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
 import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
@@ -24,6 +22,7 @@ from scrapy_dripper.data import Document
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.workers.spawned import spawned
 from scrapy_dripper.workshop.dataset.alignment import align
 from scrapy_dripper.workshop.dataset.metrics import PRF, ScoreRow, count_prf, page_title, score
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage, json_lines
@@ -331,22 +330,19 @@ def measured(setup: Setup, tasks: Iterable[Any], jobs: int) -> Iterator[PageResu
         with closing(Measurer(setup)) as measurer:
             yield from map(measurer, tasks)
         return
-    # Spawned, because the threads of the model's runtime do not survive a fork.
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _start, (setup,))
     waiting: deque[Future[PageResults]] = deque()
     try:
-        for task in tasks:
-            waiting.append(pool.submit(_measure, task))
-            if len(waiting) >= AHEAD * jobs:
+        with spawned(jobs, _start, setup) as pool:
+            for task in tasks:
+                waiting.append(pool.submit(_measure, task))
+                if len(waiting) >= AHEAD * jobs:
+                    yield waiting.popleft().result()
+            while waiting:
                 yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
     except BrokenProcessPool:
         raise UsageError(
             "a process died, out of memory or in the code of a peer: try a smaller --jobs or fewer --peers"
         ) from None
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 _measurer: Measurer | None = None
@@ -354,7 +350,6 @@ _measurer: Measurer | None = None
 
 def _start(setup: Setup) -> None:
     global _measurer
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent handles Ctrl-C and lets this process finish its page.
     _measurer = Measurer(setup)
 
 

@@ -12,10 +12,8 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -27,6 +25,7 @@ from tqdm import tqdm
 
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES, context, page_features, quality_features
+from scrapy_dripper.workers.spawned import spawned
 from scrapy_dripper.workshop.dataset.metrics import neutral_prf
 from scrapy_dripper.workshop.training.prepare import Example, completed, estimated_f1, without_declarations
 
@@ -328,7 +327,7 @@ def _first_stages(
         with store.open("wb") as file:
             pickle.dump(examples, file, protocol=5)
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # for the workers: one thread per task, for reproducible sums
-        with ProcessPoolExecutor(jobs, get_context("spawn"), _load, (store,)) as pool:
+        with spawned(jobs, _load, store) as pool:
             if any(e.partial for e in examples.values()):
                 found = pool.map(partial(_fit_teacher, seed=seed), [split.seen for split in splits])
                 teachers = list(tqdm(found, total=len(splits), desc="teachers", unit="part"))

@@ -9,11 +9,9 @@ them, it keeps the facts and drops what it would drop anyway.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from itertools import chain
-from multiprocessing import get_context
 from typing import TypeVar
 
 import numpy as np
@@ -28,6 +26,7 @@ from scrapy_dripper.engines.tagger.features import Features, features
 from scrapy_dripper.metadata.facts import Fact, FactIndex
 from scrapy_dripper.metadata.facts import tokens as fact_tokens
 from scrapy_dripper.page import Page, PageError, read
+from scrapy_dripper.workers.spawned import spawned
 from scrapy_dripper.workshop.dataset.alignment import Bools, align, block_weights, headlines, tokens
 from scrapy_dripper.workshop.dataset.sets import AnnotatedPage
 
@@ -49,7 +48,7 @@ def in_processes(work: Callable[[T], R], items: Sequence[T], jobs: int, what: st
     """Yield the result for each item, in order, with a progress bar. For a single job, no process is started. Raise
     UsageError if a process dies.
     """
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+    with spawned(jobs) as pool:
         found = map(work, items) if jobs <= 1 else pool.map(work, items, chunksize=8)
         try:
             yield from tqdm(found, total=len(items), desc=what, unit="page")
