@@ -14,22 +14,20 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
+from http.cookiejar import CookieJar
 from importlib.metadata import version
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from w3lib.http import basic_auth_header
 from w3lib.url import safe_url_string
 
+from scrapy_dripper.egress import Egress, lookup
+
 SECONDS = 60.0
 """Default of ``--timeout``."""
 PIECE = 65_536
 """Maximum number of bytes to read at once."""
-_HOLD_IPV4 = tuple(map(ip_network, ("::/96", "::ffff:0:0/96", "64:ff9b::/96")))
-"""Networks of IPv6 whose addresses end in one of IPv4, which is where packets go."""
-_PUBLIC = ip_network("2000::/3")
-"""The part of IPv6 that holds all other addresses of the public internet."""
 
 
 class Fetched(NamedTuple):
@@ -41,17 +39,13 @@ class Fetched(NamedTuple):
     charset: str | None
 
 
-class RefusedError(ValueError):
-    """A redirect leads where this command does not go. The message says why."""
-
-
 def fetch(url: str, limit: int, seconds: float = SECONDS) -> Fetched:
     """Return the answer for an ``http`` or ``https`` URL, with at most ``limit + 1`` bytes of its body.
 
-    ``seconds`` is for everything: names, connections, redirects and the body. Redirects may only lead to ``http`` and
-    ``https``, and to a private address only on the host of the URL itself. A user and a password in the URL are only
-    sent to its host. Raise OSError (TimeoutError, URLError), also for an answer that is not HTTP, or ValueError
-    (:exc:`RefusedError`).
+    ``seconds`` is for everything: names, connections, redirects and the body. Redirects only lead where
+    :class:`~scrapy_dripper.egress.Egress` allows it, and keep the cookies of this exchange. A user and a password in
+    the URL are only sent to its host. Raise OSError (TimeoutError, URLError), also for an answer that is not HTTP, or
+    ValueError (:exc:`~scrapy_dripper.egress.RefusedError`).
     """
     try:
         return within(seconds, lambda connect: _fetch(url, limit, connect))
@@ -78,23 +72,20 @@ def _fetch(url: str, limit: int, connect: Connect) -> Fetched:
     proxies = urllib.request.ProxyHandler()
     known: dict[str, str] = proxies.proxies  # type: ignore[attr-defined]
     ways = {_address(known[scheme]) for scheme in ("http", "https") if scheme in known}
-    trusted = {parts.hostname or ""}
+    egress = Egress(request.full_url)
 
     def checked(address: tuple[str, int]) -> socket.socket:
-        host, port = address[0].lower(), address[1]
+        host, port = address[0].lower().removesuffix("."), address[1]
         if (host, port) in ways or (host, None) in ways:
             return connect(address)
-        if host not in trusted:  # go where the check was, because a second look-up can have another answer
-            return _first(connect, _public(host), port)
-        connected = connect(address)
-        if _is_public(connected.getpeername()[0]):
-            trusted.discard(host)  # its name must not lead to a private address later
-        return connected
+        # It goes where the check was, because a second look-up can have another answer.
+        return _first(connect, egress.reachable(host, lookup(host)), port)
 
     opener = urllib.request.OpenerDirector()
     for handler in (
         proxies,
-        _Redirects(trusted, (request.type, request.host), secret),
+        _Redirects(egress, request, secret),
+        urllib.request.HTTPCookieProcessor(CookieJar()),
         *handlers(checked),
         urllib.request.HTTPErrorProcessor(),
         urllib.request.HTTPDefaultErrorHandler(),
@@ -115,43 +106,20 @@ def _address(proxy: str) -> tuple[str, int | None]:
 class _Redirects(urllib.request.HTTPRedirectHandler):
     """Follows redirects to other web pages."""
 
-    def __init__(self, trusted: set[str], origin: tuple[str, str], secret: str | None) -> None:
-        self.trusted, self.origin, self.secret = trusted, origin, secret
+    def __init__(self, egress: Egress, first: urllib.request.Request, secret: str | None) -> None:
+        self.egress, self.via = egress, [first.full_url]
+        self.origin, self.secret = (first.type, first.host), secret
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         fp.close()  # or all of its body is read
         new = super().redirect_request(req, fp, code, msg, headers, newurl)
         assert new is not None  # it raises HTTPError instead
-        if new.type not in ("http", "https"):
-            raise RefusedError(f"the page redirects to {new.type}://, and only http and https are followed")
-        if (host := urlsplit(f"//{new.host}").hostname or "") not in self.trusted:
-            with suppress(socket.gaierror):  # maybe a proxy knows the name
-                _public(host)  # not only where it connects, because a proxy would connect for it
+        self.egress.check(new.full_url, self.via)  # not only where it connects, because a proxy would connect for it
+        self.via.append(new.full_url)
         new.remove_header("Proxy-authorization")  # the next one may need no proxy
         if self.secret and (new.type, new.host) == self.origin:
             new.add_unredirected_header("Authorization", self.secret)
         return new
-
-
-def _public(host: str) -> list[str]:
-    """Return the addresses of a host. Raise :exc:`RefusedError` if one of them is not on the public internet."""
-    addresses = [str(found[4][0]) for found in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)]
-    if not all(map(_is_public, addresses)):
-        raise RefusedError(f"the page redirects to {host}, a private address; name that URL itself if you mean it")
-    return addresses
-
-
-def _is_public(address: str) -> bool:
-    known: IPv4Address | IPv6Address | None = ip_address(address.partition("%")[0])
-    if isinstance(known, IPv6Address):
-        if any(known in network for network in _HOLD_IPV4):
-            known = IPv4Address(int(known) & 0xFFFFFFFF)
-        elif known.sixtofour is not None:
-            known = known.sixtofour
-        elif known not in _PUBLIC:
-            return False
-    assert known is not None
-    return known.is_global and not known.is_multicast
 
 
 def _first(connect: Connect, addresses: list[str], port: int) -> socket.socket:

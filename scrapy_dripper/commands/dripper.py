@@ -26,16 +26,18 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.serialize import ScrapyJSONEncoder
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
-from w3lib.url import is_url
+from w3lib.url import safe_url_string
 
 from scrapy_dripper.addon import Addon
 from scrapy_dripper.characters import on_one_line, printable, to_json
 from scrapy_dripper.cli.console import drop_output, why
 from scrapy_dripper.cli.options import count
+from scrapy_dripper.commands.guard import Guard
 from scrapy_dripper.commands.site import MOST_PAGES, FolderError, SiteFolder, SiteSpider
 from scrapy_dripper.config import ConfigError, ModelError
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.data import Extraction
+from scrapy_dripper.egress import Egress, host_of
 from scrapy_dripper.pipelines import DripperPipeline
 
 FORMATS = ("markdown", "html", "text", "json")
@@ -61,9 +63,9 @@ text, or as JSON lines with -f json. Requests that the callback yields are not m
 pipelines only run with --pipelines.
 
 With --follow, the links and the sitemap of the site are followed, on the same host. robots.txt is obeyed, also its
-delay; otherwise, there are 4 requests a second at most, or those that the project allows. The folder gets one .md file
-per page, with front matter, and index.jsonl, which also has the pages that gave none, with the reason. After Ctrl-C, or
-at --max-pages, the same command goes on.
+delay, up to 60 seconds; otherwise, there are 4 requests a second at most, or those that the project allows. The folder
+gets one .md file per page, with front matter, and index.jsonl, which also has the URLs that gave no page, with the
+reason. After Ctrl-C, or at --max-pages, the same command goes on.
 
 exit codes: 0 there was something to print, 1 there was not, 2 wrong usage
 """
@@ -75,6 +77,7 @@ class Command(ScrapyCommand):
     default_settings: ClassVar[dict[str, Any]] = {"LOG_LEVEL": "WARNING"}
     settings: Settings  # both are there before run()
     crawler_process: CrawlerProcessBase
+    _egress: Egress
     _has_complained = False
 
     def syntax(self) -> str:
@@ -131,10 +134,11 @@ class Command(ScrapyCommand):
         """Download the page and print its main content or its items. Raise UsageError for a wrong command line."""
         if not args:
             raise UsageError
-        if len(args) != 1 or not is_url(args[0]):
-            wrong = next((arg for arg in args if not is_url(arg)), args[-1])
+        if len(args) != 1 or not _is_url(args[0]):
+            wrong = next((arg for arg in args if not _is_url(arg)), args[-1])
             raise _wrong(f"expected one URL, such as https://example.com/story (got {wrong})")
         self.exitcode = 1
+        self._egress = Egress(safe_url_string(args[0]))
         for name in LOUD:
             logging.getLogger(name).setLevel(logging.CRITICAL)
         if opts.follow:
@@ -168,7 +172,9 @@ class Command(ScrapyCommand):
                 command.complain(url, failure.getErrorMessage())
 
         logging.getLogger(STATS).setLevel(logging.CRITICAL)
-        self._begin(self._with_addon(OnePage))
+        crawler = self._with_addon(OnePage)
+        Guard(crawler, self._egress)
+        self._begin(crawler)
 
     def _with_addon(self, spider: type[Spider]) -> Crawler:
         """Return the crawler of a spider of this command, with the add-on, which loads the model before any page."""
@@ -207,8 +213,19 @@ class Command(ScrapyCommand):
             self.settings.set(name, value, "command")
         if not self.settings["JOBDIR"]:
             self.settings.set("JOBDIR", str(folder.job), "cmdline")
+        if folder.was_killed:
+            print(on_one_line(f"{folder.path}: the crawl before was killed, so this one begins again"), file=sys.stderr)
         crawler = self._with_addon(SiteSpider)
-        self._begin(crawler, url=url, folder=folder, max_pages=opts.max_pages, allow=opts.allow, deny=opts.deny)
+        Guard(crawler, self._egress, SiteSpider.check)
+        self._begin(
+            crawler,
+            url=url,
+            egress=self._egress,
+            folder=folder,
+            max_pages=opts.max_pages,
+            allow=opts.allow,
+            deny=opts.deny,
+        )
         self.crawler_process.start()
         reason = crawler.spider.reason if isinstance(crawler.spider, SiteSpider) else None
         folder.close(reason)
@@ -253,6 +270,7 @@ class Command(ScrapyCommand):
         # A class of the same name and module: only its start is another.
         one_page = type(spider.__name__, (spider,), {"start": start, "__module__": spider.__module__})
         crawler = self.crawler_process.create_crawler(one_page)
+        Guard(crawler, self._egress)
         self._receivers = {
             signals.request_scheduled: only_the_page,
             signals.item_scraped: scraped,
@@ -324,6 +342,13 @@ def _argument(value: str) -> tuple[str, str]:
     if not equals:
         raise ArgumentTypeError(f"expected NAME=VALUE (got {value!r})")
     return name, text
+
+
+def _is_url(value: str) -> bool:
+    try:
+        return bool(host_of(safe_url_string(value)))
+    except ValueError:
+        return False
 
 
 def _wrong(message: str) -> UsageError:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 import sys
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Container, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -15,7 +16,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 from lxml.html import tostring
 from protego import Protego
 from scrapy import Request
-from scrapy.exceptions import CloseSpider
+from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spidermiddlewares.httperror import HttpError
@@ -23,12 +24,15 @@ from scrapy.spiders import SitemapSpider
 from scrapy.utils.sitemap import sitemap_urls_from_robots
 from tqdm import tqdm
 from twisted.python.failure import Failure
+from w3lib.url import canonicalize_url, safe_url_string
 
 from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.console import why
 from scrapy_dripper.cli.inputs import file_name, page_id, unique
+from scrapy_dripper.commands.guard import RefusedRequest
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.data import Extraction
+from scrapy_dripper.egress import Egress, host_of
 from scrapy_dripper.page import PageError
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.page.recover import has_attribute_run
@@ -39,10 +43,19 @@ JOB = ".crawl"
 """The folder, inside that of the pages, which an interrupted crawl leaves to the command that goes on with it."""
 MOST_PAGES = 10_000
 """Default of ``--max-pages``. Some sites have no end, such as those with a calendar."""
+MOST_DELAY = 60.0
+"""The longest delay, in seconds, that robots.txt can ask for."""
 MAX_PAGES = "max_pages"
 """The reason for the end of a crawl that has as many pages as were asked for."""
 RECORD = ("title", "source", "fallback_reason", "error", "page_type", "quality")
 """The attributes of an extraction that are in the index."""
+
+
+_PORTS = {"http": 80, "https": 443}
+
+
+class KnownPage(IgnoreRequest):
+    """A redirect leads to a page that the folder has. The message is its URL."""
 
 
 class FolderError(Exception):
@@ -61,18 +74,21 @@ class SiteFolder:
         self._url, self._is_new = url, not path.exists()
         self.done: set[str] = set()
         """URLs of the pages that have been extracted, or are being extracted."""
+        self._told: set[str] = set()
+        """URLs with a line in the index."""
         self.pages = self.files = self.failed = 0
         self._counts: dict[str, int] = {}
         begun = self.job / "url"
         # Scrapy loses requests if it is killed. Such a crawl begins again.
-        self.goes_on = begun.is_file() and not self._running.exists()
+        self.was_killed = self._running.exists()
+        self.goes_on = begun.is_file() and not self.was_killed
         if self.goes_on and (before := begun.read_text(encoding="utf-8")) != url:
             raise FolderError(
                 f"{path} holds an unfinished crawl of {before}; choose another folder, or delete {self.job}"
             )
         index = path / INDEX
         for record in _records(index):
-            if urlsplit(str(record.get("url"))).netloc != urlsplit(url).netloc and not self.goes_on:
+            if not (self.goes_on or is_on(str(record["url"]), {site_of(url)})):
                 raise FolderError(f"{index} is the index of another site; choose another folder, or delete it")
             if not self.goes_on:
                 break
@@ -93,14 +109,26 @@ class SiteFolder:
 
     def _count(self, record: dict[str, Any]) -> None:
         file = record.get("file")
+        self._told.add(str(record["url"]))
         if "source" in record:
             self.pages += 1
             self.done.add(str(record["url"]))
         else:
-            self.failed += 1
+            self.failed += "error" in record
         if file is not None:
             self.files += 1
             unique(str(file).removesuffix(".md"), self._counts)
+
+    def place(self, url: str, asked: str) -> str:
+        """Return the URL of a page's line in the index. ``asked`` is the one that led to it, and gets a line as well.
+
+        A page at a URL that has given none before has the line of the URL that led to it this time.
+        """
+        if url in self._told:
+            return asked
+        if url != asked:
+            self.redirect(asked, url)
+        return url
 
     def write(self, url: str, page: Extraction) -> None:
         """Write the Markdown of a page, if it has any, and its line in the index."""
@@ -113,15 +141,23 @@ class SiteFolder:
         self.pages += 1
         self.files += file is not None
 
+    def redirect(self, url: str, to: str) -> None:
+        """Write that a URL leads to a page that has its own line."""
+        self._add({"url": url, "file": None, "redirects_to": to})
+
     def fail(self, url: str, error: str) -> None:
         """Write why there is no page at a URL."""
-        self._add({"url": url, "file": None, "error": error})
-        self.failed += 1
+        self.failed += self._add({"url": url, "file": None, "error": error})
 
-    def _add(self, record: dict[str, Any]) -> None:
+    def _add(self, record: dict[str, Any]) -> bool:
+        """Write the line of a URL. Return False if it has one."""
         assert self._index is not None
+        if record["url"] in self._told:
+            return False
+        self._told.add(record["url"])
         self._index.write(json.dumps(record, ensure_ascii=False) + "\n")
         self._index.flush()
+        return True
 
     def summary(self, reason: str | None) -> str:
         """Return what is in the folder when a crawl has ended, and how it goes on. ``reason`` is as for close()."""
@@ -155,7 +191,7 @@ class SiteFolder:
 
 
 class SiteSpider(SitemapSpider):
-    """Follows the links and the sitemaps of one host."""
+    """Follows the links and the sitemaps of one site."""
 
     name = "dripper-site"
     custom_settings = {  # noqa: RUF012
@@ -172,6 +208,7 @@ class SiteSpider(SitemapSpider):
     def __init__(
         self,
         url: str,
+        egress: Egress,
         folder: SiteFolder,
         max_pages: int,
         allow: Iterable[re.Pattern[str]],
@@ -179,83 +216,164 @@ class SiteSpider(SitemapSpider):
     ) -> None:
         """``allow`` and ``deny`` are regular expressions for URLs, apart from the first one."""
         super().__init__()
-        self.url, self.folder, self.max_pages = url, folder, max_pages
+        self.url, self.egress, self.folder, self.max_pages = url, egress, folder, max_pages
         self.reason: str | None = None
         """Why the crawl has ended; None before, and if it was killed."""
         self._links = LinkExtractor(allow=tuple(allow), deny=tuple(deny))
         self._begun = folder.pages
         self._delay = 0.0
+        self._left_out, self._example = 0, ""
+        """Number of URLs of robots.txt and of sitemaps that are of other sites or schemes, and the first of them."""
         # On a terminal only. How many pages a site has is not known.
         total = None if max_pages == MOST_PAGES else max_pages
         self._bar = tqdm(initial=folder.pages, total=total, unit="page", disable=None, dynamic_ncols=True)
 
     @property
-    def _hosts(self) -> list[str]:
-        """The host of the first page, and the one that it redirects to."""
-        hosts: list[str] = self.state.setdefault("hosts", [urlsplit(self.url).netloc])
-        return hosts
+    def _home(self) -> str:
+        """The URL of the first page, after its redirects. Its site is the one that is followed."""
+        return str(self.state.get("home", self.url))
+
+    @property
+    def _known(self) -> set[str]:
+        """URLs that were asked for, or that redirects have led to, in one form for all that Scrapy takes for equal."""
+        known: set[str] = self.state.setdefault("known", set())
+        return known
+
+    @property
+    def _sites(self) -> set[str]:
+        return {site_of(self._home)}
+
+    @property
+    def _sitemap_sites(self) -> set[str]:
+        """The site, and those on which robots.txt names a sitemap."""
+        return {*self._sites, *self.state.setdefault("sitemap_sites", set())}
 
     async def start(self) -> AsyncIterator[Any]:
-        """Yield the requests for the first page and for the sitemaps."""
+        """Yield the request for the first page or, in a crawl that goes on, for robots.txt, because of its delay."""
         self.folder.begin()
-        yield Request(self.url, self.parse, errback=self.no_page, meta={"first": True})
-        # Not only at the first start, because of its delay.
-        yield Request(urljoin(self.url, "/robots.txt"), self.parse_robots, errback=self.no_robots, dont_filter=True)
+        for request in self._ask(self.url, self.parse, self.no_page, {"first": True}):
+            yield request
+        if "home" in self.state:
+            yield self._settle(self._home)
+
+    def _ask(
+        self,
+        url: str,
+        callback: Callable[[Response], Any],
+        errback: Callable[[Failure], Any],
+        meta: dict[str, Any] | None = None,
+    ) -> Iterator[Request]:
+        """Yield a request for a URL, unless there was one.
+
+        Scrapy's own filter would drop it without a word after a redirect to the same URL, which often sets a cookie.
+        """
+        if (known := canonicalize_url(url)) not in self._known:
+            self._known.add(known)
+            yield Request(urldefrag(url).url, callback, errback=errback, dont_filter=True, meta=meta)
+
+    def _settle(self, home: str) -> Request:
+        """Keep the URL of the first page, and return the request for the robots.txt of its site."""
+        self.state["home"] = home
+        self.egress.begin(home)
+        url = urljoin(home, "/robots.txt")
+        return Request(url, self.parse_robots, errback=self.no_robots, dont_filter=True)
+
+    def check(self, request: Request) -> None:
+        """Raise IgnoreRequest for a request that leaves the site, or leads to a page that the folder has."""
+        via = request.meta.get("redirect_urls", [])
+        if request.callback == self.parse_sitemap:
+            sites = self._sitemap_sites
+        elif request.callback != self.parse:
+            return
+        elif not request.meta.get("first"):
+            sites = self._sites
+        elif len(sites := {site_of(url) for url in via}) < 2:
+            return  # The first page may be on another site, but not after a second one.
+        if not is_on(request.url, sites):
+            raise RefusedRequest(f"leads to {host_of(request.url)}, another site")
+        if request.url in self.folder.done and request.url not in via:
+            raise KnownPage(request.url)
 
     def parse_robots(self, response: Response) -> Iterator[Request]:
         """Follow the sitemaps that robots.txt names, and keep the delay that it asks for."""
         agent = self.settings["ROBOTSTXT_USER_AGENT"] or self.settings["USER_AGENT"]
-        self._delay = Protego.parse(response.body.decode("utf-8", "replace")).crawl_delay(str(agent)) or 0.0
+        self._delay, problem = delay_of(response.body.decode("utf-8", "replace"), str(agent))
+        if problem:
+            print(on_one_line(f"{response.url}: {problem}"), file=sys.stderr)
         self._keep_delay(response)
-        for url in list(sitemap_urls_from_robots(response.body, base_url=response.url)) or [self._usual_sitemap]:
-            yield Request(url, self.parse_sitemap, errback=self.no_sitemap)
+        named = list(sitemap_urls_from_robots(response.body, base_url=response.url))
+        self.state.setdefault("sitemap_sites", set()).update(filter(None, map(_site, named)))
+        for url in named or [self._usual_sitemap]:
+            yield from self._ask_sitemap(url)
 
     def no_robots(self, _: Failure) -> Iterator[Request]:
         """Look for a sitemap at its usual place."""
-        yield Request(self._usual_sitemap, self.parse_sitemap, errback=self.no_sitemap)
+        yield from self._ask_sitemap(self._usual_sitemap)
+
+    def _ask_sitemap(self, url: str) -> Iterator[Request]:
+        if is_on(url, self._sitemap_sites):
+            yield from self._ask(url, self.parse_sitemap, self.no_sitemap)
+        else:
+            self._leave_out(url)
 
     def parse_sitemap(self, response: Response) -> Iterator[Request]:
         """Follow a sitemap, or a list of them."""
-        if isinstance(response, HtmlResponse):  # many sites answer any path with a page
+        # Many sites answer any path with a page. In a second robots.txt, Scrapy would look for sitemaps.
+        if isinstance(response, HtmlResponse) or response.url.endswith("/robots.txt"):
             return
         for request in self._parse_sitemap(response):
-            is_page = request.callback == self.parse
-            callback, errback = (self.parse, self.no_page) if is_page else (self.parse_sitemap, self.no_sitemap)
-            yield request.replace(url=urldefrag(request.url).url, callback=callback, errback=errback)
+            if request.callback == self.parse:
+                yield from self._ask(request.url, self.parse, self.no_page)
+            else:
+                yield from self._ask_sitemap(request.url)
 
-    def no_sitemap(self, _: Failure) -> None:
+    def no_sitemap(self, failure: Failure) -> None:
         """Go on without a sitemap that cannot be downloaded."""
+        if isinstance(failure.value, RefusedRequest):
+            self._leave_out(failure.request.url)  # type: ignore[attr-defined]
+
+    def _leave_out(self, url: str) -> None:
+        self._example = self._example or url
+        self._left_out += 1
 
     def sitemap_filter(self, entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Yield the entries of a sitemap that are to be followed."""
         is_index = getattr(entries, "type", None) == "sitemapindex"
-        return (entry for entry in entries if entry.get("loc") and (is_index or self._is_wanted(entry["loc"])))
+        for entry in entries:
+            url = entry.get("loc", "")
+            if not is_on(url, self._sitemap_sites if is_index else self._sites):
+                self._leave_out(url)
+            elif is_index or self._links.matches(url):
+                yield entry
 
     async def parse(self, response: Response) -> AsyncIterator[Any]:
         """Yield requests for the links of a page, and write the page."""
         self._keep_delay(response)
-        url = urldefrag(response.url).url
-        if response.meta.get("first"):
-            self.state["hosts"] = list({*self._hosts, urlsplit(url).netloc})
-        if urlsplit(url).netloc not in self._hosts or url in self.folder.done:  # after a redirect
+        url, asked = urldefrag(response.url).url, _asked(response.request)
+        if response.meta.get("first") and "home" not in self.state:
+            if not is_on(url, self._sites):
+                print(on_one_line(f"{self.url} redirects to {url}, whose site is followed"), file=sys.stderr)
+            yield self._settle(url)
+        if not self._is_new(response, url, asked):
             return
-        if not isinstance(response, HtmlResponse):
-            self.folder.fail(url, "not an HTML page")
-            return
+        assert isinstance(response, HtmlResponse)
         if self._begun >= self.max_pages:
             yield self._again(response)  # for the command that goes on
             raise CloseSpider(MAX_PAGES)
         self._begun += 1
-        self.folder.done.add(url)
+        place = self.folder.place(url, asked)
+        self.folder.done |= {url, place}
+        self._known.add(canonicalize_url(url))
         for link in self._links.extract_links(readable(response)):
-            if urlsplit(link.url).netloc in self._hosts:
-                yield Request(urldefrag(link.url).url, self.parse, errback=self.no_page)
+            if is_on(link.url, self._sites):
+                for request in self._ask(link.url, self.parse, self.no_page):
+                    yield request
         page = await Dripper.from_crawler(self.crawler).extract(response)
         if page is None:
-            self.folder.fail(url, "not an HTML page" if response.body.strip() else "an empty response")
+            self.folder.fail(place, "not an HTML page" if response.body.strip() else "an empty response")
         else:
             try:
-                self.folder.write(url, page)
+                self.folder.write(place, page)
             except OSError as error:
                 print(on_one_line(f"cannot write {error.filename or self.folder.path}: {why(error)}"), file=sys.stderr)
                 yield self._again(response)
@@ -264,26 +382,45 @@ class SiteSpider(SitemapSpider):
         if self.folder.pages >= self.max_pages:
             raise CloseSpider(MAX_PAGES)
 
+    def _is_new(self, response: Response, url: str, asked: str) -> bool:
+        """Return True for a page of the site that the folder does not have. If not, write so."""
+        if not is_on(url, self._sites):  # a browser follows redirects of its own
+            self.folder.fail(asked, f"leads to {host_of(url)}, another site")
+        elif url in self.folder.done:
+            self.folder.redirect(asked, url)
+        elif not isinstance(response, HtmlResponse):
+            self.folder.fail(asked, "not an HTML page")
+        else:
+            return True
+        return False
+
     def _again(self, response: Response) -> Request:
         """Return a new request for a page. Its meta has nothing of the download."""
         meta = {"first": True} if response.meta.get("first") else {}
-        return Request(response.url, self.parse, errback=self.no_page, dont_filter=True, meta=meta)
+        return Request(_asked(response.request), self.parse, errback=self.no_page, dont_filter=True, meta=meta)
 
-    def no_page(self, failure: Failure) -> None:
+    def no_page(self, failure: Failure) -> Iterator[Request]:
         """Write why a page cannot be downloaded."""
         request: Request = failure.request  # type: ignore[attr-defined]
-        error = failure.value
-        reason = f"HTTP {error.response.status}" if isinstance(error, HttpError) else failure.getErrorMessage()
-        self.folder.fail(request.url, reason)
+        asked, error = _asked(request), failure.value
+        if isinstance(error, KnownPage):
+            self.folder.redirect(asked, str(error))
+        if isinstance(error, KnownPage) or asked in self.folder.done:  # by another way
+            return
+        reason = failure.getErrorMessage()
+        if isinstance(error, HttpError):
+            reason = f"HTTP {error.response.status}"
+        if request.meta.get("redirect_urls") and not isinstance(error, RefusedRequest):
+            reason = f"redirects to {request.url}: {reason}"
+        self.folder.fail(asked, reason)
         if request.meta.get("first"):
-            print(on_one_line(f"{request.url}: {reason}"), file=sys.stderr)
-
-    def _is_wanted(self, url: str) -> bool:
-        return urlsplit(url).netloc in self._hosts and self._links.matches(url)
+            print(on_one_line(f"{asked}: {reason}"), file=sys.stderr)
+            if "home" not in self.state:
+                yield self._settle(self.url)
 
     @property
     def _usual_sitemap(self) -> str:
-        return urljoin(self.url, "/sitemap.xml")
+        return urljoin(self._home, "/sitemap.xml")
 
     def _keep_delay(self, response: Response) -> None:
         """Let the downloader wait as long as robots.txt asks for."""
@@ -296,6 +433,57 @@ class SiteSpider(SitemapSpider):
         """Remember why the crawl has ended."""
         self.reason = reason
         self._bar.close()
+        if self._left_out:
+            what = "URL of robots.txt and sitemaps is" if self._left_out == 1 else "URLs of robots.txt and sitemaps are"
+            text = f"{self._left_out:,} {what} not of this site and not followed, such as {self._example[:200]}"
+            print(on_one_line(text), file=sys.stderr)
+
+
+def site_of(url: str) -> str:
+    """Return what the URLs of a site have in common: the host without ``www.``, and the port if it is an unusual one.
+
+    Raise :exc:`~scrapy_dripper.egress.RefusedError` if it is no URL of the web.
+    """
+    host, parts = host_of(url).removeprefix("www."), urlsplit(url)
+    return host if parts.port in (None, _PORTS[parts.scheme]) else f"{host}:{parts.port}"
+
+
+def is_on(url: str, sites: Container[str]) -> bool:
+    """Return True for a URL of one of these sites."""
+    return _site(url) in sites
+
+
+def _site(url: str) -> str | None:
+    try:
+        return site_of(safe_url_string(url))
+    except ValueError:
+        return None
+
+
+def _asked(request: Request | None) -> str:
+    """Return the URL that was asked for, before redirects."""
+    assert request is not None
+    first: str = [*request.meta.get("redirect_urls", []), request.url][0]
+    return urldefrag(first).url
+
+
+def delay_of(robots: str, agent: str) -> tuple[float, str | None]:
+    """Return the delay that robots.txt asks an agent for, in seconds, and what is wrong with it."""
+    asked = Protego.parse(robots).crawl_delay(agent)
+    if asked is not None and asked >= 0:
+        problem = f"a Crawl-delay of {asked:g} s is too long; it is {MOST_DELAY:g} s" if asked > MOST_DELAY else None
+        return min(asked, MOST_DELAY), problem
+    lines = (line.partition("#")[0].partition(":") for line in robots.splitlines())
+    values = (value.strip() for name, _, value in lines if name.strip().lower() == "crawl-delay")
+    wrong = next((value for value in values if not _is_delay(value)), None)
+    return 0.0, None if wrong is None else f"a Crawl-delay of {wrong[:40]} is not a number of seconds, and is ignored"
+
+
+def _is_delay(value: str) -> bool:
+    try:
+        return 0 <= float(value) < math.inf
+    except ValueError:
+        return False
 
 
 def readable(response: HtmlResponse) -> HtmlResponse:

@@ -12,9 +12,10 @@ from urllib.error import HTTPError, URLError
 
 import pytest
 
-from scrapy_dripper.cli import fetch as module
-from scrapy_dripper.cli.fetch import RefusedError, fetch
+from scrapy_dripper.cli.fetch import fetch
+from scrapy_dripper.egress import RefusedError
 from tests.cli.conftest import Answer, Run, Serve, redirect, send
+from tests.internet import NAMES, REBINDS, connect_internet
 
 BODY = b"<p>The tides rise and fall twice a day, and sailors plan their passages by them.</p>"
 
@@ -23,13 +24,8 @@ page = send(BODY)
 
 @pytest.fixture
 def internet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``site.example`` is a name on the internet, whose server is on this machine."""
-    known = socket.getaddrinfo
-
-    def resolve(host: str, *options: object, **named: object) -> object:
-        return known("127.0.0.1" if host == "site.example" else host, *options, **named)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    """Names such as ``site.example``, whose servers are on this machine."""
+    connect_internet({**NAMES, "next.example": ["127.0.0.7", "127.0.0.1"]}, monkeypatch.setattr)
 
 
 def test_a_page_on_a_typed_private_address(serve: Serve) -> None:
@@ -119,24 +115,6 @@ def test_a_redirect_from_the_internet_to_a_private_address(serve: Serve, host: s
     assert not asked
 
 
-@pytest.mark.parametrize(
-    ("address", "public"),
-    [
-        *(
-            (one, True)
-            for one in ("8.8.8.8", "2606:4700::1111", "64:ff9b::8.8.8.8", "::ffff:8.8.8.8", "2002:808:808::1")
-        ),
-        *((one, False) for one in ("100.64.0.1", "192.0.2.1", "240.0.0.1", "255.255.255.255", "fc00::1", "fec0::1")),
-        *((one, False) for one in ("::", "::127.0.0.1", "64:ff9b::169.254.169.254", "2002:7f00:1::1", "ff02::1")),
-        ("2001:db8::1", False),
-        ("fe80::1%eth0", False),
-    ],
-)
-def test_public_addresses(address: str, public: bool) -> None:
-    """An address of IPv6 that stands for one of IPv4 is as public as that one."""
-    assert module._is_public(address) is public
-
-
 def test_a_redirect_through_a_proxy(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """The proxy's own machine is as private as any other, and the proxy may know more names than this machine."""
     asked: list[str] = []
@@ -162,43 +140,45 @@ def test_a_redirect_through_a_proxy(serve: Serve, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.usefixtures("internet")
-def test_the_typed_name_must_stay_public(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A site on the internet cannot redirect to itself after its name has moved to this machine."""
-    answers = iter([True])  # its first address is public, its second is not
-    monkeypatch.setattr(module, "_is_public", lambda address: next(answers, False))
-
-    with pytest.raises(RefusedError, match=r"redirects to site\.example"):
-        fetch(serve(redirect("/again")).replace("127.0.0.1", "site.example"), 1_000)
-
-
-def test_the_next_address_is_tried(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As with any other connection, one of the addresses of a name may be dead."""
-    monkeypatch.setattr(module, "_public", lambda host: ["127.0.0.7", "127.0.0.1"])
-    other = serve(page).replace("127.0.0.1", "site.example")
-
-    assert fetch(serve(redirect(other)), 1_000).body == BODY
-
-
-def test_a_name_that_changes_its_address(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("first", ["site.example", REBINDS], ids=["another site", "the typed one"])
+def test_a_name_that_changes_its_address(serve: Serve, first: str) -> None:
     """A redirect that was allowed is checked again where it connects, because a second look-up can be private."""
-    known = socket.getaddrinfo
-    addresses = iter(["8.8.8.8", "127.0.0.1", "127.0.0.1"])
+    other = serve(page).replace("127.0.0.1", REBINDS)
 
-    def resolve(host: str, *options: object, **named: object) -> object:
-        return known(next(addresses) if host == "rebinds.example" else host, *options, **named)  # type: ignore[arg-type]
+    with pytest.raises(RefusedError, match=r"leads to rebinds\.example"):
+        fetch(serve(redirect(other)).replace("127.0.0.1", first), 1_000)
 
-    monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    port = serve(page).rpartition(":")[2]
 
-    with pytest.raises(RefusedError):
-        fetch(serve(redirect(f"http://rebinds.example:{port}/")), 1_000)
+@pytest.mark.usefixtures("internet")
+def test_the_next_address_is_tried(serve: Serve) -> None:
+    """As with any other connection, one of the addresses of a name may be dead."""
+    assert fetch(serve(redirect(serve(page).replace("127.0.0.1", "next.example"))), 1_000).body == BODY
+
+
+def test_a_page_that_sets_a_cookie_first(serve: Serve) -> None:
+    """Its redirect leads to itself. The cookie is for this exchange alone."""
+    asked = []
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        asked.append(handler.headers.get("Cookie"))
+        if asked[-1] == "seen=1":
+            page(handler)
+        else:
+            handler.send_response(302)
+            handler.send_header("Location", handler.path)
+            handler.send_header("Set-Cookie", "seen=1")
+            handler.end_headers()
+
+    url = serve(answer)
+
+    assert [fetch(f"{url}/page", 1_000).body for _ in range(2)] == [BODY, BODY]
+    assert asked == [None, "seen=1"] * 2
 
 
 @pytest.mark.usefixtures("internet")
 @pytest.mark.parametrize("leaves", [False, True], ids=["its own site", "another site"])
-def test_a_password_is_sent_to_its_own_site_alone(serve: Serve, monkeypatch: pytest.MonkeyPatch, leaves: bool) -> None:
+def test_a_password_is_sent_to_its_own_site_alone(serve: Serve, leaves: bool) -> None:
     """A folder without its slash redirects to itself. In the URL, the password may be escaped."""
-    monkeypatch.setattr(module, "_public", lambda host: ["127.0.0.1"])
     seen = []
 
     def answer(handler: BaseHTTPRequestHandler) -> None:

@@ -14,10 +14,12 @@ import pytest
 from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
 
-from scrapy_dripper.commands.site import readable
-from tests.crawl.crawling import PATIENCE, Site, page
+from scrapy_dripper.commands.site import delay_of, readable
+from tests.crawl.crawling import PATIENCE, Site, answer, page
 from tests.crawl.processes import COMMAND, Done, Program, run, scrapy_command
+from tests.internet import internet_command
 
+XML = "application/xml"
 HTML = "text/html; charset=utf-8"
 
 
@@ -58,7 +60,7 @@ def shop(site: Site) -> Site:
 def follow(url: str, folder: Path, *args: str) -> Done:
     """Run the command at full speed."""
     return run(
-        scrapy_command, ["dripper", "--follow", url, "-o", f"{folder}/", "-s", "DOWNLOAD_DELAY=0", *args], COMMAND
+        internet_command, ["dripper", "--follow", url, "-o", f"{folder}/", "-s", "DOWNLOAD_DELAY=0", *args], COMMAND
     )
 
 
@@ -201,6 +203,7 @@ def test_a_crawl_that_was_killed_begins_again(site: Site, tmp_path: Path) -> Non
 
     done = follow(site.url("/0"), tmp_path)
 
+    assert f"{tmp_path}: the crawl before was killed, so this one begins again" in done.stderr
     assert done.stderr.splitlines()[-1] == f"16 pages in {tmp_path}"
     assert set(index(tmp_path)) == {f"/{number}" for number in range(16)}
 
@@ -216,6 +219,125 @@ def test_the_delay_of_robots_txt_is_kept(site: Site, tmp_path: Path) -> None:
 
     assert set(index(tmp_path)) == {f"/{number}" for number in range(6)}
     assert time.monotonic() - began > 4 * 0.7
+
+
+@pytest.mark.parametrize(
+    ("value", "delay", "problem"),
+    [
+        ("0.5", 0.5, None),
+        ("60", 60, None),
+        ("61", 60, "61 s is too long; it is 60 s"),
+        ("1e300", 60, "1e+300 s is too long; it is 60 s"),
+        *((value, 0, f"{value} is not a number of seconds, and is ignored") for value in ("-5", "inf", "nan", "soon")),
+    ],
+)
+def test_delays_that_robots_txt_may_ask_for(value: str, delay: float, problem: str | None) -> None:
+    found, said = delay_of(f"User-agent: *\nCrawl-delay: {value} # be kind\n", "us")
+
+    assert found == delay
+    assert said == (problem and f"a Crawl-delay of {problem}")
+
+
+def test_a_delay_without_end(site: Site, tmp_path: Path) -> None:
+    """One line says that it is not kept. A crawl of one page has not to wait for it."""
+    chain(site, 0)
+    del site.status["/robots.txt"]
+    site.routes["/robots.txt"] = ("text/plain", b"User-agent: *\nCrawl-delay: inf\n")
+
+    done = follow(site.url("/0"), tmp_path)
+
+    assert done.stderr.count("a Crawl-delay of inf is not a number of seconds, and is ignored") == 1
+    assert set(index(tmp_path)) == {"/0"}
+
+
+def test_pages_behind_redirects(site: Site, tmp_path: Path) -> None:
+    """Each URL that was asked for has a line, whether it leads to itself, to another page or nowhere."""
+    paths = ["/cookie", "/again", "/old", "/older", "/bad", "/loop", "/page/1"]
+    links = "".join(f'<a href="{path}">link</a>' for path in paths)
+    cookie = (answer(b"", f"Location: {site.url('/')}", "Set-Cookie: seen=1", status=302), "keep")
+    site.raw = {
+        "/": [cookie, (answer(page("home", links).encode()), "keep")],
+        "/cookie": [
+            (answer(b"", "Location: /cookie", "Set-Cookie: seen=1", status=302), "keep"),
+            (answer(page("cookie").encode()), "keep"),
+        ],
+        "/old": [(answer(b"", "Location: /page/1", status=301), "keep")],
+        "/older": [(answer(b"", "Location: /page/2#part", status=301), "keep")],
+        "/bad": [(answer(b"", "Location: /gone", status=301), "keep")],
+        "/loop": [(answer(b"", "Location: /loop", status=302), "keep")],
+    }
+    site.routes["/again"] = (HTML, page("again", "<meta http-equiv=refresh content='30; url=/again'>").encode())
+    site.status |= {"/gone": 404, "/robots.txt": 404, "/sitemap.xml": 404}
+
+    done = follow(site.url("/"), tmp_path)
+
+    found = index(tmp_path)
+    assert {path for path, record in found.items() if "source" in record} == {
+        "/", "/cookie", "/again", "/page/1", "/page/2"
+    }  # fmt: skip
+    assert {path: record["redirects_to"] for path, record in found.items() if "redirects_to" in record} == {
+        "/old": site.url("/page/1"),
+        "/older": site.url("/page/2"),
+    }
+    assert {path: record["error"] for path, record in found.items() if not {"source", "redirects_to"} & {*record}} == {
+        "/bad": f"redirects to {site.url('/gone')}: HTTP 404",
+        "/loop": f"redirects to {site.url('/loop')}: max redirections reached",
+    }
+    assert "5 pages in" in done.stderr
+    assert "2 not to be had" in done.stderr
+    assert site.seen.count("/again") == 2
+    assert site.seen.count("/loop") < 30
+
+
+def public(site: Site, path: str, host: str = "site.example") -> str:
+    """Return the URL of a path on a host of the internet."""
+    return f"http://{host}:{site.port}{path}"
+
+
+def test_a_site_has_one_host(site: Site, tmp_path: Path) -> None:
+    """With and without ``www.``, and on one port. A sitemap elsewhere must be named by robots.txt."""
+    elsewhere = [public(site, f"/{n}", "other.example") for n in range(3)]
+    links = [
+        public(site, "/page/1", "www.site.example"), public(site, "/page/2", "SITE.example."),
+        public(site, "/page/3", "other.example"), "http://site.example:9/", "/away", "https://site.example/",
+    ]  # fmt: skip
+    site.routes |= {
+        "/": (HTML, page("home", "".join(f'<a href="{link}">link</a>' for link in links)).encode()),
+        "/robots.txt": ("text/plain", f"Sitemap: {elsewhere[0]}\nSitemap: /list.xml\n".encode()),
+        "/0": (XML, f"<urlset><url><loc>{public(site, '/page/4')}</loc></url>"
+               f"<url><loc>{elsewhere[2]}</loc></url></urlset>".encode()),
+        "/list.xml": (XML, b"<sitemapindex><sitemap><loc>http://third.example/x.xml</loc></sitemap></sitemapindex>"),
+    }  # fmt: skip
+    site.raw["/away"] = [(answer(b"", f"Location: {elsewhere[1]}", status=302), "keep")]
+
+    done = follow(public(site, "/"), tmp_path)
+
+    found = index(tmp_path)
+    assert {path for path, record in found.items() if "source" in record} == {"/", *(f"/page/{n}" for n in (1, 2, 4))}
+    assert found["/away"]["error"] == "leads to other.example, another site"
+    assert "2 URLs of robots.txt and sitemaps are not of this site and not followed, such as" in done.stderr
+    assert not {"/1", "/2", "/page/3"} & {*site.seen}
+
+
+def test_a_first_page_that_has_moved(site: Site, tmp_path: Path) -> None:
+    """One other host takes the place of the first one, and standard error says so."""
+    links = f'<a href="/page/1">link</a><a href="{public(site, "/page/2")}">link</a>'
+    site.routes["/new"] = (HTML, page("new", links).replace("href='/'", "").encode())
+    site.raw["/"] = [(answer(b"", f"Location: {public(site, '/new', 'other.example')}", status=301), "keep")]
+    site.raw["/twice"] = [(answer(b"", f"Location: {public(site, '/third', 'other.example')}", status=301), "keep")]
+    site.raw["/third"] = [(answer(b"", f"Location: {public(site, '/new', 'third.example')}", status=301), "keep")]
+
+    done = follow(public(site, "/"), tmp_path / "a")
+    twice = follow(public(site, "/twice"), tmp_path / "b")
+    again = follow(public(site, "/"), tmp_path / "a")
+
+    moved = f"{public(site, '/')} redirects to {public(site, '/new', 'other.example')}, whose site is followed"
+    assert moved in done.stderr
+    assert moved in again.stderr  # the folder is still that of the command
+    found = index(tmp_path / "a")
+    assert set(found) == {"/", "/new", "/page/1"}
+    assert found["/new"]["url"] == public(site, "/new", "other.example")
+    assert f"{public(site, '/twice')}: leads to third.example, another site" in twice.stderr
 
 
 def test_a_first_page_that_cannot_be_had(site: Site, tmp_path: Path) -> None:

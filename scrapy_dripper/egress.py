@@ -1,0 +1,140 @@
+"""Which URLs a command may request: the one that its user names, and of those that servers name, the harmless ones."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from urllib.parse import urlsplit
+
+SCHEMES = ("http", "https")
+PUBLIC = "public"
+_HOLD_IPV4 = tuple(map(ip_network, ("::/96", "::ffff:0:0/96", "64:ff9b::/96")))
+"""Networks of IPv6 whose addresses end in one of IPv4, which is where packets go."""
+_PUBLIC = ip_network("2000::/3")
+"""The part of IPv6 that holds all other addresses of the public internet."""
+_HOST = re.compile(r"[a-z0-9_.-]+|\[[0-9a-f:.]+(?:%[a-z0-9]+)?\]", re.I)
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.I)
+
+
+class RefusedError(ValueError):
+    """A server names a URL that no command requests. The message says why."""
+
+
+def host_of(url: str) -> str:
+    """Return the host of a URL in lower case. Raise :exc:`RefusedError` unless every program finds the same one."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise RefusedError(f"no valid URL ({error})") from None
+    if parts.scheme not in SCHEMES:
+        raise RefusedError(f"leads to {parts.scheme or 'no'}://, and only http and https are followed")
+    place = parts.netloc.rpartition("@")[2]
+    if not host or not _HOST.fullmatch(re.sub(r":[0-9]*\Z", "", place)) or "\\" in parts.netloc:
+        raise RefusedError(f"leads to {parts.netloc!r}, which is not the name of a host")
+    return host.removesuffix(".")
+
+
+def network(address: str) -> str:
+    """Return the network of an IP address: ``public``, or one that the internet does not reach."""
+    known: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
+    if isinstance(known, IPv6Address):
+        if known.is_loopback or known.is_unspecified:
+            return "loopback"
+        if any(known in hold for hold in _HOLD_IPV4):
+            known = IPv4Address(int(known) & 0xFFFFFFFF)
+        elif known.sixtofour is not None:
+            known = known.sixtofour
+        elif known not in _PUBLIC:
+            return "link-local" if known.is_link_local else "private"
+    if known.is_loopback or known.is_unspecified:  # what is sent to 0.0.0.0 arrives at this machine
+        return "loopback"
+    if known.is_link_local:
+        return "link-local"
+    return PUBLIC if known.is_global and not known.is_multicast else "private"
+
+
+class Egress:
+    """Decides about each URL that a server names, for the requests that begin with the URL of a user.
+
+    They may go to the public internet. If the URL of the user is in another network, such as that of this machine, they
+    may stay there; redirects that have left it do not lead back.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Raise :exc:`RefusedError` if the URL of the user is not one of the web."""
+        self._known: dict[str, frozenset[str]] = {}
+        """The networks in which each host has been found."""
+        self.begin(url)
+
+    def begin(self, url: str) -> None:
+        """Let this URL take the place of the user's. Raise :exc:`RefusedError` if it is not one of the web."""
+        self._url, self._start = url, host_of(url)
+
+    def check(self, url: str, via: Sequence[str] = ()) -> None:
+        """Raise :exc:`RefusedError` if this URL must not be requested. ``via`` has those that redirected to it.
+
+        A name that is not found here passes, because a proxy may know it. Where a connection is made, :meth:`reachable`
+        has the last word, because a second look-up may have another answer.
+        """
+        host = host_of(url)
+        if url == self._url and not via:
+            return
+        if "@" in urlsplit(url).netloc:
+            raise RefusedError(f"leads to {host} with a user or a password, which only you can name")
+        if host == self._start and not via and not self._known.get(host):
+            return
+        networks, allowed = self._networks(host), self._allowed(via)
+        # Of a host with several addresses, those in other networks are left out where the connection is made. But a
+        # proxy would choose itself.
+        if networks - allowed and (host != self._start or not networks & allowed):
+            raise _private(host)
+
+    def reachable(self, host: str, addresses: Iterable[str]) -> list[str]:
+        """Return the addresses of a host to which a connection may be made.
+
+        Raise :exc:`RefusedError` if there are addresses, but none of these. Those of the user's host say in which
+        network the command may stay.
+        """
+        found = {address: network(address) for address in addresses}
+        self._known[host] = self._known.get(host, frozenset()) | {*found.values()}
+        allowed = self._allowed()
+        left = [address for address, where in found.items() if where in allowed]
+        if found and not left:
+            raise _private(host)
+        return left
+
+    def _allowed(self, via: Sequence[str] = ()) -> set[str]:
+        home = self._networks(self._start)
+        left = any(PUBLIC in self._known.get(host_of(url), ()) for url in via)
+        return {PUBLIC} if left or PUBLIC in home else {PUBLIC, *home}
+
+    def _networks(self, host: str) -> frozenset[str]:
+        """Return the networks of a host; none if it is not found."""
+        if host not in self._known:
+            try:
+                local = host == "localhost" or host.endswith(".localhost")  # for browsers, whatever a resolver says
+                self._known[host] = frozenset(["loopback"] if local else map(network, lookup(host)))
+            except OSError:
+                if host != self._start:  # it may be found the next time
+                    return frozenset()
+                self._known[host] = frozenset()
+        return self._known[host]
+
+
+def lookup(host: str) -> list[str]:
+    """Return the addresses of a host, in any notation. Raise OSError if it has none."""
+    if ":" in host:
+        return [host]
+    if _NUMBER.fullmatch(host.rpartition(".")[2]):  # for browsers and resolvers, this is an address of IPv4
+        try:
+            return [socket.inet_ntoa(socket.inet_aton(host))]
+        except OSError:
+            raise RefusedError(f"leads to {host}, which is not an address") from None
+    return [str(found[4][0]) for found in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)]
+
+
+def _private(host: str) -> RefusedError:
+    return RefusedError(f"leads to {host}, a private address; name that URL itself if you mean it")
