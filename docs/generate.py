@@ -10,7 +10,7 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import Field, fields
 from enum import Enum
 from itertools import pairwise
@@ -26,16 +26,6 @@ from scrapy_dripper.crawl.stats import STATS
 REFERENCE = Path(__file__).parent / "reference"
 
 
-GROUPS = {
-    "The engine and its processes": "enabled engine model batch_size batch_wait timeout processes worker_memory",
-    "Which blocks are main": "favor comments title rules sites",
-    "Pages that the model cannot process": "fallback methods empty limits oversize retry_shells",
-    "The output": "markdown chunks absolute_urls",
-    "Items and their fields": "items html_field markdown_field text_field title_field content_field chunks_field "
-    "links_field metadata_field meta_field",
-    "Archives and reports": "warc replay report",
-}
-"""The headings of settings.md, each with the names of its options."""
 MORE = {
     "engine": "[GPU](../guides/gpu.md), [methods](fallback.md#a-method-for-all-pages), "
     "[an engine of your own](../guides/library.md#an-engine-of-your-own)",
@@ -71,16 +61,23 @@ def settings(page: str) -> str:
     """Return settings.md with its groups of settings."""
     options = {option.name: option for option in fields(Config)}
     lines: list[str] = []
-    for heading, names in GROUPS.items():
+    for heading, names in groups():
         lines += [f"## {heading}", ""]
-        for name in names.split():
+        for name in names:
             if not name.endswith("_field"):
                 lines += section(options[name])
-        if named := [name for name in names.split() if name.endswith("_field")]:
+        if named := [name for name in names if name.endswith("_field")]:
             lines += [*wrapped(f"Each of these settings takes {expected(options[named[0]])}. {EVERY_FIELD}"), ""]
             lines += ["| setting | default | value of the field |", "|---|---|---|"]
             lines += [*map(row, (options[name] for name in named)), ""]
     return replaced(page, "settings", lines[:-1])
+
+
+def groups() -> Iterator[tuple[str, list[str]]]:
+    """Yield the headings of settings.md, each with the names of its options: the comments in the class have them."""
+    _, *parts = re.split(r"^    # (.+)\n(?=    \w+:)", inspect.getsource(Config), flags=re.M)
+    for heading, part in zip(parts[::2], parts[1::2], strict=True):
+        yield heading, re.findall(r"^    (\w+): .+ = _\w+\(", part, re.M)
 
 
 def section(option: Field[Any]) -> list[str]:
@@ -104,9 +101,7 @@ def wrapped(text: str) -> list[str]:
 
 def row(option: Field[Any]) -> str:
     """Return the row of a setting that names a field."""
-    value = (
-        in_code(option.metadata["doc"]).removeprefix("Item field that receives ").removesuffix("; None for no field.")
-    )
+    value = in_code(option.metadata["output"]["what"])
     more = f". More: {MORE[option.name]}" if option.name in MORE else ""
     return f"| `{PREFIX}{option.name.upper()}` | `{default(option)}` | {value}{more} |"
 

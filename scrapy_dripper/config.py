@@ -24,11 +24,13 @@ __all__ = [
     "ENGINES",
     "FALLBACKS",
     "METHODS",
+    "OUTPUT_FIELDS",
     "OUT_OF_PROCESS",
     "PREFIX",
     "Config",
     "ConfigError",
     "ModelError",
+    "OutputField",
 ]
 
 PREFIX = "DRIPPER_"
@@ -54,9 +56,33 @@ _page = partial(_crawl, per_request=True)
 """Declare an option that a request can set as well."""
 
 
-def _field(default: str | None, what: str) -> Any:
-    """Declare an option that names a field of items."""
-    return _page(default, checks.optional(checks.field_name), f"Item field that receives {what}; None for no field.")
+@dataclass(frozen=True, slots=True)
+class OutputField:
+    """A field of the output. What is written of it below is all that there is to it: items, JSON, the commands and the
+    messages of workers follow from this."""
+
+    key: str
+    """Its key in JSON, and the attribute of extractions that holds it."""
+    what: str
+    """What it is, for the documentation."""
+    value: Callable[[Any], Any]
+    """Its value in an extraction, as plain JSON values."""
+    make: str = ""
+    """Dotted path of the function that makes the value from a :class:`~scrapy_dripper.retrieval.Source`, if the field
+    is asked for; empty if extractions have it anyway."""
+    is_content: bool = False
+    """True for main content. In an item, all such fields hold that of the same document."""
+    in_page_item: str | None = None
+    """The field of a :class:`~scrapy_dripper.items.PageItem` if the option names none."""
+    flag: str = ""
+    """The flag of ``scrapy-dripper extract`` that adds the value to JSON, if it is not always there."""
+
+
+def _field(default: str | None, what: str, **output: Any) -> Any:
+    """Declare an option that names a field of items, with the arguments of :class:`OutputField`."""
+    doc = f"Item field that receives {what}; None for no field."
+    option = _page(default, checks.optional(checks.field_name), doc)
+    return field(default=default, metadata={**option.metadata, "output": {"what": what, **output}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +198,9 @@ class MethodOptions:
 class Config:
     """The options of one crawl, or of one page. Construction checks every value and raises :exc:`ConfigError`."""
 
-    # The engine, and the processes in which it runs
+    # These comments are the headings of docs/reference/settings.md.
+
+    # The engine and its processes
     enabled: bool = _crawl(True, checks.boolean, "Switch the plugin off without uninstalling it.")
     engine: str = _page(
         "tagger",
@@ -294,31 +322,51 @@ class Config:
         "Make the URLs in Main-HTML absolute, like those in Markdown; by default they stay as they are on the page.",
     )
 
-    # Items
+    # Items and their fields
     items: tuple[str, ...] | None = _page(
         None,
         checks.optional(checks.item_names),
         "Item classes, or their names, whose fields are filled, including subclasses ('dict' for dicts). By default "
         "all classes that have such a field, and a dict if it is the only one of its response.",
     )
-    html_field: str | None = _field("main_html", "the Main-HTML")
-    markdown_field: str | None = _field("markdown", "the Markdown")
-    text_field: str | None = _field(None, "the main content as plain text")
-    title_field: str | None = _field(None, "the page's headline")
-    content_field: str | None = _field(None, "the content list, as plain JSON values")
-    chunks_field: str | None = _field(
-        None, "the main content in chunks along its headings, as plain JSON values (DRIPPER_CHUNKS)"
+    html_field: str | None = _field("main_html", "the Main-HTML", key="main_html", is_content=True)
+    markdown_field: str | None = _field("markdown", "the Markdown", is_content=True)
+    text_field: str | None = _field(None, "the main content as plain text", is_content=True, in_page_item="text")
+    title_field: str | None = _field(None, "the page's headline", in_page_item="title")
+    content_field: str | None = _field(
+        None,
+        "the content list, as plain JSON values",
+        make="scrapy_dripper.retrieval:content",
+        is_content=True,
+        flag="--content",
     )
-    links_field: str | None = _field(None, "the links of the main content, each with url and text")
+    chunks_field: str | None = _field(
+        None,
+        "the main content in chunks along its headings, as plain JSON values (DRIPPER_CHUNKS)",
+        make="scrapy_dripper.retrieval:chunks",
+        is_content=True,
+        flag="--chunks",
+    )
+    links_field: str | None = _field(
+        None,
+        "the links of the main content, each with url and text",
+        make="scrapy_dripper.retrieval:links",
+        is_content=True,
+        flag="--link-list",
+    )
     metadata_field: str | None = _field(
         None,
         "what the page says about itself: title, authors, dates, language, site name, canonical URL, description, "
         "image, breadcrumbs",
+        value=lambda page: page.metadata and page.metadata.as_dict(),
+        in_page_item="metadata",
+        flag="--metadata",
     )
     meta_field: str | None = _field(
         None,
         "a small dict about the extraction: source, fallback reason, error, limit, confidence, page type, quality, "
         "block counts, fingerprints, milliseconds",
+        value=lambda page: page.meta(),
     )
 
     # Archives and reports
@@ -342,6 +390,11 @@ class Config:
         for option in fields(self):
             value = _checked(option, getattr(self, option.name), PREFIX + option.name.upper(), option.default)
             object.__setattr__(self, option.name, value)
+
+    def item_field(self, name: str) -> str | None:
+        """Return the item field for a field of the output, or None if it is not asked for."""
+        found: str | None = getattr(self, f"{name}_field")
+        return found
 
     @property
     def reads_metadata(self) -> bool:
@@ -424,6 +477,19 @@ def _naming_wrong_options(init: Callable[..., None]) -> Callable[..., None]:
 
 
 setattr(Config, "__init__", _naming_wrong_options(Config.__init__))  # noqa: B010 (mypy knows the one of the dataclass)
+
+
+def _output_field(name: str, output: dict[str, Any]) -> OutputField:
+    key = output.get("key", name)
+    return OutputField(**{"key": key, "value": lambda page: getattr(page, key, None)} | output)
+
+
+OUTPUT_FIELDS: Mapping[str, OutputField] = {
+    (name := option.name.removesuffix("_field")): _output_field(name, option.metadata["output"])
+    for option in fields(Config)
+    if "output" in option.metadata
+}
+"""The fields of the output, by name, as the options ``{name}_field`` declare them."""
 
 
 def _checked(option: Field[Any], value: Any, name: str, now: Any, *, outside: bool = False) -> Any:

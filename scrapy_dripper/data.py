@@ -197,12 +197,9 @@ class Extraction:
     content: list[dict[str, Any]] | None = None
     """The content list as plain JSON values, of which :func:`~scrapy_dripper.output.content_json.from_json` makes
     items; None unless ``DRIPPER_CONTENT_FIELD`` names a field."""
-    chunks: list[dict[str, Any]] | None = None
-    """The main content split at its headings (:class:`~scrapy_dripper.output.chunks.Chunk`), as plain JSON values; None
-    unless ``DRIPPER_CHUNKS_FIELD`` names a field."""
-    links: list[dict[str, str]] | None = None
-    """The links of the main content, each with ``url`` and ``text``; None unless ``DRIPPER_LINKS_FIELD`` names a
-    field."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """The other fields of the output that were asked for, as plain JSON values by name (:attr:`chunks`,
+    :attr:`links`). Each is an attribute as well."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """More about the extraction, as plain JSON values. A key is missing if its value is not known:
 
@@ -226,6 +223,23 @@ class Extraction:
     * ``content_hash``, ``simhash``: fingerprints of the text, if ``DRIPPER_META_FIELD`` names a field;
     * ``milliseconds``: processing time of this page, including its share of the batch's model call.
     """
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "extra" and name in self.extra:
+            return self.extra[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    @property
+    def chunks(self) -> list[dict[str, Any]] | None:
+        """The main content split at its headings (:class:`~scrapy_dripper.output.chunks.Chunk`), as plain JSON values;
+        None unless ``DRIPPER_CHUNKS_FIELD`` names a field."""
+        return self.extra.get("chunks")
+
+    @property
+    def links(self) -> list[dict[str, str]] | None:
+        """The links of the main content, each with ``url`` and ``text``; None unless ``DRIPPER_LINKS_FIELD`` names a
+        field."""
+        return self.extra.get("links")
 
     @property
     def is_empty(self) -> bool:

@@ -41,6 +41,6 @@ class DripperPipeline(Filler):
                 )
             return
         config = self._dripper.config
-        if options := self._open(item, config):
+        if names := self._open(item, config):
             extraction = await self._dripper.extract_document(Document(html, str(adapter.get("url") or "")))
-            self._fill(item, options, config, extraction)
+            self._fill(item, names, config, extraction)

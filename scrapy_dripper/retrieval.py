@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, replace
-from functools import cache, partial
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from scrapy_dripper.config import Config
+from scrapy_dripper.config import OUTPUT_FIELDS, Config
 from scrapy_dripper.data import Document, Extraction, Metadata, fingerprints
 from scrapy_dripper.output import Written, most_chars
 from scrapy_dripper.output.content_json import from_json, to_json
@@ -16,7 +17,7 @@ from scrapy_dripper.output.items import Items
 from scrapy_dripper.output.markdown import Callouts, Posts, Tables
 from scrapy_dripper.output.markdown import front_matter as yaml
 from scrapy_dripper.output.markdown import markdown as of_items
-from scrapy_dripper.output.markdown_inline import Links
+from scrapy_dripper.output.markdown_inline import Links as LinkForm
 from scrapy_dripper.output.urls import outlinks
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _LARGER = (1, 8, 64, 512)
 
 def markdown(
     content: Extraction | Items | Sequence[Mapping[str, Any]],
-    links: Links = "keep",
+    links: LinkForm = "keep",
     tables: Tables = "html",
     callouts: Callouts = "alerts",
     posts: Posts = "rules",
@@ -62,9 +63,61 @@ def markdown(
     return f"{known}\n\n{written}" if known and written else written
 
 
-def wants_content(config: Config) -> bool:
-    """Return True if an item field needs the content list."""
-    return not (config.content_field is config.chunks_field is config.links_field is None)
+@dataclass(frozen=True)
+class Source:
+    """What the fields of the output are made of that are asked for in addition."""
+
+    extraction: Extraction
+    document: Document
+    config: Config
+    given: Items | None = None
+    """The content list; None if it is that of the extraction, as it comes from a fallback."""
+
+    @cached_property
+    def items(self) -> Items:
+        """The content list. Raise ValueError if there is none."""
+        if self.given is None and self.extraction.content is None:
+            raise ValueError("there is no content list, or it would be too long")
+        return from_json(self.extraction.content or ()) if self.given is None else self.given
+
+
+def content(source: Source) -> list[dict[str, Any]]:
+    """Return the content list as plain JSON values."""
+    return to_json(source.items)
+
+
+def links(source: Source) -> list[dict[str, Any]]:
+    """Return the links of the main content."""
+    return [asdict(link) for link in outlinks(source.items)]
+
+
+def chunks(source: Source) -> list[dict[str, Any]]:
+    """Return the main content in chunks, with a larger chunk size if the output would otherwise be too long. Raise
+    ValueError if it is always.
+    """
+    from scrapy_dripper.output.chunks import chunks as cut
+
+    config, document = source.config, source.document
+    most = most_chars(len(document.html), config.limits.output)
+    form = config.markdown
+    write = partial(of_items, links=form.links, tables=form.tables, callouts=form.callouts, posts=form.posts)
+    for larger in _LARGER:
+        made = cut(
+            source.items,
+            document.url,
+            size=config.chunks.size * larger,
+            overlap=config.chunks.overlap,
+            measure=measure(config),
+            write=write,
+        )
+        if sum(len(one.markdown) + len(one.url) + sum(map(len, one.headings)) for one in made) <= most:
+            return plain_chunks(made)
+    raise ValueError(f"the chunks would have over {most:,} characters")
+
+
+def _asked(config: Config) -> dict[str, str]:
+    """Return the fields that are asked for in addition, each with the path of the function that makes it."""
+    return {name: one.make for name, one in OUTPUT_FIELDS.items() if one.make and config.item_field(name)}
 
 
 def attempt(form: str, make: Callable[[], T], failed: list[str]) -> T | None:
@@ -82,7 +135,7 @@ def attempt(form: str, make: Callable[[], T], failed: list[str]) -> T | None:
 def plain_content(written: Written, config: Config) -> list[dict[str, Any]] | None:
     """Return a content list as plain JSON values, if an item field needs it and it can be made."""
     items = written.content
-    return attempt("content", lambda: to_json(items), []) if items is not None and wants_content(config) else None
+    return attempt("content", lambda: to_json(items), []) if items is not None and _asked(config) else None
 
 
 def with_retrieval(extraction: Extraction, items: Items | None, document: Document, config: Config) -> Extraction:
@@ -95,22 +148,12 @@ def with_retrieval(extraction: Extraction, items: Items | None, document: Docume
     prints: dict[str, str] | None = None
     if config.meta_field is not None:
         prints = attempt("fingerprints", lambda: fingerprints(extraction.text), failed)
-    content = links = chunks = None
-
-    @cache
-    def held() -> Items:
-        if items is None and extraction.content is None:
-            raise ValueError("there is no content list, or it would be too long")
-        return from_json(extraction.content or ()) if items is None else items
-
+    made: dict[str, Any] = {}
+    source = Source(extraction, document, config, items)
     if not (items is None and extraction.content is None and extraction.is_empty):
-        if config.content_field is not None:
-            content = attempt("content", lambda: to_json(held()), failed)
-        if config.links_field is not None:
-            links = attempt("links", lambda: [asdict(link) for link in outlinks(held())], failed)
-        if config.chunks_field is not None:
-            chunks = attempt("chunks", lambda: plain_chunks(_chunks(held(), document, config)), failed)
-    extraction = replace(extraction, content=content, links=links, chunks=chunks).with_details(**(prints or {}))
+        for name, path in _asked(config).items():
+            made[name] = attempt(name, lambda path=path: resolve_name(path)(source), failed)  # type: ignore[misc]
+    extraction = replace(extraction, content=made.pop("content", None), extra=made).with_details(**(prints or {}))
     return naming(extraction, failed)
 
 
@@ -143,8 +186,8 @@ def naming(extraction: Extraction, failed: list[str]) -> Extraction:
 
 def without_forms(extraction: Extraction) -> Extraction:
     """Return an extraction without what was asked for in addition, which cannot be sent, and name that."""
-    forms = [form for form in ("content", "links", "chunks", "metadata") if getattr(extraction, form) is not None]
-    bare = replace(extraction, content=None, links=None, chunks=None, metadata=None)
+    forms = [form for form in ("content", *extraction.extra, "metadata") if getattr(extraction, form) is not None]
+    bare = replace(extraction, content=None, extra={}, metadata=None)
     return naming(bare, [*named_failures(extraction), *forms])
 
 
@@ -168,26 +211,3 @@ def _front_matter(extraction: Extraction, metadata: Metadata) -> str:
             ("language", metadata.language),
         ]
     )
-
-
-def _chunks(content: Items, document: Document, config: Config) -> tuple[Chunk, ...]:
-    """Return the chunks of a content list, with a larger chunk size if the output would otherwise be too long. Raise
-    ValueError if it is always.
-    """
-    from scrapy_dripper.output.chunks import chunks
-
-    most = most_chars(len(document.html), config.limits.output)
-    form = config.markdown
-    write = partial(of_items, links=form.links, tables=form.tables, callouts=form.callouts, posts=form.posts)
-    for larger in _LARGER:
-        made = chunks(
-            content,
-            document.url,
-            size=config.chunks.size * larger,
-            overlap=config.chunks.overlap,
-            measure=measure(config),
-            write=write,
-        )
-        if sum(len(one.markdown) + len(one.url) + sum(map(len, one.headings)) for one in made) <= most:
-            return made
-    raise ValueError(f"the chunks would have over {most:,} characters")

@@ -33,19 +33,19 @@ class DripperSpiderMiddleware(Filler):
         error: Exception | None = None
         try:
             async for entry in result:
-                options = [] if entry is None or isinstance(entry, Request) else self._open(entry, config)
-                if options and one_dict and type(entry) is dict:
-                    undecided.append((entry, options))
+                names = [] if entry is None or isinstance(entry, Request) else self._open(entry, config)
+                if names and one_dict and type(entry) is dict:
+                    undecided.append((entry, names))
                     dicts += 1
                     for item in self._let_go(undecided, response) if dicts > 1 else ():
                         yield item
                     continue
-                future = self._begin(response, options) if options or waiting or undecided else None
-                if not options or future is None:
-                    self._leave_empty(entry, options, config)
+                future = self._begin(response, names) if names or waiting or undecided else None
+                if not names or future is None:
+                    self._leave_empty(entry, names, config)
                     yield entry
                 else:
-                    waiting.append((entry, options))
+                    waiting.append((entry, names))
                 # The callback may run for much longer, even forever.
                 if waiting and future is not None and future.done():
                     for item in await self._filled(response, config, waiting):
@@ -74,10 +74,10 @@ class DripperSpiderMiddleware(Filler):
             )
         return dicts
 
-    def _begin(self, response: Response, options: list[str]) -> asyncio.Future[Extraction] | None:
+    def _begin(self, response: Response, names: list[str]) -> asyncio.Future[Extraction] | None:
         """Start extracting the response while the callback still runs. Return None if it is not to be extracted."""
         try:
-            return self._dripper.start(response, metadata="metadata_field" in options)
+            return self._dripper.start(response, metadata="metadata" in names)
         except Exception:
             self._stats.bug("starting an extraction")
             return None
@@ -90,7 +90,7 @@ class DripperSpiderMiddleware(Filler):
             self._stats.bug("an extraction")
             extraction = None
         items = [item for item, _ in waiting]
-        for item, options in waiting:
-            self._fill(item, options, config, extraction)
+        for item, names in waiting:
+            self._fill(item, names, config, extraction)
         waiting.clear()
         return items

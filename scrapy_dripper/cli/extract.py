@@ -23,7 +23,7 @@ from scrapy_dripper.cli.console import Failures, UsageError, say, why
 from scrapy_dripper.cli.fetch import SECONDS
 from scrapy_dripper.cli.inputs import Source, file_name, find_sources, read_page
 from scrapy_dripper.cli.options import add_command, add_options, add_url, configured, count, seconds
-from scrapy_dripper.config import Config
+from scrapy_dripper.config import OUTPUT_FIELDS, Config
 from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.replace import replace_file
 from scrapy_dripper.rules import EVERY
@@ -36,8 +36,8 @@ META = (
     *("page_type", "page_type_probability", "quality", "content_hash", "simhash"),
 )
 """Keys of the JSON that are keys of :meth:`Extraction.meta`."""
-MORE = {"content": "content", "metadata": "metadata", "chunks": "chunks", "links": "link_list"}
-"""Optional keys of the JSON, each with the flag that asks for it."""
+MORE = {name: one for name, one in OUTPUT_FIELDS.items() if one.flag}
+"""Optional keys of the JSON, which flags ask for."""
 MINERU = "mineru"
 
 EXAMPLES = """\
@@ -84,7 +84,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="FILE|DIR",
         help="write there instead of standard output: one file per page if it is a folder or ends in a slash",
     )
-    extract.add_argument("--content", action="store_true", help="add the content list to JSON")
+    for name, one in MORE.items():
+        extract.add_argument(one.flag, action="store_true", dest=name, help=f"add to JSON {one.what}")
     extract.add_argument(
         "--content-schema",
         choices=("dripper", "mineru"),
@@ -92,9 +93,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="the schema of the content list: our own (default), or that of MinerU's tools for web pages and PDFs; "
         "the latter includes --content",
     )
-    extract.add_argument("--metadata", action="store_true", help="add what the page says about itself to JSON")
-    extract.add_argument("--chunks", action="store_true", help="add the main content in chunks for search to JSON")
-    extract.add_argument("--link-list", action="store_true", help="add the links of the main content to JSON")
     add_url(extract)
     extract.add_argument(
         "--urls",
@@ -125,14 +123,14 @@ Asked = Mapping[str, Callable[[Extraction], Any]]
 
 def _asked(arguments: argparse.Namespace) -> Asked:
     mineru = arguments.content_schema == MINERU
-    names = [name for name, flag in MORE.items() if getattr(arguments, flag) or (mineru and name == "content")]
-    if not names:
-        return {}
-    from scrapy_dripper.crawl.fields import VALUES  # Slow to import, and not needed for --help.
-    from scrapy_dripper.output.content_json import from_json, to_mineru
+    asked = {
+        name: one.value for name, one in MORE.items() if getattr(arguments, name) or (mineru and name == "content")
+    }
+    if mineru:
+        from scrapy_dripper.output.content_json import from_json, to_mineru  # Slow to import
 
-    asked = {name: VALUES[f"{name}_field"] for name in names}
-    return asked | ({"content": lambda one: to_mineru(from_json(one.content or []))} if mineru else {})
+        asked["content"] = lambda one: to_mineru(from_json(one.content or []))
+    return asked
 
 
 def _result(source: Source, extraction: Extraction, form: str, more: Asked, indent: int | None) -> str:

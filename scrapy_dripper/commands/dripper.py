@@ -34,7 +34,7 @@ from scrapy_dripper.cli.console import drop_output, why
 from scrapy_dripper.cli.options import count
 from scrapy_dripper.commands.guard import Guard
 from scrapy_dripper.commands.site import MOST_PAGES, FolderError, SiteFolder, SiteSpider
-from scrapy_dripper.config import ConfigError, ModelError
+from scrapy_dripper.config import OUTPUT_FIELDS, ConfigError, ModelError
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.data import Extraction
 from scrapy_dripper.egress import Egress, host_of
@@ -304,10 +304,9 @@ class Command(ScrapyCommand):
             self.complain(response.url, "not an HTML page, or extraction is switched off")
             return
         if form == "json":
-            names = ("url", "title", "main_html", "markdown", "text", "content", "chunks", "links", "labels")
-            values = {name: getattr(extraction, name) for name in (*names, "probabilities")}
-            values["metadata"] = None if extraction.metadata is None else extraction.metadata.as_dict()
-            text = to_json(values | extraction.meta())
+            values = {one.key: one.value(extraction) for one in OUTPUT_FIELDS.values()}
+            blocks = {"labels": extraction.labels, "probabilities": extraction.probabilities}
+            text = to_json({"url": extraction.url} | values | blocks | values.pop("meta"))
         else:
             texts = {"markdown": extraction.markdown, "html": extraction.main_html, "text": extraction.text}
             text = texts[form] or ""

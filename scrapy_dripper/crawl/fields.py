@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Any
 
 from itemadapter import ItemAdapter
@@ -11,28 +10,10 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 
-from scrapy_dripper.config import Config
+from scrapy_dripper.config import OUTPUT_FIELDS, Config
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.data import Extraction
 from scrapy_dripper.items import PageItem
-
-VALUES: dict[str, Callable[[Extraction], Any]] = {
-    "html_field": lambda extraction: extraction.main_html,
-    "markdown_field": lambda extraction: extraction.markdown,
-    "text_field": lambda extraction: extraction.text,
-    "title_field": lambda extraction: extraction.title,
-    "content_field": lambda extraction: extraction.content,
-    "chunks_field": lambda extraction: extraction.chunks,
-    "links_field": lambda extraction: extraction.links,
-    "metadata_field": lambda extraction: None if extraction.metadata is None else extraction.metadata.as_dict(),
-    "meta_field": lambda extraction: extraction.meta(),
-}
-"""The value of the field that each option names."""
-CONTENT = ("html_field", "markdown_field", "text_field", "content_field", "chunks_field", "links_field")
-"""Options whose fields hold main content. In an item, they always hold that of the same document."""
-
-OF_PAGE_ITEM = {"title_field": "title", "text_field": "text", "metadata_field": "metadata"}
-"""The fields of a :class:`~scrapy_dripper.items.PageItem` for the options that name none by default."""
 
 HEADED = ("csv", "parquet", "xlsx", "orc", "avro")
 """Formats whose exporters take the columns from the first item: Scrapy's own, and those of plugins."""
@@ -63,7 +44,7 @@ class Filler:
 
     def _warn_of_feeds(self, settings: BaseSettings) -> None:
         """Warn if a feed with columns does not name them."""
-        names = [field for option in VALUES if (field := getattr(self._dripper.config, option))]
+        names = [field for name in OUTPUT_FIELDS if (field := self._dripper.config.item_field(name))]
         if not names or settings["FEED_EXPORT_FIELDS"]:
             return
         for uri, feed in settings.getdict("FEEDS").items():
@@ -78,7 +59,7 @@ class Filler:
                 )
 
     def _open(self, item: Any, config: Config) -> list[str]:
-        """Return the options whose fields the item has and that are empty. Never raises."""
+        """Return the fields of the output that the item has and that are empty. Never raises."""
         try:
             if not ItemAdapter.is_item(item):
                 return []
@@ -89,63 +70,63 @@ class Filler:
                     self._stats.warn(f"not named {name}", message, name, level=logging.INFO)
                 return []
             adapter = ItemAdapter(item)
-            if any(not _is_empty(adapter.get(field)) for option in CONTENT if (field := _name(item, option, config))):
-                self._leave_empty(item, list(VALUES), config)
+            content = [name for name, output in OUTPUT_FIELDS.items() if output.is_content]
+            if any(not _is_empty(adapter.get(field)) for name in content if (field := _field(item, name, config))):
+                self._leave_empty(item, list(OUTPUT_FIELDS), config)
                 return []
-            return self._options(adapter, config)
+            return self._empty(adapter, config)
         except Exception:
             self._stats.bug("reading an item")
             return []
 
-    def _fill(self, item: Any, options: list[str], config: Config, extraction: Extraction | None) -> None:
-        """Fill the fields of the options that :meth:`_open` returned. Warn about fields that cannot be set. Never
-        raises."""
+    def _fill(self, item: Any, names: list[str], config: Config, extraction: Extraction | None) -> None:
+        """Fill the fields that :meth:`_open` returned. Warn about those that cannot be set. Never raises."""
         if extraction is None:
-            self._leave_empty(item, options, config)
+            self._leave_empty(item, names, config)
             return
-        for option in options:
-            field = _name(item, option, config)
+        for name in names:
+            field = _field(item, name, config)
             assert field is not None
             try:
-                value = VALUES[option](extraction)
+                value = OUTPUT_FIELDS[name].value(extraction)
             except Exception:
                 self._stats.bug(f"making the value of {field}")
                 continue
             if value is None:
-                self._leave_empty(item, [option], config)
+                self._leave_empty(item, [name], config)
                 continue
             try:
                 ItemAdapter(item)[field] = value
             except Exception as error:  # KeyError, AttributeError, ValidationError: each item type has its own
                 self._stats.field_error(type(item).__name__, field, f"{type(error).__name__}: {error}")
 
-    def _leave_empty(self, item: Any, options: list[str], config: Config) -> None:
+    def _leave_empty(self, item: Any, names: list[str], config: Config) -> None:
         """Give a dict the fields that it lacks, unless extraction is off for its response."""
         if config.enabled and isinstance(item, dict):
-            for option in options:
-                if field := getattr(config, option):
+            for name in names:
+                if field := config.item_field(name):
                     item.setdefault(field, None)
 
-    def _options(self, adapter: ItemAdapter, config: Config) -> list[str]:
+    def _empty(self, adapter: ItemAdapter, config: Config) -> list[str]:
         item = adapter.item
-        names = {option: name for option in VALUES if (name := _name(item, option, config)) is not None}
+        fields = {name: field for name in OUTPUT_FIELDS if (field := _field(item, name, config)) is not None}
         if not isinstance(item, dict):
             there = set(adapter.field_names())
-            lacks = [name for name in names.values() if name not in there]
-            if names and len(lacks) == len(names):
+            lacks = [field for field in fields.values() if field not in there]
+            if fields and len(lacks) == len(fields):
                 self._stats.without_fields(type(item).__name__, lacks)
                 return []
             if lacks:
                 self._stats.missing_fields(type(item).__name__, lacks)
-            names = {option: name for option, name in names.items() if name in there}
+            fields = {name: field for name, field in fields.items() if field in there}
         self._stats.matched()
-        return [option for option, name in names.items() if _is_empty(adapter.get(name))]
+        return [name for name, field in fields.items() if _is_empty(adapter.get(field))]
 
 
-def _name(item: Any, option: str, config: Config) -> str | None:
-    """Return the name of the item's field for an option, or None if there is none."""
-    name: str | None = getattr(config, option)
-    return OF_PAGE_ITEM.get(option) if name is None and isinstance(item, PageItem) else name
+def _field(item: Any, name: str, config: Config) -> str | None:
+    """Return the item's field for a field of the output, or None if there is none."""
+    field = config.item_field(name)
+    return OUTPUT_FIELDS[name].in_page_item if field is None and isinstance(item, PageItem) else field
 
 
 def _is_empty(value: Any) -> bool:

@@ -142,9 +142,9 @@ def unpack_tasks(header: Values, bodies: Sequence[bytes]) -> list[Task]:
 
 _NAMES = [option.name for option in fields(Extraction)]
 _STRINGS = ("title", "main_html", "markdown", "text", "source", "error", "page_type")
-_LISTS = ("content", "chunks", "links")
-PARTS = len(_STRINGS) + len(_LISTS) + 4
-"""Parts of an extraction: strings, lists as JSON, labels, probabilities, digest and lesson."""
+_JSON = ("content", "extra")
+PARTS = len(_STRINGS) + len(_JSON) + 4
+"""Parts of an extraction: strings, values as JSON, labels, probabilities, digest and lesson."""
 
 
 def to_plain(extraction: Extraction) -> Values:
@@ -164,10 +164,11 @@ def from_plain(values: Mapping[str, Any]) -> Extraction:
     for name in ("url", *_STRINGS):
         if not isinstance(found[name], str) and (found[name] is not None or name in ("url", "source")):
             raise TypeError(f"expected a string as {name} (got {short(found[name])})")
-    for name in _LISTS:
-        some = [] if found[name] is None else found[name]
-        if not isinstance(some, list) or not all(isinstance(one, dict) for one in some):
-            raise TypeError(f"expected a list of dicts as {name} (got {short(some)})")
+    some = [] if found["content"] is None else found["content"]
+    if not isinstance(some, list) or not all(isinstance(one, dict) for one in some):
+        raise TypeError(f"expected a list of dicts as content (got {short(some)})")
+    if not isinstance(found["extra"], Mapping):
+        raise TypeError(f"expected a dict as extra (got {short(found['extra'])})")
     if len(found["labels"]) != len(found["probabilities"]):
         raise ValueError(
             f"expected {len(found['labels'])} probabilities, one per label (got {len(found['probabilities'])})"
@@ -182,6 +183,7 @@ def from_plain(values: Mapping[str, Any]) -> Extraction:
             "truncated": bool(found["truncated"]),
             "quality": None if quality is None else float(quality),
             "metadata": None if metadata is None else Metadata.from_dict(metadata),
+            "extra": dict(found["extra"]),
             "details": _details(found["details"]),
         }
     )
@@ -206,10 +208,10 @@ def _details(values: Mapping[str, Any]) -> Values:
 def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
     """Return an extraction as a header and parts. Raise what :func:`from_plain` raises for a wrong value."""
     values = to_plain(extraction)
-    apart = {name: values.pop(name) for name in (*_STRINGS, *_LISTS, "labels", "probabilities")}
-    lists = (apart[name] for name in _LISTS)
+    apart = {name: values.pop(name) for name in (*_STRINGS, *_JSON, "labels", "probabilities")}
+    values_of = (apart[name] for name in _JSON)
     texts = [apart[name] for name in _STRINGS]
-    texts += [None if one is None else json.dumps(one, separators=(",", ":")) for one in lists]
+    texts += [None if one is None else json.dumps(one, separators=(",", ":")) for one in values_of]
     values["missing"] = [text is None for text in texts]
     json.dumps(values)  # raises here for what is no JSON
     parts = [(text or "").encode("utf-8", "surrogatepass") for text in texts]
@@ -226,9 +228,9 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
     likely = array("d")
     likely.frombytes(probabilities)
     found = {**values, "url": url, "labels": labels, "probabilities": likely}
-    for name, data, missing in zip((*_STRINGS, *_LISTS), texts, values["missing"], strict=True):
+    for name, data, missing in zip((*_STRINGS, *_JSON), texts, values["missing"], strict=True):
         text = None if missing else data.decode("utf-8", "surrogatepass")
-        found[name] = json.loads(text) if text is not None and name in _LISTS else text
+        found[name] = json.loads(text) if text is not None and name in _JSON else text
     extraction = from_plain(found)
     template = extraction.details.get("template")
     if digest or lesson or template is not None:  # in few crawls

@@ -53,7 +53,7 @@ def extract(request: pytest.FixtureRequest) -> Iterator[Extract]:
 
 def forms(found: Extraction) -> dict[str, Any]:
     """Return the forms of an extraction, by the names that failures have."""
-    named: dict[str, Any] = {name: getattr(found, name) for name in ("content", "links", "chunks")}
+    named: dict[str, Any] = {name: getattr(found, name) for name in ("content", "chunks", "links")}
     prints = {name: found.meta()[name] for name in ("content_hash", "simhash")}
     return {**named, "metadata": found.metadata, "fingerprints": None if None in prints.values() else prints}
 
@@ -91,7 +91,7 @@ def test_no_names_if_nothing_fails() -> None:
 @pytest.mark.parametrize(
     ("html", "factor", "failed"),
     [
-        ("<p>" + "<b>a</b> b " * 400, 4, ["content", "links", "chunks"]),
+        ("<p>" + "<b>a</b> b " * 400, 4, ["content", "chunks", "links"]),
         ("<h2>a</h2><p>b</p>" * 100, 9, ["chunks"]),
     ],
     ids=["content", "chunks"],

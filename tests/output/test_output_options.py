@@ -12,7 +12,7 @@ import pytest
 
 from scrapy_dripper import extract, markdown
 from scrapy_dripper.cli import main
-from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.config import OUTPUT_FIELDS, Config, ConfigError
 from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, nothing
 from scrapy_dripper.fallback import fall_back
 from scrapy_dripper.output import Written
@@ -112,18 +112,17 @@ def test_the_content_list_of_a_callable() -> None:
 # ---------------------------------------------------------------------- items
 def test_values_of_items() -> None:
     """Values are plain, so that feeds can export them. None leaves a field unchanged."""
-    from scrapy_dripper.crawl.fields import VALUES
-
     found = run()
     whole = Extraction(URL, "t", "", "", "", "tagger", content=to_json(found.content), metadata=Metadata(title="t"))
-    values = json.loads(json.dumps({name: VALUES[name](whole) for name in ("content_field", "metadata_field")}))
-    assert from_json(values["content_field"]) == found.content
-    assert values["content_field"] == to_json(found.content)
-    assert values["metadata_field"]["title"] == "t"
-    assert set(values["metadata_field"]) == {*Metadata.__slots__, "author", "date"}
+    values = json.loads(json.dumps({name: OUTPUT_FIELDS[name].value(whole) for name in ("content", "metadata")}))
+    assert from_json(values["content"]) == found.content
+    assert values["content"] == to_json(found.content)
+    assert values["metadata"]["title"] == "t"
+    assert set(values["metadata"]) == {*Metadata.__slots__, "author", "date"}
     empty = Extraction(URL, None, None, None, None, "fallback:none")
-    assert VALUES["content_field"](empty) is None
-    assert VALUES["metadata_field"](empty) is None
+    assert {name: OUTPUT_FIELDS[name].value(empty) for name in ("content", "links", "metadata")} == dict.fromkeys(
+        ("content", "links", "metadata")
+    )
 
 
 def test_json_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -106,8 +106,13 @@ EXTRACTIONS = st.builds(
     truncated=st.booleans(),
     content=st.none() | ITEMS.map(to_json),
     metadata=st.none() | METADATA,
-    chunks=st.none() | st.lists(CHUNKS, max_size=3),
-    links=st.none() | st.lists(st.dictionaries(TEXT, TEXT, max_size=2), max_size=3),
+    extra=st.fixed_dictionaries(
+        {},
+        optional={
+            "chunks": st.none() | st.lists(CHUNKS, max_size=3),
+            "links": st.lists(st.dictionaries(TEXT, TEXT, max_size=2), max_size=3),
+        },
+    ),
     page_type=st.none() | ANY,
     quality=st.none() | st.floats(0, 1),
     details=st.dictionaries(TEXT, PLAIN | st.lists(TEXT, max_size=2) | st.dictionaries(TEXT, PLAIN, max_size=2)),
@@ -153,7 +158,8 @@ def test_what_a_page_teaches_comes_along() -> None:
         {"metadata": {"title": "x"}},
         {"metadata": Metadata(authors=("x", 7))},  # type: ignore[arg-type]
         {"metadata": Metadata(breadcrumbs=(Breadcrumb("x", 7),))},  # type: ignore[arg-type]
-        {"chunks": [object()]},
+        {"extra": {"chunks": [object()]}},
+        {"extra": [("chunks", [])]},
         {"labels": (True,)},
         {"labels": None},
         {"labels": (300, 4)},
@@ -174,7 +180,7 @@ def test_invalid_extractions_are_detected_in_the_worker(wrong: dict[str, Any]) -
 
 def broken() -> Iterator[tuple[dict[str, Any], list[bytes]]]:
     """Return a damaged answer."""
-    values, parts = pack_extraction(replace(GOOD, metadata=Metadata(), content=[], chunks=[], links=[]))
+    values, parts = pack_extraction(replace(GOOD, metadata=Metadata(), content=[], extra={"links": []}))
     yield {**values, "fallback_reason": "because"}, parts
     yield {**values, "missing": []}, parts
     yield {**values, "missing": [True] * len(values["missing"])}, parts
@@ -183,9 +189,9 @@ def broken() -> Iterator[tuple[dict[str, Any], list[bytes]]]:
         yield {**values, "details": details}, parts
     for metadata in ({"title": 7}, {"title": "x", "nothing": "x"}, 7):
         yield {**values, "metadata": metadata}, parts
-    yield values, [*parts[:8], b'{"type": "rule"}', *parts[9:]]
-    yield values, [*parts[:9], b'["x"]', *parts[10:]]
-    yield values, [*parts[:9], b'[{"x"', *parts[10:]]
+    yield values, [*parts[:7], b'{"type": "rule"}', *parts[8:]]
+    yield values, [*parts[:8], b'[["x", 1]]', *parts[9:]]
+    yield values, [*parts[:8], b'{"x"', *parts[9:]]
     yield {}, parts
     yield values, parts[:-1]
     yield values, []
