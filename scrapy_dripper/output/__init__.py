@@ -14,18 +14,17 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.output.content_json import length
 from scrapy_dripper.output.content_list import content_list
-from scrapy_dripper.output.items import Card, Items, Post, only
 from scrapy_dripper.output.main_html import main_tree, make_absolute, to_html
 from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.output.text import plain_text
 from scrapy_dripper.output.urls import resolver
 from scrapy_dripper.page.page import Page, PageError
 from scrapy_dripper.page.parse import cut_off, parse
 from scrapy_dripper.page.recover import drop_controls
+from scrapy_dripper.structures.items import Card, Items, Post, only, plain_text
 
 if TYPE_CHECKING:
-    from scrapy_dripper.page.cards import ListCard
-    from scrapy_dripper.page.posts import ThreadPost
+    from scrapy_dripper.structures.cards import ListCard
+    from scrapy_dripper.structures.posts import ThreadPost
 
 __all__ = ["NOTHING", "Written", "most_chars", "write", "write_html"]
 

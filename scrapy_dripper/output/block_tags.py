@@ -11,10 +11,23 @@ from typing import Any
 from lxml import etree
 
 from scrapy_dripper.output import inline_tags
-from scrapy_dripper.output.code_blocks import code_block
-from scrapy_dripper.output.images import PLAYER_TAGS, player
 from scrapy_dripper.output.inline_tags import add_formula, without_label
-from scrapy_dripper.output.items import (
+from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, OpenList, Reader, skip, stanzas
+from scrapy_dripper.page.recognise import (
+    FIGURE_CLASSES,
+    alert_of,
+    caption_of,
+    has_callout_class,
+    has_code_class,
+    has_math_class,
+    is_figure,
+    says,
+    title_of,
+)
+from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, Kind
+from scrapy_dripper.structures.code import code_block
+from scrapy_dripper.structures.images import PLAYER_TAGS, player
+from scrapy_dripper.structures.items import (
     Audio,
     Footnote,
     Footnotes,
@@ -32,22 +45,9 @@ from scrapy_dripper.output.items import (
     Text,
     Title,
     Video,
+    line_text,
 )
-from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, OpenList, Reader, skip, stanzas
-from scrapy_dripper.output.tables import table
-from scrapy_dripper.output.text import line_text
-from scrapy_dripper.page.recognise import (
-    FIGURE_CLASSES,
-    alert_of,
-    caption_of,
-    has_callout_class,
-    has_code_class,
-    has_math_class,
-    is_figure,
-    says,
-    title_of,
-)
-from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, Kind
+from scrapy_dripper.structures.tables import table
 
 LONGEST_ID = 300
 """Maximum length of an id. Nobody links to a longer one."""

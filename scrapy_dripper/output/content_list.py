@@ -10,11 +10,11 @@ from typing import Any
 from lxml import etree
 
 from scrapy_dripper.output import block_tags, inline_tags
-from scrapy_dripper.output.delimiters import notation
-from scrapy_dripper.output.items import Footnotes, Image, Item, Items, Post, Rule, Title, without_empty_posts
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
 from scrapy_dripper.page.nodes import in_sentence
 from scrapy_dripper.page.tags import UNSEEN
+from scrapy_dripper.structures.delimiters import notation
+from scrapy_dripper.structures.items import Footnotes, Image, Item, Items, Post, Rule, Title, without_empty_posts
 
 
 def content_list(

@@ -8,9 +8,14 @@ from typing import Any
 
 from lxml import etree
 
-from scrapy_dripper.output.formulas import MATH_TAGS, formula
-from scrapy_dripper.output.images import emoji, image, is_button, same_image
-from scrapy_dripper.output.items import (
+from scrapy_dripper.characters import unbroken
+from scrapy_dripper.output.line import Format, Separator, numbers_of, tells_of_window
+from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
+from scrapy_dripper.page.nodes import inner_text, short_text
+from scrapy_dripper.page.recognise import has_math_class
+from scrapy_dripper.structures.formulas import MATH_TAGS, formula
+from scrapy_dripper.structures.images import emoji, image, is_button, same_image
+from scrapy_dripper.structures.items import (
     Deleted,
     Emphasis,
     Footnote,
@@ -25,11 +30,8 @@ from scrapy_dripper.output.items import (
     Sub,
     Sup,
     Text,
+    line_text,
 )
-from scrapy_dripper.output.line import Format, Separator, numbers_of, tells_of_window, unbroken
-from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
-from scrapy_dripper.output.text import inner_text, line_text, short_text
-from scrapy_dripper.page.recognise import has_math_class
 
 MAX_BEFORE_NOTE = 50
 """Number of nodes of a LaTeXML footnote to search for its content, which follows its mark."""

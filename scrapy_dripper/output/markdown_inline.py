@@ -8,7 +8,8 @@ from html import unescape
 from typing import Any, Literal
 from unicodedata import category
 
-from scrapy_dripper.output.items import (
+from scrapy_dripper.output.urls import unsafe_url
+from scrapy_dripper.structures.items import (
     Code,
     Deleted,
     Emphasis,
@@ -25,7 +26,6 @@ from scrapy_dripper.output.items import (
     Sup,
     Text,
 )
-from scrapy_dripper.output.urls import unsafe_url
 
 Links = Literal["keep", "drop", "citations"]
 

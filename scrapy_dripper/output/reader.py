@@ -15,10 +15,15 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from lxml import etree
 
-from scrapy_dripper.output.code_blocks import code_of_lines
-from scrapy_dripper.output.delimiters import Notation
-from scrapy_dripper.output.images import same_image
-from scrapy_dripper.output.items import (
+from scrapy_dripper.output.line import Line, Separator
+from scrapy_dripper.output.urls import comparable, resolver
+from scrapy_dripper.page.tags import LONGEST_CLASS, LOOSE
+from scrapy_dripper.page.vocabulary import TAB_BARS, either
+from scrapy_dripper.structures.code import code_of_lines
+from scrapy_dripper.structures.delimiters import Notation
+from scrapy_dripper.structures.footnotes import FootnoteMarks
+from scrapy_dripper.structures.images import same_image
+from scrapy_dripper.structures.items import (
     Code,
     Footnote,
     Formula,
@@ -35,11 +40,6 @@ from scrapy_dripper.output.items import (
     Text,
     Title,
 )
-from scrapy_dripper.output.line import Line, Separator
-from scrapy_dripper.output.urls import comparable, resolver
-from scrapy_dripper.page.footnotes import FootnoteMarks
-from scrapy_dripper.page.tags import LONGEST_CLASS, LOOSE
-from scrapy_dripper.page.vocabulary import TAB_BARS, either
 
 MOST_TABS = 1_000
 TAB_LEVELS = 3

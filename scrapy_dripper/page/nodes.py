@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, cast
@@ -150,6 +150,26 @@ def is_silent_content(element: HtmlElement) -> bool:
     if element.tag == "iframe":
         return len(element) == 0 and bool(element.get("src") or element.get("data-src"))
     return False
+
+
+SHORT = 200
+"""Maximum number of nodes, and of characters, in something short."""
+
+
+def inner_text(element: etree._Element) -> str:
+    """Return the characters in an element."""
+    return "".join(cast("Iterator[str]", element.itertext()))
+
+
+def short_text(element: etree._Element) -> str | None:
+    """Return the characters in an element, or None if it has more than :data:`SHORT` nodes or characters.
+
+    This also limits the time, so it can be called for each of many nested elements.
+    """
+    if next(islice(element.iter(), SHORT, None), None) is not None:
+        return None
+    text = inner_text(element)
+    return text if len(text) <= SHORT else None
 
 
 def ints(values: Sequence[int]) -> Ints:

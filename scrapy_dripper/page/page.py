@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import IntFlag
+from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -218,6 +219,11 @@ class Page:
     """The facts that the page declares about itself."""
     styles: Styles = field(default_factory=dict)
     """The fonts of classes in its own style sheets."""
+
+    def text_of(self, main: Bools) -> str:
+        """Return the text of the main blocks, each on one or more lines. Outside preformatted text, white space
+        collapses."""
+        return "\n".join(compress(self.blocks.text, main.tolist()))
 
     def holder(self, block: int) -> int:
         """Return the innermost element that holds more than a block, or -1 if there is none."""

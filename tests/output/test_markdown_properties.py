@@ -17,12 +17,11 @@ from scrapy_dripper.config import CONTENT_TYPES, Config
 from scrapy_dripper.output import write
 from scrapy_dripper.output.content_json import ContentError, from_json, to_json
 from scrapy_dripper.output.content_list import content_list
-from scrapy_dripper.output.items import Card, Formula, Item, Items, Post, Run, only
 from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.output.text import plain_text
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.structures.items import Card, Formula, Item, Items, Post, Run, only, plain_text
 from tests.html_strategies import documents, seen_documents
 from tests.structured.measures import Rendered
 

@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scrapy_dripper.page.hidden import hidden_blocks
 from scrapy_dripper.page.page import Bools, Flag, Page
-from scrapy_dripper.page.posts import (
+from scrapy_dripper.page.tags import TAGS
+from scrapy_dripper.page.vocabulary import CURRENCIES
+from scrapy_dripper.structures.hidden import hidden_blocks
+from scrapy_dripper.structures.posts import (
     LEVELS,
     LONGEST_BYLINE,
     Kind,
@@ -25,8 +27,6 @@ from scrapy_dripper.page.posts import (
     outermost,
     smallest,
 )
-from scrapy_dripper.page.tags import TAGS
-from scrapy_dripper.page.vocabulary import CURRENCIES
 
 LISTS = frozenset({"collection", "listing"})
 """Types of pages whose main content may be cards."""

@@ -14,9 +14,9 @@ from urllib.parse import unquote, urlsplit
 
 from lxml import etree
 
-from scrapy_dripper.output.items import Audio, Image, Video
-from scrapy_dripper.output.line import unbroken
+from scrapy_dripper.characters import unbroken
 from scrapy_dripper.page.tags import LONGEST_CLASS, PLAYERS
+from scrapy_dripper.structures.items import Audio, Image, Video
 
 Resolve = Callable[[str], str]
 """Resolves a URL relative to the page. Must not raise."""

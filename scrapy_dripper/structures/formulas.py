@@ -3,7 +3,7 @@
 Generators write each formula two or three times: as MathML, as styled boxes, as an image, or as a preview while scripts
 load. All but one of them are twins, which are represented by a :class:`Formula` without LaTeX. If the page contains the
 author's LaTeX in an annotation, an attribute, an alternative text or a script, it is used. Otherwise, it is generated
-from MathML (:mod:`~scrapy_dripper.output.mathml`).
+from MathML (:mod:`~scrapy_dripper.structures.mathml`).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from urllib.parse import parse_qs, unquote
 from lxml import etree
 from lxml.etree import _Element
 
-from scrapy_dripper.output.delimiters import CLOSING, DISPLAY, looks_like_formula
-from scrapy_dripper.output.items import Formula
-from scrapy_dripper.output.mathml import latex, without_open_end
-from scrapy_dripper.output.text import inner_text
+from scrapy_dripper.page.nodes import inner_text
 from scrapy_dripper.page.recover import has_attribute_run
+from scrapy_dripper.structures.delimiters import CLOSING, DISPLAY, looks_like_formula
+from scrapy_dripper.structures.items import Formula
+from scrapy_dripper.structures.mathml import latex, without_open_end
 
 TWIN: Final = Formula("", "twin")
 """Returned for an element to drop, which only repeats a formula."""

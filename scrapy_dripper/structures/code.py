@@ -14,10 +14,10 @@ from typing import Final
 from lxml import etree
 from lxml.etree import _Element
 
-from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Runs, Text
-from scrapy_dripper.output.text import inner_text
+from scrapy_dripper.page.nodes import inner_text
 from scrapy_dripper.page.recognise import has_number_class
 from scrapy_dripper.page.tags import LONGEST_CLASS
+from scrapy_dripper.structures.items import Code, CodeBlock, LineBreak, Runs, Text
 
 _LINES = frozenset("tr li div p dd dt".split())
 _FRAMES = frozenset("table thead tbody tfoot tr ol ul".split())
