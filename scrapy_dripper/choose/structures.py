@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given, found_in
 from scrapy_dripper.page.page import Flag, Page
-from scrapy_dripper.page.recognise import callout_names, has_callout_class, has_code_class
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS, tag_mask
 from scrapy_dripper.page.vocabulary import CLOSING, SOURCES, TEASES, either
+from scrapy_dripper.structures.callouts import callout_names, has_callout_class
+from scrapy_dripper.structures.code import has_code_class
 from scrapy_dripper.structures.footnotes import FootnoteMarks
 
 LEAST_MEANS = {

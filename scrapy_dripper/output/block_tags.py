@@ -13,20 +13,11 @@ from lxml import etree
 from scrapy_dripper.output import inline_tags
 from scrapy_dripper.output.inline_tags import add_formula, without_label
 from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, OpenList, Reader, skip, stanzas
-from scrapy_dripper.page.recognise import (
-    FIGURE_CLASSES,
-    alert_of,
-    caption_of,
-    has_callout_class,
-    has_code_class,
-    has_math_class,
-    is_figure,
-    says,
-    title_of,
-)
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, Kind
-from scrapy_dripper.structures.code import code_block
-from scrapy_dripper.structures.images import PLAYER_TAGS, player
+from scrapy_dripper.structures.callouts import alert_of, has_callout_class, says, title_of
+from scrapy_dripper.structures.code import code_block, has_code_class
+from scrapy_dripper.structures.formulas import has_math_class
+from scrapy_dripper.structures.images import FIGURE_CLASSES, PLAYER_TAGS, caption_of, is_figure, player
 from scrapy_dripper.structures.items import (
     Audio,
     Footnote,

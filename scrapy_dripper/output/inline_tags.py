@@ -12,8 +12,7 @@ from scrapy_dripper.characters import unbroken
 from scrapy_dripper.output.line import Format, Separator, numbers_of, tells_of_window
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
 from scrapy_dripper.page.nodes import inner_text, short_text
-from scrapy_dripper.page.recognise import has_math_class
-from scrapy_dripper.structures.formulas import MATH_TAGS, formula
+from scrapy_dripper.structures.formulas import MATH_TAGS, formula, has_math_class
 from scrapy_dripper.structures.images import emoji, image, is_button, same_image
 from scrapy_dripper.structures.items import (
     Deleted,

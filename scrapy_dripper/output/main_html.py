@@ -18,9 +18,9 @@ from lxml import etree
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.output.urls import resolver, script_url, unsafe_source_set, unsafe_url
 from scrapy_dripper.page.page import Flag, Page, Styles, Tree, block_behind, by_owner, is_gap
-from scrapy_dripper.page.recognise import has_code_class
 from scrapy_dripper.page.tags import KINDS, LOOSE, MEDIA, PLAYERS, SILENT, TAGS, UNSEEN, Kind, tag_mask
 from scrapy_dripper.page.vocabulary import BESIDE, either
+from scrapy_dripper.structures.code import has_code_class
 from scrapy_dripper.structures.hidden import hidden_nodes
 from scrapy_dripper.structures.images import player
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.output.markdown_inline import InlineWriter, Links, is_live, tex
-from scrapy_dripper.page.recognise import says
+from scrapy_dripper.structures.callouts import says
 from scrapy_dripper.structures.items import (
     Audio,
     Card,

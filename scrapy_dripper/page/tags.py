@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
+from functools import lru_cache, wraps
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +13,12 @@ from scrapy_dripper.page.page import Flag
 
 LONGEST_CLASS = 1_000
 """Characters of a class attribute to consider. Results are cached, and a page controls the length of the keys."""
+
+
+def by_class(test: Callable[[str], bool]) -> Callable[[str], bool]:
+    """Return a test that sees the beginning of a class attribute, and remembers its last answers."""
+    known = lru_cache(4_096)(test)
+    return wraps(test)(lambda name: known(name[:LONGEST_CLASS]))
 
 
 class Kind(IntEnum):

@@ -15,9 +15,20 @@ from lxml import etree
 from lxml.etree import _Element
 
 from scrapy_dripper.page.nodes import inner_text
-from scrapy_dripper.page.recognise import has_number_class
-from scrapy_dripper.page.tags import LONGEST_CLASS
+from scrapy_dripper.page.tags import LONGEST_CLASS, by_class
 from scrapy_dripper.structures.items import Code, CodeBlock, LineBreak, Runs, Text
+
+# These expect lower case, which is searched several times as fast as any case.
+_code = re.compile(
+    r"h(?:ighlight|ljs)|c(?:ode|rayon|hroma|m-)|lang(?:uage-|[-:])|l(?:ntable|isting)|b(?:rush|lob)|s(?:yntax|nippet|hiki)"
+    r"|enlighter|g(?:ist|eshi)|rouge|pr(?:ettyprint|ism)|file(?<!\Sfile)(?!\S)",
+).search
+"""Each alternative begins with another letter, so most positions are skipped at once."""
+_line_number = re.compile(
+    r"(?:^|[-_])(?:(?:source-)?line[-_]?(?:no|nos|nr|num|nums|number|numbers|numbering|nodiv)|gutter)(?:[-_]|$)"
+    r"|^(?:blob-num|crayon-nums?)(?:-|$)|^(?:lnt?|hljs-ln-n(?:umbers)?|numbers|de1-num)$",
+).search
+"""It finds nothing in a class without ``ln``, ``num``, ``line`` or ``gutter``."""
 
 _LINES = frozenset("tr li div p dd dt".split())
 _FRAMES = frozenset("table thead tbody tfoot tr ol ul".split())
@@ -51,6 +62,20 @@ _digits_only = re.compile(r"[0-9]{1,5}").fullmatch
 _numbered = re.compile(r"[ \t]*(\d{1,5})(?:[:|](?=\s|$)|(?=[ \t]|$)|\0)").match
 _basic = re.compile(r"(?:PRINT|GOTO|GOSUB|LET|REM|INPUT|NEXT|RETURN|DATA|READ|DIM|END|CLS|FOR|IF|POKE|STOP)\b").match
 _code_mark = re.compile(r"[(){}\[\];=<>]|:$|^(?:(?:import|from|package|use|end|else|return)\b|#|//|--)").search
+
+
+@by_class
+def has_code_class(name: str) -> bool:
+    """Return True if an element with this class attribute may be code."""
+    return _code(name.lower()) is not None or has_number_class(name)
+
+
+@by_class
+def has_number_class(name: str) -> bool:
+    """Return True for the class attribute of line numbers, or of a code block that can have them."""
+    name = name.lower()
+    may = "ln" in name or "num" in name or "line" in name or "gutter" in name
+    return may and any(map(_line_number, name.split()))
 
 
 def is_numbers(element: _Element) -> bool:
@@ -304,7 +329,7 @@ def code_block(element: _Element) -> CodeBlock | None:
     """Return the code block of an element, :data:`TWIN` (without text) if it is to be dropped, or None.
 
     Call this for elements of :data:`CODE_TAGS` and those with
-    :func:`~scrapy_dripper.page.recognise.has_code_class`, before their content.
+    :func:`has_code_class`, before their content.
     """
     tag = element.tag
     if tag in _PRE:

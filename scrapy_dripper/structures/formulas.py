@@ -22,6 +22,7 @@ from lxml.etree import _Element
 
 from scrapy_dripper.page.nodes import inner_text
 from scrapy_dripper.page.recover import has_attribute_run
+from scrapy_dripper.page.tags import by_class
 from scrapy_dripper.structures.delimiters import CLOSING, DISPLAY, looks_like_formula
 from scrapy_dripper.structures.items import Formula
 from scrapy_dripper.structures.mathml import latex, without_open_end
@@ -66,6 +67,7 @@ _SERVICES = {
 the whole query is the formula."""
 _NEAR_START = 100
 
+_may_be_math = re.compile(r"math|katex|mjx|tex\b|latex|ltx_eq|formula|equation|eqn\b|amrendered").search
 _tex_encoding = re.compile(r"(?:application|text)?/?(?:x-)?(?:la)?tex\b", re.I).fullmatch
 _unseen = re.compile("[\\s\u200b-\u200d\u2061-\u2064]+").sub
 _unseen_one = re.compile("[\\s\u200b-\u200d\u2061-\u2064]").match
@@ -76,10 +78,16 @@ _settings = re.compile(
 _label = re.compile(r"LaTeX:\s*", re.IGNORECASE).match
 
 
+@by_class
+def has_math_class(name: str) -> bool:
+    """Return True if an element with this class attribute may be a formula."""
+    return _may_be_math(name.lower()) is not None
+
+
 def formula(element: _Element) -> Formula | None:
     """Return the formula of an element, :data:`TWIN` (without LaTeX) if it is to be dropped, or None.
 
-    Call this for elements of :data:`MATH_TAGS` and those with ``has_math_class``, before their content. It never
+    Call this for elements of :data:`MATH_TAGS` and those with :func:`has_math_class`, before their content. It never
     raises, and only reads the element, its content and its next siblings.
     """
     by_tag = _BY_TAG.get(element.tag) if isinstance(element.tag, str) else None

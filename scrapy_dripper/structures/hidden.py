@@ -14,9 +14,10 @@ import numpy as np
 from lxml import etree
 
 from scrapy_dripper.page.page import Bools, Page, Tree
-from scrapy_dripper.page.recognise import has_code_class, has_math_class
 from scrapy_dripper.page.tags import LONGEST_CLASS, MEDIA, REFERENCES, TAGS, tag_mask
 from scrapy_dripper.page.vocabulary import APPEARING, UNFOLDING, either
+from scrapy_dripper.structures.code import has_code_class
+from scrapy_dripper.structures.formulas import has_math_class
 
 LONGEST_STYLE = 2_000
 """Maximum number of characters of an inline style to check."""

@@ -1,4 +1,4 @@
-"""Find the real URLs of images, videos and sounds.
+"""Images, videos and sounds: find their real URLs, and recognise figures and their captions.
 
 Many pages load images lazily: ``src`` is a placeholder, and the real URL is in another attribute, in a ``<noscript>``
 copy, or in a list of candidates.
@@ -302,3 +302,29 @@ def _site(url: str, sites: frozenset[str]) -> str | None:
     parts = host.split(".")
     names = (".".join(parts[i:]) for i in range(max(0, len(parts) - 4), len(parts)))
     return next((name for name in names if name in sites), None)
+
+
+# ---------------------------------------------------------------------- figures
+FIGURE_CLASSES = frozenset({"wp-caption", "thumb", "thumbinner", "gallery-item", "gallerybox"})
+"""Classes of figures in WordPress and MediaWiki."""
+_CAPTION_CLASSES = frozenset({"wp-caption-text", "wp-caption-dd", "thumbcaption", "gallerytext", "gallery-caption"})
+
+
+def is_figure(element: etree._Element) -> bool:
+    """Return True for a ``<figure>`` and its equivalents in WordPress and MediaWiki."""
+    return element.tag == "figure" or not FIGURE_CLASSES.isdisjoint(element.get("class", "").split())
+
+
+def caption_of(figure: etree._Element) -> etree._Element | None:
+    """Return the caption of a figure: a child or grandchild with the tag or a class of captions."""
+    for child in figure:
+        if _is_caption(child):
+            return child
+        for inner in child:
+            if _is_caption(inner) and not is_figure(child):
+                return inner
+    return None
+
+
+def _is_caption(element: etree._Element) -> bool:
+    return element.tag == "figcaption" or not _CAPTION_CLASSES.isdisjoint(element.get("class", "").split())

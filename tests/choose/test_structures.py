@@ -13,7 +13,7 @@ from scrapy_dripper.choose.given import Given, found_in
 from scrapy_dripper.choose.headings import with_headings
 from scrapy_dripper.choose.siblings import with_alike
 from scrapy_dripper.choose.structures import with_whole_structures
-from scrapy_dripper.page.recognise import ALERTS, CALLOUT_FAMILIES, callout_names, has_callout_class
+from scrapy_dripper.structures.callouts import ALERTS, CALLOUT_FAMILIES, callout_names, has_callout_class
 from scrapy_dripper.testing import page
 
 PARAGRAPHS = (
