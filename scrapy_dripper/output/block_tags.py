@@ -5,24 +5,31 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import lru_cache
-from itertools import islice
 from typing import Any
 
 from lxml import etree
 
 from scrapy_dripper.output import inline_tags
-from scrapy_dripper.output.inline_tags import add_formula, without_label
+from scrapy_dripper.output.inline_tags import add_formula
 from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, OpenList, Reader, skip, stanzas
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, Kind
-from scrapy_dripper.structures.callouts import alert_of, has_callout_class, says, title_of
+from scrapy_dripper.structures.callouts import alert_of, callout, has_callout_class, title_of
 from scrapy_dripper.structures.code import code_block, has_code_class
+from scrapy_dripper.structures.footnotes import footnotes, without_label
 from scrapy_dripper.structures.formulas import has_math_class
-from scrapy_dripper.structures.images import FIGURE_CLASSES, PLAYER_TAGS, caption_of, is_figure, player
+from scrapy_dripper.structures.headings import anchor_of
+from scrapy_dripper.structures.images import (
+    FIGURE_CLASSES,
+    PLAYER_TAGS,
+    caption_of,
+    holds_blocks,
+    is_figure,
+    player,
+    with_caption,
+)
 from scrapy_dripper.structures.items import (
-    Audio,
     Footnote,
     Footnotes,
-    Image,
     Item,
     Items,
     List,
@@ -32,46 +39,11 @@ from scrapy_dripper.structures.items import (
     Rule,
     Runs,
     Strong,
-    Table,
     Text,
     Title,
-    Video,
     line_text,
 )
 from scrapy_dripper.structures.tables import table
-
-LONGEST_ID = 300
-"""Maximum length of an id. Nobody links to a longer one."""
-MOST_IN_HEADING = 16
-"""Maximum number of elements to search in a heading."""
-_AROUND = frozenset({"section", "article", "div", "header", "hgroup"})
-"""Elements that a heading can open, so that their id is that of the heading."""
-
-
-def anchor_of(heading: etree._Element) -> str:
-    """Return the id of a heading, or an empty string.
-
-    It is the id of the heading itself, of an element in it (``<h2><a name="...">``), of an empty element right before
-    it (``<a id="..."></a><h2>``), or of the element that the heading opens (Sphinx: ``<section id="..."><h2>``).
-    """
-    for element in islice(heading.iter(etree.Element), MOST_IN_HEADING):
-        if anchor := _id(element):
-            return anchor
-    before = heading.getprevious()
-    if before is not None:
-        is_mark = before.tag in ("a", "span") and not len(before) and not (before.text or before.tail or "").strip()
-        return _id(before) if is_mark else ""
-    around = heading.getparent()
-    if around is not None and around.tag in _AROUND and not (around.text or "").strip():
-        return _id(around)
-    return ""
-
-
-def _id(element: etree._Element) -> str:
-    anchor: str = element.get("id") or (element.get("name") if element.tag == "a" else "") or ""
-    anchor = anchor.strip()
-    return "" if len(anchor) > LONGEST_ID or any(map(str.isspace, anchor)) else anchor
-
 
 MAX_TABLES = 20
 """Maximum nesting of tables, including layout tables. Deeper ones are read as plain blocks."""
@@ -166,14 +138,7 @@ def _callout(reader: Reader, element: etree._Element) -> Leave:
         title = reader.read_line(heading)
         reader.captions[heading] = -1
 
-    def wrapped(items: Items) -> Items:
-        first = items[0] if len(items) > 1 else None
-        # The sign of an alert says its name already.
-        named = isinstance(first, (Title, Paragraph)) and says(line_text(first.runs), alert)
-        kept = items[1:] if named else items
-        return (Quote(kept, alert, title),) if kept else (Paragraph(title),) if title else ()
-
-    return reader.hold(wrapped)
+    return reader.hold(lambda items: callout(items, alert, title))
 
 
 def _paragraph(reader: Reader, element: etree._Element) -> Leave:
@@ -260,29 +225,13 @@ def figure(reader: Reader, element: etree._Element) -> Leave:
     """Enter a figure. Its caption is read first."""
     reader.split_title()
     figcaption = caption_of(element) if reader.fits else None
-    if figcaption is None or figcaption in reader.captions or _holds_blocks(figcaption):
+    if figcaption is None or figcaption in reader.captions or holds_blocks(figcaption):
         return block(reader, element)
     caption = reader.read_line(figcaption)
     reader.captions[figcaption] = -1
     if not caption:
         return block(reader, element)
-    return reader.hold(lambda items: _with_caption(items, caption, reader.captions[figcaption]))
-
-
-def _holds_blocks(caption: etree._Element) -> bool:
-    """Return True for a caption that is a text in itself: with a heading, a list, or two paragraphs."""
-    if next(caption.iter("h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "table", "pre"), None) is not None:
-        return True
-    paragraphs = caption.iter("p")
-    return next(paragraphs, None) is not None and next(paragraphs, None) is not None
-
-
-def _with_caption(items: Items, caption: Runs, place: int) -> Items:
-    """Attach the caption of a figure to its only item. Otherwise, insert it as a paragraph at its place."""
-    only = items[0] if len(items) == 1 else None
-    if isinstance(only, (Image, Video, Audio, Table)) and not only.caption:
-        return (replace(only, caption=caption),)
-    return (*items[:place], Paragraph(caption), *items[place:]) if place >= 0 else (*items, Paragraph(caption))
+    return reader.hold(lambda items: with_caption(items, caption, reader.captions[figcaption]))
 
 
 def _figure_tag(reader: Reader, element: etree._Element) -> Leave:
@@ -292,12 +241,6 @@ def _figure_tag(reader: Reader, element: etree._Element) -> Leave:
 
 def _picture(reader: Reader, element: etree._Element) -> Leave:
     return inline_tags.image_tag(reader, element) if caption_of(element) is None else figure(reader, element)
-
-
-def footnotes(notes: list[tuple[str, Items]]) -> tuple[Footnotes, ...]:
-    """Return an item with the notes that are not empty, if there are any."""
-    kept = tuple(Footnote(label, items) for label, items in notes if items)
-    return (Footnotes(kept),) if kept else ()
 
 
 def _summary(reader: Reader, _element: etree._Element) -> Leave:

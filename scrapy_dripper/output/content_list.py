@@ -14,7 +14,8 @@ from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
 from scrapy_dripper.page.nodes import in_sentence
 from scrapy_dripper.page.tags import UNSEEN
 from scrapy_dripper.structures.delimiters import notation
-from scrapy_dripper.structures.items import Footnotes, Image, Item, Items, Post, Rule, Title, without_empty_posts
+from scrapy_dripper.structures.footnotes import gathered
+from scrapy_dripper.structures.items import Footnotes, Image, Item, Items, Post, without_empty_posts
 
 
 def content_list(
@@ -33,7 +34,7 @@ def content_list(
     sources = (text for script in root.iter("script") for text in (script.get("src"), script.text) if text)
     enter, other = (_ENTER, _other) if not posts else ({}, _in_thread(posts))
     reader = Reader(root, base_url, notation(chain(scripts, sources)), enter, other, growth)
-    items = _without_copies(_gathered(reader.read(root)))
+    items = _without_copies(gathered(reader.read(root)))
     if reader.inline_notes:
         items = (*items, Footnotes(tuple(reader.inline_notes)))
     return without_empty_posts(items) if posts else items
@@ -70,29 +71,6 @@ def _in_thread(posts: Mapping[etree._Element, Post]) -> Enter:
         return leave
 
     return enter
-
-
-def _gathered(items: Sequence[Item]) -> Items:
-    """Move the items after the heading of a footnote into it, up to a rule, a title or the next footnote.
-
-    Such a heading was read as an empty footnote.
-    """
-    made: list[Sequence[Item]] = []
-    labels: dict[int, str] = {}
-    inside: list[Item] | None = None
-    for item in items:
-        if type(item) is Footnotes and not item.notes[0].items:
-            labels[len(made)] = item.notes[0].label
-            inside = []
-            made.append(inside)
-        elif inside is None or type(item) in (Rule, Title, Footnotes):
-            inside = None
-            made.append((item,))
-        else:
-            inside.append(item)
-    for i, label in labels.items():
-        made[i] = block_tags.footnotes([(label, tuple(made[i]))])
-    return tuple(chain.from_iterable(made))
 
 
 def _without_copies(items: Items) -> Items:

@@ -59,12 +59,6 @@ BESIDE: Group = (
 )
 """Whole names of images that are beside the content."""
 
-TAB_BARS: Group = (
-    *("tabs", "nav-tabs", "tabs-nav", "tab-nav", "tabs__nav", "tab-list", "tabs-list", "tablist", "tabbed-labels"),
-    *("tab-buttons", "tab-titles", "tabs-header"),
-)
-"""Classes of lists of tabs, complete."""
-
 # ---------------------------------------------------------------------- comments, by class or id
 COMMENT_SYSTEMS: Group = (
     *("respond", "replies", "reply[-_]?list", "replies[-_]?list", "commento", "giscus", "isso-thread", "livefyre"),

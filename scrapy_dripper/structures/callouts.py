@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy_dripper.page.tags import LONGEST_CLASS
+from scrapy_dripper.structures.items import Items, Paragraph, Quote, Runs, Title, line_text
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -108,3 +109,11 @@ def title_of(callout: _Element, alert: str) -> _Element | None:
 def says(title: str, alert: str) -> bool:
     """Return True if a title only repeats the name of the alert."""
     return ALERTS.get(title.strip(" \t\r\n:!.").lower().replace(" ", "-")) == alert
+
+
+def callout(items: Items, alert: str, title: Runs) -> Items:
+    """Return a call-out with its items. A title that only repeats the name of the alert is left out."""
+    first = items[0] if len(items) > 1 else None
+    named = isinstance(first, (Title, Paragraph)) and says(line_text(first.runs), alert)
+    kept = items[1:] if named else items
+    return (Quote(kept, alert, title),) if kept else (Paragraph(title),) if title else ()

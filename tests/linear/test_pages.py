@@ -20,10 +20,10 @@ from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.fallback import shell, trafilatura_output
 from scrapy_dripper.fallback.methods import MAX_DEPTH, MAX_PARAGRAPHS, limited_tree
 from scrapy_dripper.output import inline_tags, line
-from scrapy_dripper.output.inline_tags import without_label
 from scrapy_dripper.page.head import MOST_NAMES
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.structures import code, delimiters, formulas
+from scrapy_dripper.structures.footnotes import without_label
 from scrapy_dripper.structures.items import Item, Paragraph, Text
 from scrapy_dripper.testing import FakeEngine
 from scrapy_dripper.testing import page as page_of
