@@ -14,7 +14,7 @@ from scrapy_dripper.output.inline_tags import add_formula
 from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, OpenList, Reader, skip, stanzas
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, Kind
 from scrapy_dripper.structures.callouts import alert_of, callout, has_callout_class, title_of
-from scrapy_dripper.structures.code import code_block, has_code_class
+from scrapy_dripper.structures.code import code_block, has_code_class, with_code_lines
 from scrapy_dripper.structures.footnotes import footnotes, without_label
 from scrapy_dripper.structures.formulas import has_math_class
 from scrapy_dripper.structures.headings import anchor_of
@@ -30,7 +30,6 @@ from scrapy_dripper.structures.images import (
 from scrapy_dripper.structures.items import (
     Footnote,
     Footnotes,
-    Item,
     Items,
     List,
     ListItem,
@@ -407,20 +406,22 @@ def _end_entry(reader: Reader, around: OpenList, label: str | None = None, numbe
         mark = ""
         if around.kind == "ordered":
             mark = str(around.start + len(around.entries) if number is None else number)
-        around.entries.append(ListItem(_on_one_line(reader.items, mark), terms, around.checked, number))
+        around.entries.append(
+            ListItem(_on_one_line(with_code_lines(reader.items), mark), terms, around.checked, number)
+        )
         reader.items.clear()
         around.terms.clear()
     around.checked = None
 
 
-def _on_one_line(items: list[Item], number: str) -> Items:
+def _on_one_line(items: Items, number: str) -> Items:
     """Return the items of an entry with its amount beside its name, and without a paragraph that repeats its mark.
 
     Pages that show an entry in columns write each as a block: ``<li><div>2 dl</div><div>flour</div></li>``.
     """
     first, *rest = items
     if type(first) is not Paragraph or not rest:
-        return tuple(items)
+        return items
     said = line_text(first.runs)
     own = _own_number(said)
     if said in _bullets or (own and own[1] == number):
@@ -430,7 +431,7 @@ def _on_one_line(items: list[Item], number: str) -> Items:
         beside = line_text(second.runs)
         if _amount(beside) or (_amount(said) and len(beside) <= LONGEST_ENTRY and not beside.endswith(_ENDS)):
             return (Paragraph((*first.runs, Text(" "), *second.runs)),)
-    return tuple(items)
+    return items
 
 
 def _item(reader: Reader, element: etree._Element) -> Leave:

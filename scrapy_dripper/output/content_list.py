@@ -13,6 +13,7 @@ from scrapy_dripper.output import block_tags, inline_tags
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
 from scrapy_dripper.page.nodes import in_sentence
 from scrapy_dripper.page.tags import UNSEEN
+from scrapy_dripper.structures.code import with_code_lines
 from scrapy_dripper.structures.delimiters import notation
 from scrapy_dripper.structures.footnotes import gathered
 from scrapy_dripper.structures.items import Footnotes, Image, Item, Items, Post, without_empty_posts
@@ -34,7 +35,7 @@ def content_list(
     sources = (text for script in root.iter("script") for text in (script.get("src"), script.text) if text)
     enter, other = (_ENTER, _other) if not posts else ({}, _in_thread(posts))
     reader = Reader(root, base_url, notation(chain(scripts, sources)), enter, other, growth)
-    items = _without_copies(gathered(reader.read(root)))
+    items = _without_copies(with_code_lines(gathered(reader.read(root))))
     if reader.inline_notes:
         items = (*items, Footnotes(tuple(reader.inline_notes)))
     return without_empty_posts(items) if posts else items

@@ -17,7 +17,7 @@ from lxml import etree
 from scrapy_dripper.output.line import Line, Separator
 from scrapy_dripper.output.urls import comparable, resolver
 from scrapy_dripper.page.tags import LOOSE
-from scrapy_dripper.structures.code import code_of_lines
+from scrapy_dripper.structures.code import code_of_lines, with_code_lines
 from scrapy_dripper.structures.delimiters import Notation
 from scrapy_dripper.structures.footnotes import FootnoteMarks
 from scrapy_dripper.structures.images import same_image
@@ -282,7 +282,7 @@ class Reader:
         def leave() -> None:
             self.flush()
             inner = self.pop().items
-            self.items.extend(make(tuple(inner)))
+            self.items.extend(make(with_code_lines(inner)))
 
         return leave
 

@@ -52,6 +52,8 @@ SPLIT = {
     "code with numbers": '<table class="highlighttable"><tr><td><pre>first one</pre></td><td><pre>second one</pre></td>'
     "</tr></table>",
     "box of code": '<div data-lang="sh"><code>first one</code><br><br><code>second one</code></div>',
+    "lines of an editor": '<div class="view-lines"><div class="view-line">first one</div>'
+    '<div class="view-line">second one</div></div>',
     "nested list": "<ul><li>first one<ul><li>second one</li></ul></li></ul>",
     "paragraphs in items": "<ol><li><p>first one</p></li><li><p>second one</p></li></ol>",
     "code in an item": "<ol><li>first one<pre>second one</pre></li></ol>",
