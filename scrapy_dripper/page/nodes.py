@@ -13,7 +13,7 @@ import numpy as np
 from lxml import etree
 
 from scrapy_dripper.page.page import Flag, Ints, Tree
-from scrapy_dripper.page.tags import KINDS, REFERENCES, ROLE_FLAGS, TAG_FLAGS, TAGS, Kind
+from scrapy_dripper.page.tags import DRAWN, DRAWN_MATHML, KINDS, REFERENCES, ROLE_FLAGS, TAG_FLAGS, TAGS, Kind
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -77,7 +77,6 @@ class Nodes:
             for key, value in pairs:
                 if key == "class":
                     names[i] = value
-                    may_hide |= value[:6] == "brush:"
                 elif key == "id":
                     ids[i] = value
                 elif key == "href":
@@ -143,10 +142,30 @@ def may_be_hidden(node: HtmlElement) -> bool:
     return any(_flags_of(key, value) & _HIDDEN for key, value in node.items())
 
 
+def is_math_script(element: etree._Element) -> bool:
+    """Return True for a ``<script type="math/...">``, which holds a formula for MathJax 2."""
+    return element.tag == "script" and (element.get("type") or "").strip().lower().startswith("math/")
+
+
+def drawn_formulas(elements: list[HtmlElement]) -> set[HtmlElement]:
+    """Return the SVG images of formulas that MathJax has drawn without adding MathML."""
+    only_drawn: dict[HtmlElement, bool] = {}
+    drawn = set()
+    for element in elements:
+        container = next(element.iterancestors(DRAWN), None) if element.tag == "svg" else None
+        if container is None:
+            continue
+        if container not in only_drawn:
+            only_drawn[container] = container.find(DRAWN_MATHML) is None
+        if only_drawn[container]:
+            drawn.add(element)
+    return drawn
+
+
 def is_silent_content(element: HtmlElement) -> bool:
     """Return True for content without text of its own: a formula in a script, and a frame with a source."""
     if element.tag == "script":
-        return str(element.get("type", "")).strip().lower().startswith("math/")
+        return is_math_script(element)
     if element.tag == "iframe":
         return len(element) == 0 and bool(element.get("src") or element.get("data-src"))
     return False

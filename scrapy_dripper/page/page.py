@@ -128,7 +128,7 @@ class Tree:
     flags: Ints
     """Bit set of :class:`Flag`, inherited from ancestors."""
     may_hide: list[int]
-    """The nodes whose attributes may hide them: with a style, ``hidden``, or a class of code that MDN hides."""
+    """The nodes whose attributes may hide them: with a style, or ``hidden``."""
     refers: list[int]
     """The nodes that may refer to the id of another node: with one of
     :data:`~scrapy_dripper.page.tags.REFERENCES`, or with a link within the page."""

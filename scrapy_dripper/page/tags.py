@@ -75,8 +75,11 @@ SILENT = frozenset({"script", "iframe", "amp-mathml"})
 PLAYERS = frozenset({"lite-youtube", "amp-youtube", "youtube-video"})
 """Custom elements that play a video."""
 
-OWNED = PLAYERS | {"hr", "mjx-container"}
-"""Blocks that are visible although they hold no text, such as the formulas that MathJax draws."""
+DRAWN, DRAWN_MATHML = "mjx-container", "mjx-assistive-mml"
+"""The elements of a formula that MathJax 3 or 4 draws, and of its MathML, which is in it for screen readers."""
+
+OWNED = PLAYERS | {"hr", DRAWN}
+"""Blocks that are visible although they hold no text."""
 
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(BLOCKS, Kind.BLOCK),

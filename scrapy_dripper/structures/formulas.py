@@ -20,9 +20,9 @@ from urllib.parse import parse_qs, unquote
 from lxml import etree
 from lxml.etree import _Element
 
-from scrapy_dripper.page.nodes import inner_text
+from scrapy_dripper.page.nodes import inner_text, is_math_script
 from scrapy_dripper.page.recover import has_attribute_run
-from scrapy_dripper.page.tags import by_class
+from scrapy_dripper.page.tags import DRAWN, DRAWN_MATHML, by_class
 from scrapy_dripper.structures.delimiters import CLOSING, DISPLAY, looks_like_formula
 from scrapy_dripper.structures.items import Formula
 from scrapy_dripper.structures.mathml import latex, without_open_end
@@ -30,7 +30,8 @@ from scrapy_dripper.structures.mathml import latex, without_open_end
 TWIN: Final = Formula("", "twin")
 """Returned for an element to drop, which only repeats a formula."""
 
-MATH_TAGS = frozenset("math script img mjx-container math-renderer d-math amp-mathml tex-math math-field".split())
+_CUSTOM = frozenset("math-renderer d-math amp-mathml tex-math math-field".split())
+MATH_TAGS = _CUSTOM | {"math", "script", "img", DRAWN}
 """Tags that :func:`formula` recognises without a class."""
 
 TEX_ATTRIBUTES = ("data-tex", "data-latex", "data-formula", "data-katex", "data-equation-content", "data-math")
@@ -225,7 +226,7 @@ def _parsed(source: str) -> _Element | None:
 def _mathjax_3(element: _Element) -> Formula | None:
     display = element.get("display") in ("true", "block")
     for child in element.iterchildren():
-        if child.tag == "mjx-assistive-mml":
+        if child.tag == DRAWN_MATHML:
             made = _of_wrapper(child, "mathjax3", display)
             if made is not None:
                 return made
@@ -257,7 +258,7 @@ def _siblings_behind(element: _Element) -> Iterator[_Element]:
 
 
 def _has_script_behind(element: _Element) -> bool:
-    return any((node.get("type") or "").strip().lower().startswith("math/") for node in _siblings_behind(element))
+    return any(map(is_math_script, _siblings_behind(element)))
 
 
 def _script(element: _Element) -> Formula:
@@ -410,8 +411,8 @@ _BY_TAG: dict[str, Callable[[_Element], Formula | None]] = {
     "math": _math,
     "script": _script,
     "img": formula_of_image,
-    "mjx-container": _mathjax_3,
-    **dict.fromkeys(("math-renderer", "d-math", "amp-mathml", "tex-math", "math-field"), _custom),
+    DRAWN: _mathjax_3,
+    **dict.fromkeys(_CUSTOM, _custom),
 }
 
 

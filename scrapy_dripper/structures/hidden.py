@@ -54,15 +54,11 @@ _media = frozenset(TAGS[tag] for tag in MEDIA)  # lazily loaded media are hidden
 def hidden_nodes(tree: Tree) -> Bools:
     """Return for each node whether the text directly in it is hidden."""
     hidden = np.zeros(len(tree.nodes), dtype=np.bool_)
-    nodes, tags = tree.nodes, tree.tag[tree.may_hide].tolist()
-    codes = (nodes[i] for i, tag in zip(tree.may_hide, tags, strict=True) if tag == _pre)
-    # MDN Web Docs hides code that only the live samples of the page need.
-    sources = {node for node in codes if _OF_SOURCE.issubset((node.get("class") or "")[:LONGEST_CLASS].split())}
-    found = [
-        i
-        for i, tag in zip(tree.may_hide, tags, strict=True)
-        if tag not in _media and (nodes[i] in sources or _hides(nodes[i].get("style"), nodes[i].get("hidden")))
-    ]
+    nodes = tree.nodes
+    sources = {i for i in np.flatnonzero(tree.tag == _pre).tolist() if _of_source(nodes[i])}
+    styled = zip(tree.may_hide, tree.tag[tree.may_hide].tolist(), strict=True)
+    hiding = (i for i, tag in styled if tag not in _media and _hides(nodes[i].get("style"), nodes[i].get("hidden")))
+    found = sorted(sources.union(hiding))
     if not found:
         return hidden
     blocks = int(tree.block_end[0]) - int(tree.block_start[0])
@@ -78,7 +74,7 @@ def hidden_nodes(tree: Tree) -> Bools:
         held = int(tree.block_end[i]) - int(tree.block_start[i])
         is_page = held > PAGE_BLOCKS and 2 * held > blocks  # a script shows it once the page has loaded
         node = nodes[i]
-        if node in sources or not (is_page or node in answers or _can_unfold(tree, i, targets)):
+        if i in sources or not (is_page or node in answers or _can_unfold(tree, i, targets)):
             hidden[i : end[i]] = True
             done = end[i]
     return hidden
@@ -94,6 +90,11 @@ def hidden_blocks(page: Page, hidden: Bools, *, whole: bool) -> Bools:
         for state, found in inside.items():
             found[owners[(owners >= 0) & (unseen == state)]] = True
     return inside[True] & ~inside[False] if whole else inside[True]
+
+
+def _of_source(pre: etree._Element) -> bool:
+    """Return True for code that MDN Web Docs hides, because only the live samples of the page need it."""
+    return _OF_SOURCE.issubset((pre.get("class") or "")[:LONGEST_CLASS].split())
 
 
 def _hides(style: str | None, attribute: str | None) -> bool:

@@ -189,7 +189,7 @@ def test_a_page_has_only_so_many_names() -> None:
 
 def test_what_mathjax_drew_is_looked_at_once() -> None:
     """Each drawing without another form of its formula is kept."""
-    from scrapy_dripper.page import blocks
+    from scrapy_dripper.page import nodes
 
     searched = 0
 
@@ -207,7 +207,7 @@ def test_what_mathjax_drew_is_looked_at_once() -> None:
             return iter([container])
 
     drawings: list[Any] = [Drawing() for _ in range(100)]
-    assert blocks._drawn(drawings) == set(drawings)
+    assert nodes.drawn_formulas(drawings) == set(drawings)
     assert searched == 1
 
 
