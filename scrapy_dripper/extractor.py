@@ -39,7 +39,7 @@ from scrapy_dripper.structures.items import Items
 from scrapy_dripper.workers.one_worker import OneWorker
 
 if TYPE_CHECKING:
-    from scrapy_dripper.structures.cards import ListCard
+    from scrapy_dripper.structures.posts import ListCard
 
 logger = logging.getLogger(__name__)
 
@@ -357,7 +357,7 @@ class Extractor:
         wanted = job.config.content_field is not None and not posts
         cards: list[ListCard] = []
         if wanted:
-            from scrapy_dripper.structures.cards import list_cards  # reads dates and names, as thread_posts does
+            from scrapy_dripper.structures.posts import list_cards  # reads dates and names, as thread_posts does
 
             cards = list_cards(page, main, choice.hidden, labels.page_type)
         size = len(job.document.html)

@@ -57,7 +57,7 @@ NOT_HERE = {
     "page/parse.py:_tree": "parses again at most once",
     "output/reader.py:Reader.add": "for the parts of a line, which hold no display formula",
     "output/markdown_inline.py:InlineWriter._first": "ruby and dropped links: each level once",
-    "output/block_tags.py:_joined": "the levels of a list of Google Docs, at most nine",
+    "output/content_list.py:_joined": "the levels of a list of Google Docs, at most nine",
     "choose/structures.py:_Finder.kind": "it calls no function of its name, but reads a table of kinds",
     "data.py:_clean": "metadata, in which strings are nested twice",
     "engines/qwen3/simplify.py:_make": "tries once more, with another name",

@@ -23,8 +23,7 @@ from scrapy_dripper.page.recover import drop_controls
 from scrapy_dripper.structures.items import Card, Items, Post, only, plain_text
 
 if TYPE_CHECKING:
-    from scrapy_dripper.structures.cards import ListCard
-    from scrapy_dripper.structures.posts import ThreadPost
+    from scrapy_dripper.structures.posts import ListCard, ThreadPost
 
 __all__ = ["NOTHING", "Written", "most_chars", "write", "write_html"]
 

@@ -20,6 +20,7 @@ from scrapy_dripper.page.tags import LOOSE
 from scrapy_dripper.structures.code import code_of_lines, with_code_lines
 from scrapy_dripper.structures.delimiters import Notation
 from scrapy_dripper.structures.footnotes import FootnoteMarks
+from scrapy_dripper.structures.hidden import tabs_of
 from scrapy_dripper.structures.images import same_image
 from scrapy_dripper.structures.items import (
     Code,
@@ -38,7 +39,6 @@ from scrapy_dripper.structures.items import (
     Text,
     Title,
 )
-from scrapy_dripper.structures.tabs import tabs_of
 
 
 @dataclass(slots=True)

@@ -11,8 +11,8 @@ from scrapy_dripper import Config, Document, Extraction, Extractor, markdown
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
-from scrapy_dripper.structures.cards import ListCard, list_cards
 from scrapy_dripper.structures.hidden import hidden_nodes
+from scrapy_dripper.structures.posts import ListCard, list_cards
 from tests.output.test_posts import Engine
 from tests.steps import is_linear
 
