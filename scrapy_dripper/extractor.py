@@ -39,7 +39,7 @@ from scrapy_dripper.structures.items import Items
 from scrapy_dripper.workers.one_worker import OneWorker
 
 if TYPE_CHECKING:
-    from scrapy_dripper.structures.posts import ListCard
+    from scrapy_dripper.structures.items import Card
 
 logger = logging.getLogger(__name__)
 
@@ -355,7 +355,7 @@ class Extractor:
         nothing = not main.any() and len(page.blocks) > 0
         posts = posts_of(page, main, labels.page_type)
         wanted = job.config.content_field is not None and not posts
-        cards: list[ListCard] = []
+        cards: list[Card] = []
         if wanted:
             from scrapy_dripper.structures.posts import list_cards  # reads dates and names, as thread_posts does
 

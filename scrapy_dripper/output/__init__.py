@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from scrapy_dripper.page.recover import drop_controls
 from scrapy_dripper.structures.items import Card, Items, Post, only, plain_text
 
 if TYPE_CHECKING:
-    from scrapy_dripper.structures.posts import ListCard, ThreadPost
+    from scrapy_dripper.structures.posts import ThreadPost
 
 __all__ = ["NOTHING", "Written", "most_chars", "write", "write_html"]
 
@@ -66,7 +67,7 @@ def write(
     size: int | None = None,
     hidden: npt.NDArray[np.bool_] | None = None,
     posts: Sequence[ThreadPost] = (),
-    cards: Sequence[ListCard] = (),
+    cards: Sequence[Card] = (),
 ) -> Written:
     """Return the main content of a page whose blocks are labelled, without hidden nodes, with marks before posts, and
     cards at the end of the content list, unless it would be too long with them.
@@ -89,7 +90,7 @@ def write(
     if not cards or written.truncated or not (types is None or Card.type in types):
         return written
     resolve = resolver(page.base_url, most // 2)
-    content = (*written.content, *(Card(**card._asdict() | {"href": resolve(card.href)}) for card in cards))
+    content = (*written.content, *(replace(card, href=resolve(card.href)) for card in cards))
     return written if length(content) > most else written._replace(content=content)
 
 

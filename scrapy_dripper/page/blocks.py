@@ -27,7 +27,7 @@ from scrapy_dripper.page.nodes import (
     BREAK,
     Nodes,
     collapsed,
-    drawn_formulas,
+    drawn,
     ints,
     is_silent_content,
     kinds_in_text,
@@ -73,8 +73,8 @@ def cut(root: HtmlElement, url: str = "") -> Page:
     unseen = list(root.iter(*UNSEEN))
     scripts, hints = math_settings(unseen), about(unseen)
     json_ld, styles = json_ld_values(unseen), font_styles(unseen)
-    drawn = drawn_formulas(unseen)
-    _drop([element for element in unseen if not (element in drawn or is_silent_content(element))])
+    kept = drawn(unseen)
+    _drop([element for element in unseen if not (element in kept or is_silent_content(element))])
     for element in unseen:
         if element.tag == "iframe":  # its content is for browsers without frames
             element.text = None

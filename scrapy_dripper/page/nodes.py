@@ -147,28 +147,23 @@ def is_math_script(element: etree._Element) -> bool:
     return element.tag == "script" and (element.get("type") or "").strip().lower().startswith("math/")
 
 
-def drawn_formulas(elements: list[HtmlElement]) -> set[HtmlElement]:
+def drawn(elements: list[HtmlElement]) -> set[HtmlElement]:
     """Return the SVG images of formulas that MathJax has drawn without adding MathML."""
     only_drawn: dict[HtmlElement, bool] = {}
-    drawn = set()
+    found = set()
     for element in elements:
         container = next(element.iterancestors(DRAWN), None) if element.tag == "svg" else None
-        if container is None:
-            continue
-        if container not in only_drawn:
+        if container is not None and container not in only_drawn:
             only_drawn[container] = container.find(DRAWN_MATHML) is None
-        if only_drawn[container]:
-            drawn.add(element)
-    return drawn
+        if container is not None and only_drawn[container]:
+            found.add(element)
+    return found
 
 
 def is_silent_content(element: HtmlElement) -> bool:
     """Return True for content without text of its own: a formula in a script, and a frame with a source."""
-    if element.tag == "script":
-        return is_math_script(element)
-    if element.tag == "iframe":
-        return len(element) == 0 and bool(element.get("src") or element.get("data-src"))
-    return False
+    is_frame = element.tag == "iframe" and len(element) == 0 and bool(element.get("src") or element.get("data-src"))
+    return is_frame or is_math_script(element)
 
 
 SHORT = 200

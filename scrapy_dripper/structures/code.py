@@ -41,47 +41,33 @@ HIGHLIGHTERS = {
     "Chroma": Highlighter(line="line", table="lntable", number="ln lnt"),
     "CodeMirror": Highlighter(
         box="codemirror codemirror-code codemirror-lines cm-editor cm-content",
-        line="codemirror-line cm-line",
-        tool="codemirror-gutters",
+        line="codemirror-line cm-line", tool="codemirror-gutters",
     ),
     "Crayon": Highlighter(
-        box="crayon-syntax crayon-main",
-        table="crayon-table",
-        cell="crayon-code",
-        number="crayon-num crayon-nums crayon-nums-content",
-        tool="crayon-toolbar crayon-info crayon-plain-wrap",
+        box="crayon-syntax crayon-main", table="crayon-table", cell="crayon-code",
+        number="crayon-num crayon-nums crayon-nums-content", tool="crayon-toolbar crayon-info crayon-plain-wrap",
     ),
     "Enlighter": Highlighter(
         box="enlighter enlighter-default enlighter-v-standard",
         tool="enlighter-toolbar enlighter-toolbar-top enlighter-toolbar-bottom",
     ),
     "GeSHi": Highlighter(number="de1-num"),
-    "GitHub": Highlighter(
-        box="react-code-lines",
-        line="react-code-text",
-        cell="blob-code",
-        number="blob-num",
-        tool="zeroclipboard-container",
-    ),
+    "GitHub": Highlighter(box="react-code-lines", line="react-code-text", cell="blob-code", number="blob-num"),
     "highlight.js": Highlighter(
-        line="hljs-line", table="hljs-ln", cell="hljs-ln-code", number="hljs-ln-n hljs-ln-numbers"
+        line="hljs-line", table="hljs-ln", cell="hljs-ln-code", number="hljs-ln-n hljs-ln-numbers",
     ),
     "mdBook": Highlighter(tool="boring"),
-    "Monaco": Highlighter(
-        box="monaco-editor view-lines", line="view-line", tool="contentwidgets overlaywidgets minimap"
-    ),
+    "Monaco": Highlighter(box="monaco-editor view-lines", line="view-line", tool="contentwidgets overlaywidgets"),
     "Prism": Highlighter(line="token-line", tool="toolbar toolbar-item"),
     "Pygments": Highlighter(table="highlighttable codehilitetable"),
     "Rouge": Highlighter(table="rouge-table"),
     "Slate": Highlighter(box="slate-code_block", line="slate-code_line code_line"),
     "SyntaxHighlighter": Highlighter(box="syntaxhighlighter dp-highlighter", tool="bar tools"),
     "themes": Highlighter(
-        line="code-line codeline",
-        table="processedcode",
-        number="numbers",
-        tool="copy copy-btn copybtn copy-button code-copy code-copy-button btn-clipboard",
+        line="code-line codeline", table="processedcode", number="numbers",
+        tool="zeroclipboard-container copy copy-btn copybtn copy-button code-copy code-copy-button btn-clipboard",
     ),
-}
+}  # fmt: skip
 """To add one, add a row, and a page with its Markdown to ``tests/structured/code``."""
 
 
@@ -131,9 +117,6 @@ _digits_only = re.compile(r"[0-9]{1,5}").fullmatch
 _numbered = re.compile(r"[ \t]*(\d{1,5})(?:[:|](?=\s|$)|(?=[ \t]|$)|\0)").match
 _basic = re.compile(r"(?:PRINT|GOTO|GOSUB|LET|REM|INPUT|NEXT|RETURN|DATA|READ|DIM|END|CLS|FOR|IF|POKE|STOP)\b").match
 _code_mark = re.compile(r"[(){}\[\];=<>]|:$|^(?:(?:import|from|package|use|end|else|return)\b|#|//|--)").search
-CODE_TAGS = frozenset({"pre", "listing", "xmp", "plaintext", "table"})
-"""Tags that :func:`code_block` recognises without a class."""
-
 TWIN: Final = CodeBlock("")
 """Returned for an element to drop, which only repeats code or numbers its lines."""
 
@@ -464,21 +447,21 @@ def code_of_lines(runs: Runs) -> CodeBlock | None:
 def with_code_lines(items: Sequence[Item]) -> Items:
     """Return items with one code block for adjacent paragraphs of nothing but inline code, which are its lines."""
     made: list[Item] = []
-    for is_line, group in groupby(items, _is_line):
+    for is_line, group in groupby(items, _is_code_line):
         some = list(group)
-        made += [CodeBlock(plain_text(some))] if is_line and len(some) > 1 else some
+        made += [CodeBlock(plain_text(some).replace("\xa0", " "))] if is_line and len(some) > 1 else some
     return tuple(made)
 
 
-def _is_line(item: Item) -> bool:
+def _is_code_line(item: Item) -> bool:
     return type(item) is Paragraph and len(item.runs) == 1 and type(item.runs[0]) is Code
 
 
 def code_block(element: _Element) -> CodeBlock | None:
     """Return the code block of an element, :data:`TWIN` (without text) if it is to be dropped, or None.
 
-    Call this for elements of :data:`CODE_TAGS` and those with
-    :func:`has_code_class`, before their content.
+    Call this for the tags of preformatted text, tables, ``<code>`` and elements with :func:`has_code_class`, before
+    their content.
     """
     tag = element.tag
     if tag in _PRE:
@@ -489,9 +472,7 @@ def code_block(element: _Element) -> CodeBlock | None:
         return _loose_code(element)
     name = element.get("class") or ""
     tokens = frozenset(name.lower().split())
-    if is_numbers(element) and has_number_class(name):
-        return TWIN
-    if _is_rendered_twin(element, tokens):
+    if (is_numbers(element) and has_number_class(name)) or _is_rendered_twin(element, tokens):
         return TWIN
     if tokens & _BOXES:
         return _whole(element)
@@ -526,11 +507,9 @@ def _preformatted(element: _Element) -> CodeBlock | None:
 
 def _loose_code(element: _Element) -> CodeBlock | None:
     """Return the code of a ``<code>`` without a ``<pre>`` if it has several lines."""
-    if next(element.iterancestors(*_PRE, "code"), None) is not None:
-        return None
-    if element.find("pre") is not None or element.find("br") is not None or element.find("table") is not None:
-        return _block(element)
-    return None
+    is_inner = next(element.iterancestors(*_PRE, "code"), None) is not None
+    has_lines = not is_inner and any(element.find(tag) is not None for tag in ("pre", "br", "table"))
+    return _block(element) if has_lines else None
 
 
 def _whole(element: _Element) -> CodeBlock:

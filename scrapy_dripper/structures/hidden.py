@@ -76,7 +76,9 @@ def hidden_nodes(tree: Tree) -> Bools:
     """Return for each node whether the text directly in it is hidden."""
     hidden = np.zeros(len(tree.nodes), dtype=np.bool_)
     nodes = tree.nodes
-    sources = {i for i in np.flatnonzero(tree.tag == _pre).tolist() if _of_source(nodes[i])}
+    # MDN Web Docs hides code that only the live samples of the page need.
+    listings = ((i, (nodes[i].get("class") or "")[:LONGEST_CLASS]) for i in np.flatnonzero(tree.tag == _pre).tolist())
+    sources = {i for i, name in listings if _OF_SOURCE.issubset(name.split())}
     styled = zip(tree.may_hide, tree.tag[tree.may_hide].tolist(), strict=True)
     hiding = (i for i, tag in styled if tag not in _media and _hides(nodes[i].get("style"), nodes[i].get("hidden")))
     found = sorted(sources.union(hiding))
@@ -111,11 +113,6 @@ def hidden_blocks(page: Page, hidden: Bools, *, whole: bool) -> Bools:
         for state, found in inside.items():
             found[owners[(owners >= 0) & (unseen == state)]] = True
     return inside[True] & ~inside[False] if whole else inside[True]
-
-
-def _of_source(pre: etree._Element) -> bool:
-    """Return True for code that MDN Web Docs hides, because only the live samples of the page need it."""
-    return _OF_SOURCE.issubset((pre.get("class") or "")[:LONGEST_CLASS].split())
 
 
 def _hides(style: str | None, attribute: str | None) -> bool:

@@ -23,6 +23,7 @@ from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
 from scrapy_dripper.page.vocabulary import CURRENCIES, either
 from scrapy_dripper.structures.hidden import hidden_blocks
+from scrapy_dripper.structures.items import Card
 
 LONGEST_LINE = 100
 """Maximum length of a line with the date of a post, in characters."""
@@ -370,27 +371,12 @@ _price = re.compile(rf"(?:{CURRENCIES})\s?{_amount}|{_amount}(?:[–—-])?\s?(?
 _LINK = TAGS["a"]
 
 
-class ListCard(NamedTuple):
-    """A card on a page."""
-
-    title: str
-    href: str
-    """Where it leads, as written on the page."""
-    text: str
-    """Its other main text, with a line for each block, but without the lines of its price, date and author."""
-    price: str
-    """The line with its first price; empty if it has none."""
-    author: str
-    """The name of its author; empty if it is not known."""
-    date: str
-    """Its date in ISO 8601; empty if it is not known."""
-
-
-def list_cards(page: Page, main: Bools, hidden: Bools, page_type: str | None) -> list[ListCard]:
+def list_cards(page: Page, main: Bools, hidden: Bools, page_type: str | None) -> list[Card]:
     """Return the cards in the main content of a page whose blocks are labelled, in document order.
 
-    Their titles are headings or, if there are no cards with headings, links. The link, price, date and author of a card
-    may be in blocks that are not main. Blocks with text that is hidden from readers, given by its nodes, are left out.
+    Their titles are headings or, if there are no cards with headings, links. The link, as written on the page, the
+    price, the date and the author of a card may be in blocks that are not main. Blocks with text that is hidden from
+    readers, given by its nodes, are left out.
     """
     if page_type not in LISTS and DECLARED.isdisjoint(page.about.types):
         return []
@@ -426,7 +412,7 @@ def _is_price(line: str) -> bool:
     return found is not None and found.start() <= MOST_BEFORE_PRICE
 
 
-def _cards(page: Page, main: Bools, seen: Bools, titles: Sequence[int], links: Mapping[int, str]) -> list[ListCard]:
+def _cards(page: Page, main: Bools, seen: Bools, titles: Sequence[int], links: Mapping[int, str]) -> list[Card]:
     """Return the cards with the blocks ``titles``, given in order. ``links`` are blocks that are links."""
     texts, start, end = page.blocks.text, page.tree.block_start.tolist(), page.tree.block_end.tolist()
     titles = [i for i in titles if len(texts[i]) <= LONGEST_TITLE]
@@ -443,9 +429,9 @@ def _cards(page: Page, main: Bools, seen: Bools, titles: Sequence[int], links: M
         if held(titles, start[node], end[node]) == 1:
             groups[kinds[node]].append(node)
     dates, names = dates_of(page), names_of(page)
-    found: dict[int, ListCard] = {}
+    found: dict[int, Card] = {}
     for nodes in groups.values():
-        cards: dict[int, ListCard] = {}
+        cards: dict[int, Card] = {}
         for inner, node in zip(nodes, outermost(page, nodes, titles), strict=True):
             title, inside = chosen[inner], [i for i in range(start[node], end[node]) if seen[i]]
             href = links.get(title) or next((links[i] for i in inside if i in links), "")
@@ -457,7 +443,7 @@ def _cards(page: Page, main: Bools, seen: Bools, titles: Sequence[int], links: M
             author = max(marks, default=(0, 0, ""))[2] or ("" if date is None else before_date(texts[date]))
             short = (i for i in inside if len(texts[i]) <= LONGEST_BYLINE)
             lines = {title, price, *(i for i in short if i in dates or (author and author in texts[i]))}
-            cards[title] = ListCard(
+            cards[title] = Card(
                 title=texts[title],
                 href=href,
                 text="\n".join(texts[i] for i in inside if main[i] and i not in lines),

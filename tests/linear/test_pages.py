@@ -207,7 +207,7 @@ def test_what_mathjax_drew_is_looked_at_once() -> None:
             return iter([container])
 
     drawings: list[Any] = [Drawing() for _ in range(100)]
-    assert nodes.drawn_formulas(drawings) == set(drawings)
+    assert nodes.drawn(drawings) == set(drawings)
     assert searched == 1
 
 
