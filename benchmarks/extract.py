@@ -30,10 +30,10 @@ from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.output.text import plain_text
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.structures.items import plain_text
 from scrapy_dripper.workshop.evaluation.peers import PEERS, installed_peers, quiet
 
 STEPS = ("decode", "parse", "blocks", "features", "model", "labels", "main_html", "content_list", "markdown", "text")

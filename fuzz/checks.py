@@ -26,8 +26,8 @@ from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.content_json import ContentError, from_json, to_json
 from scrapy_dripper.page import Page, PageError
 from scrapy_dripper.page.charset import decode_html
-from scrapy_dripper.page.hidden import hidden_nodes
 from scrapy_dripper.page.parse import has_parts, parse
+from scrapy_dripper.structures.hidden import hidden_nodes
 from tests.security.checks import active, runs
 
 EXPECTED = {

@@ -1,4 +1,4 @@
-"""Control characters, which are removed from every text of an extraction and replaced in terminal output."""
+"""Characters that are removed from texts: control characters, which a terminal obeys, and optional line breaks."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ _not_text = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\
 _breaks = re.compile("[\t-\r\x85\u2028\u2029]").sub
 _commands = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]").sub
 _not_escaped = re.compile("[\x7f-\x9f\ud800-\udfff]").sub  # by the module json
+# Optional line breaks and byte order marks. They separate words in scripts without spaces, such as Thai.
+_SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+_optional = re.compile(f"[\u00ad\u2060\ufeff]|(?<![{_SPACELESS}])\u200b(?![{_SPACELESS}])").sub
+_breakable = re.compile("[\u00ad\u200b\u2060\ufeff]").search
 
 
 def has_controls(text: str) -> bool:
@@ -34,6 +38,11 @@ def without_controls(text: str) -> str:
     if not has_controls(text):
         return text
     return _not_text.sub("", text.replace(_NEXT_LINE, " "))
+
+
+def unbroken(text: str) -> str:
+    """Remove the characters that mark optional line breaks, because they would prevent a search from finding words."""
+    return _optional("", text) if not text.isascii() and _breakable(text) else text
 
 
 def printable(text: str) -> str:

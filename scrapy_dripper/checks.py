@@ -47,7 +47,7 @@ CONTENT_TYPES = (
     *("title", "paragraph", "code", "formula", "table", "list", "image", "video", "audio", "quote", "rule"),
     *("card", "footnotes"),
 )
-"""The types of items of a content list (:mod:`scrapy_dripper.output.items`)."""
+"""The types of items of a content list (:mod:`scrapy_dripper.structures.items`)."""
 
 LONGEST_VALUE = 4_096
 """Largest number of characters of a value, as for a path on Linux. Values can come from outside."""

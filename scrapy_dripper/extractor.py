@@ -31,15 +31,15 @@ from scrapy_dripper.fallback import NOT_A_PAGE, by_method, fall_back, metadata
 from scrapy_dripper.fallback_names import check_methods
 from scrapy_dripper.metadata.facts import missing, tokens
 from scrapy_dripper.output import NOTHING, write
-from scrapy_dripper.output.items import Items
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.page import Over
 from scrapy_dripper.retrieval import attempt, measure, named_failures, naming, with_front_matter, with_retrieval
 from scrapy_dripper.sites import Hosts, Said, SiteMemory, Templates
+from scrapy_dripper.structures.items import Items
 from scrapy_dripper.workers.one_worker import OneWorker
 
 if TYPE_CHECKING:
-    from scrapy_dripper.page.cards import ListCard
+    from scrapy_dripper.structures.items import Card
 
 logger = logging.getLogger(__name__)
 
@@ -356,9 +356,9 @@ class Extractor:
         posts = posts_of(page, main, labels.page_type)
         wanted = job.config.content_field is not None and not posts
         failed: list[str] = []
-        cards: list[ListCard] | None = None
+        cards: list[Card] | None = None
         if wanted:
-            from scrapy_dripper.page.cards import list_cards  # reads dates and names, as thread_posts does
+            from scrapy_dripper.structures.posts import list_cards  # reads dates and names, as thread_posts does
 
             cards = attempt("cards", lambda: list_cards(page, main, choice.hidden, labels.page_type), failed)
         size = len(job.document.html)

@@ -13,12 +13,12 @@ from scrapy_dripper.config import OUTPUT_FIELDS, Config
 from scrapy_dripper.data import Document, Extraction, Metadata, fingerprints
 from scrapy_dripper.output import Written, most_chars
 from scrapy_dripper.output.content_json import from_json, to_json
-from scrapy_dripper.output.items import Items
 from scrapy_dripper.output.markdown import Callouts, Posts, Tables
 from scrapy_dripper.output.markdown import front_matter as yaml
 from scrapy_dripper.output.markdown import markdown as of_items
 from scrapy_dripper.output.markdown_inline import Links as LinkForm
 from scrapy_dripper.output.urls import outlinks
+from scrapy_dripper.structures.items import Items
 
 if TYPE_CHECKING:
     from scrapy_dripper.output.chunks import Chunk

@@ -28,12 +28,13 @@ from scrapy_dripper import Document
 from scrapy_dripper.config import Config
 from scrapy_dripper.fallback.shell import fill_shell
 from scrapy_dripper.metadata.read import read_metadata
-from scrapy_dripper.output import mathml, write
+from scrapy_dripper.output import write
 from scrapy_dripper.output.chunks import chunks
 from scrapy_dripper.output.content_json import clean, to_json, to_mineru
 from scrapy_dripper.output.urls import outlinks
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.structures import mathml
 from tests.trees import BLOCKS, INLINE, KINDS, MATH
 
 PACKAGE = Path(scrapy_dripper.__file__).parent
@@ -49,14 +50,14 @@ WRITTEN = 4
 DEPTH, SEEDS = 200, 3
 NOT_HERE = {
     "metadata/tree.py:_text": "the links in a heading, of at most 60 elements each, whose text is read whole",
-    "output/items.py:_without_images": 'the option DRIPPER_MARKDOWN["types"], which copies each item once',
+    "structures/items.py:_without_images": 'the option DRIPPER_MARKDOWN["types"], which copies each item once',
     "output/chunks.py:_fragments": "the runs of a long line, each once",
     "output/chunks.py:_merged": "the same",
     "output/chunks.py:_trimmed": "the two ends of a line, each level once",
     "page/parse.py:_tree": "parses again at most once",
     "output/reader.py:Reader.add": "for the parts of a line, which hold no display formula",
     "output/markdown_inline.py:InlineWriter._first": "ruby and dropped links: each level once",
-    "output/block_tags.py:_joined": "the levels of a list of Google Docs, at most nine",
+    "output/content_list.py:_joined": "the levels of a list of Google Docs, at most nine",
     "choose/structures.py:_Finder.kind": "it calls no function of its name, but reads a table of kinds",
     "data.py:_clean": "metadata, in which strings are nested twice",
     "engines/qwen3/simplify.py:_make": "tries once more, with another name",

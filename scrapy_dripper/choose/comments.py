@@ -15,7 +15,7 @@ from scrapy_dripper.page.tags import LONGEST_CLASS
 from scrapy_dripper.page.vocabulary import COMMENT_PLACES, COMMENT_SYSTEMS, NO_COMMENTS, either
 
 if TYPE_CHECKING:
-    from scrapy_dripper.page.posts import ThreadPost
+    from scrapy_dripper.structures.posts import ThreadPost
 
 FORUM, ARTICLE = "forum", "article"
 """The page type on which comments are the main content, and the one for which the model takes some threads."""
@@ -78,7 +78,9 @@ def posts_of(page: Page, main: Bools, page_type: str | None) -> list[ThreadPost]
     keeps = page.config.comments == "keep"
     if not (is_thread or is_named or keeps):
         return []
-    from scrapy_dripper.page.posts import thread_posts  # reads dates and names, which most pages need not be read for
+    from scrapy_dripper.structures.posts import (
+        thread_posts,  # reads dates and names, which most pages need not be read for
+    )
 
     posts = thread_posts(page, main) if is_thread or is_named else []
     if is_thread or _are_content(page, main, posts):

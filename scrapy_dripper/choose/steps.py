@@ -39,7 +39,7 @@ from scrapy_dripper.choose.siblings import (
 )
 from scrapy_dripper.choose.structures import with_footnotes, with_whole_structures
 from scrapy_dripper.choose.user_rules import with_rules, with_rules_again
-from scrapy_dripper.page.hidden import hidden_blocks, hidden_nodes
+from scrapy_dripper.structures.hidden import hidden_blocks, hidden_nodes
 
 MOST_TAKEN = 0.2
 """Maximum share of a page's expected main text that a step may take away."""

@@ -16,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given, found_in
-from scrapy_dripper.page.footnotes import FootnoteMarks
 from scrapy_dripper.page.page import Flag, Page
-from scrapy_dripper.page.recognise import callout_names, has_callout_class, has_code_class
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS, tag_mask
 from scrapy_dripper.page.vocabulary import CLOSING, SOURCES, TEASES, either
+from scrapy_dripper.structures.callouts import callout_names, has_callout_class
+from scrapy_dripper.structures.code import CODE_BOXES, code_box, has_code_class
+from scrapy_dripper.structures.footnotes import FootnoteMarks
 
 LEAST_MEANS = {
     "code": 0.2,
@@ -70,7 +71,6 @@ _is_written = tag_mask(
 _OF_LAYOUTS = frozenset({"list", "table", "definitions", "quotation"})
 """Structures that are also used for layout. They then contain elements that authors do not write."""
 _CELL, _HEADER, _ROW = TAGS["td"], TAGS["th"], TAGS["tr"]
-_code_block = re.compile(r"\scode-?(?:block|listing)(?=\s|$)")
 _boilerplate = re.compile(either(CLOSING), re.I).search
 _sources = re.compile(rf"[\W\d_]*(?:{either(SOURCES)})[\W_]*", re.I).fullmatch
 _teases = re.compile(rf"(?:{either(TEASES)})\b", re.I).match
@@ -185,7 +185,7 @@ class _Finder:
         size = tree.block_end - tree.block_start
         nodes = np.flatnonzero((size > 0) & (size <= MOST_BLOCKS))
         callouts = (i for i in self._names.matching(callout_names) if has_callout_class(self._class(i)))
-        named = [*callouts, *self._names.matching(_code_block, "code")]
+        named = [*callouts, *self._names.matching(code_box, *CODE_BOXES)]
         chosen = _is_kind[tree.tag[nodes]] | np.isin(nodes, named)
         code = np.array(self._code)
         for i in np.flatnonzero(~chosen & (code[tree.block_end[nodes]] > code[tree.block_start[nodes]])).tolist():
@@ -220,7 +220,7 @@ class _Finder:
         if self._prose[b] > self._prose[a]:
             return False
         if self._code[b] == self._code[a]:
-            return found_in(name, _code_block)
+            return found_in(name, code_box)
         return bool(self._tree.nodes[node].get("data-lang")) or (name != "" and has_code_class(name))
 
     def _kind_of_links(self, a: int) -> str:

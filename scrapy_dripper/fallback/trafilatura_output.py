@@ -23,12 +23,12 @@ from scrapy_dripper.data import Extraction
 from scrapy_dripper.fallback.methods import MAX_PARAGRAPHS, limited_tree, parse_all
 from scrapy_dripper.output import most_chars, write_html
 from scrapy_dripper.output.main_html import WRITTEN
-from scrapy_dripper.output.tables import MAX_PADDED, MAX_PADDING
 from scrapy_dripper.output.urls import unsafe_url
 from scrapy_dripper.page import title_of
 from scrapy_dripper.page.recover import drop_controls
 from scrapy_dripper.page.tags import UNSEEN
 from scrapy_dripper.retrieval import plain_content
+from scrapy_dripper.structures.tables import MAX_PADDED, MAX_PADDING
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

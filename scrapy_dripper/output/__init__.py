@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,18 +15,16 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.output.content_json import length
 from scrapy_dripper.output.content_list import content_list
-from scrapy_dripper.output.items import Card, Items, Post, only
 from scrapy_dripper.output.main_html import main_tree, make_absolute, to_html
 from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.output.text import plain_text
 from scrapy_dripper.output.urls import resolver
 from scrapy_dripper.page.page import Page, PageError
 from scrapy_dripper.page.parse import cut_off, parse
 from scrapy_dripper.page.recover import drop_controls
+from scrapy_dripper.structures.items import Card, Items, Post, only, plain_text
 
 if TYPE_CHECKING:
-    from scrapy_dripper.page.cards import ListCard
-    from scrapy_dripper.page.posts import ThreadPost
+    from scrapy_dripper.structures.posts import ThreadPost
 
 __all__ = ["NOTHING", "Written", "most_chars", "write", "write_html"]
 
@@ -72,7 +71,7 @@ def write(
     size: int | None = None,
     hidden: npt.NDArray[np.bool_] | None = None,
     posts: Sequence[ThreadPost] = (),
-    cards: Sequence[ListCard] = (),
+    cards: Sequence[Card] = (),
 ) -> Written:
     """Return the main content of a page whose blocks are labelled, without hidden nodes, with marks before posts, and
     cards at the end of the content list, unless it would be too long with them.
@@ -95,7 +94,7 @@ def write(
     if not cards or written.truncated or written.content is None or not (types is None or Card.type in types):
         return written
     resolve = resolver(page.base_url, most // 2)
-    content = (*written.content, *(Card(**card._asdict() | {"href": resolve(card.href)}) for card in cards))
+    content = (*written.content, *(replace(card, href=resolve(card.href)) for card in cards))
     return written if length(content) > most else written._replace(content=content)
 
 

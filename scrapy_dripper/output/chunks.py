@@ -20,7 +20,8 @@ from typing import Any, TypeAlias
 from urllib.parse import quote, urldefrag
 
 from scrapy_dripper.config import ConfigError
-from scrapy_dripper.output.items import (
+from scrapy_dripper.output.markdown import markdown
+from scrapy_dripper.structures.items import (
     Cell,
     Code,
     CodeBlock,
@@ -43,9 +44,8 @@ from scrapy_dripper.output.items import (
     Table,
     Text,
     Title,
+    line_text,
 )
-from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.output.text import line_text
 
 Fits: TypeAlias = "Callable[[Items], bool]"
 

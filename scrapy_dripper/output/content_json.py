@@ -11,7 +11,7 @@ from dataclasses import MISSING, fields
 from typing import Any, cast, get_args
 
 from scrapy_dripper.characters import without_controls
-from scrapy_dripper.output.items import (
+from scrapy_dripper.structures.items import (
     Audio,
     Cell,
     Code,
@@ -31,9 +31,10 @@ from scrapy_dripper.output.items import (
     Title,
     Video,
     inside,
+    line_text,
+    plain_text,
 )
-from scrapy_dripper.output.tables import table_html
-from scrapy_dripper.output.text import line_text, plain_text
+from scrapy_dripper.structures.tables import table_html
 
 _ITEMS = {one.type: one for one in get_args(Item)}
 _RUNS = {one.type: one for one in get_args(Run)}

@@ -1,20 +1,57 @@
-"""Convert Main-HTML to a list of typed items, in one walk over the tree."""
+"""Convert Main-HTML to a list of typed items, in one walk over the tree: where it begins, and what block tags do."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
 from lxml import etree
 
-from scrapy_dripper.output import block_tags, inline_tags
-from scrapy_dripper.output.delimiters import notation
-from scrapy_dripper.output.items import Footnotes, Image, Item, Items, Post, Rule, Title, without_empty_posts
-from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
+from scrapy_dripper.output import inline_tags
+from scrapy_dripper.output.inline_tags import add_formula
+from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, OpenList, Reader, skip, stanzas
 from scrapy_dripper.page.nodes import in_sentence
-from scrapy_dripper.page.tags import UNSEEN
+from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, UNSEEN, Kind
+from scrapy_dripper.structures.callouts import alert_of, callout, has_callout_class, title_of
+from scrapy_dripper.structures.code import code_block, has_code_class, with_code_lines
+from scrapy_dripper.structures.delimiters import notation
+from scrapy_dripper.structures.footnotes import footnotes, gathered, without_label
+from scrapy_dripper.structures.formulas import has_math_class
+from scrapy_dripper.structures.headings import anchor_of
+from scrapy_dripper.structures.images import (
+    FIGURE_CLASSES,
+    PLAYER_TAGS,
+    caption_of,
+    holds_blocks,
+    is_figure,
+    player,
+    with_caption,
+)
+from scrapy_dripper.structures.items import (
+    Footnote,
+    Footnotes,
+    Image,
+    Item,
+    Items,
+    List,
+    ListItem,
+    Paragraph,
+    Post,
+    Quote,
+    Rule,
+    Runs,
+    Strong,
+    Text,
+    Title,
+    line_text,
+    without_empty_posts,
+)
+from scrapy_dripper.structures.tables import table
 
 
 def content_list(
@@ -33,7 +70,7 @@ def content_list(
     sources = (text for script in root.iter("script") for text in (script.get("src"), script.text) if text)
     enter, other = (_ENTER, _other) if not posts else ({}, _in_thread(posts))
     reader = Reader(root, base_url, notation(chain(scripts, sources)), enter, other, growth)
-    items = _without_copies(_gathered(reader.read(root)))
+    items = _without_copies(with_code_lines(gathered(reader.read(root))))
     if reader.inline_notes:
         items = (*items, Footnotes(tuple(reader.inline_notes)))
     return without_empty_posts(items) if posts else items
@@ -72,29 +109,6 @@ def _in_thread(posts: Mapping[etree._Element, Post]) -> Enter:
     return enter
 
 
-def _gathered(items: Sequence[Item]) -> Items:
-    """Move the items after the heading of a footnote into it, up to a rule, a title or the next footnote.
-
-    Such a heading was read as an empty footnote.
-    """
-    made: list[Sequence[Item]] = []
-    labels: dict[int, str] = {}
-    inside: list[Item] | None = None
-    for item in items:
-        if type(item) is Footnotes and not item.notes[0].items:
-            labels[len(made)] = item.notes[0].label
-            inside = []
-            made.append(inside)
-        elif inside is None or type(item) in (Rule, Title, Footnotes):
-            inside = None
-            made.append((item,))
-        else:
-            inside.append(item)
-    for i, label in labels.items():
-        made[i] = block_tags.footnotes([(label, tuple(made[i]))])
-    return tuple(chain.from_iterable(made))
-
-
 def _without_copies(items: Items) -> Items:
     """Return the items with each picture of a gallery once. A carousel holds its pictures again, to go round."""
     made: list[Item] = []
@@ -110,25 +124,512 @@ def _without_copies(items: Items) -> Items:
     return tuple(made)
 
 
+# ---------------------------------------------------------------------- block tags
+MAX_TABLES = 20
+"""Maximum nesting of tables, including layout tables. Deeper ones are read as plain blocks."""
+
+MOST_ABOVE = 50
+"""Number of items to search for the heading above a list of tabs."""
+
+_digits = re.compile(r"\s*(\d{1,9})\s*").fullmatch
+_of_docs = re.compile(r"(?:^|\s)lst-kix_(\w{1,64})-(\d)(?=\s|$)").search
+"""Matches the class of a list in a published Google Docs document, with its name and level."""
+MOST_JOINED = 500
+"""Maximum number of entries of a list that gets another level, because its entries are copied each time."""
+LONGEST_AMOUNT, LONGEST_ENTRY = 20, 80
+"""Maximum length of an amount that stands beside the rest of its entry, and of that rest, in characters."""
+_amount = re.compile(rf"[\d¼-¾⅐-⅞](?:[^,;:!?]|,\d){{0,{LONGEST_AMOUNT - 1}}}").fullmatch
+_ENDS = (".", "!", "?", ":", "。")
+_bullets = frozenset("•·▪▢□‣◦*–-")
+_STEP = "step|schritt|étape|paso|passo|krok|stap|steg|trin|vaihe|adım|lépés|pas|βήμα|шаг|крок|步骤|步驟|단계|ステップ"
+_own_number = re.compile(rf"(?:(?:{_STEP})\s?)?0?(\d{{1,4}})[.):]?", re.I).fullmatch
+"""Matches ``3.`` and ``Step 3``."""
+_LEVELS = {f"h{level}": level for level in range(1, 7)}
+
+
+def block(reader: Reader, element: etree._Element) -> Leave:
+    """Enter an element that is a block of its own, and may be a footnote, a panel or a list of tabs."""
+    reader.flush()
+    if element in reader.tabs.lists:
+        return skip
+    _open_panel(reader, element)
+    if not _is_note(reader, element):
+        return reader.flush
+    label = reader.footnotes.notes[element]
+    return reader.hold(lambda items: footnotes([(label, without_label(items, label))]), notes=1)
+
+
+def _open_panel(reader: Reader, element: etree._Element) -> None:
+    """Add the title of a tab panel, if it is one, one level below the heading above all panels."""
+    title = reader.tabs.titles.get(element)
+    if title is None:
+        return
+    reader.flush()
+    own, runs = reader.tabs.runs, (Text(title),)
+    above = (item for item in reversed(reader.items[-MOST_ABOVE:]) if type(item) is Title and item.runs not in own)
+    if not reader.items or getattr(reader.items[-1], "runs", None) != runs:  # an element may be opened as two things
+        reader.items.append(Title(min(next((item.level for item in above), 2) + 1, 6), runs))
+
+
+def _is_note(reader: Reader, element: etree._Element) -> bool:
+    """Return True if an element is a footnote to read as such. Of deeply nested ones, only the outer ones are."""
+    notes, frame = reader.footnotes.notes, reader.frame
+    return bool(notes) and not frame.flat and frame.notes < MAX_NESTING and element in notes
+
+
+def block_with_class(reader: Reader, element: etree._Element) -> Leave:
+    """Enter a ``<div>``, ``<p>`` or similar element, whose meaning can depend on its class."""
+    name = element.get("class")
+    if element.get("data-lang"):
+        name = f"{name or ''} code"
+    if name and not (len(name) <= LONGEST_CLASS and _is_plain(name)):
+        if has_code_class(name):
+            _open_panel(reader, element)
+            if add_code(reader, element):
+                return skip
+        if has_math_class(name) and add_formula(reader, element):
+            return skip
+        if is_figure(element):
+            return figure(reader, element)
+        if has_callout_class(name):
+            return _callout(reader, element)
+    return block(reader, element)
+
+
+@lru_cache(4_096)
+def _is_plain(name: str) -> bool:
+    """Return True if a class attribute does not change the meaning of an element: most do not."""
+    return not (
+        has_code_class(name)
+        or has_math_class(name)
+        or has_callout_class(name)
+        or not FIGURE_CLASSES.isdisjoint(name.split())
+    )
+
+
+def _callout(reader: Reader, element: etree._Element) -> Leave:
+    reader.split_title()
+    alert = alert_of(element) if reader.fits else ""
+    if not alert:
+        return block(reader, element)
+    heading = title_of(element, alert)
+    title: Runs = ()
+    if heading is not None and heading not in reader.captions:
+        title = reader.read_line(heading)
+        reader.captions[heading] = -1
+
+    return reader.hold(lambda items: callout(items, alert, title))
+
+
+def _paragraph(reader: Reader, element: etree._Element) -> Leave:
+    reader.split_title()
+    return block_with_class(reader, element)
+
+
+def _heading(reader: Reader, element: etree._Element) -> Leave:
+    reader.split_title()
+    if reader.frame.flat:
+        return block(reader, element)
+    reader.flush()
+    if element in reader.footnotes.notes:
+        # An empty footnote, to which content_list() moves what follows.
+        reader.items.append(Footnotes((Footnote(reader.footnotes.notes[element], ()),)))
+        return skip
+    reader.push(reader.frame._replace(flat=True, title=_LEVELS[element.tag], anchor=anchor_of(element)))
+
+    def leave() -> None:
+        if reader.frame.title:
+            reader.end_title()
+        else:
+            reader.flush()
+
+    return leave
+
+
+def add_code(reader: Reader, element: etree._Element) -> bool:
+    """Add an element as a code block. Return False if it is not one."""
+    code = None if reader.frame.flat and not reader.frame.title else code_block(element)
+    if code is None:
+        return False
+    reader.split_title()
+    if reader.frame.flat:
+        return False
+    reader.flush()
+    if code.text:
+        reader.items.append(code)
+    return True
+
+
+def _preformatted(reader: Reader, element: etree._Element) -> Leave:
+    return skip if add_code(reader, element) else block(reader, element)
+
+
+def _code(reader: Reader, element: etree._Element) -> Leave:
+    return skip if add_code(reader, element) else inline_tags.code_tag(reader, element)
+
+
+def _rule(reader: Reader, element: etree._Element) -> Leave:
+    if element.get("role") in ("presentation", "none") or element.get("aria-hidden") == "true":
+        reader.flush()
+        return skip
+    reader.split_title()
+    reader.flush()
+    if not reader.frame.flat:
+        reader.items.append(Rule())
+    return skip
+
+
+def _player(reader: Reader, element: etree._Element) -> Leave:
+    media = player(element, reader.resolve)
+    if media is not None:
+        reader.split_title()
+        reader.flush()
+        before = reader.items[-1] if reader.items else None
+        if type(before) is not type(media) or before.src != media.src:
+            reader.items.append(media)
+        elif media.title and not before.title:  # the <noscript> copy of a lazily loaded player
+            reader.items[-1] = media
+    return skip
+
+
+# ---------------------------------------------------------------------- containers
+def _quote(reader: Reader, element: etree._Element) -> Leave:
+    name = element.get("class")
+    if name and has_callout_class(name):
+        return _callout(reader, element)
+    reader.split_title()
+    return reader.hold(lambda items: (Quote(items),) if items else ()) if reader.fits else block(reader, element)
+
+
+def figure(reader: Reader, element: etree._Element) -> Leave:
+    """Enter a figure. Its caption is read first."""
+    reader.split_title()
+    figcaption = caption_of(element) if reader.fits else None
+    if figcaption is None or figcaption in reader.captions or holds_blocks(figcaption):
+        return block(reader, element)
+    caption = reader.read_line(figcaption)
+    reader.captions[figcaption] = -1
+    if not caption:
+        return block(reader, element)
+    return reader.hold(lambda items: with_caption(items, caption, reader.captions[figcaption]))
+
+
+def _figure_tag(reader: Reader, element: etree._Element) -> Leave:
+    name = element.get("class")
+    return skip if name and has_code_class(name) and add_code(reader, element) else figure(reader, element)
+
+
+def _picture(reader: Reader, element: etree._Element) -> Leave:
+    return inline_tags.image_tag(reader, element) if caption_of(element) is None else figure(reader, element)
+
+
+def _summary(reader: Reader, _element: etree._Element) -> Leave:
+    reader.flush()
+    opened = not reader.frame.flat and reader.line.open(Strong)
+
+    def leave() -> None:
+        reader.flush()
+        if opened:
+            reader.line.close()
+
+    return leave
+
+
+def _table(reader: Reader, element: etree._Element) -> Leave:
+    if _is_note(reader, element):
+        return block(reader, element)
+    if add_code(reader, element):
+        return skip
+    name = element.get("class")
+    if name and has_math_class(name) and add_formula(reader, element):
+        return skip
+    reader.split_title()
+    if reader.frame.flat or reader.frame.table_depth >= MAX_TABLES:
+        return block(reader, element)
+    reader.flush()
+    reader.push(reader.frame._replace(table_depth=reader.frame.table_depth + 1))
+    items = table(element, reader.read)
+    reader.pop()
+    for item in items:
+        if type(item) is Paragraph and not reader.frame.table_depth:  # from a layout table
+            reader.items.extend(stanzas(item))
+        else:
+            reader.items.append(item)
+    return skip
+
+
+# ---------------------------------------------------------------------- lists
+def _list(reader: Reader, element: etree._Element) -> Leave:
+    if element.get("class") and is_figure(element):
+        return figure(reader, element)
+    reader.split_title()
+    if not reader.fits or element in reader.tabs.lists:
+        return block(reader, element)
+    reader.flush()
+    opened = _opened(element)
+    reader.push(reader.frame._replace(items=[], open_list=opened, nesting=reader.frame.nesting + 1))
+
+    def leave() -> None:
+        _end_entry(reader, opened)
+        reader.pop()
+        _add_list(reader, opened, _level_after(element))
+
+    return leave
+
+
+def _opened(element: etree._Element) -> OpenList:
+    """Return the list that an element begins, without entries."""
+    if element.tag == "dl":
+        return OpenList("definition")
+    if element.tag != "ol":
+        return OpenList("unordered")
+    written = _digits(element.get("start") or "")
+    start, step = int(written[1]) if written else 1, 1
+    if element.get("reversed") is not None:
+        step = -1
+        start = start if written else sum(child.tag == "li" for child in element)
+    kind = (element.get("type") or "").strip()
+    letters = kind if kind in ("a", "A", "i", "I") else None
+    numbered = step < 0 or letters or any(child.get("value") for child in element if child.tag == "li")
+    return OpenList("ordered", start, step, start if numbered else None, letters)
+
+
+def _level_after(element: etree._Element) -> int | None:
+    """Return the level at which a list of Google Docs continues the list before it; None for other lists.
+
+    Google Docs writes a nested list as lists side by side that share a name.
+    """
+    before = element.getprevious()
+    own, other = (_of_docs((e.get("class") or "")[:512]) if e is not None else None for e in (element, before))
+    return int(own[2]) if own and other and own[1] == other[1] else None
+
+
+def _add_list(reader: Reader, ended: OpenList, level: int | None = None) -> None:
+    """Add a list, or the footnotes that it consists of. With a level, it continues the list before it."""
+    entries = ended.entries
+    if any(ended.terms):
+        entries.append(ListItem((), tuple(filter(None, ended.terms))))
+    if ended.labels:
+        while reader.items and type(reader.items[-1]) is Rule:
+            reader.items.pop()  # the rule between the text and its footnotes
+        free = reader.footnotes.free_label
+        named = [(ended.labels.get(i) or free(str(i + 1)), entry.items) for i, entry in enumerate(entries)]
+        reader.items.extend(footnotes([(label, without_label(items, label)) for label, items in named]))
+    elif entries:
+        if ended.kind == "unordered":
+            if len(entries) == 1 and len(entries[0].items) == 1 and type(entries[0].items[0]) is List:
+                reader.items.append(entries[0].items[0])
+                return
+            entries = [kept for entry in entries for kept in _without_empty_level(entry)]
+        if ended.numeral is not None:
+            made = List("unordered", tuple(_marked(entry, ended.numeral) for entry in entries))
+        else:
+            first = entries[0].number
+            made = List(ended.kind, _numbered(entries), ended.start if first is None else first)
+        before = reader.items[-1] if reader.items and level is not None else None
+        if level is not None and type(before) is List and 0 < len(before.items) < MOST_JOINED:
+            made = _joined(before, made, level)
+            reader.items.pop()
+        reader.items.append(made)
+
+
+def _joined(around: List, inner: List, level: int) -> List:
+    """Return a list with another one at a level of its last entry, or with its entries after its own at level 0."""
+    *entries, last = around.items
+    if not level or not last.items:
+        return replace(around, items=(*around.items, *inner.items))
+    *items, below = last.items
+    if type(below) is List and below.items:
+        items.append(_joined(below, inner, level - 1))
+    else:
+        items += below, inner
+    return replace(around, items=(*entries, replace(last, items=tuple(items))))
+
+
+def _numbered(entries: list[ListItem]) -> tuple[ListItem, ...]:
+    """Return the entries of a list, with explicit numbers only where they break the sequence."""
+    made: list[ListItem] = []
+    before = None
+    for entry in entries:
+        following = None if before is None else before + 1
+        before = following if entry.number is None else entry.number
+        made.append(entry if following is not None and before != following else replace(entry, number=None))
+    return tuple(made)
+
+
+def _marked(entry: ListItem, kind: str) -> ListItem:
+    """Return an entry whose text begins with its letter or numeral, because lists in Markdown only have numbers."""
+    if entry.number is None:
+        return entry
+    mark = f"{numeral(entry.number, kind)}."
+    first, *rest = entry.items
+    if type(first) is Paragraph:
+        return replace(entry, items=(Paragraph((Text(f"{mark} "), *first.runs)), *rest), number=None)
+    return replace(entry, items=(Paragraph((Text(mark),)), first, *rest), number=None)
+
+
+def _without_empty_level(entry: ListItem) -> tuple[ListItem, ...]:
+    """Replace an entry that only holds a list by the entries of that list. It may have lost a comment, for example."""
+    if len(entry.items) == 1:
+        only = entry.items[0]
+        if type(only) is List and only.kind == "unordered":
+            return only.items
+    return (entry,)
+
+
+def _end_entry(reader: Reader, around: OpenList, label: str | None = None, number: int | None = None) -> None:
+    """End a list entry, or the content between two entries."""
+    reader.flush()
+    if reader.items:
+        if label is not None:
+            around.labels[len(around.entries)] = label
+        terms = tuple(filter(None, around.terms)) or tuple(around.terms[:1])
+        mark = ""
+        if around.kind == "ordered":
+            mark = str(around.start + len(around.entries) if number is None else number)
+        around.entries.append(
+            ListItem(_on_one_line(with_code_lines(reader.items), mark), terms, around.checked, number)
+        )
+        reader.items.clear()
+        around.terms.clear()
+    around.checked = None
+
+
+def _on_one_line(items: Items, number: str) -> Items:
+    """Return the items of an entry with its amount beside its name, and without a paragraph that repeats its mark.
+
+    Pages that show an entry in columns write each as a block: ``<li><div>2 dl</div><div>flour</div></li>``.
+    """
+    first, *rest = items
+    if type(first) is not Paragraph or not rest:
+        return items
+    said = line_text(first.runs)
+    own = _own_number(said)
+    if said in _bullets or (own and own[1] == number):
+        return tuple(rest)
+    second = rest[0]
+    if len(rest) == 1 and type(second) is Paragraph and len(said) <= LONGEST_ENTRY:
+        beside = line_text(second.runs)
+        if _amount(beside) or (_amount(said) and len(beside) <= LONGEST_ENTRY and not beside.endswith(_ENDS)):
+            return (Paragraph((*first.runs, Text(" "), *second.runs)),)
+    return items
+
+
+def _item(reader: Reader, element: etree._Element) -> Leave:
+    around = reader.frame.open_list
+    if reader.frame.flat or around is None or around.kind == "definition":
+        return block(reader, element)
+    reader.flush()
+    if reader.items and around.entries and all(type(item) is List for item in reader.items):
+        last = around.entries[-1]  # a list between two entries belongs to the first one
+        around.entries[-1] = replace(last, items=(*last.items, *reader.items))
+        reader.items.clear()
+    _end_entry(reader, around)
+    number = around.number
+    if number is not None:
+        value = _digits(element.get("value") or "")
+        number = int(value[1]) if value else number
+        around.number = number + around.step
+    label = reader.footnotes.notes.get(element) if reader.footnotes.notes else None
+    return _entry(reader, around, label, number)
+
+
+def _term(reader: Reader, element: etree._Element) -> Leave:
+    around = reader.frame.open_list
+    if reader.frame.flat or around is None or around.kind != "definition":
+        return block(reader, element)
+    _end_entry(reader, around)
+    around.terms.append(reader.read_line(element))  # empty if the term is not main content
+    return skip
+
+
+def _definition(reader: Reader, element: etree._Element) -> Leave:
+    around = reader.frame.open_list
+    if reader.frame.flat or around is None or around.kind != "definition":
+        return block(reader, element)
+    _end_entry(reader, around)
+    return _entry(reader, around, reader.footnotes.notes.get(element))
+
+
+def _entry(reader: Reader, around: OpenList, label: str | None, number: int | None = None) -> Leave:
+    """Begin a list entry. With a label, it is a footnote."""
+    if label is None:
+        return lambda: _end_entry(reader, around, None, number)
+    reader.push(reader.frame._replace(notes=reader.frame.notes + 1))
+
+    def leave() -> None:
+        reader.pop()
+        _end_entry(reader, around, label)
+
+    return leave
+
+
+_ROMAN = (
+    *((1_000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl")),
+    *((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
+)
+_LARGEST_ROMAN = 3_999
+
+
+def numeral(number: int, kind: str) -> str:
+    """Return a number as browsers show a list of type ``a``, ``A``, ``i`` or ``I``; numbers that a system does not have
+    are decimal."""
+    text = ""
+    if kind in ("i", "I") and 0 < number <= _LARGEST_ROMAN:
+        left = number
+        for value, letters in _ROMAN:
+            times, left = divmod(left, value)
+            text += letters * times
+    elif kind in ("a", "A"):
+        left = number
+        while left > 0:
+            left, rest = divmod(left - 1, 26)
+            text = chr(ord("a") + rest) + text
+    return (text.upper() if kind in ("A", "I") else text) or str(number)
+
+
+_BLOCKS: dict[Any, Enter] = {
+    **{tag: block for tag, kind in KINDS.items() if kind is Kind.BLOCK},
+    **dict.fromkeys(("div", "section", "article", "aside", "center"), block_with_class),
+    **dict.fromkeys(("pre", "listing", "xmp", "plaintext"), _preformatted),
+    **dict.fromkeys(_LEVELS, _heading),
+    **dict.fromkeys(PLAYER_TAGS, _player),
+    "p": _paragraph,
+    "hr": _rule,
+    "blockquote": _quote,
+    "figure": _figure_tag,
+    "picture": _picture,
+    "details": _callout,
+    "summary": _summary,
+    "code": _code,
+    "table": _table,
+    **dict.fromkeys(("ul", "ol", "menu", "dir", "dl"), _list),
+    "li": _item,
+    "dt": _term,
+    "dd": _definition,
+}
+"""Handlers by tag."""
+
+
 def _other(reader: Reader, element: etree._Element) -> Leave:
     """Enter an element without a handler: a comment, a custom element, or an inline element."""
     tag = element.tag
     if not isinstance(tag, str):
         return skip
     if "-" in tag and not in_sentence(element):
-        return block_tags.block_with_class(reader, element)
+        return block_with_class(reader, element)
     return inline_tags.inline(reader, element)
 
 
 def _button(reader: Reader, element: etree._Element) -> Leave:
     if in_sentence(element):
         return inline_tags.inline(reader, element)
-    return block_tags.ENTER["button"](reader, element)
+    return _BLOCKS["button"](reader, element)
 
 
 _ENTER: dict[Any, Enter] = {
     **dict.fromkeys(UNSEEN, lambda _reader, _element: skip),
     **inline_tags.ENTER,
-    **block_tags.ENTER,
+    **_BLOCKS,
     "button": _button,
 }

@@ -7,10 +7,9 @@ import re
 import html2text
 from lxml import etree
 
-from scrapy_dripper.output.formulas import MATH_TAGS, formula
 from scrapy_dripper.output.main_html import make_absolute, to_html
 from scrapy_dripper.page.parse import parse
-from scrapy_dripper.page.recognise import has_math_class
+from scrapy_dripper.structures.formulas import MATH_TAGS, formula, has_math_class
 
 _MARK = "\ufdd0"
 """Stands before and after the number of a formula. No text has this character, which is reserved for such uses."""

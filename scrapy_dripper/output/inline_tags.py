@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import re
-from itertools import islice
 from typing import Any
 
 from lxml import etree
 
-from scrapy_dripper.output.formulas import MATH_TAGS, formula
-from scrapy_dripper.output.images import emoji, image, is_button, same_image
-from scrapy_dripper.output.items import (
+from scrapy_dripper.characters import unbroken
+from scrapy_dripper.output.line import Format, Separator, numbers_of, tells_of_window
+from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
+from scrapy_dripper.page.nodes import inner_text, short_text
+from scrapy_dripper.structures.footnotes import NOTE_IN_PLACE, NOTE_TAG, note_in_place, without_label
+from scrapy_dripper.structures.formulas import MATH_TAGS, formula, has_math_class
+from scrapy_dripper.structures.headings import edit_link, has_word, header_link, is_self_link, self_link
+from scrapy_dripper.structures.images import emoji, image, is_button, same_image
+from scrapy_dripper.structures.items import (
     Deleted,
     Emphasis,
     Footnote,
     FootnoteMark,
-    Items,
-    LineBreak,
     Link,
-    Paragraph,
     Ruby,
     Run,
     Strong,
@@ -26,17 +28,7 @@ from scrapy_dripper.output.items import (
     Sup,
     Text,
 )
-from scrapy_dripper.output.line import Format, Separator, numbers_of, tells_of_window, unbroken
-from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
-from scrapy_dripper.output.text import inner_text, line_text, short_text
-from scrapy_dripper.page.recognise import has_math_class
 
-MAX_BEFORE_NOTE = 50
-"""Number of nodes of a LaTeXML footnote to search for its content, which follows its mark."""
-
-_self_link = re.compile(r"headerlink|anchor|hash-link|permalink|header-link|heading-link|direct-link", re.I).search
-_edit_link = re.compile(r"(?:^|\s)mw-editsection(?:\s|$)").search
-_header_link = re.compile(r"headerlink|hash-link|anchorjs-link|header-anchor|heading-anchor|header-link").search
 _for_screen_readers = re.compile(
     r"(?:^|\s)(?:sr-only|screen-?reader(?:s?-?text|-only)?|(?:u-)?visually-?hidden|show-for-sr|a11y-hidden)(?:\s|$)",
     re.I,
@@ -67,7 +59,7 @@ def _span(reader: Reader, element: etree._Element) -> Leave:
     if name:
         if has_math_class(name) and add_formula(reader, element):
             return skip
-        if reader.frame.title and _edit_link(name):
+        if reader.frame.title and edit_link(name):
             return skip
         if reader.line.begun and _for_screen_readers(name):
             text = short_text(element)  # a longer text does not just repeat the line
@@ -77,25 +69,20 @@ def _span(reader: Reader, element: etree._Element) -> Leave:
             return lambda: reader.line.separate(Separator.SPACE)
         if reader.frame.notes and reader.footnotes.leads_back(element, None):
             return skip
-        if reader.frame.notes and "ltx_tag_note" in name:
+        if reader.frame.notes and NOTE_TAG in name:
             return skip
-        if "ltx_note" in name and _note_of_latexml(reader, element):
+        if NOTE_IN_PLACE in name and _note_in_place(reader, element):
             return skip
     return None
 
 
-def _note_of_latexml(reader: Reader, element: etree._Element) -> bool:
+def _note_in_place(reader: Reader, element: etree._Element) -> bool:
     """Read a footnote that is written in place of its mark. Return False for other elements."""
     if reader.frame.notes or reader.frame.title:
         return False
-    near = islice(element.iter(), MAX_BEFORE_NOTE)
-    content = next(
-        (node for node in near if node.tag == "span" and "ltx_note_content" in (node.get("class") or "")), None
-    )
+    content, shown = note_in_place(element)
     if content is None:
         return False
-    mark = next(element.iter("sup"), None)
-    shown = inner_text(mark).strip() if mark is not None else ""
     reader.push(reader.frame._replace(notes=1))
     items = without_label(reader.read(content), shown)
     reader.pop()
@@ -106,45 +93,12 @@ def _note_of_latexml(reader: Reader, element: etree._Element) -> bool:
     return True
 
 
-_LABEL_EDGES = " \xa0[]()^.:"
-_LABELS = frozenset({Text, Sup, Strong, Emphasis, Link, LineBreak, FootnoteMark})
-
-
-def without_label(items: Items, label: str) -> Items:
-    """Return the items of a footnote without the number at their beginning."""
-    for i, item in enumerate(items):
-        if type(item) is not Paragraph:
-            return items[i:]
-        runs = item.runs
-        n = 0
-        while (
-            n < len(runs) and type(runs[n]) in _LABELS and line_text(runs[n : n + 1]).strip(_LABEL_EDGES) in ("", label)
-        ):
-            n += 1
-        first = runs[n] if n < len(runs) else None
-        if type(first) is Text:
-            rest = first.text.lstrip(_LABEL_EDGES) if n else _without_number(first.text, label)
-            runs = (Text(rest), *runs[n + 1 :]) if rest else runs[n + 1 :]
-        else:
-            runs = runs[n:]
-        if runs:
-            return (Paragraph(runs), *items[i + 1 :])
-    return ()
-
-
-def _without_number(text: str, label: str) -> str:
-    """Return a text without a number written by hand, or without the full stop after a number that was a link."""
-    rest = text.lstrip("[(").removeprefix(label)
-    cut = rest.lstrip("])^.:")
-    return cut.lstrip() if cut != rest and cut[:1].isspace() else text
-
-
 def _anchor(reader: Reader, element: etree._Element) -> Leave:
     href = element.get("href")
     if href and href[0] == "#":
         return _anchor_here(reader, element, href)
     reader.touch()
-    if not href or (reader.frame.title and _is_self_link(element)):
+    if not href or (reader.frame.title and is_self_link(element)):
         return skip if href else None
     url = reader.resolve(href)
     if reader.frame.title and reader.leads_here(url):
@@ -161,13 +115,13 @@ def _link(reader: Reader, element: etree._Element, url: str) -> Leave:
 def _anchor_here(reader: Reader, element: etree._Element, href: str) -> Leave:
     """Enter a link to a place on the page: a mark of a footnote, the sign of a heading, or an ordinary link."""
     name = element.get("class")
-    if name and _header_link(name) and not _has_word(element):
+    if name and header_link(name) and not has_word(element):
         return skip
     if reader.frame.notes and reader.footnotes.leads_back(element, href):
         return skip
     if reader.frame.title:
         reader.touch()
-        return None if _has_word(element) and not _is_self_link(element) else skip
+        return None if has_word(element) and not is_self_link(element) else skip
     label = reader.footnotes.label(element, href) if href != "#" else None
     if label is not None:
         reader.line.run(FootnoteMark(label))  # right behind the word
@@ -175,7 +129,7 @@ def _anchor_here(reader: Reader, element: etree._Element, href: str) -> Leave:
     reader.touch()
     if href == "#" or reader.footnotes.is_mark(element, href):  # a mark whose footnote is not main content
         return None
-    if name and _self_link(name) and _is_unseen(element):
+    if name and self_link(name) and _is_unseen(element):
         return skip
     return _link(reader, element, reader.resolve(href))
 
@@ -184,23 +138,7 @@ def _is_unseen(element: etree._Element) -> bool:
     """Return True for a sign with a text for screen readers only."""
     seen = [element.text, *(child.tail for child in element)]
     others = (child for child in element if not _for_screen_readers(child.get("class") or ""))
-    return not any(text and text.strip() for text in seen) and not any(map(_has_word, others))
-
-
-def _has_word(element: etree._Element) -> bool:
-    text = short_text(element)
-    return text is None or _word(text) is not None
-
-
-def _is_self_link(element: etree._Element) -> bool:
-    """Return True for the permalink sign beside a heading."""
-    name = element.get("class")
-    if not name or not _self_link(name):
-        return False
-    text = short_text(element)
-    return text is not None and (
-        not _word(text) or text.strip().lower() in ("link", "permalink", "anchor", "direct link")
-    )
+    return not any(text and text.strip() for text in seen) and not any(map(has_word, others))
 
 
 def code_tag(reader: Reader, element: etree._Element) -> Leave:

@@ -9,8 +9,9 @@ from functools import lru_cache
 from itertools import groupby
 from typing import TypeAlias
 
-from scrapy_dripper.output.delimiters import NOTATION, Notation, join_formulas
-from scrapy_dripper.output.items import (
+from scrapy_dripper.characters import unbroken
+from scrapy_dripper.structures.delimiters import NOTATION, Notation, join_formulas
+from scrapy_dripper.structures.items import (
     Code,
     Deleted,
     Emphasis,
@@ -24,8 +25,8 @@ from scrapy_dripper.output.items import (
     Sub,
     Sup,
     Text,
+    line_text,
 )
-from scrapy_dripper.output.text import line_text
 
 MAX_TITLE, MAX_URL = 500, 2_000
 """Maximum length of a link's title to keep, and of the URL to compare it with."""
@@ -44,12 +45,8 @@ _apart = re.compile(r"[\w:;,!?)\]][\w$€£¥]").match
 _invisible = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\\s]*").fullmatch
 _collapsible = re.compile(r"[ \t\r\n\f]+").sub
 _word = re.compile(r"\w").search
-# Optional line breaks and byte order marks. They separate words in scripts without spaces, such as Thai.
-_SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-_breaks = re.compile(f"[\u00ad\u2060\ufeff]|(?<![{_SPACELESS}])\u200b(?![{_SPACELESS}])").sub
 numbers_of = re.compile(r"\d[\d.,]*(?<=\d)").findall
 """Returns the numbers in a text."""
-_breakable = re.compile("[\u00ad\u200b\u2060\ufeff]").search
 _words = re.compile(r"[\w#+]+").findall
 _tells_of_window = re.compile(r"\bnew (?:window|tab)\b|external link", re.I).search
 
@@ -104,8 +101,8 @@ class Line:
         if self._code:
             self._code_text(text)
             return
-        if not text.isascii() and _breakable(text):
-            text = _breaks("", text)
+        if not text.isascii():
+            text = unbroken(text)
             if not text:
                 return
         words = text.split()
@@ -274,11 +271,6 @@ def _formatted(form: Format, arguments: tuple[str, ...], runs: Runs) -> Iterable
     elif all(type(run) is Image or type(run) is FootnoteMark for run in runs):
         return runs
     return (form(runs),)  # type: ignore[arg-type, call-arg]
-
-
-def unbroken(text: str) -> str:
-    """Remove the characters that mark optional line breaks, because they would prevent a search from finding words."""
-    return _breaks("", text) if not text.isascii() and _breakable(text) else text
 
 
 def tells_of_window(text: str) -> bool:

@@ -16,13 +16,13 @@ import numpy.typing as npt
 from lxml import etree
 
 from scrapy_dripper.characters import without_controls
-from scrapy_dripper.output.images import player
 from scrapy_dripper.output.urls import resolver, script_url, unsafe_source_set, unsafe_url
-from scrapy_dripper.page.hidden import hidden_nodes
 from scrapy_dripper.page.page import Flag, Page, Styles, Tree, block_behind, by_owner, is_gap
-from scrapy_dripper.page.recognise import has_code_class
 from scrapy_dripper.page.tags import KINDS, LOOSE, MEDIA, PLAYERS, SILENT, TAGS, UNSEEN, Kind, tag_mask
 from scrapy_dripper.page.vocabulary import BESIDE, either
+from scrapy_dripper.structures.code import has_code_class
+from scrapy_dripper.structures.hidden import hidden_nodes
+from scrapy_dripper.structures.images import player
 
 _bold = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)\b", re.I).search
 _regular = re.compile(r"font-weight\s*:\s*(?:normal|[1-4]00)\b", re.I).search
@@ -147,8 +147,8 @@ def main_tree(
       elements become ``<span>``.
     * Scripts and frames are removed, except formulas in ``<script type="math/...">``, which browsers do not run, and
       players, whose URL is moved to ``data-src``.
-    * Relative URLs stay relative. Hidden text (:mod:`~scrapy_dripper.page.hidden`) is left out: that of the nodes of
-      ``hidden``, of shape (m,) for m nodes, or all that is found without it.
+    * Relative URLs stay relative. Hidden text (:mod:`~scrapy_dripper.structures.hidden`) is left out: that of the nodes
+      of ``hidden``, of shape (m,) for m nodes, or all that is found without it.
 
     ``made`` is filled with the elements of the new tree, by the numbers of their nodes on the page.
     """

@@ -13,7 +13,9 @@ from operator import itemgetter
 from typing import Any, Literal
 
 from scrapy_dripper.characters import without_controls
-from scrapy_dripper.output.items import (
+from scrapy_dripper.output.markdown_inline import InlineWriter, Links, is_live, tex
+from scrapy_dripper.structures.callouts import says
+from scrapy_dripper.structures.items import (
     Audio,
     Card,
     CodeBlock,
@@ -35,12 +37,10 @@ from scrapy_dripper.output.items import (
     Title,
     Video,
     as_lines,
+    line_text,
     only,
 )
-from scrapy_dripper.output.markdown_inline import InlineWriter, Links, is_live, tex
-from scrapy_dripper.output.tables import code_html, is_mostly_padding, linear, table_html
-from scrapy_dripper.output.text import line_text
-from scrapy_dripper.page.recognise import says
+from scrapy_dripper.structures.tables import code_html, is_mostly_padding, linear, table_html
 
 Tables = Literal["html", "linear"]
 Callouts = Literal["alerts", "quotes"]

@@ -9,7 +9,8 @@ from itertools import groupby
 from typing import Any, Literal, TypeAlias
 from unicodedata import category
 
-from scrapy_dripper.output.items import (
+from scrapy_dripper.output.urls import unsafe_url
+from scrapy_dripper.structures.items import (
     Code,
     Deleted,
     Emphasis,
@@ -26,7 +27,6 @@ from scrapy_dripper.output.items import (
     Sup,
     Text,
 )
-from scrapy_dripper.output.urls import unsafe_url
 
 Links = Literal["keep", "drop", "citations"]
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote, urljoin, urlsplit
 
 from scrapy_dripper.characters import without_controls
-from scrapy_dripper.output.items import Image, Item, Items, Link, Run, Runs, inside
-from scrapy_dripper.output.text import line_text
+from scrapy_dripper.structures.items import Image, Item, Items, Link, Run, Runs, inside, line_text
 
 MAX_BASE_URL = 4_096
 """Maximum length of a base URL that is used to resolve relative links, because each link contains a copy of it."""

@@ -12,8 +12,10 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, FallbackReason, Metadata
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.charset import decoded, in_utf8
+from scrapy_dripper.page.nodes import is_math_script
 from scrapy_dripper.page.page import Over, Page, PageError
 from scrapy_dripper.page.parse import accepted, enforce, parse
+from scrapy_dripper.page.tags import DRAWN
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -108,7 +110,4 @@ def title_of(root: HtmlElement, url: str) -> str | None:
 
 def _has_formula(page: Page) -> bool:
     """Return True if a page has a formula that is drawn or in a script. Not every script is a formula."""
-    scripts = (node.get("type") or "" for node in page.tree.nodes if node.tag == "script")
-    return any(kind.strip().lower().startswith("math/") for kind in scripts) or any(
-        node.tag == "mjx-container" for node in page.tree.nodes
-    )
+    return any(node.tag == DRAWN or is_math_script(node) for node in page.tree.nodes)

@@ -23,7 +23,16 @@ import numpy as np
 
 from scrapy_dripper.metadata.facts import declared_facts
 from scrapy_dripper.page.head import about, font_styles, json_ld_values, math_settings, title_and_base
-from scrapy_dripper.page.nodes import BREAK, Nodes, collapsed, ints, is_silent_content, kinds_in_text, may_be_hidden
+from scrapy_dripper.page.nodes import (
+    BREAK,
+    Nodes,
+    collapsed,
+    drawn,
+    ints,
+    is_silent_content,
+    kinds_in_text,
+    may_be_hidden,
+)
 from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Page, gap_before
 from scrapy_dripper.page.recover import xml_text
 from scrapy_dripper.page.tags import (
@@ -64,8 +73,8 @@ def cut(root: HtmlElement, url: str = "") -> Page:
     unseen = list(root.iter(*UNSEEN))
     scripts, hints = math_settings(unseen), about(unseen)
     json_ld, styles = json_ld_values(unseen), font_styles(unseen)
-    drawn = _drawn(unseen)
-    _drop([element for element in unseen if not (element in drawn or is_silent_content(element))])
+    kept = drawn(unseen)
+    _drop([element for element in unseen if not (element in kept or is_silent_content(element))])
     for element in unseen:
         if element.tag == "iframe":  # its content is for browsers without frames
             element.text = None
@@ -80,21 +89,6 @@ def cut(root: HtmlElement, url: str = "") -> Page:
     page, declaring = _Cutter(root).page(url, base_url, title)
     facts = declared_facts(json_ld, chain(unseen, declaring))
     return replace(page, scripts=scripts, about=hints, facts=facts, styles=styles)
-
-
-def _drawn(elements: list[HtmlElement]) -> set[HtmlElement]:
-    """Return the SVG images of formulas that MathJax has drawn without adding MathML."""
-    only_drawn: dict[HtmlElement, bool] = {}
-    drawn = set()
-    for element in elements:
-        container = next(element.iterancestors("mjx-container"), None) if element.tag == "svg" else None
-        if container is None:
-            continue
-        if container not in only_drawn:
-            only_drawn[container] = container.find("mjx-assistive-mml") is None
-        if only_drawn[container]:
-            drawn.add(element)
-    return drawn
 
 
 def _drop(elements: list[HtmlElement]) -> None:

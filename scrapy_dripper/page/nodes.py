@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, cast
@@ -13,7 +13,7 @@ import numpy as np
 from lxml import etree
 
 from scrapy_dripper.page.page import Flag, Ints, Tree
-from scrapy_dripper.page.tags import KINDS, REFERENCES, ROLE_FLAGS, TAG_FLAGS, TAGS, Kind
+from scrapy_dripper.page.tags import DRAWN, DRAWN_MATHML, KINDS, REFERENCES, ROLE_FLAGS, TAG_FLAGS, TAGS, Kind
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -77,7 +77,6 @@ class Nodes:
             for key, value in pairs:
                 if key == "class":
                     names[i] = value
-                    may_hide |= value[:6] == "brush:"
                 elif key == "id":
                     ids[i] = value
                 elif key == "href":
@@ -143,13 +142,48 @@ def may_be_hidden(node: HtmlElement) -> bool:
     return any(_flags_of(key, value) & _HIDDEN for key, value in node.items())
 
 
+def is_math_script(element: etree._Element) -> bool:
+    """Return True for a ``<script type="math/...">``, which holds a formula for MathJax 2."""
+    return element.tag == "script" and (element.get("type") or "").strip().lower().startswith("math/")
+
+
+def drawn(elements: list[HtmlElement]) -> set[HtmlElement]:
+    """Return the SVG images of formulas that MathJax has drawn without adding MathML."""
+    only_drawn: dict[HtmlElement, bool] = {}
+    found = set()
+    for element in elements:
+        container = next(element.iterancestors(DRAWN), None) if element.tag == "svg" else None
+        if container is not None and container not in only_drawn:
+            only_drawn[container] = container.find(DRAWN_MATHML) is None
+        if container is not None and only_drawn[container]:
+            found.add(element)
+    return found
+
+
 def is_silent_content(element: HtmlElement) -> bool:
     """Return True for content without text of its own: a formula in a script, and a frame with a source."""
-    if element.tag == "script":
-        return str(element.get("type", "")).strip().lower().startswith("math/")
-    if element.tag == "iframe":
-        return len(element) == 0 and bool(element.get("src") or element.get("data-src"))
-    return False
+    is_frame = element.tag == "iframe" and len(element) == 0 and bool(element.get("src") or element.get("data-src"))
+    return is_frame or is_math_script(element)
+
+
+SHORT = 200
+"""Maximum number of nodes, and of characters, in something short."""
+
+
+def inner_text(element: etree._Element) -> str:
+    """Return the characters in an element."""
+    return "".join(cast("Iterator[str]", element.itertext()))
+
+
+def short_text(element: etree._Element) -> str | None:
+    """Return the characters in an element, or None if it has more than :data:`SHORT` nodes or characters.
+
+    This also limits the time, so it can be called for each of many nested elements.
+    """
+    if next(islice(element.iter(), SHORT, None), None) is not None:
+        return None
+    text = inner_text(element)
+    return text if len(text) <= SHORT else None
 
 
 def ints(values: Sequence[int]) -> Ints:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import IntFlag
+from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -127,7 +128,7 @@ class Tree:
     flags: Ints
     """Bit set of :class:`Flag`, inherited from ancestors."""
     may_hide: list[int]
-    """The nodes whose attributes may hide them: with a style, ``hidden``, or a class of code that MDN hides."""
+    """The nodes whose attributes may hide them: with a style, or ``hidden``."""
     refers: list[int]
     """The nodes that may refer to the id of another node: with one of
     :data:`~scrapy_dripper.page.tags.REFERENCES`, or with a link within the page."""
@@ -220,6 +221,11 @@ class Page:
     """The facts that the page declares about itself."""
     styles: Styles = field(default_factory=dict)
     """The fonts of classes in its own style sheets."""
+
+    def text_of(self, main: Bools) -> str:
+        """Return the text of the main blocks, each on one or more lines. Outside preformatted text, white space
+        collapses."""
+        return "\n".join(compress(self.blocks.text, main.tolist()))
 
     def holder(self, block: int) -> int:
         """Return the innermost element that holds more than a block, or -1 if there is none."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
+from functools import lru_cache, wraps
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +13,12 @@ from scrapy_dripper.page.page import Flag
 
 LONGEST_CLASS = 1_000
 """Characters of a class attribute to consider. Results are cached, and a page controls the length of the keys."""
+
+
+def by_class(test: Callable[[str], bool]) -> Callable[[str], bool]:
+    """Return a test that sees the beginning of a class attribute, and remembers its last answers."""
+    known = lru_cache(4_096)(test)
+    return wraps(test)(lambda name: known(name[:LONGEST_CLASS]))
 
 
 class Kind(IntEnum):
@@ -67,8 +75,11 @@ SILENT = frozenset({"script", "iframe", "amp-mathml"})
 PLAYERS = frozenset({"lite-youtube", "amp-youtube", "youtube-video"})
 """Custom elements that play a video."""
 
-OWNED = PLAYERS | {"hr", "mjx-container"}
-"""Blocks that are visible although they hold no text, such as the formulas that MathJax draws."""
+DRAWN, DRAWN_MATHML = "mjx-container", "mjx-assistive-mml"
+"""The elements of a formula that MathJax 3 or 4 draws, and of its MathML, which is in it for screen readers."""
+
+OWNED = PLAYERS | {"hr", DRAWN}
+"""Blocks that are visible although they hold no text."""
 
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(BLOCKS, Kind.BLOCK),

@@ -42,28 +42,10 @@ SITE_NAMES: Group = (
 
 BESIDE: Group = (
     *("ico", "icon", "icons", "logo", "logos", "avatar", "avatars", "badge", "badges", "emblem"),
-    *(
-        "share",
-        "sharing",
-        "social",
-        "sponsor",
-        "sponsors",
-        "sponsored",
-        "ad",
-        "ads",
-        r"advert\w*",
-        "banner",
-        r"promo\w*",
-    ),
-    *("tracking", "pixel", "spacer", "newsletter", "related", "author", "profile"),
+    *("share", "sharing", "social", "sponsor", "sponsors", "sponsored", "ad", "ads", r"advert\w*", "banner"),
+    *(r"promo\w*", "tracking", "pixel", "spacer", "newsletter", "related", "author", "profile"),
 )
 """Whole names of images that are beside the content."""
-
-TAB_BARS: Group = (
-    *("tabs", "nav-tabs", "tabs-nav", "tab-nav", "tabs__nav", "tab-list", "tabs-list", "tablist", "tabbed-labels"),
-    *("tab-buttons", "tab-titles", "tabs-header"),
-)
-"""Classes of lists of tabs, complete."""
 
 # ---------------------------------------------------------------------- comments, by class or id
 COMMENT_SYSTEMS: Group = (
@@ -202,14 +184,10 @@ SHARING: Group = (
 """Lines above or on the controls by which a page is shared, judged, answered or made larger, complete."""
 
 REPLIES: Group = (
-    *(
-        "(?:leave|post|write|add)(?: a| your)? (?:reply|comment|response|review)",
-        "(?:join|start) the (?:discussion|conversation)",
-    ),
-    *(
-        "(?:schreibe?|hinterlasse?n?)(?: sie)? einen kommentar",
-        "(?:dein )?kommentar (?:schreiben|hinterlassen|verfassen)",
-    ),
+    "(?:leave|post|write|add)(?: a| your)? (?:reply|comment|response|review)",
+    "(?:join|start) the (?:discussion|conversation)",
+    "(?:schreibe?|hinterlasse?n?)(?: sie)? einen kommentar",
+    "(?:dein )?kommentar (?:schreiben|hinterlassen|verfassen)",
     *("laisser un commentaire", "(?:ajouter|publier) un commentaire", "votre commentaire"),
     *("deja(?:r)? (?:un comentario|una respuesta)", "deixe (?:um comentário|uma resposta)", "lascia un commento"),
     *("(?:laat een|geef een) (?:reactie|antwoord)(?: achter)?", "dodaj komentarz", "(?:добавить|оставить) комментарий"),
@@ -274,8 +252,7 @@ TIME_LABELS: Group = (
     *("total", "prep(?:aration)?", "cook(?:ing)?", "bak(?:e|ing)", "active", "ready in", "time", "rest(?:ing)?"),
     *(r"\w{0,20}zeit", r"\w{0,20}dauer", "temps", "durée", "préparation", "cuisson", "repos", "tiempo", "duración"),
     *("preparación", "cocción", "tempo", "preparo", "preparazione", "cottura", "bereidingstijd", "oventijd", "czas"),
-    *("время",),
-    *("调理时间", "烹饪时间", "所要時間", "調理時間", "조리시간"),
+    *("время", "调理时间", "烹饪时间", "所要時間", "調理時間", "조리시간"),
 )
 """Words in the labels of the times of a recipe."""
 

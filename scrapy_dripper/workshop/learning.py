@@ -33,7 +33,6 @@ from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.engines.tagger.learnt import LEARNT, PLACES, Learnt, Places, Site, Vocabulary, trusted
 from scrapy_dripper.engines.tagger.model import GRAPHS, MANIFEST, TaggerModel
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.output.text import text
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.replace import replace_file
@@ -72,7 +71,7 @@ def of_record(record: Record, page: Sheet) -> Correction:
     """
     main = main_blocks(record, page)
     document = replace(page.document, url=record.url)
-    truth = text(page.page, main)
+    truth = page.page.text_of(main)
     return Correction(page.name, page.sha256, document, _host(record.url), main, np.ones(len(main)), truth, page.title)
 
 

@@ -13,7 +13,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.output import write
 from scrapy_dripper.page import Page, read
-from scrapy_dripper.page.footnotes import FootnoteMarks
+from scrapy_dripper.structures.footnotes import FootnoteMarks
 
 PAGES = sorted((Path(__file__).parents[1] / "structured" / "text").glob("footnotes-*.html"))
 INSIDE = {"footnotes-latexml"}

@@ -13,7 +13,7 @@ from scrapy_dripper.choose.given import Given, found_in
 from scrapy_dripper.choose.headings import with_headings
 from scrapy_dripper.choose.siblings import with_alike
 from scrapy_dripper.choose.structures import with_whole_structures
-from scrapy_dripper.page.recognise import ALERTS, CALLOUT_FAMILIES, callout_names, has_callout_class
+from scrapy_dripper.structures.callouts import ALERTS, CALLOUT_FAMILIES, callout_names, has_callout_class
 from scrapy_dripper.testing import page
 
 PARAGRAPHS = (
@@ -52,6 +52,8 @@ SPLIT = {
     "code with numbers": '<table class="highlighttable"><tr><td><pre>first one</pre></td><td><pre>second one</pre></td>'
     "</tr></table>",
     "box of code": '<div data-lang="sh"><code>first one</code><br><br><code>second one</code></div>',
+    "lines of an editor": '<div class="view-lines"><div class="view-line">first one</div>'
+    '<div class="view-line">second one</div></div>',
     "nested list": "<ul><li>first one<ul><li>second one</li></ul></li></ul>",
     "paragraphs in items": "<ol><li><p>first one</p></li><li><p>second one</p></li></ol>",
     "code in an item": "<ol><li>first one<pre>second one</pre></li></ol>",

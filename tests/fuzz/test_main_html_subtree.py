@@ -17,8 +17,8 @@ from fuzz.mutate import ATTRIBUTES, SNIPPETS, TAGS
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.page import Page
-from scrapy_dripper.page.hidden import hidden_nodes
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.structures.hidden import hidden_nodes
 from tests.security.checks import active
 
 NUMBER = "data-n"

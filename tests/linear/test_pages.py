@@ -19,11 +19,12 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.fallback import shell, trafilatura_output
 from scrapy_dripper.fallback.methods import MAX_DEPTH, MAX_PARAGRAPHS, limited_tree
-from scrapy_dripper.output import code_blocks, delimiters, formulas, inline_tags, line
-from scrapy_dripper.output.inline_tags import without_label
-from scrapy_dripper.output.items import Item, Paragraph, Text
+from scrapy_dripper.output import inline_tags, line
 from scrapy_dripper.page.head import MOST_NAMES
 from scrapy_dripper.page.page import Page
+from scrapy_dripper.structures import code, delimiters, formulas
+from scrapy_dripper.structures.footnotes import without_label
+from scrapy_dripper.structures.items import Item, Paragraph, Text
 from scrapy_dripper.testing import FakeEngine
 from scrapy_dripper.testing import page as page_of
 from tests.steps import is_linear, lines_of
@@ -32,10 +33,10 @@ HEAD = "<h1>Title</h1><p>" + "word " * 40 + "</p>"
 
 READ: dict[str, tuple[Any, str, Callable[[int], str]]] = {
     "numbers in each other": (
-        code_blocks, "_digits", lambda n: HEAD + "<div class=ln>" * n + "<i>1</i>" * 2 * n + "a" + "</div>" * n,
+        code, "_digits", lambda n: HEAD + "<div class=ln>" * n + "<i>1</i>" * 2 * n + "a" + "</div>" * n,
     ),
     "numbers beside each other": (
-        code_blocks, "_digits", lambda n: HEAD + "<div class=ln>" + "<pre class=ln>1</pre>" * 4 * n + "a</div>",
+        code, "_digits", lambda n: HEAD + "<div class=ln>" + "<pre class=ln>1</pre>" * 4 * n + "a</div>",
     ),
     "opening delimiters": (
         delimiters, "_prose", lambda n: HEAD + "<p>" + "\\( " * 4 * n + "and the of it\\)",
@@ -135,14 +136,14 @@ def test_what_could_multiply_is_read_once(name: str, extractor: Extractor) -> No
 
 def test_nodes_in_boxes_that_are_named_as_line_numbers(extractor: Extractor, monkeypatch: pytest.MonkeyPatch) -> None:
     """A single letter deep in them proves that they are no line numbers. It is found without reading each box again."""
-    is_numbers, read = code_blocks.is_numbers, 0
+    is_numbers, read = code.is_numbers, 0
 
     def counted(element: Any) -> bool:
         nonlocal read
-        read += sum(1 for _ in element.iter()) if not code_blocks.is_deep(element) else 0
+        read += sum(1 for _ in element.iter()) if not code.is_deep(element) else 0
         return is_numbers(element)
 
-    monkeypatch.setattr(code_blocks, "is_numbers", counted)
+    monkeypatch.setattr(code, "is_numbers", counted)
     extractor.extract([HEAD + ("<div class=ln>" * 400 + "a" + "</div>" * 400) * 10])
     assert read <= 30 * 4_000
 
@@ -188,7 +189,7 @@ def test_a_page_has_only_so_many_names() -> None:
 
 def test_what_mathjax_drew_is_looked_at_once() -> None:
     """Each drawing without another form of its formula is kept."""
-    from scrapy_dripper.page import blocks
+    from scrapy_dripper.page import nodes
 
     searched = 0
 
@@ -206,7 +207,7 @@ def test_what_mathjax_drew_is_looked_at_once() -> None:
             return iter([container])
 
     drawings: list[Any] = [Drawing() for _ in range(100)]
-    assert blocks._drawn(drawings) == set(drawings)
+    assert nodes.drawn(drawings) == set(drawings)
     assert searched == 1
 
 

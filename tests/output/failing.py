@@ -13,7 +13,7 @@ from tests.workers.engines import AllMain
 
 FORMS = {
     "content": "scrapy_dripper.retrieval.to_json",
-    "cards": "scrapy_dripper.page.cards.list_cards",
+    "cards": "scrapy_dripper.structures.posts.list_cards",
     "links": "scrapy_dripper.retrieval.outlinks",
     "chunks": "scrapy_dripper.output.chunks.chunks",
     "metadata": "scrapy_dripper.metadata.read.read_metadata",

@@ -14,10 +14,10 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.output import SMALLEST_PAGE, most_chars
 from scrapy_dripper.output.content_list import content_list
-from scrapy_dripper.output.items import Cell, Paragraph, Table, Text
 from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.output.tables import linear, table_html
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.structures.items import Cell, Paragraph, Table, Text
+from scrapy_dripper.structures.tables import linear, table_html
 from scrapy_dripper.testing import FakeEngine
 from tests.security.checks import Silent
 

@@ -19,7 +19,10 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.output.chunks import Chunk, chunks, counter, joined
 from scrapy_dripper.output.content_list import content_list
-from scrapy_dripper.output.items import (
+from scrapy_dripper.output.markdown import markdown
+from scrapy_dripper.page.parse import parse
+from scrapy_dripper.retrieval import with_retrieval
+from scrapy_dripper.structures.items import (
     Cell,
     Code,
     CodeBlock,
@@ -40,9 +43,6 @@ from scrapy_dripper.output.items import (
     Text,
     Title,
 )
-from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.page.parse import parse
-from scrapy_dripper.retrieval import with_retrieval
 
 TOKENIZER = Path(__file__).parents[1] / "engines/qwen3/prepared/tokenizer.json"
 

@@ -9,7 +9,9 @@ from lxml import etree
 
 from scrapy_dripper.config import CONTENT_TYPES
 from scrapy_dripper.output.content_list import content_list
-from scrapy_dripper.output.items import (
+from scrapy_dripper.output.markdown import markdown
+from scrapy_dripper.page.parse import parse
+from scrapy_dripper.structures.items import (
     Code,
     CodeBlock,
     Footnote,
@@ -33,8 +35,6 @@ from scrapy_dripper.output.items import (
     Video,
     only,
 )
-from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.page.parse import parse
 
 URL = "https://example.org/a/b"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_dripper.output.block_tags import numeral
+from scrapy_dripper.output.content_list import numeral
 from scrapy_dripper.output.urls import direct
 from tests.output.forms import forms_of
 

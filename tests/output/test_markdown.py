@@ -7,7 +7,9 @@ import re
 import pytest
 
 from scrapy_dripper.output.content_list import content_list
-from scrapy_dripper.output.items import (
+from scrapy_dripper.output.markdown import markdown
+from scrapy_dripper.page.parse import parse
+from scrapy_dripper.structures.items import (
     Code,
     CodeBlock,
     FootnoteMark,
@@ -21,8 +23,6 @@ from scrapy_dripper.output.items import (
     Text,
     Title,
 )
-from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.page.parse import parse
 
 URL = "https://example.org/a/b"
 

@@ -18,7 +18,11 @@ from scrapy_dripper.config import CONTENT_TYPES, Config
 from scrapy_dripper.output import write
 from scrapy_dripper.output.content_json import ContentError, from_json, to_json
 from scrapy_dripper.output.content_list import content_list
-from scrapy_dripper.output.items import (
+from scrapy_dripper.output.markdown import markdown
+from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.page import Page
+from scrapy_dripper.page.parse import parse
+from scrapy_dripper.structures.items import (
     Card,
     Code,
     Deleted,
@@ -37,12 +41,8 @@ from scrapy_dripper.output.items import (
     Sub,
     Sup,
     only,
+    plain_text,
 )
-from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.output.text import plain_text
-from scrapy_dripper.page.blocks import cut
-from scrapy_dripper.page.page import Page
-from scrapy_dripper.page.parse import parse
 from tests.html_strategies import documents, seen_documents
 from tests.structured.measures import Rendered
 

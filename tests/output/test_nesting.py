@@ -10,8 +10,8 @@ import pytest
 
 from scrapy_dripper import Extractor
 from scrapy_dripper.output.content_list import content_list
-from scrapy_dripper.output.text import plain_text
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.structures.items import plain_text
 
 TEXT = "<p>The tides rise and fall twice a day, and sailors plan their passages by them, as they always have.</p>" * 6
 

@@ -17,7 +17,7 @@ from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, 
 from scrapy_dripper.fallback import fall_back
 from scrapy_dripper.output import Written
 from scrapy_dripper.output.content_json import from_json, to_json
-from scrapy_dripper.output.items import Image, Text, Title
+from scrapy_dripper.structures.items import Image, Text, Title
 from tests.output.forms import forms_of
 
 URL = "https://example.org/news/1"

@@ -11,7 +11,7 @@ from scrapy_dripper import Config, Document, Extraction, Extractor, markdown
 from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.output.chunks import chunks
 from scrapy_dripper.output.content_json import from_json
-from scrapy_dripper.output.items import Item, Items, Paragraph, Post, Rule, Text, Title, without_empty_posts
+from scrapy_dripper.structures.items import Item, Items, Paragraph, Post, Rule, Text, Title, without_empty_posts
 from scrapy_dripper.testing import FakeEngine
 
 A = "The lower screw of the derailleur is loose, and the chain jumps off on every hill."

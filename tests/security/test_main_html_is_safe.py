@@ -18,7 +18,7 @@ from scrapy_dripper.data import Extraction, Metadata
 from scrapy_dripper.engines.base import Engine
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.content_json import to_json
-from scrapy_dripper.output.items import Link, Paragraph, Text
+from scrapy_dripper.structures.items import Link, Paragraph, Text
 from scrapy_dripper.testing import FakeEngine
 from tests.crawl.crawling import Site
 from tests.security.checks import Silent, dangers, elements

@@ -16,7 +16,8 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, Metadata
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.content_json import to_json
-from scrapy_dripper.output.items import (
+from scrapy_dripper.output.markdown import front_matter
+from scrapy_dripper.structures.items import (
     Audio,
     Cell,
     CodeBlock,
@@ -29,7 +30,6 @@ from scrapy_dripper.output.items import (
     Title,
     Video,
 )
-from scrapy_dripper.output.markdown import front_matter
 from scrapy_dripper.testing import FakeEngine
 from tests.security.checks import dangers, elements
 from tests.security.rendering import WHY_NOT, in_javascript, in_python

@@ -25,10 +25,10 @@ from scrapy_dripper.data import (
     known_of,
     teaching,
 )
-from scrapy_dripper.output import items as kinds
 from scrapy_dripper.output.content_json import to_json
 from scrapy_dripper.rules import SiteRule
 from scrapy_dripper.sites import digest, places
+from scrapy_dripper.structures import items as kinds
 from scrapy_dripper.testing import page
 from scrapy_dripper.workers.wire import (
     PARTS,

@@ -19,7 +19,6 @@ from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines.qwen3.profile import PROFILES
-from scrapy_dripper.output.text import text
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.workshop.annotation.prompt import Pairs, Sheet, check, read_object
 from scrapy_dripper.workshop.endpoint import AnswerError
@@ -249,7 +248,7 @@ def write_page(folder: Path, record: Record, sheet: Sheet) -> None:
         "sure": 1.0 if record.who == HUMAN else MODEL_CONFIDENCE,
         "reviewed": False,
         "_internal": {},
-        "ground_truth": {"main_content": text(sheet.page, main), "title": record.title, "with": [], "without": []},
+        "ground_truth": {"main_content": sheet.page.text_of(main), "title": record.title, "with": [], "without": []},
         "prompt": record.prompt,
     }
     for name in ("html", "ground-truth"):

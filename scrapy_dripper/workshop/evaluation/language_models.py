@@ -18,7 +18,6 @@ import numpy as np
 from lxml import etree
 
 from scrapy_dripper.data import Document
-from scrapy_dripper.output.text import text
 from scrapy_dripper.page import Page, PageError
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
@@ -156,7 +155,7 @@ def _listed(answer: str, n: int) -> list[int]:
 def _of_labels(page: Page, ids: Sequence[int]) -> str:
     main = np.zeros(len(page.blocks), dtype=np.bool_)
     main[[i - 1 for i in ids]] = True
-    return text(page, main)
+    return page.text_of(main)
 
 
 class Verdict(NamedTuple):

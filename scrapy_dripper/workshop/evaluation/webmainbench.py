@@ -35,7 +35,6 @@ from rapidfuzz.distance import Levenshtein
 from scrapy_dripper.fallback.methods import flat_tree
 from scrapy_dripper.metadata.read import detected_language
 from scrapy_dripper.output.main_html import main_tree, to_html
-from scrapy_dripper.output.text import text
 from scrapy_dripper.page import Page
 from scrapy_dripper.workshop.dataset.metrics import ReportTable, mean
 from scrapy_dripper.workshop.dataset.sets import json_lines
@@ -317,7 +316,7 @@ def line_of(name: str, url: str, html: str, page: Page, main: npt.NDArray[np.boo
     Kinds of content are told by tags, as in the Dripper paper (A.5). Its style of a page needs a language model.
     """
     tree = main_tree(page, main)
-    main_html, prose = to_html(tree), text(page, main)
+    main_html, prose = to_html(tree), page.text_of(main)
     parts = {
         "table": tree.find(".//table") is not None,
         "code": tree.find(".//code") is not None,

@@ -10,7 +10,7 @@ import pytest
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
-from scrapy_dripper.page.posts import thread_posts
+from scrapy_dripper.structures.posts import thread_posts
 from tests.steps import is_linear
 
 A = "The lower screw of the derailleur is loose, and the chain jumps off on every hill."

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree, html
 
-from scrapy_dripper.output.formulas import balanced
-from scrapy_dripper.output.mathml import MAX_DEPTH, latex
+from scrapy_dripper.structures.formulas import balanced
+from scrapy_dripper.structures.mathml import MAX_DEPTH, latex
 
 
 def of(inner: str) -> str:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from scrapy_dripper.output.images import (
+from scrapy_dripper.structures.images import (
     LAZY_SOURCES,
     PLAYER_TAGS,
     emoji,
@@ -19,7 +19,7 @@ from scrapy_dripper.output.images import (
     player,
     same_image,
 )
-from scrapy_dripper.output.items import Audio, Image, Video
+from scrapy_dripper.structures.items import Audio, Image, Video
 from tests.output.forms import forms_of
 
 PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACw="

@@ -6,30 +6,96 @@ Highlighters wrap code in tables with line numbers, toolbars, and copies for the
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain, islice, takewhile
+from itertools import chain, groupby, islice, takewhile
 from textwrap import dedent
-from typing import Final
+from typing import Final, NamedTuple
 
 from lxml import etree
 from lxml.etree import _Element
 
-from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Runs, Text
-from scrapy_dripper.output.text import inner_text
-from scrapy_dripper.page.recognise import has_number_class
-from scrapy_dripper.page.tags import LONGEST_CLASS
+from scrapy_dripper.page.nodes import inner_text
+from scrapy_dripper.page.tags import LONGEST_CLASS, by_class
+from scrapy_dripper.structures.items import Code, CodeBlock, Item, Items, LineBreak, Paragraph, Runs, Text, plain_text
+
+
+class Highlighter(NamedTuple):
+    """The classes of what a highlighter or an editor makes of code, complete and in lower case."""
+
+    box: str = ""
+    """Elements with lines of code but without a ``<pre>``."""
+    line: str = ""
+    """A line of code."""
+    table: str = ""
+    """Tables of line numbers and code."""
+    cell: str = ""
+    """Their cells of code. Parts of names."""
+    number: str = ""
+    """Line numbers, if the general patterns do not find them."""
+    tool: str = ""
+    """What is beside the code or hidden in it, and no part of it."""
+
+
+HIGHLIGHTERS = {
+    "Chroma": Highlighter(line="line", table="lntable", number="ln lnt"),
+    "CodeMirror": Highlighter(
+        box="codemirror codemirror-code codemirror-lines cm-editor cm-content",
+        line="codemirror-line cm-line", tool="codemirror-gutters",
+    ),
+    "Crayon": Highlighter(
+        box="crayon-syntax crayon-main", table="crayon-table", cell="crayon-code",
+        number="crayon-num crayon-nums crayon-nums-content", tool="crayon-toolbar crayon-info crayon-plain-wrap",
+    ),
+    "Enlighter": Highlighter(
+        box="enlighter enlighter-default enlighter-v-standard",
+        tool="enlighter-toolbar enlighter-toolbar-top enlighter-toolbar-bottom",
+    ),
+    "GeSHi": Highlighter(number="de1-num"),
+    "GitHub": Highlighter(box="react-code-lines", line="react-code-text", cell="blob-code", number="blob-num"),
+    "highlight.js": Highlighter(
+        line="hljs-line", table="hljs-ln", cell="hljs-ln-code", number="hljs-ln-n hljs-ln-numbers",
+    ),
+    "mdBook": Highlighter(tool="boring"),
+    "Monaco": Highlighter(box="monaco-editor view-lines", line="view-line", tool="contentwidgets overlaywidgets"),
+    "Prism": Highlighter(line="token-line", tool="toolbar toolbar-item"),
+    "Pygments": Highlighter(table="highlighttable codehilitetable"),
+    "Rouge": Highlighter(table="rouge-table"),
+    "Slate": Highlighter(box="slate-code_block", line="slate-code_line code_line"),
+    "SyntaxHighlighter": Highlighter(box="syntaxhighlighter dp-highlighter", tool="bar tools"),
+    "themes": Highlighter(
+        line="code-line codeline", table="processedcode", number="numbers",
+        tool="zeroclipboard-container copy copy-btn copybtn copy-button code-copy code-copy-button btn-clipboard",
+    ),
+}  # fmt: skip
+"""To add one, add a row, and a page with its Markdown to ``tests/structured/code``."""
+
+
+def _all(column: str) -> frozenset[str]:
+    return frozenset(name for row in HIGHLIGHTERS.values() for name in getattr(row, column).split())
+
+
+_BOXES, _LINE_CLASSES, _TABLES, _CELLS, _NUMBERS, _TOOLS = map(_all, Highlighter._fields)
+_MADE = _BOXES | _TABLES
+CODE_BOXES = ("code", *sorted(_BOXES))
+"""A part of each name that :data:`code_box` matches."""
+code_box = re.compile(rf"\s(?:code-?(?:block|listing)|{'|'.join(_BOXES)})(?=\s|$)")
+"""Matches the class of an element that can only be code, in lower case and after white space."""
+
+# These expect lower case, which is searched several times as fast as any case.
+_code = re.compile(
+    r"h(?:ighlight|ljs)|c(?:ode|rayon|hroma|m-)|lang(?:uage-|[-:])|l(?:ntable|isting)|b(?:rush|lob)|s(?:yntax|nippet|hiki)"
+    r"|enlighter|g(?:ist|eshi)|rouge|pr(?:ettyprint|ism)|file(?<!\Sfile)(?!\S)",
+).search
+"""Each alternative begins with another letter, so most positions are skipped at once."""
+_line_number = re.compile(
+    r"(?:^|[-_])(?:(?:source-)?line[-_]?(?:no|nos|nr|num|nums|number|numbers|numbering|nodiv)|gutter)(?:[-_]|$)"
+).search
+"""It finds nothing in a class without ``line`` or ``gutter``."""
 
 _LINES = frozenset("tr li div p dd dt".split())
 _FRAMES = frozenset("table thead tbody tfoot tr ol ul".split())
 _UNSEEN = frozenset("script style template textarea button svg clipboard-copy caption colgroup select".split())
-_LINE_CLASSES = frozenset("line code-line token-line codeline view-line cm-line hljs-line code_line".split())
-_TOOLS = frozenset(
-    "copy copy-btn copybtn copy-button code-copy code-copy-button btn-clipboard toolbar crayon-toolbar "
-    "enlighter-toolbar enlighter-toolbar-top enlighter-toolbar-bottom toolbar-item zeroclipboard-container "
-    "codemirror-gutters bar tools crayon-info crayon-plain-wrap boring".split()
-)
-"""Classes of elements that generators add to code, and of lines that mdBook hides ("boring")."""
-
 _PRE = frozenset({"pre", "listing", "xmp", "plaintext"})
 _BLANKS = " \t\r\f\v\xa0\u200b\ufeff"
 """Invisible characters, which some generators put into blank lines to preserve them."""
@@ -51,6 +117,101 @@ _digits_only = re.compile(r"[0-9]{1,5}").fullmatch
 _numbered = re.compile(r"[ \t]*(\d{1,5})(?:[:|](?=\s|$)|(?=[ \t]|$)|\0)").match
 _basic = re.compile(r"(?:PRINT|GOTO|GOSUB|LET|REM|INPUT|NEXT|RETURN|DATA|READ|DIM|END|CLS|FOR|IF|POKE|STOP)\b").match
 _code_mark = re.compile(r"[(){}\[\];=<>]|:$|^(?:(?:import|from|package|use|end|else|return)\b|#|//|--)").search
+TWIN: Final = CodeBlock("")
+"""Returned for an element to drop, which only repeats code or numbers its lines."""
+
+MAX_AROUND = 24
+"""Maximum number of elements to search around code, in its wrapper."""
+
+MAX_IN_LINE = 200
+"""Maximum number of elements in a line of code without a ``<pre>``."""
+
+_PROSE = ("h1", "h2", "h3", "h4", "h5", "h6", "video", "audio", "iframe", "blockquote", "article", "section", "figure")
+_NO_LINE = frozenset({*_PROSE, "p", "ul", "ol", "dl", "table", "img", "pre", "a", "form", "input"})
+_emoji = re.compile(r"emoji|smil", re.IGNORECASE).search
+MAX_ANCESTORS = 8
+"""Number of ancestors that may name the language. A table with line numbers has seven."""
+_LARGE = frozenset({"body", "html", "article", "main"})
+"""Elements that hold more than the code."""
+
+ALIASES = {
+    "js": "javascript", "node": "javascript", "ecmascript": "javascript", "ts": "typescript", "py": "python",
+    "py3": "python", "python2": "python", "python3": "python", "ipython": "python", "ipython3": "python", "rb": "ruby",
+    "yml": "yaml", "md": "markdown", "cs": "csharp", "c#": "csharp", "c-sharp": "csharp", "c++": "cpp", "cxx": "cpp",
+    "hpp": "cpp", "golang": "go", "rs": "rust", "kt": "kotlin", "hs": "haskell", "pl": "perl", "ps1": "powershell",
+    "posh": "powershell", "htm": "html", "xhtml": "html", "html-basic": "html", "html5": "html", "docker": "dockerfile",
+    "objc": "objectivec", "obj-c": "objectivec", "objective-c": "objectivec", "coffee": "coffeescript", "f#": "fsharp",
+    "vb.net": "vbnet", "make": "makefile", "jscript": "javascript", "actionscript3": "actionscript", "erl": "erlang",
+    "clj": "clojure", "terminal": "console", "shell-session": "console", "html-php": "php", "viml": "vim",
+}  # fmt: skip
+"""Common aliases of languages. Other names are not changed."""
+
+_NO_LANGUAGE = frozenset(
+    "plain plaintext text txt none nohighlight no-highlight default auto undefined null unknown raw generic code "
+    "output text/plain nolang false highlight literal example".split()
+)
+
+_KNOWN = frozenset(
+    "ada apache applescript arduino asciidoc asm assembly awk bash basic bat batch bibtex c clojure cmake "
+    "cobol coffeescript common-lisp console cpp crystal csharp css csv cuda cypher cython d dart delphi diff "
+    "django dockerfile dos ebnf elisp elixir emacs-lisp elm erb erlang excel fish forth fortran fsharp gcode "
+    "gherkin glsl go gradle graphql groovy haml handlebars haskell haxe hcl hlsl http html ini java "
+    "javascript jinja jinja2 json json5 jsonc jsp jsx julia kotlin latex less liquid lisp livescript lua "
+    "makefile markdown mathematica matlab maven mermaid mysql nasm nginx nim nix objectivec ocaml octave "
+    "openscad pascal patch perl pgsql php plsql postgresql powershell processing prolog properties protobuf "
+    "proto puppet purescript pycon pug python qml r racket razor regex rest rst ruby rust sas sass scala "
+    "scheme scss sed sh shell smalltalk smarty solidity sparql sql stan stylus svelte svg swift systemverilog "
+    "tcl terraform tex toml tsql tsx twig typescript vala vb vba vbnet vbscript verilog vhdl vim vue wasm "
+    "wolfram xml xquery xslt yaml zig zsh".split()
+) | frozenset(ALIASES)
+_SHARED = frozenset(
+    "basic d c r rest http processing stan fish make node text sh tex latex md csv svg html css".split()
+)
+"""Names of languages that are also common as other classes. They only count if a class says that the element is
+code."""
+_HIGHLIGHTED = _KNOWN - _SHARED
+_NATURAL = frozenset(
+    "en de fr es it pt ru ja jp zh cn ko nl sv da no nb fi el he ar uk hu ro vi th id bg sk sl et lv lt fa hi".split()
+)
+
+_ATTRIBUTES = (
+    "data-lang", "data-language", "data-enlighter-language", "data-code-language", "data-programming-language",
+    "data-highlight-language", "data-tagsearch-lang", "data-ke-language", "data-code-lang",
+    "data-syntax", "data-mode-id", "lang",
+)  # fmt: skip
+
+_brush = re.compile(r"brush\s*:\s*([\w+#.-]+)", re.IGNORECASE).search
+_named = re.compile(
+    r"(language|lang|highlight-source|highlight-text|mw-highlight-lang|enlighter-l|source|code|type|syntax|listing|hljs"
+    r"|highlight|src|sh)[-:_]([A-Za-z][\w+#.-]{0,29}|c\+\+)",
+    re.IGNORECASE,
+).fullmatch
+_CONTROLS = frozenset("switcher selector menu wrapper inline toggle picker".split())
+"""What follows ``language-`` in the classes of other elements."""
+_parameters = re.compile(r"[={,].*").sub  # as in ```python=1 and ```js{2,3}
+_SURE_PREFIXES = frozenset(
+    {"language", "lang", "highlight-source", "highlight-text", "mw-highlight-lang", "enlighter-l"}
+)
+_MARKS = frozenset(
+    "hljs sourcecode prettyprint syntaxhighlighter highlight geshi chroma codehilite dp-highlighter src "
+    "blob-wrapper".split()
+)
+_name = re.compile(r"[A-Za-z][\w+#.-]{0,29}").fullmatch
+
+
+@by_class
+def has_code_class(name: str) -> bool:
+    """Return True if an element with this class attribute may be code."""
+    name = name.lower()
+    return _code(name) is not None or has_number_class(name) or not _MADE.isdisjoint(name.split())
+
+
+@by_class
+def has_number_class(name: str) -> bool:
+    """Return True for the class attribute of line numbers, or of a code block that can have them."""
+    names = name.lower().split()
+    may = "line" in name.lower() or "gutter" in name.lower()
+    return not _NUMBERS.isdisjoint(names) or (may and any(map(_line_number, names)))
 
 
 def is_numbers(element: _Element) -> bool:
@@ -127,6 +288,13 @@ def _is_at_line_end(br: _Element) -> bool:
     return bool(text) and (text or "").rstrip(" \t")[-1:] == "\n"
 
 
+def _is_of_codes(pre: _Element) -> bool:
+    """Return True for a ``<pre>`` with a ``<code>`` for each line and nothing between them, as WeChat writes it."""
+    lines = [child for child in pre if isinstance(child.tag, str) and not is_tool(child)]
+    apart = (pre.text, *(line.tail for line in lines[:-1]))
+    return len(lines) > 1 and not any(apart) and all(line.tag == "code" for line in lines)
+
+
 class _Lines:
     """Collects the lines of code in one pass over the nodes."""
 
@@ -144,6 +312,7 @@ class _Lines:
         self._double = len(breaks) > preformatted and all(map(_is_at_line_end, breaks)) and "\n" in text
         self._seen = False  # something in the line, in the text that an editor broke
         self._spans = not breaks and "\n" not in text.strip("\n")
+        self._codes = root.tag in _PRE and _is_of_codes(root)
 
     def text(self) -> str:
         walk = etree.iterwalk(self._root, events=("start", "end", "comment", "pi"))
@@ -217,12 +386,10 @@ class _Lines:
     def _is_line(self, node: _Element) -> bool:
         if node is self._root:
             return False
-        if node.tag in _LINES:
+        if node.tag in _LINES or (self._codes and node.tag == "code" and node.getparent() is self._root):
             return True
         return bool(
-            self._spans
-            and node.tag in ("span", "code", "pre")
-            and (node.get("data-line") is not None or is_line(node) or "CodeMirror-line" in (node.get("class") or ""))
+            self._spans and node.tag in ("span", "code", "pre") and (node.get("data-line") is not None or is_line(node))
         )
 
 
@@ -264,29 +431,6 @@ def _is_code(rests: list[str]) -> bool:
     return 2 * marked >= len(filled) or (marked > 0 and (len(indents) > 1 or len(filled) < len(rests)))
 
 
-CODE_TAGS = frozenset({"pre", "listing", "xmp", "plaintext", "table"})
-"""Tags that :func:`code_block` recognises without a class."""
-
-TWIN: Final = CodeBlock("")
-"""Returned for an element to drop, which only repeats code or numbers its lines."""
-
-MAX_AROUND = 24
-"""Maximum number of elements to search around code, in its wrapper."""
-
-MAX_IN_LINE = 200
-"""Maximum number of elements in a line of code without a ``<pre>``."""
-
-_PROSE = ("h1", "h2", "h3", "h4", "h5", "h6", "video", "audio", "iframe", "blockquote", "article", "section", "figure")
-_NO_LINE = frozenset({*_PROSE, "p", "ul", "ol", "dl", "table", "img", "pre", "a", "form", "input"})
-_WHOLE = frozenset(
-    "syntaxhighlighter crayon-syntax crayon-main dp-highlighter cm-editor cm-content enlighter-default "
-    "enlighter-v-standard enlighter codemirror codemirror-code codemirror-lines".split()
-)
-"""Classes of elements with lines of code but without a ``<pre>``."""
-_TABLES = frozenset("highlighttable codehilitetable lntable rouge-table hljs-ln crayon-table processedcode".split())
-_emoji = re.compile(r"emoji|smil", re.IGNORECASE).search
-
-
 def code_of_lines(runs: Runs) -> CodeBlock | None:
     """Return the code of a paragraph that only holds inline code and line breaks, or None."""
     lines: list[str] = [""]
@@ -300,11 +444,24 @@ def code_of_lines(runs: Runs) -> CodeBlock | None:
     return CodeBlock("\n".join(lines)) if len(lines) > 1 and "".join(lines) else None
 
 
+def with_code_lines(items: Sequence[Item]) -> Items:
+    """Return items with one code block for adjacent paragraphs of nothing but inline code, which are its lines."""
+    made: list[Item] = []
+    for is_line, group in groupby(items, _is_code_line):
+        some = list(group)
+        made += [CodeBlock(plain_text(some).replace("\xa0", " "))] if is_line and len(some) > 1 else some
+    return tuple(made)
+
+
+def _is_code_line(item: Item) -> bool:
+    return type(item) is Paragraph and len(item.runs) == 1 and type(item.runs[0]) is Code
+
+
 def code_block(element: _Element) -> CodeBlock | None:
     """Return the code block of an element, :data:`TWIN` (without text) if it is to be dropped, or None.
 
-    Call this for elements of :data:`CODE_TAGS` and those with
-    :func:`~scrapy_dripper.page.recognise.has_code_class`, before their content.
+    Call this for the tags of preformatted text, tables, ``<code>`` and elements with :func:`has_code_class`, before
+    their content.
     """
     tag = element.tag
     if tag in _PRE:
@@ -315,11 +472,9 @@ def code_block(element: _Element) -> CodeBlock | None:
         return _loose_code(element)
     name = element.get("class") or ""
     tokens = frozenset(name.lower().split())
-    if is_numbers(element) and has_number_class(name):
+    if (is_numbers(element) and has_number_class(name)) or _is_rendered_twin(element, tokens):
         return TWIN
-    if _is_rendered_twin(element, tokens):
-        return TWIN
-    if tokens & _WHOLE:
+    if tokens & _BOXES:
         return _whole(element)
     inner = _sole_code(element)
     if inner is None:
@@ -352,11 +507,9 @@ def _preformatted(element: _Element) -> CodeBlock | None:
 
 def _loose_code(element: _Element) -> CodeBlock | None:
     """Return the code of a ``<code>`` without a ``<pre>`` if it has several lines."""
-    if next(element.iterancestors(*_PRE, "code"), None) is not None:
-        return None
-    if element.find("pre") is not None or element.find("br") is not None or element.find("table") is not None:
-        return _block(element)
-    return None
+    is_inner = next(element.iterancestors(*_PRE, "code"), None) is not None
+    has_lines = not is_inner and any(element.find(tag) is not None for tag in ("pre", "br", "table"))
+    return _block(element) if has_lines else None
 
 
 def _whole(element: _Element) -> CodeBlock:
@@ -390,7 +543,7 @@ def _is_code_table(table: _Element) -> bool:
     if not cells:
         return False
     names = [(cell.get("class") or "").lower() for cell in cells]
-    if "blob-code" in names[-1] or "crayon-code" in names[-1] or "hljs-ln-code" in names[-1]:
+    if any(name in names[-1] for name in _CELLS):
         return True
     if len(cells) == 2 and is_numbers(cells[0]):
         return any(node.tag in _PRE or node.tag == "code" for node in islice(cells[1].iter(), 8))
@@ -457,76 +610,6 @@ def _sole_code(wrapper: _Element) -> _Element | None:
 
 
 # ---------------------------------------------------------------------- languages
-MAX_ANCESTORS = 8
-"""Number of ancestors that may name the language. A table with line numbers has seven."""
-_LARGE = frozenset({"body", "html", "article", "main"})
-"""Elements that hold more than the code."""
-
-ALIASES = {
-    "js": "javascript", "node": "javascript", "ecmascript": "javascript", "ts": "typescript", "py": "python",
-    "py3": "python", "python2": "python", "python3": "python", "ipython": "python", "ipython3": "python", "rb": "ruby",
-    "yml": "yaml", "md": "markdown", "cs": "csharp", "c#": "csharp", "c-sharp": "csharp", "c++": "cpp", "cxx": "cpp",
-    "hpp": "cpp", "golang": "go", "rs": "rust", "kt": "kotlin", "hs": "haskell", "pl": "perl", "ps1": "powershell",
-    "posh": "powershell", "htm": "html", "xhtml": "html", "html-basic": "html", "html5": "html", "docker": "dockerfile",
-    "objc": "objectivec", "obj-c": "objectivec", "objective-c": "objectivec", "coffee": "coffeescript", "f#": "fsharp",
-    "vb.net": "vbnet", "make": "makefile", "jscript": "javascript", "actionscript3": "actionscript", "erl": "erlang",
-    "clj": "clojure", "terminal": "console", "shell-session": "console", "html-php": "php", "viml": "vim",
-}  # fmt: skip
-"""Common aliases of languages. Other names are not changed."""
-
-_NO_LANGUAGE = frozenset(
-    "plain plaintext text txt none nohighlight no-highlight default auto undefined null unknown raw generic code "
-    "output text/plain nolang false highlight literal example".split()
-)
-
-_KNOWN = frozenset(
-    "ada apache applescript arduino asciidoc asm assembly awk bash basic bat batch bibtex c clojure cmake "
-    "cobol coffeescript common-lisp console cpp crystal csharp css csv cuda cypher cython d dart delphi diff "
-    "django dockerfile dos ebnf elisp elixir emacs-lisp elm erb erlang excel fish forth fortran fsharp gcode "
-    "gherkin glsl go gradle graphql groovy haml handlebars haskell haxe hcl hlsl http html ini java "
-    "javascript jinja jinja2 json json5 jsonc jsp jsx julia kotlin latex less liquid lisp livescript lua "
-    "makefile markdown mathematica matlab maven mermaid mysql nasm nginx nim nix objectivec ocaml octave "
-    "openscad pascal patch perl pgsql php plsql postgresql powershell processing prolog properties protobuf "
-    "proto puppet purescript pycon pug python qml r racket razor regex rest rst ruby rust sas sass scala "
-    "scheme scss sed sh shell smalltalk smarty solidity sparql sql stan stylus svelte svg swift systemverilog "
-    "tcl terraform tex toml tsql tsx twig typescript vala vb vba vbnet vbscript verilog vhdl vim vue wasm "
-    "wolfram xml xquery xslt yaml zig zsh".split()
-) | frozenset(ALIASES)
-_SHARED = frozenset(
-    "basic d c r rest http processing stan fish make node text sh tex latex md csv svg html css".split()
-)
-"""Names of languages that are also common as other classes. They only count if a class says that the element is
-code."""
-_HIGHLIGHTED = _KNOWN - _SHARED
-_NATURAL = frozenset(
-    "en de fr es it pt ru ja jp zh cn ko nl sv da no nb fi el he ar uk hu ro vi th id bg sk sl et lv lt fa hi".split()
-)
-
-_ATTRIBUTES = (
-    "data-lang", "data-language", "data-enlighter-language", "data-code-language", "data-programming-language",
-    "data-highlight-language", "data-tagsearch-lang", "data-ke-language", "data-code-lang",
-    "data-syntax", "lang",
-)  # fmt: skip
-
-_brush = re.compile(r"brush\s*:\s*([\w+#.-]+)", re.IGNORECASE).search
-_named = re.compile(
-    r"(language|lang|highlight-source|highlight-text|mw-highlight-lang|enlighter-l|source|code|type|syntax|listing|hljs"
-    r"|highlight|src|sh)[-:_]([A-Za-z][\w+#.-]{0,29}|c\+\+)",
-    re.IGNORECASE,
-).fullmatch
-_CONTROLS = frozenset("switcher selector menu wrapper inline toggle picker".split())
-"""What follows ``language-`` in the classes of other elements."""
-_parameters = re.compile(r"[={,].*").sub  # as in ```python=1 and ```js{2,3}
-_SURE_PREFIXES = frozenset(
-    {"language", "lang", "highlight-source", "highlight-text", "mw-highlight-lang", "enlighter-l"}
-)
-_MARKS = frozenset(
-    "hljs sourcecode prettyprint syntaxhighlighter highlight geshi chroma codehilite dp-highlighter src "
-    "blob-wrapper".split()
-)
-_name = re.compile(r"[A-Za-z][\w+#.-]{0,29}").fullmatch
-
-
 def language_of(element: _Element) -> tuple[str | None, str | None]:
     """Return the language of code and its source (``class``, ``attribute`` or ``brush``), or None for both.
 

@@ -3,17 +3,16 @@
 All classes are frozen, compare by value and round-trip through plain JSON
 (:mod:`scrapy_dripper.output.content_json`).
 
-A new type of item needs a case in each place that tells items by their types:
-:func:`~scrapy_dripper.output.text.plain_text`; the writers in :mod:`~scrapy_dripper.output.markdown`;
-:func:`~scrapy_dripper.output.chunks.cut`, if it can be cut; ``_HtmlWriter.item`` in
-:mod:`~scrapy_dripper.output.tables`; :func:`~scrapy_dripper.output.tables.as_line` and ``_is_layout`` beside it; and
-:data:`~scrapy_dripper.checks.CONTENT_TYPES`. mypy and ``tests/output/test_items.py`` find most of those that are
-forgotten.
+A new type of item needs a case in each place that tells items by their types: :func:`plain_text`; the writers in
+:mod:`~scrapy_dripper.output.markdown`; :func:`~scrapy_dripper.output.chunks.cut`, if it can be cut;
+``_HtmlWriter.item``, :func:`~scrapy_dripper.structures.tables.as_line` and ``_is_layout`` in
+:mod:`~scrapy_dripper.structures.tables`; and :data:`~scrapy_dripper.checks.CONTENT_TYPES`. mypy and
+``tests/structures/test_items.py`` find most of those that are forgotten.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -190,7 +189,7 @@ class Table:
     caption: Runs = ()
     simple: bool = True
     """True if Markdown can express the table: no spans, at most a paragraph in each cell, and few missing cells. Other
-    tables are written with :func:`~scrapy_dripper.output.tables.table_html`."""
+    tables are written with :func:`~scrapy_dripper.structures.tables.table_html`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,3 +405,53 @@ def _without_images(parts: tuple[Any, ...]) -> tuple[Any, ...]:
         elif type(part) is not Image:
             kept.append(part)
     return tuple(kept)
+
+
+# ---------------------------------------------------------------------- text
+def plain_text(items: Sequence[Item]) -> str:
+    """Return the text of items, each on one or more lines.
+
+    Formulas are written as LaTeX and table rows as lines. Alternative texts of images are left out.
+    """
+    lines: list[str] = []
+    for item in items:
+        _add(item, lines)
+    return "\n".join(lines)
+
+
+def line_text(runs: Sequence[Run]) -> str:
+    """Return the text of runs."""
+    if len(runs) == 1:
+        return _RUNS[type(runs[0])](runs[0])
+    return "".join([_RUNS[type(run)](run) for run in runs])
+
+
+def _add(item: Item, lines: list[str]) -> None:
+    if isinstance(item, CodeBlock):
+        lines.append(item.text)
+    elif isinstance(item, Formula):
+        lines.append(item.latex)
+    elif isinstance(item, Table):
+        lines += [line_text(item.caption)] if item.caption else []
+        rows = ([plain_text(cell.items) for cell in row if cell.items] for row in item.rows)
+        lines += [" ".join(cells) for cells in rows if cells]
+    elif isinstance(item, Post):
+        lines += [""] if lines else []
+    elif isinstance(item, (Paragraph, Title)):
+        text = line_text(item.runs)
+        lines += [text] if text else []
+    else:
+        for inner in inside(item):
+            _add(inner, lines)
+
+
+_RUNS: dict[type, Callable[[Any], str]] = {
+    Text: lambda run: run.text,
+    Code: lambda run: run.text,
+    Formula: lambda run: run.latex,
+    **dict.fromkeys((Link, Emphasis, Strong, Deleted, Sub, Sup), lambda run: line_text(run.runs)),
+    Ruby: lambda run: f"{line_text(run.runs)}({run.reading})",
+    LineBreak: lambda _: "\n",
+    FootnoteMark: lambda run: f"[{run.label}]",
+    Image: lambda _: "",
+}

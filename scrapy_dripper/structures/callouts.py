@@ -1,88 +1,18 @@
-"""Recognise code, formulas, figures, captions and call-outs by the tag and the classes of their elements.
-
-The steps that choose labels, and the writers of the output, use the same recognisers, so that what is kept as a
-structure is also written as one.
-"""
+"""Call-outs: the boxed notes, tips and warnings of documentation generators."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from functools import lru_cache, wraps
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy_dripper.page.tags import LONGEST_CLASS
+from scrapy_dripper.structures.items import Items, Paragraph, Quote, Runs, Title, line_text
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-FIGURE_CLASSES = frozenset({"wp-caption", "thumb", "thumbinner", "gallery-item", "gallerybox"})
-"""Classes of figures in WordPress and MediaWiki."""
-_CAPTION_CLASSES = frozenset({"wp-caption-text", "wp-caption-dd", "thumbcaption", "gallerytext", "gallery-caption"})
-
-# These expect lower case, which is searched several times as fast as any case.
-_code = re.compile(
-    r"h(?:ighlight|ljs)|c(?:ode|rayon|hroma|m-)|lang(?:uage-|[-:])|l(?:ntable|isting)|b(?:rush|lob)|s(?:yntax|nippet|hiki)"
-    r"|enlighter|g(?:ist|eshi)|rouge|pr(?:ettyprint|ism)|file(?<!\Sfile)(?!\S)",
-).search
-"""Each alternative begins with another letter, so most positions are skipped at once."""
-_math = re.compile(r"math|katex|mjx|tex\b|latex|ltx_eq|formula|equation|eqn\b|amrendered").search
-_line_number = re.compile(
-    r"(?:^|[-_])(?:(?:source-)?line[-_]?(?:no|nos|nr|num|nums|number|numbers|numbering|nodiv)|gutter)(?:[-_]|$)"
-    r"|^(?:blob-num|crayon-nums?)(?:-|$)|^(?:lnt?|hljs-ln-n(?:umbers)?|numbers|de1-num)$",
-).search
-"""It finds nothing in a class without ``ln``, ``num``, ``line`` or ``gutter``."""
-
-
-def _by_class(test: Callable[[str], bool]) -> Callable[[str], bool]:
-    """Return a test that sees the beginning of a class attribute, and remembers its last answers."""
-    known = lru_cache(4_096)(test)
-    return wraps(test)(lambda name: known(name[:LONGEST_CLASS]))
-
-
-@_by_class
-def has_code_class(name: str) -> bool:
-    """Return True if an element with this class attribute may be code."""
-    return _code(name.lower()) is not None or has_number_class(name)
-
-
-@_by_class
-def has_number_class(name: str) -> bool:
-    """Return True for the class attribute of line numbers, or of a code block that can have them."""
-    name = name.lower()
-    may = "ln" in name or "num" in name or "line" in name or "gutter" in name
-    return may and any(map(_line_number, name.split()))
-
-
-@_by_class
-def has_math_class(name: str) -> bool:
-    """Return True if an element with this class attribute may be a formula."""
-    return _math(name.lower()) is not None
-
-
-def is_figure(element: _Element) -> bool:
-    """Return True for a ``<figure>`` and its equivalents in WordPress and MediaWiki."""
-    return element.tag == "figure" or not FIGURE_CLASSES.isdisjoint(element.get("class", "").split())
-
-
-def caption_of(figure: _Element) -> _Element | None:
-    """Return the caption of a figure: a child or grandchild with the tag or a class of captions."""
-    for child in figure:
-        if _is_caption(child):
-            return child
-        for inner in child:
-            if _is_caption(inner) and not is_figure(child):
-                return inner
-    return None
-
-
-def _is_caption(element: _Element) -> bool:
-    return element.tag == "figcaption" or not _CAPTION_CLASSES.isdisjoint(element.get("class", "").split())
-
-
-# ---------------------------------------------------------------------- call-outs
-# Boxed notes, tips and warnings, as written by documentation generators.
 _CALLOUT_NAMES = {
     "note": "note notice info information seealso see-also abstract summary todo example question help faq default "
     "primary secondary nota notes remark",
@@ -179,3 +109,11 @@ def title_of(callout: _Element, alert: str) -> _Element | None:
 def says(title: str, alert: str) -> bool:
     """Return True if a title only repeats the name of the alert."""
     return ALERTS.get(title.strip(" \t\r\n:!.").lower().replace(" ", "-")) == alert
+
+
+def callout(items: Items, alert: str, title: Runs) -> Items:
+    """Return a call-out with its items. A title that only repeats the name of the alert is left out."""
+    first = items[0] if len(items) > 1 else None
+    named = isinstance(first, (Title, Paragraph)) and says(line_text(first.runs), alert)
+    kept = items[1:] if named else items
+    return (Quote(kept, alert, title),) if kept else (Paragraph(title),) if title else ()

@@ -15,7 +15,7 @@ from itertools import accumulate, chain
 
 from lxml import etree
 
-from scrapy_dripper.output.items import (
+from scrapy_dripper.structures.items import (
     Audio,
     Card,
     Cell,
@@ -49,8 +49,8 @@ from scrapy_dripper.output.items import (
     Video,
     as_lines,
     inside,
+    plain_text,
 )
-from scrapy_dripper.output.text import plain_text
 
 MAX_ROWSPAN, MAX_COLSPAN = 65_534, 1_000
 """Largest spans (HTML standard, 4.9.11)."""

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html
 
-from scrapy_dripper.output.code_blocks import TWIN, code_block, code_of_lines, without_numbers
-from scrapy_dripper.output.items import Code, CodeBlock, LineBreak, Text
+from scrapy_dripper.structures.code import TWIN, code_block, code_of_lines, without_numbers
+from scrapy_dripper.structures.items import Code, CodeBlock, LineBreak, Text
 from tests.html_strategies import markups
 
 

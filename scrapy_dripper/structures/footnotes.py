@@ -1,11 +1,31 @@
-"""Recognise footnotes: the links that are reference marks, and the elements that they lead to."""
+"""Footnotes: the links that are reference marks, the elements that they lead to, and the items of these."""
 
 from __future__ import annotations
 
 import re
-from itertools import islice
+from collections.abc import Sequence
+from itertools import chain, islice
 
 from lxml import etree
+
+from scrapy_dripper.page.nodes import inner_text
+from scrapy_dripper.structures.items import (
+    Emphasis,
+    Footnote,
+    FootnoteMark,
+    Footnotes,
+    Item,
+    Items,
+    LineBreak,
+    Link,
+    Paragraph,
+    Rule,
+    Strong,
+    Sup,
+    Text,
+    Title,
+    line_text,
+)
 
 _mark_name = re.compile(
     r"#(?:user-content-)?(?:fn|footnote|ftnt?|_ftn|sdfootnote|cite_note|note|en|endnote)(?!ref|_ref)[-_:.a-z]*\d", re.I
@@ -22,6 +42,13 @@ _HOLDERS = frozenset({"li", "p", "div", "dd", "aside"})
 """Elements that can be a footnote."""
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 """Headings that hold the number of the footnote after them (Texinfo)."""
+
+NOTE_IN_PLACE, NOTE_TAG, _NOTE_CONTENT = "ltx_note", "ltx_tag_note", "ltx_note_content"
+"""Parts of the classes of a footnote that LaTeXML writes in place of its mark, of its number, and of its content."""
+MAX_BEFORE_NOTE = 50
+"""Number of nodes of a LaTeXML footnote to search for its content, which follows its mark."""
+_LABEL_EDGES = " \xa0[]()^.:"
+_LABELS = frozenset({Text, Sup, Strong, Emphasis, Link, LineBreak, FootnoteMark})
 
 
 class FootnoteMarks:
@@ -67,7 +94,7 @@ class FootnoteMarks:
 
     def _shown(self, link: etree._Element, href: str) -> str | None:
         """Return the text of a reference mark without its brackets, or None for another link."""
-        text = _inner_text(link).strip()
+        text = inner_text(link).strip()
         shown = _mark_text(text) if len(text) < 12 else None
         return shown[1] if shown and (_mark_name(href) is not None or self._is_marked(link)) else None
 
@@ -87,7 +114,7 @@ class FootnoteMarks:
             return "mw-cite-backlink" in link.get("class", "")
         if not href or href[0] != "#":
             return False
-        text = _inner_text(link)
+        text = inner_text(link)
         if not _word(text) or href[1:] in self._marks:
             return True
         names = link.get("class", "") + " " + link.get("role", "")
@@ -111,7 +138,7 @@ class FootnoteMarks:
             if target is None or target.tag in _HOLDERS:
                 return target
             if target.tag in _HEADINGS:
-                return target if _mark_text(_inner_text(target).strip()[:12]) else None
+                return target if _mark_text(inner_text(target).strip()[:12]) else None
             if target.tag == "dt":  # older Sphinx releases write footnotes as definitions
                 following = target.getnext()
                 return following if following is not None and following.tag == "dd" else None
@@ -121,5 +148,70 @@ class FootnoteMarks:
         return None
 
 
-def _inner_text(element: etree._Element) -> str:
-    return "".join(map(str, element.itertext()))
+# ---------------------------------------------------------------------- notes as items
+
+
+def note_in_place(element: etree._Element) -> tuple[etree._Element | None, str]:
+    """Return the content of a footnote that is written in place of its mark, and the mark; None for other elements."""
+    near = (node for node in islice(element.iter(), MAX_BEFORE_NOTE) if node.tag == "span")
+    content = next((node for node in near if _NOTE_CONTENT in (node.get("class") or "")), None)
+    mark = next(element.iter("sup"), None) if content is not None else None
+    return content, inner_text(mark).strip() if mark is not None else ""
+
+
+def footnotes(notes: list[tuple[str, Items]]) -> tuple[Footnotes, ...]:
+    """Return an item with the notes that are not empty, if there are any."""
+    kept = tuple(Footnote(label, items) for label, items in notes if items)
+    return (Footnotes(kept),) if kept else ()
+
+
+def without_label(items: Items, label: str) -> Items:
+    """Return the items of a footnote without the number at their beginning."""
+    for i, item in enumerate(items):
+        if type(item) is not Paragraph:
+            return items[i:]
+        runs = item.runs
+        n = 0
+        while (
+            n < len(runs) and type(runs[n]) in _LABELS and line_text(runs[n : n + 1]).strip(_LABEL_EDGES) in ("", label)
+        ):
+            n += 1
+        first = runs[n] if n < len(runs) else None
+        if type(first) is Text:
+            rest = first.text.lstrip(_LABEL_EDGES) if n else _without_number(first.text, label)
+            runs = (Text(rest), *runs[n + 1 :]) if rest else runs[n + 1 :]
+        else:
+            runs = runs[n:]
+        if runs:
+            return (Paragraph(runs), *items[i + 1 :])
+    return ()
+
+
+def _without_number(text: str, label: str) -> str:
+    """Return a text without a number written by hand, or without the full stop after a number that was a link."""
+    rest = text.lstrip("[(").removeprefix(label)
+    cut = rest.lstrip("])^.:")
+    return cut.lstrip() if cut != rest and cut[:1].isspace() else text
+
+
+def gathered(items: Sequence[Item]) -> Items:
+    """Move the items after the heading of a footnote into it, up to a rule, a title or the next footnote.
+
+    Such a heading was read as an empty footnote.
+    """
+    made: list[Sequence[Item]] = []
+    labels: dict[int, str] = {}
+    inside: list[Item] | None = None
+    for item in items:
+        if type(item) is Footnotes and not item.notes[0].items:
+            labels[len(made)] = item.notes[0].label
+            inside = []
+            made.append(inside)
+        elif inside is None or type(item) in (Rule, Title, Footnotes):
+            inside = None
+            made.append((item,))
+        else:
+            inside.append(item)
+    for i, label in labels.items():
+        made[i] = footnotes([(label, tuple(made[i]))])
+    return tuple(chain.from_iterable(made))

@@ -3,7 +3,7 @@
 Generators write each formula two or three times: as MathML, as styled boxes, as an image, or as a preview while scripts
 load. All but one of them are twins, which are represented by a :class:`Formula` without LaTeX. If the page contains the
 author's LaTeX in an annotation, an attribute, an alternative text or a script, it is used. Otherwise, it is generated
-from MathML (:mod:`~scrapy_dripper.output.mathml`).
+from MathML (:mod:`~scrapy_dripper.structures.mathml`).
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ from urllib.parse import parse_qs, unquote
 from lxml import etree
 from lxml.etree import _Element
 
-from scrapy_dripper.output.delimiters import CLOSING, DISPLAY, looks_like_formula
-from scrapy_dripper.output.items import Formula
-from scrapy_dripper.output.mathml import latex, without_open_end
-from scrapy_dripper.output.text import inner_text
+from scrapy_dripper.page.nodes import inner_text, is_math_script
 from scrapy_dripper.page.recover import has_attribute_run
+from scrapy_dripper.page.tags import DRAWN, DRAWN_MATHML, by_class
+from scrapy_dripper.structures.delimiters import CLOSING, DISPLAY, looks_like_formula
+from scrapy_dripper.structures.items import Formula
+from scrapy_dripper.structures.mathml import latex, without_open_end
 
 TWIN: Final = Formula("", "twin")
 """Returned for an element to drop, which only repeats a formula."""
 
-MATH_TAGS = frozenset("math script img mjx-container math-renderer d-math amp-mathml tex-math math-field".split())
+_CUSTOM = frozenset("math-renderer d-math amp-mathml tex-math math-field".split())
+MATH_TAGS = _CUSTOM | {"math", "script", "img", DRAWN}
 """Tags that :func:`formula` recognises without a class."""
 
 TEX_ATTRIBUTES = ("data-tex", "data-latex", "data-formula", "data-katex", "data-equation-content", "data-math")
@@ -66,6 +68,7 @@ _SERVICES = {
 the whole query is the formula."""
 _NEAR_START = 100
 
+_may_be_math = re.compile(r"math|katex|mjx|tex\b|latex|ltx_eq|formula|equation|eqn\b|amrendered").search
 _tex_encoding = re.compile(r"(?:application|text)?/?(?:x-)?(?:la)?tex\b", re.I).fullmatch
 _unseen = re.compile("[\\s\u200b-\u200d\u2061-\u2064]+").sub
 _unseen_one = re.compile("[\\s\u200b-\u200d\u2061-\u2064]").match
@@ -76,10 +79,16 @@ _settings = re.compile(
 _label = re.compile(r"LaTeX:\s*", re.IGNORECASE).match
 
 
+@by_class
+def has_math_class(name: str) -> bool:
+    """Return True if an element with this class attribute may be a formula."""
+    return _may_be_math(name.lower()) is not None
+
+
 def formula(element: _Element) -> Formula | None:
     """Return the formula of an element, :data:`TWIN` (without LaTeX) if it is to be dropped, or None.
 
-    Call this for elements of :data:`MATH_TAGS` and those with ``has_math_class``, before their content. It never
+    Call this for elements of :data:`MATH_TAGS` and those with :func:`has_math_class`, before their content. It never
     raises, and only reads the element, its content and its next siblings.
     """
     by_tag = _BY_TAG.get(element.tag) if isinstance(element.tag, str) else None
@@ -217,7 +226,7 @@ def _parsed(source: str) -> _Element | None:
 def _mathjax_3(element: _Element) -> Formula | None:
     display = element.get("display") in ("true", "block")
     for child in element.iterchildren():
-        if child.tag == "mjx-assistive-mml":
+        if child.tag == DRAWN_MATHML:
             made = _of_wrapper(child, "mathjax3", display)
             if made is not None:
                 return made
@@ -249,7 +258,7 @@ def _siblings_behind(element: _Element) -> Iterator[_Element]:
 
 
 def _has_script_behind(element: _Element) -> bool:
-    return any((node.get("type") or "").strip().lower().startswith("math/") for node in _siblings_behind(element))
+    return any(map(is_math_script, _siblings_behind(element)))
 
 
 def _script(element: _Element) -> Formula:
@@ -402,8 +411,8 @@ _BY_TAG: dict[str, Callable[[_Element], Formula | None]] = {
     "math": _math,
     "script": _script,
     "img": formula_of_image,
-    "mjx-container": _mathjax_3,
-    **dict.fromkeys(("math-renderer", "d-math", "amp-mathml", "tex-math", "math-field"), _custom),
+    DRAWN: _mathjax_3,
+    **dict.fromkeys(_CUSTOM, _custom),
 }
 
 

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from lxml.etree import _Element
 
-from scrapy_dripper.output.text import inner_text
+from scrapy_dripper.page.nodes import inner_text
 
 
 def _commands(pairs: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Find the real URLs of images, videos and sounds.
+"""Images, videos and sounds: find their real URLs, and recognise figures and their captions.
 
 Many pages load images lazily: ``src`` is a placeholder, and the real URL is in another attribute, in a ``<noscript>``
 copy, or in a list of candidates.
@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import cast
 from urllib.parse import unquote, urlsplit
 
 from lxml import etree
 
-from scrapy_dripper.output.items import Audio, Image, Video
-from scrapy_dripper.output.line import unbroken
+from scrapy_dripper.characters import unbroken
 from scrapy_dripper.page.tags import LONGEST_CLASS, PLAYERS
+from scrapy_dripper.structures.items import Audio, Image, Items, Paragraph, Runs, Table, Video
 
 Resolve = Callable[[str], str]
 """Resolves a URL relative to the page. Must not raise."""
@@ -56,6 +57,9 @@ MAX_URL = 2_000
 LARGE = 100
 """An image whose longer side has at least this many pixels is not decoration, even if the page says so."""
 
+FIGURE_CLASSES = frozenset({"wp-caption", "thumb", "thumbinner", "gallery-item", "gallerybox"})
+"""Classes of figures in WordPress and MediaWiki."""
+_CAPTION_CLASSES = frozenset({"wp-caption-text", "wp-caption-dd", "thumbcaption", "gallerytext", "gallery-caption"})
 _EMOJI_CLASSES = frozenset({"emoji", "twemoji", "emojione", "joypixels", "wp-smiley", "smiley", "emoticon"})
 
 _other_scheme = re.compile(r"(?!https?:|ftp:)[a-z][a-z0-9+.-]*:", re.I).match
@@ -302,3 +306,40 @@ def _site(url: str, sites: frozenset[str]) -> str | None:
     parts = host.split(".")
     names = (".".join(parts[i:]) for i in range(max(0, len(parts) - 4), len(parts)))
     return next((name for name in names if name in sites), None)
+
+
+# ---------------------------------------------------------------------- figures
+def is_figure(element: etree._Element) -> bool:
+    """Return True for a ``<figure>`` and its equivalents in WordPress and MediaWiki."""
+    return element.tag == "figure" or not FIGURE_CLASSES.isdisjoint(element.get("class", "").split())
+
+
+def caption_of(figure: etree._Element) -> etree._Element | None:
+    """Return the caption of a figure: a child or grandchild with the tag or a class of captions."""
+    for child in figure:
+        if _is_caption(child):
+            return child
+        for inner in child:
+            if _is_caption(inner) and not is_figure(child):
+                return inner
+    return None
+
+
+def _is_caption(element: etree._Element) -> bool:
+    return element.tag == "figcaption" or not _CAPTION_CLASSES.isdisjoint(element.get("class", "").split())
+
+
+def holds_blocks(caption: etree._Element) -> bool:
+    """Return True for a caption that is a text in itself: with a heading, a list, or two paragraphs."""
+    if next(caption.iter("h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "table", "pre"), None) is not None:
+        return True
+    paragraphs = caption.iter("p")
+    return next(paragraphs, None) is not None and next(paragraphs, None) is not None
+
+
+def with_caption(items: Items, caption: Runs, place: int) -> Items:
+    """Attach the caption of a figure to its only item. Otherwise, insert it as a paragraph at its place."""
+    only = items[0] if len(items) == 1 else None
+    if isinstance(only, (Image, Video, Audio, Table)) and not only.caption:
+        return (replace(only, caption=caption),)
+    return (*items[:place], Paragraph(caption), *items[place:]) if place >= 0 else (*items, Paragraph(caption))

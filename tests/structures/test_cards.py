@@ -9,10 +9,11 @@ import pytest
 
 from scrapy_dripper import Config, Document, Extraction, Extractor, markdown
 from scrapy_dripper.page.blocks import cut
-from scrapy_dripper.page.cards import ListCard, list_cards
-from scrapy_dripper.page.hidden import hidden_nodes
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.structures.hidden import hidden_nodes
+from scrapy_dripper.structures.items import Card
+from scrapy_dripper.structures.posts import list_cards
 from tests.output.test_posts import Engine
 from tests.steps import is_linear
 
@@ -25,7 +26,7 @@ def page_of(html: str) -> Page:
     return cut(parse(f"<html><body><nav><h3><a href=/>Home</a></h3></nav><h1>Workshop</h1>{html}</body></html>"))
 
 
-def cards(html: str, without: str = "no such text", page_type: str | None = "listing") -> list[ListCard]:
+def cards(html: str, without: str = "no such text", page_type: str | None = "listing") -> list[Card]:
     """Return the cards of a page, with all blocks main except those with a word."""
     page = page_of(html)
     main = np.array([without not in text and text != "Home" for text in page.blocks.text])
@@ -53,9 +54,7 @@ GRIDS = {
 @pytest.mark.parametrize("grid", GRIDS)
 def test_products(grid: str) -> None:
     found = cards(f"<ul>{each(GRIDS[grid], *GOODS)}</ul>", without="More")
-    assert [card[:4] for card in found] == [
-        (name, f"/{i}", text, price) for i, (name, price, text) in enumerate(GOODS, 1)
-    ]
+    assert found == [Card(name, f"/{i}", text, price) for i, (name, price, text) in enumerate(GOODS, 1)]
 
 
 def test_teasers() -> None:
@@ -64,9 +63,7 @@ def test_teasers() -> None:
         <a href=/who/sam>Sam Roe</a></p><p>{text}</p></div></article>"""
     for without in ("no such text", "Sam Roe"):
         found = cards(each(teaser, *NEWS), without)
-        assert [card._replace(href="") for card in found] == [
-            ListCard(name, "", text, "", "Sam Roe", date) for name, date, text in NEWS
-        ]
+        assert found == [Card(name, f"/{i}", text, "", "Sam Roe", date) for i, (name, date, text) in enumerate(NEWS, 1)]
 
 
 def test_the_name_of_a_product_is_not_its_author() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from scrapy_dripper.output.items import Emphasis, Formula, LineBreak, Run, Runs, Strong, Sub, Sup, Text
+from scrapy_dripper.structures.items import Emphasis, Formula, LineBreak, Run, Runs, Strong, Sub, Sup, Text
 
 MAX_LENGTH = 10_000
 """Maximum length of a formula between delimiters, in characters."""

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html
 
-from scrapy_dripper.output import formulas
-from scrapy_dripper.output.formulas import MATH_TAGS, TWIN, formula
-from scrapy_dripper.output.items import Formula
+from scrapy_dripper.structures import formulas
+from scrapy_dripper.structures.formulas import MATH_TAGS, TWIN, formula
+from scrapy_dripper.structures.items import Formula
 from tests.html_strategies import markups
 
 MATHML = "<math><msup><mi>x</mi><mn>2</mn></msup></math>"

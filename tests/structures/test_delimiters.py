@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.output.delimiters import NOTATION, Notation, join_formulas, notation, spans
-from scrapy_dripper.output.items import Code, Emphasis, Formula, LineBreak, Run, Strong, Sub, Sup, Text
+from scrapy_dripper.structures.delimiters import NOTATION, Notation, join_formulas, notation, spans
+from scrapy_dripper.structures.items import Code, Emphasis, Formula, LineBreak, Run, Strong, Sub, Sup, Text
 
 
 def formulas(text: str, notation: Notation = NOTATION) -> list[str]:

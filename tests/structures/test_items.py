@@ -10,7 +10,9 @@ import pytest
 
 from scrapy_dripper.output.chunks import chunks, cut
 from scrapy_dripper.output.content_json import from_json, to_json
-from scrapy_dripper.output.items import (
+from scrapy_dripper.output.markdown import markdown
+from scrapy_dripper.output.urls import outlinks
+from scrapy_dripper.structures.items import (
     Audio,
     Card,
     Cell,
@@ -35,11 +37,9 @@ from scrapy_dripper.output.items import (
     Video,
     inside,
     only,
+    plain_text,
 )
-from scrapy_dripper.output.markdown import markdown
-from scrapy_dripper.output.tables import linear, table_html
-from scrapy_dripper.output.text import plain_text
-from scrapy_dripper.output.urls import outlinks
+from scrapy_dripper.structures.tables import linear, table_html
 
 URL = "https://example.org/a"
 

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.output.content_list import content_list
-from scrapy_dripper.output.items import (
+from scrapy_dripper.output.markdown import Tables, markdown
+from scrapy_dripper.page.parse import parse
+from scrapy_dripper.structures.items import (
     Code,
     Image,
     Item,
@@ -18,11 +20,9 @@ from scrapy_dripper.output.items import (
     Quote,
     Table,
     Text,
+    plain_text,
 )
-from scrapy_dripper.output.markdown import Tables, markdown
-from scrapy_dripper.output.tables import MAX_NESTING, MAX_SPANNED
-from scrapy_dripper.output.text import plain_text
-from scrapy_dripper.page.parse import parse
+from scrapy_dripper.structures.tables import MAX_NESTING, MAX_SPANNED
 from tests.structured.measures import Rendered
 
 
