@@ -20,11 +20,11 @@ import trafilatura
 from common import heading, options, publish, sample, table
 from tqdm import tqdm
 
-from scrapy_dripper.choose import Given, choose
+from scrapy_dripper.choose import ScoredPage, choose
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction
-from scrapy_dripper.engines.tagger.engine import chosen
 from scrapy_dripper.engines.tagger.features import features
+from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.engines.tagger.model import TaggerModel, bundled
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.content_list import content_list
@@ -67,10 +67,10 @@ class Steps:
             return
         batch = self._took("features", features([page]))
         answer = self._took("model", self.model(batch))
-        p, rule = answer.probabilities, self.model.manifest.decoding
-        *_, last = chosen(page, p, batch.size, answer.types[0], rule)
-        self.model.quality(batch, answer, last.main)
-        choice = self._took("labels", choose(Given(page, p), last.main))
+        types = dict(zip(PAGE_TYPES, answer.types[0].tolist(), strict=True))
+        scored = ScoredPage(page, answer.probabilities, None, batch.size, types, self.model.manifest.decoding)
+        choice = self._took("labels", choose(scored))
+        self._took("model", self.model.quality(batch, answer, choice.by_page))
         labels = choice.main
         if not labels.any():
             return

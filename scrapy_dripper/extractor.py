@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_dripper.checks import LANGUAGE_MODELS, LONGEST_VALUE, METHODS, short
-from scrapy_dripper.choose import Choice, Given, choose
+from scrapy_dripper.choose import Choice, choose
 from scrapy_dripper.choose.comments import posts_of
-from scrapy_dripper.choose.short_pages import is_menu, shows_prose
-from scrapy_dripper.choose.steps import MOST_TAKEN, TEMPLATE, overruled, stages
+from scrapy_dripper.choose.steps import MOST_TAKEN, REPEATED, TEMPLATE
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import FALLBACKS, Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, teaching
@@ -71,6 +70,7 @@ class _Job:
     said: Said | None = None
     """What the templates of its host say."""
     labels: Labels | EngineError = _NO_BLOCKS
+    choice: Choice | None = None
 
     @property
     def page(self) -> Page | None:
@@ -237,7 +237,8 @@ class Extractor:
         for job in jobs:
             job.said = self._said(job)
             if job.said is not None and job.said.outcome.is_answer:
-                job.labels = _of_template(job.said)
+                assert job.said.probabilities is not None
+                job.labels = Labels(job.said.probabilities, job.said.main, TEMPLATE)
         asked = [(job, job.page) for job in jobs if job.page and not (job.said and job.said.outcome.is_answer)]
         start = time.perf_counter()
         answers = self._answers([page for _, page in asked])
@@ -321,6 +322,8 @@ class Extractor:
             if isinstance(found, str):
                 return by_method(found, job.document, job.config)
             return self._chosen(job, found, job.labels)
+        except EngineError as error:
+            return PageError(error.reason, str(error))
         except PageError as error:
             return PageError(error.reason, str(error), error.limit)  # the caught one keeps the tree in memory
         except MemoryError:
@@ -334,32 +337,29 @@ class Extractor:
         """Return the extraction of a page from its labels."""
         document, config = job.document, job.config
         ruled = marks(page, config.rules)
-        known = self._hosts.repeated(page, document, labels.main) if config.site_memory else None
-        furniture, digest = known or (None, b"")
-        given = Given(page, labels.probabilities, page_type=labels.page_type, marks=ruled, furniture=furniture)
-        choice = choose(given, labels.main)
+        repeated = self._hosts.repeated(page, document) if config.site_memory else None
+        choice = job.choice = choose(labels.scored(page, ruled, None if repeated is None else repeated.among))
         extraction, items = self._composed(job, page, labels, choice)
         extraction = extraction.with_details(
-            rules=ruled and ruled.blocks,
-            repeated=0 if furniture is None else int((furniture & ~choice.main).sum()),
-            overruled=list(labels.overruled + choice.overruled),
+            rules=ruled and ruled.blocks, repeated=choice.taken_by(REPEATED), overruled=list(choice.overruled)
         )
-        return teaching(with_retrieval(extraction, items, document, config), digest=digest)
+        extraction = with_retrieval(extraction, items, document, config)
+        return teaching(extraction, digest=repeated.digest(choice.by_page) if repeated else b"")
 
     def _composed(self, job: _Job, page: Page, labels: Labels, choice: Choice) -> tuple[Extraction, Items]:
         """Return the extraction of a page, given what is written of it, and its content list. Errors of the writers
         propagate.
         """
-        main = choice.main
+        main, page_type = choice.main, choice.scored.page_type
         # "Nothing is main" is a valid answer, and a better one than a fallback's (docs/reference/fallback.md).
         nothing = not main.any() and len(page.blocks) > 0
-        posts = posts_of(page, main, labels.page_type)
+        posts = posts_of(page, main, page_type)
         wanted = job.config.content_field is not None and not posts
         cards: list[ListCard] = []
         if wanted:
             from scrapy_dripper.page.cards import list_cards  # reads dates and names, as thread_posts does
 
-            cards = list_cards(page, main, choice.hidden, labels.page_type)
+            cards = list_cards(page, main, choice.hidden, page_type)
         size = len(job.document.html)
         written = NOTHING if nothing else write(page, main, job.config, size, choice.hidden, posts, cards)
         if not len(page.blocks) and not (written.text or written.markdown):
@@ -377,11 +377,11 @@ class Extractor:
             labels=tuple(main.tolist()),
             probabilities=tuple(labels.probabilities.tolist()),
             truncated=page.over is not None or labels.truncated or written.truncated,
-            page_type=labels.page_type,
-            quality=labels.quality,
+            page_type=page_type,
+            quality=labels.quality_of(choice.by_page),
             details={
                 "blocks": len(main),
-                "page_type_probability": labels.page_type_probability,
+                "page_type_probability": labels.page_types.get(page_type) if page_type else None,
                 "work": {str(name): int(value) for name, value in labels.work.items()},
                 "limit": over and over.setting,
             },
@@ -397,12 +397,11 @@ class Extractor:
             return _FOUND_NOTHING if nothing and config.empty == "fallback" else None
         if nothing and made.source in LANGUAGE_MODELS:
             return _FOUND_NOTHING
-        if job.page is None or not isinstance(job.labels, Labels) or not made.labels:
+        if job.choice is None or not made.labels:
             return None
-        given = Given(job.page, job.labels.probabilities)
-        if made.truncated and config.fallback != "html" and is_menu(given, np.array(made.labels, dtype=np.bool_)):
+        if made.truncated and config.fallback != "html" and job.choice.is_menu:
             return _ONLY_MENUS
-        return _FOUND_NOTHING if nothing and shows_prose(given) else None
+        return _FOUND_NOTHING if nothing and job.choice.shows_prose else None
 
     def _filled(self, job: _Job, made: Extraction | PageError) -> Extraction | PageError:
         """Return the article in the data of a page that a script would fill. Return other pages as they are.
@@ -433,9 +432,14 @@ class Extractor:
 
     def _described(self, job: _Job, made: Extraction) -> Extraction:
         """Add to an extraction the page's metadata and front matter, as configured, and what templates learn."""
-        if job.said is not None and isinstance(job.labels, Labels) and not job.labels.truncated:
+        if (
+            job.said is not None
+            and job.choice is not None
+            and isinstance(job.labels, Labels)
+            and not job.labels.truncated
+        ):
             made = made.with_details(template=job.said.outcome.value)
-            made = teaching(made, lesson=job.said.lesson(job.labels.main))
+            made = teaching(made, lesson=job.said.lesson(job.choice.by_page))
         if not job.config.reads_metadata or made.fallback_reason in NOT_A_PAGE:
             return made
         found = job.found.metadata if isinstance(job.found, Page) else None
@@ -477,14 +481,6 @@ def _exceeded(page: Page, answer: Labels, cut: bool, config: Config) -> Over | N
         return Over("too many tokens for the model")
     setting = 'DRIPPER_LIMITS["output"]'
     return Over(f"an output over {setting} = {config.limits.output} times the size of the page", setting)
-
-
-def _of_template(said: Said) -> Labels:
-    """Return the labels of a page that a template has labelled."""
-    assert said.main is not None
-    assert said.probabilities is not None
-    steps = list(stages(Given(said.page, said.probabilities), said.main, TEMPLATE))
-    return Labels(said.probabilities, steps[-1].main, source=TEMPLATE, overruled=overruled(steps))
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from scrapy_dripper.data import Document, Extraction, InformedDocument, Teaching
 from scrapy_dripper.page.page import Bools, Page
 from scrapy_dripper.rules import host_of
 from scrapy_dripper.sites.memory import (
+    Hashes,
     SiteMemory,
     digest,
     furniture,
@@ -56,6 +57,23 @@ __all__ = [
 ]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Repeated:
+    """The texts of a page at their places, and those that are known from other pages of its site."""
+
+    page: Page
+    found: Hashes
+    known: Hashes
+
+    def among(self, main: Bools) -> Bools:
+        """Return which main blocks are furniture."""
+        return furniture(self.page, main, self.found, self.known)
+
+    def digest(self, main: Bools) -> bytes:
+        """Return what the site memory learns from the page."""
+        return digest(self.found, main)
+
+
 @dataclass(frozen=True, slots=True)
 class Hosts:
     """The site memory and the templates of an extractor, which learn from each document.
@@ -79,16 +97,10 @@ class Hosts:
         known = self._templates(document)
         return None if known is None else say(page, unpack_rules(known), audit=is_audited(document.url))
 
-    def repeated(self, page: Page, document: Document, main: Bools) -> tuple[Bools | None, bytes]:
-        """Return which main blocks are furniture, and the digest of the page, from which the memory learns.
-
-        They are None and empty without a site memory.
-        """
+    def repeated(self, page: Page, document: Document) -> Repeated | None:
+        """Return which texts of a page its site repeats, or None without a site memory."""
         known = self._known(document)
-        if known is None:
-            return None, b""
-        found = places(page)
-        return furniture(page, main, found, hashes(known)), digest(found, main)
+        return None if known is None else Repeated(page, places(page), hashes(known))
 
     def learn(self, document: Document, extraction: Extraction) -> None:
         """Learn from a document, unless a crawl does."""
