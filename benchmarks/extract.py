@@ -74,7 +74,7 @@ class Steps:
         labels = choice.main
         if not labels.any():
             return
-        tree = self._took("main_html", main_tree(page, labels, choice.hidden))
+        tree = self._took("main_html", main_tree(page, choice.mask))
         self._took("main_html", to_html(tree))
         content = self._took("content_list", content_list(tree, page.base_url, page.scripts))
         self._took("markdown", markdown(content))

@@ -21,7 +21,7 @@ from parts import KINDS, Parts, Shown, address, line_key, loose_tex, norm, of_ma
 from tqdm import tqdm
 from writers import PEERS, main_content, writers
 
-from scrapy_dripper.choose import choose
+from scrapy_dripper.choose import choose, mask_of
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines import load_engine
@@ -233,7 +233,7 @@ class Benchmark:
         source = decode_html(data)
         gold = gold_of(page, source)
         for labels, main in ((TAGGER, self._labels(cut)), (TRUTH, true_labels(cut, page["text"]))):
-            written = write(cut, main, self.config)
+            written = write(cut, mask_of(cut, main), self.config)
             self._count(labels, OURS, compare(gold, written.markdown))
             for name, writer in self.peers.items():
                 if labels == TAGGER and name == FINDER:

@@ -13,13 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scrapy_dripper.checks import LANGUAGE_MODELS, LONGEST_VALUE, METHODS, short
 from scrapy_dripper.choose import Choice, choose
-from scrapy_dripper.choose.comments import posts_of
 from scrapy_dripper.choose.steps import MOST_TAKEN, REPEATED, TEMPLATE
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import FALLBACKS, Config
@@ -36,9 +34,6 @@ from scrapy_dripper.page.page import Over
 from scrapy_dripper.retrieval import measure, with_front_matter, with_retrieval
 from scrapy_dripper.sites import Hosts, Said, SiteMemory, Templates
 from scrapy_dripper.workers.one_worker import OneWorker
-
-if TYPE_CHECKING:
-    from scrapy_dripper.page.cards import ListCard
 
 logger = logging.getLogger(__name__)
 
@@ -353,15 +348,9 @@ class Extractor:
         main, page_type = choice.main, choice.scored.page_type
         # "Nothing is main" is a valid answer, and a better one than a fallback's (docs/reference/fallback.md).
         nothing = not main.any() and len(page.blocks) > 0
-        posts = posts_of(page, main, page_type)
-        wanted = job.config.content_field is not None and not posts
-        cards: list[ListCard] = []
-        if wanted:
-            from scrapy_dripper.page.cards import list_cards  # reads dates and names, as thread_posts does
-
-            cards = list_cards(page, main, choice.hidden, page_type)
+        cards = choice.cards if job.config.content_field is not None else []
         size = len(job.document.html)
-        written = NOTHING if nothing else write(page, main, job.config, size, choice.hidden, posts, cards)
+        written = NOTHING if nothing else write(page, choice.mask, job.config, size, choice.posts, cards)
         if not len(page.blocks) and not (written.text or written.markdown):
             raise PageError(FallbackReason.NO_BLOCKS, "no visible text, and formulas that cannot be read")
         over = _exceeded(page, labels, written.truncated, job.config)

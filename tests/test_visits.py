@@ -25,6 +25,7 @@ from lxml import html as lxml_html
 
 import scrapy_dripper
 from scrapy_dripper import Document
+from scrapy_dripper.choose import mask_of
 from scrapy_dripper.config import Config
 from scrapy_dripper.fallback.shell import fill_shell
 from scrapy_dripper.metadata.read import read_metadata
@@ -176,9 +177,9 @@ def run(html: str) -> tuple[dict[str, int], int]:
     page = cut(parse(f"<html><body>{html}</body></html>"), "https://a.example/")
     config = Config()
     with counted() as calls:
-        written = write(page, np.ones(len(page.blocks), dtype=np.bool_), config)
+        written = write(page, mask_of(page, np.ones(len(page.blocks), dtype=np.bool_)), config)
         for tables in ("html", "linear"):
-            write(page, np.ones(len(page.blocks), dtype=np.bool_), Config(markdown={"tables": tables}))
+            write(page, mask_of(page, np.ones(len(page.blocks), dtype=np.bool_)), Config(markdown={"tables": tables}))
         clean(to_json(written.content))
         to_mineru(written.content)
         outlinks(written.content)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from scrapy_dripper.choose.below_headline import with_hero_links, with_price, with_recipe_facts
-from scrapy_dripper.choose.comments import with_comments
+from scrapy_dripper.choose.comments import posts_of, with_comments
 from scrapy_dripper.choose.duplicates import without_duplicates
 from scrapy_dripper.choose.expected_f1 import decide
 from scrapy_dripper.choose.furniture import (
@@ -30,6 +31,7 @@ from scrapy_dripper.choose.furniture import (
 )
 from scrapy_dripper.choose.headings import MOST_WORDS, with_headings, without_empty_headings
 from scrapy_dripper.choose.headline import with_headline
+from scrapy_dripper.choose.mask import mask_of
 from scrapy_dripper.choose.scored import Bools, ScoredPage
 from scrapy_dripper.choose.short_pages import LONGEST_ERROR, is_menu, shows_prose, with_short_page
 from scrapy_dripper.choose.siblings import (
@@ -42,6 +44,11 @@ from scrapy_dripper.choose.siblings import (
 from scrapy_dripper.choose.structures import with_footnotes, with_whole_structures
 from scrapy_dripper.choose.user_rules import with_rules, with_rules_again
 from scrapy_dripper.page.hidden import hidden_blocks, hidden_nodes
+from scrapy_dripper.page.page import Mask
+
+if TYPE_CHECKING:
+    from scrapy_dripper.page.cards import ListCard
+    from scrapy_dripper.page.posts import ThreadPost
 
 MOST_TAKEN = 0.2
 """Maximum share of a page's expected main text that a step may take away."""
@@ -144,7 +151,7 @@ class Change(NamedTuple):
     """True if the step would have taken too much away, and therefore changed nothing."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Choice:
     """What is written of a page of n blocks."""
 
@@ -159,6 +166,24 @@ class Choice:
     """The labels after each step that applies to the page."""
     overruled: tuple[str, ...]
     """Names of the steps that changed nothing, because they would have taken away what the model is sure of."""
+
+    @cached_property
+    def mask(self) -> Mask:
+        """The nodes of the page that are written."""
+        return mask_of(self.scored.page, self.main, self.hidden)
+
+    @cached_property
+    def posts(self) -> list[ThreadPost]:
+        """The posts in the main content that are marked as such."""
+        return posts_of(self.scored.page, self.main, self.scored.page_type)
+
+    @cached_property
+    def cards(self) -> list[ListCard]:
+        """The cards of the page, if it is a list of them and no thread."""
+        from scrapy_dripper.page.cards import list_cards  # reads dates and names, as thread_posts does
+
+        page_type = self.scored.page_type
+        return [] if self.posts else list_cards(self.scored.page, self.main, self.hidden, page_type)
 
     @property
     def is_menu(self) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scrapy_dripper.choose import mask_of
 from scrapy_dripper.choose.scored import ScoredPage
 from scrapy_dripper.choose.structures import with_footnotes
 from scrapy_dripper.config import Config
@@ -72,7 +73,7 @@ def test_the_markdown_has_no_mark_without_its_footnote_and_no_footnote_without_i
     for mark in marks_and_notes(page):
         p = np.full(len(page.blocks), 0.5, dtype=np.float32)
         for main in (np.arange(len(page.blocks)) == mark, np.arange(len(page.blocks)) != mark):
-            lines = write(page, with_footnotes(ScoredPage(page, p), main), Config()).markdown.split("\n")
+            lines = write(page, mask_of(page, with_footnotes(ScoredPage(page, p), main)), Config()).markdown.split("\n")
             notes = {line.partition("]")[0] for line in lines if line.startswith("[^")}
             text = "\n".join(line for line in lines if not line.startswith("[^"))
 
