@@ -19,14 +19,14 @@ from scrapy_dripper.sites.memory import (
 from scrapy_dripper.sites.templates import (
     Lesson,
     Outcome,
-    Said,
+    TemplateLabels,
     Templates,
     clustered,
     is_audited,
     layout,
     read_lesson,
     rules_of,
-    say,
+    template_labels,
     unpack_rules,
     usable_rules,
     write_rules,
@@ -36,8 +36,8 @@ __all__ = [
     "Hosts",
     "Lesson",
     "Outcome",
-    "Said",
     "SiteMemory",
+    "TemplateLabels",
     "Templates",
     "clustered",
     "digest",
@@ -50,7 +50,7 @@ __all__ = [
     "places",
     "read_lesson",
     "rules_of",
-    "say",
+    "template_labels",
     "unpack_rules",
     "usable_rules",
     "write_rules",
@@ -92,10 +92,10 @@ class Hosts:
         known, templates = self._known(document), self._templates(document)
         return InformedDocument(document.html, document.url, document.charset, document.config, known, templates)
 
-    def said(self, page: Page, document: Document) -> Said | None:
+    def template_labels(self, page: Page, document: Document) -> TemplateLabels | None:
         """Return what the templates of its host say about a page, or None if there are no templates."""
         known = self._templates(document)
-        return None if known is None else say(page, unpack_rules(known), audit=is_audited(document.url))
+        return None if known is None else template_labels(page, unpack_rules(known), audit=is_audited(document.url))
 
     def repeated(self, page: Page, document: Document) -> Repeated | None:
         """Return which texts of a page its site repeats, or None without a site memory."""
