@@ -31,7 +31,7 @@ from common import heading, publish, table
 from tqdm import tqdm
 
 from scrapy_dripper import Document
-from scrapy_dripper.choose import steps
+from scrapy_dripper.choose import ScoredPage, steps
 from scrapy_dripper.choose.expected_f1 import DecisionRule, decide
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import Labels
@@ -164,7 +164,7 @@ def _of_page(page: Page, sample: AnnotatedPage, tagger: Tagger) -> dict[str, Sco
     rows = {}
     for what in (WHOLE, *dict.fromkeys(step.name for step in steps.STEPS)):
         with patch.object(steps, "STEPS", [step for step in steps.STEPS if step.name != what]):
-            main = steps.choose(answer.scored(page)).main
+            main = steps.choose(ScoredPage(page, answer)).main
         labels = main.tobytes()
         if labels not in known:
             known[labels] = _scores(sample, "\n".join(compress(page.blocks.text, main.tolist())))

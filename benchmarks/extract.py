@@ -20,7 +20,7 @@ import trafilatura
 from common import heading, options, publish, sample, table
 from tqdm import tqdm
 
-from scrapy_dripper.choose import ScoredPage, choose
+from scrapy_dripper.choose import Labels, ScoredPage, choose
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.engines.tagger.features import features
@@ -68,11 +68,11 @@ class Steps:
         batch = self._took("features", features([page]))
         answer = self._took("model", self.model(batch))
         types = dict(zip(PAGE_TYPES, answer.types[0].tolist(), strict=True))
-        scored = ScoredPage(page, answer.probabilities, None, batch.size, types, self.model.manifest.decoding)
-        choice = self._took("labels", choose(scored))
+        rule = self.model.manifest.decoding
+        labels = Labels(answer.probabilities, page_types=types, sizes=batch.size, decision=rule)
+        choice = self._took("labels", choose(ScoredPage(page, labels)))
         self._took("model", self.model.quality(batch, answer, choice.by_page))
-        labels = choice.main
-        if not labels.any():
+        if not choice.main.any():
             return
         tree = self._took("main_html", main_tree(page, choice.mask))
         self._took("main_html", to_html(tree))

@@ -21,7 +21,7 @@ from parts import KINDS, Parts, Shown, address, line_key, loose_tex, norm, of_ma
 from tqdm import tqdm
 from writers import PEERS, main_content, writers
 
-from scrapy_dripper.choose import choose, mask_of
+from scrapy_dripper.choose import ScoredPage, choose, mask_of
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines import load_engine
@@ -245,7 +245,7 @@ class Benchmark:
     def _labels(self, page: Page) -> Bools:
         (answer,) = self.engine.label([page])
         assert isinstance(answer, Labels)
-        return choose(answer.scored(page)).main
+        return choose(ScoredPage(page, answer)).main
 
     def _count(self, labels: str, name: str, tallies: dict[str, Tally]) -> None:
         for kind, tally in tallies.items():

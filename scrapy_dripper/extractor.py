@@ -18,13 +18,13 @@ from typing import TypeAlias
 import numpy as np
 
 from scrapy_dripper.checks import LANGUAGE_MODELS, LONGEST_VALUE, METHODS, short
-from scrapy_dripper.choose import Choice, choose
+from scrapy_dripper.choose import Choice, ScoredPage, choose
 from scrapy_dripper.choose.steps import MOST_TAKEN, REPEATED, TEMPLATE
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import FALLBACKS, Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, teaching
 from scrapy_dripper.engines import load_engine, profile_of
-from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked
+from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked, quality_of
 from scrapy_dripper.fallback import NOT_A_PAGE, by_method, fall_back, metadata
 from scrapy_dripper.fallback_names import check_methods
 from scrapy_dripper.metadata.facts import missing, tokens
@@ -381,7 +381,7 @@ class Extractor:
             raise labels
         ruled = marks(page, page.config.rules)
         repeated = self._hosts.repeated(page, document) if page.config.site_memory else None
-        choice = choose(labels.scored(page, ruled, None if repeated is None else repeated.among))
+        choice = choose(ScoredPage(page, labels, ruled, None if repeated is None else repeated.among))
         one.found = replace(one.found, choice=choice)
         extraction, items = self._composed(document, labels, choice)
         extraction = extraction.with_details(
@@ -416,7 +416,7 @@ class Extractor:
             probabilities=tuple(labels.probabilities.tolist()),
             truncated=page.over is not None or labels.truncated or written.truncated,
             page_type=page_type,
-            quality=labels.quality_of(choice.by_page),
+            quality=quality_of(labels, choice.by_page),
             details={
                 "blocks": len(main),
                 "page_type_probability": labels.page_types.get(page_type) if page_type else None,

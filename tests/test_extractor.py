@@ -111,7 +111,7 @@ def test_an_engine_that_only_predicts() -> None:
 def test_a_page_is_scored_and_its_names_are_indexed_once(monkeypatch: pytest.MonkeyPatch, html: str) -> None:
     """All decisions about a page are taken once, those about the fallback included."""
     made: Counter[str] = Counter()
-    for module, name in (("engines.base", "ScoredPage"), ("choose.scored", "Names")):
+    for module, name in (("extractor", "ScoredPage"), ("choose.scored", "Names")):
         real = pkgutil.resolve_name(f"scrapy_dripper.{module}:{name}")
 
         def counted(*args: Any, real: Any = real, name: str = name, **values: Any) -> Any:

@@ -32,6 +32,36 @@ _words, _cjk = re.compile(r"\w+").findall, re.compile(r"[\u3040-\u30ff\u3400-\u9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Labels:
+    """An engine's answer for a page of n blocks.
+
+    An engine predicts, and decides nothing: :func:`~scrapy_dripper.choose.choose` decides by its probabilities which
+    blocks are main. Only an engine whose answer is a decision, such as that of a language model, also has ``main``.
+    """
+
+    probabilities: Floats
+    """The probability of each block to be main content: float32 of shape (n,)."""
+    main: Bools | None = None
+    """The labels, if the engine has decided them: bool of shape (n,). They need not follow from a threshold."""
+    source: str | None = None
+    """Name of the engine that chose the labels, if it is not the one that was called."""
+    truncated: bool = False
+    """True if only the first blocks were processed."""
+    work: Mapping[str, int] = field(default_factory=dict)
+    """The engine's own counters for this page, such as the number of passes. The stats sum them over all pages."""
+    page_types: Mapping[str, float] = field(default_factory=dict)
+    """The probabilities of the types of the page: ``article``, ``listing``, ``forum``, ... Empty if the engine does not
+    predict them."""
+    quality: float | Callable[[Bools], float] | None = None
+    """Expected word F1 of the extraction, calibrated, 0 to 1, or a function that returns it for the labels that are
+    chosen, of which at least one is main. None if the engine does not predict it."""
+    sizes: Floats | None = None
+    """Words of each block, plus half a word for each CJK character, shape (n,), if the engine has counted them."""
+    decision: DecisionRule = BALANCED
+    """How labels follow from the probabilities of this model."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Marks:
     """The labels that the user's rules give to the n blocks of a page."""
 
@@ -48,34 +78,29 @@ class ScoredPage:
     """A page of n blocks with its options, the answer of its engine, and what is known besides."""
 
     page: Page
-    probabilities: Floats
-    """Probability of each block to be main content, shape (n,)."""
-    labels: Bools | None = None
-    """Which blocks are main, shape (n,), if the engine or a template has decided that; None if the probabilities are
-    to."""
-    sizes: Floats | None = None
-    """Words of each block, plus half a word for each CJK character, shape (n,), if the engine has counted them."""
-    page_types: Mapping[str, float] = field(default_factory=dict)
-    """The probabilities of the types of the page; empty if the engine does not predict them."""
-    decision: DecisionRule = BALANCED
-    """How labels follow from the probabilities."""
-    is_template: bool = False
-    """True if the labels are those of a template of the site."""
+    labels: Labels
+    """The answer of the engine, or the labels of a template of the site."""
     marks: Marks | None = None
     """What the user's rules say; None if there are no rules for the page."""
     repeated: Callable[[Bools], Bools] | None = None
     """Returns which of the main blocks the site memory knows from other pages of the site; None without a memory."""
 
     @property
+    def probabilities(self) -> Floats:
+        """Probability of each block to be main content, shape (n,)."""
+        return self.labels.probabilities
+
+    @property
     def page_type(self) -> str | None:
         """The most likely type of the page; None if the engine predicts none."""
-        return max(self.page_types, key=self.page_types.__getitem__, default=None)
+        types = self.labels.page_types
+        return max(types, key=types.__getitem__, default=None)
 
     @cached_property
     def size(self) -> Floats:
         """Words of each block, plus half a word for each CJK character: shape (n,)."""
-        if self.sizes is not None:
-            return self.sizes
+        if self.labels.sizes is not None:
+            return self.labels.sizes
         found = [len(_words(text)) + len(_cjk(text)) / 2 for text in self.page.blocks.text]
         return np.array(found, dtype=np.float32)
 

@@ -61,7 +61,8 @@ MODEL = ""
 REPEATED, HIDDEN = "repeated", "hidden"
 """The names of the step of the site memory, and of the removal of hidden text, in ``Choice``."""
 PROBABILITIES, TEMPLATE, LABELS = "probabilities", "template", "labels"
-"""What labels can follow from: the probabilities of an engine, a site's template, or an engine's own decision."""
+"""What labels can follow from: the probabilities of an engine, a site's template (whose name is the source of its
+labels), or an engine's own decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,16 +247,17 @@ def apply(steps: Iterable[Step], scored: ScoredPage) -> Iterator[Change]:
 
 def first_labels(scored: ScoredPage) -> Bools:
     """Return the labels of an engine or a template, or else those that follow from the probabilities."""
-    if scored.labels is not None:
-        return scored.labels
-    weight = scored.decision.recall_of(scored.page_types, scored.page.config.favor)
-    return decide(scored.probabilities, scored.size, weight, scored.decision.min_words)
+    labels = scored.labels
+    if labels.main is not None:
+        return labels.main
+    weight = labels.decision.recall_of(labels.page_types, scored.page.config.favor)
+    return decide(labels.probabilities, scored.size, weight, labels.decision.min_words)
 
 
 def _origin(scored: ScoredPage) -> str:
-    if scored.labels is None:
+    if scored.labels.main is None:
         return PROBABILITIES
-    return TEMPLATE if scored.is_template else LABELS
+    return TEMPLATE if scored.labels.source == TEMPLATE else LABELS
 
 
 def takes_too_much(

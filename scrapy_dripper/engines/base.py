@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
 
 from scrapy_dripper.checks import number, short
-from scrapy_dripper.choose.expected_f1 import BALANCED, DecisionRule
-from scrapy_dripper.choose.scored import Bools, Floats, Marks, ScoredPage
-from scrapy_dripper.choose.steps import TEMPLATE
+from scrapy_dripper.choose.scored import Bools
+from scrapy_dripper.choose.scored import Labels as Labels
 from scrapy_dripper.config import ModelError as ModelError
 from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.page.page import Page
@@ -40,61 +39,6 @@ class EngineLostError(EngineError):
     """The engine currently cannot label any page, for example because its device is lost."""
 
     reason = FallbackReason.ENGINE_LOST
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Labels:
-    """An engine's answer for a page of n blocks.
-
-    An engine predicts, and decides nothing: :func:`~scrapy_dripper.choose.choose` decides by its probabilities which
-    blocks are main. Only an engine whose answer is a decision, such as that of a language model, also has ``main``.
-    """
-
-    probabilities: Floats
-    """The probability of each block to be main content: float32 of shape (n,)."""
-    main: Bools | None = None
-    """The labels, if the engine has decided them: bool of shape (n,). They need not follow from a threshold."""
-    source: str | None = None
-    """Name of the engine that chose the labels, if it is not the one that was called."""
-    truncated: bool = False
-    """True if only the first blocks were processed."""
-    work: Mapping[str, int] = field(default_factory=dict)
-    """The engine's own counters for this page, such as the number of passes. The stats sum them over all pages."""
-    page_types: Mapping[str, float] = field(default_factory=dict)
-    """The probabilities of the types of the page: ``article``, ``listing``, ``forum``, ... Empty if the engine does not
-    predict them."""
-    quality: float | Callable[[Bools], float] | None = None
-    """Expected word F1 of the extraction, calibrated, 0 to 1, or a function that returns it for the labels that are
-    chosen, of which at least one is main. None if the engine does not predict it."""
-    sizes: Floats | None = None
-    """Words of each block, plus half a word for each CJK character, shape (n,), if the engine has counted them."""
-    decision: DecisionRule = BALANCED
-    """How labels follow from the probabilities of this model."""
-
-    def scored(
-        self, page: Page, marks: Marks | None = None, repeated: Callable[[Bools], Bools] | None = None
-    ) -> ScoredPage:
-        """Return the page with this answer, and with what the user's rules and the site memory know of it."""
-        return ScoredPage(
-            page,
-            self.probabilities,
-            self.main,
-            self.sizes,
-            self.page_types,
-            self.decision,
-            is_template=self.source == TEMPLATE,
-            marks=marks,
-            repeated=repeated,
-        )
-
-    def quality_of(self, main: Bools) -> float | None:
-        """Return the expected word F1 if these blocks are main, or None. Raise :exc:`EngineError` if it is invalid."""
-        if not callable(self.quality):
-            return self.quality
-        try:
-            return _share(self.quality(main)) if main.any() else None
-        except Exception as error:
-            raise EngineError(f"no quality: {type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,3 +103,15 @@ def checked(answer: Labels | EngineError, page: Page) -> Labels | EngineError:
             f"page_types must be names with numbers from 0 to 1, and quality such a number (got {wrong})"
         )
     return replace(answer, probabilities=p, main=main, sizes=sizes, page_types=types, quality=quality)
+
+
+def quality_of(answer: Labels, main: Bools) -> float | None:
+    """Return the expected word F1 of an answer's page if these blocks are main, or None. Raise :exc:`EngineError` if
+    the engine cannot predict it.
+    """
+    if not callable(answer.quality):
+        return answer.quality
+    try:
+        return _share(answer.quality(main)) if main.any() else None
+    except Exception as error:
+        raise EngineError(f"no quality: {type(error).__name__}: {error}") from error

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from scrapy_dripper.choose import choose
+from scrapy_dripper.choose import ScoredPage, choose
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.engines import profile_of
@@ -131,7 +131,7 @@ def _rules(page: Page, extractor: Extractor, extraction: Extraction) -> list[str
     with suppress(Exception):  # The extraction has the error.
         (answer,) = extractor.engine.label([page])
     if isinstance(answer, Labels):
-        return choose(answer.scored(page, marks(page, extractor.config.rules))).reasons()
+        return choose(ScoredPage(page, answer, marks(page, extractor.config.rules))).reasons()
     removed = extraction.details.get("removed", {})  # a method may say why
     why = {block: f"{extraction.source}: {reason}" for reason, blocks in removed.items() for block in blocks}
     return [why.get(block, "") for block in range(len(page.blocks))]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.choose import steps
-from scrapy_dripper.choose.scored import ScoredPage
+from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.choose.steps import (
     MODEL,
     MOST_TAKEN,
@@ -39,7 +39,7 @@ def choice_of(changes: Sequence[tuple[str, Sequence[int]]]) -> Choice:
     """Return a choice by steps that returned some labels."""
     made = tuple(Change(name, name, np.array(labels, dtype=bool)) for name, labels in changes)
     main = made[-1].main
-    scored = ScoredPage(page_of("<p>a"), np.ones(1, dtype=np.float32))
+    scored = ScoredPage(page_of("<p>a"), Labels(np.ones(1, dtype=np.float32)))
     return Choice(scored, main, main, np.zeros(1, dtype=bool), made, ())
 
 
@@ -98,7 +98,7 @@ def test_a_step_that_would_take_too_much_away_does_nothing(
     page, first = page_of_texts(TEXTS), np.array([True] * 5 + [False])
     p = np.array(probabilities, dtype=np.float32)
 
-    *_, last = list(apply([Step("storm", "a storm", without(*removed))], ScoredPage(page, p, first)))
+    *_, last = list(apply([Step("storm", "a storm", without(*removed))], ScoredPage(page, Labels(p, first))))
 
     assert last.is_overruled == stopped
     assert last.main.tolist() == [(i not in removed or stopped) and (i < 5 or not stopped) for i in range(6)]
@@ -108,7 +108,7 @@ def test_steps_after_one_that_was_stopped_go_on() -> None:
     page, first = page_of_texts(TEXTS), np.ones(6, dtype=np.bool_)
     storm, ebb = Step("storm", "", lambda scored, main: ~main), Step("ebb", "", without(2))
 
-    made = list(apply([storm, ebb], ScoredPage(page, np.full(6, 0.6, dtype=np.float32), first)))
+    made = list(apply([storm, ebb], ScoredPage(page, Labels(np.full(6, 0.6, dtype=np.float32), first))))
 
     assert [change.step for change in made if change.is_overruled] == ["storm"]
     assert np.flatnonzero(~made[-1].main).tolist() == [2]
@@ -125,7 +125,7 @@ def test_steps_after_one_that_was_stopped_go_on() -> None:
 )
 def test_a_copy_of_a_text_that_stays_may_go(texts: list[str], p: float, after: list[bool], stopped: bool) -> None:
     scored, before = (
-        ScoredPage(page_of_texts(texts), np.full(len(texts), p, dtype=np.float32)),
+        ScoredPage(page_of_texts(texts), Labels(np.full(len(texts), p, dtype=np.float32))),
         np.ones(len(texts), np.bool_),
     )
 
@@ -141,7 +141,7 @@ def test_what_is_left_is_most_of_the_expected_text_and_all_that_is_sure(
     p = np.array([one for one, _, _ in blocks], dtype=np.float32)
     first, then = (np.array(one, dtype=np.bool_) for one in list(zip(*blocks, strict=True))[1:])
 
-    *_, last = apply([Step("any", "", lambda scored, main: then)], ScoredPage(page, p, first))
+    *_, last = apply([Step("any", "", lambda scored, main: then)], ScoredPage(page, Labels(p, first)))
 
     lost = first & ~last.main
     if ((p > 0) & (p < 1)).any():

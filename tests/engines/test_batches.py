@@ -13,8 +13,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_dripper.choose import choose
-from scrapy_dripper.engines.base import Labels
+from scrapy_dripper.choose import ScoredPage, choose
+from scrapy_dripper.engines.base import Labels, quality_of
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.page import Page
 from scrapy_dripper.page.blocks import cut
@@ -49,9 +49,9 @@ def values(page: Page, answer: object) -> tuple[bytes, bytes, Mapping[str, float
     assert isinstance(answer, Labels)
     return (
         answer.probabilities.tobytes(),
-        (main := choose(answer.scored(page)).by_page).tobytes(),
+        (main := choose(ScoredPage(page, answer)).by_page).tobytes(),
         answer.page_types,
-        answer.quality_of(main),
+        quality_of(answer, main),
     )
 
 
