@@ -31,12 +31,12 @@ from common import heading, publish, table
 from tqdm import tqdm
 
 from scrapy_dripper import Document
-from scrapy_dripper.choose import Given, steps
+from scrapy_dripper.choose import ScoredPage, steps
+from scrapy_dripper.choose.expected_f1 import DecisionRule, decide
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.tagger.engine import chosen
+from scrapy_dripper.engines.base import Labels
+from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.evidence import ABSENT
-from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
-from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.engines.tagger.model import TaggerModel
 from scrapy_dripper.page import Page, PageError, read
@@ -126,7 +126,12 @@ def _evidence(row: str, store: Path) -> Scores:
             if (one := examples.get(name)) is None:
                 continue
             types = fit.predict_types(fitted.types, one, fitted.stage(one))[0]
-            main = decide(fitted(one).astype(np.float32), one.features.size, rule.recall_of(types), rule.min_words)
+            main = decide(
+                fitted(one).astype(np.float32),
+                one.features.size,
+                rule.recall_of(dict(zip(PAGE_TYPES, types, strict=True))),
+                rule.min_words,
+            )
             text = "\n".join(block for block, chosen in zip(one.texts, main, strict=True) if chosen)
             found |= _scores(samples[name], text)
     return found
@@ -142,27 +147,24 @@ def _scores(sample: AnnotatedPage, text: str) -> Scores:
 # ---------------------------------------------------------------------- steps
 def without_steps(samples: Sequence[AnnotatedPage], folder: Path) -> dict[str, Scores]:
     """Return the scores of pages of one fold with all steps, and without each of them."""
-    model = TaggerModel(folder)
+    tagger = Tagger(TaggerModel(folder))
     rows: defaultdict[str, dict[tuple[str, str], float]] = defaultdict(dict)
     for sample in samples:
         with suppress(PageError):
             page = read(Document(sample.path.read_bytes(), sample.url), Config())
-            for what, scores in _of_page(page, sample, model).items():
+            for what, scores in _of_page(page, sample, tagger).items():
                 rows[what] |= scores
     return rows
 
 
-def _of_page(page: Page, sample: AnnotatedPage, model: TaggerModel) -> dict[str, Scores]:
-    batch = features([page])
-    answer = model(batch)
-    p, types = answer.probabilities, answer.types[0]
+def _of_page(page: Page, sample: AnnotatedPage, tagger: Tagger) -> dict[str, Scores]:
+    (answer,) = tagger.label([page])
+    assert isinstance(answer, Labels)
     known: dict[bytes, Scores] = {}  # by labels, which most steps leave as they are
     rows = {}
     for what in (WHOLE, *dict.fromkeys(step.name for step in steps.STEPS)):
         with patch.object(steps, "STEPS", [step for step in steps.STEPS if step.name != what]):
-            *_, last = chosen(page, p, batch.size, types, model.manifest.decoding)
-            given = Given(page, p, page_type=PAGE_TYPES[int(types.argmax())])
-            main = steps.choose(given, last.main).main
+            main = steps.choose(ScoredPage(page, answer)).main
         labels = main.tobytes()
         if labels not in known:
             known[labels] = _scores(sample, "\n".join(compress(page.blocks.text, main.tolist())))

@@ -20,11 +20,11 @@ import trafilatura
 from common import heading, options, publish, sample, table
 from tqdm import tqdm
 
-from scrapy_dripper.choose import Given, choose
+from scrapy_dripper.choose import Labels, ScoredPage, choose
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction
-from scrapy_dripper.engines.tagger.engine import chosen
 from scrapy_dripper.engines.tagger.features import features
+from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.engines.tagger.model import TaggerModel, bundled
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.content_list import content_list
@@ -67,14 +67,14 @@ class Steps:
             return
         batch = self._took("features", features([page]))
         answer = self._took("model", self.model(batch))
-        p, rule = answer.probabilities, self.model.manifest.decoding
-        *_, last = chosen(page, p, batch.size, answer.types[0], rule)
-        self.model.quality(batch, answer, last.main)
-        choice = self._took("labels", choose(Given(page, p), last.main))
-        labels = choice.main
-        if not labels.any():
+        types = dict(zip(PAGE_TYPES, answer.types[0].tolist(), strict=True))
+        rule = self.model.manifest.decoding
+        labels = Labels(answer.probabilities, page_types=types, sizes=batch.size, decision=rule)
+        choice = self._took("labels", choose(ScoredPage(page, labels)))
+        self._took("model", self.model.quality(batch, answer, choice.by_page))
+        if not choice.main.any():
             return
-        tree = self._took("main_html", main_tree(page, labels, choice.hidden))
+        tree = self._took("main_html", main_tree(page, choice.mask))
         self._took("main_html", to_html(tree))
         content = self._took("content_list", content_list(tree, page.base_url, page.scripts))
         self._took("markdown", markdown(content))

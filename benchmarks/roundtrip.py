@@ -21,7 +21,7 @@ from parts import KINDS, Parts, Shown, address, line_key, loose_tex, norm, of_ma
 from tqdm import tqdm
 from writers import PEERS, main_content, writers
 
-from scrapy_dripper.choose import Given, choose
+from scrapy_dripper.choose import ScoredPage, choose, mask_of
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines import load_engine
@@ -233,7 +233,7 @@ class Benchmark:
         source = decode_html(data)
         gold = gold_of(page, source)
         for labels, main in ((TAGGER, self._labels(cut)), (TRUTH, true_labels(cut, page["text"]))):
-            written = write(cut, main, self.config)
+            written = write(cut, mask_of(cut, main), self.config)
             self._count(labels, OURS, compare(gold, written.markdown))
             for name, writer in self.peers.items():
                 if labels == TAGGER and name == FINDER:
@@ -245,7 +245,7 @@ class Benchmark:
     def _labels(self, page: Page) -> Bools:
         (answer,) = self.engine.label([page])
         assert isinstance(answer, Labels)
-        return choose(Given(page, answer.probabilities), answer.main).main
+        return choose(ScoredPage(page, answer)).main
 
     def _count(self, labels: str, name: str, tallies: dict[str, Tally]) -> None:
         for kind, tally in tallies.items():

@@ -17,6 +17,7 @@ import numpy as np
 from tqdm import tqdm
 from writers import PEERS, writers
 
+from scrapy_dripper.choose import mask_of
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.extractor import Extractor
@@ -43,7 +44,7 @@ Writer = Callable[[str], str]
 def ours(html: str) -> str:
     """Write the Markdown of a page as the extractor does when all blocks are main."""
     page = cut(parse(html), BASE_URL)
-    return write(page, np.ones(len(page.blocks), dtype=np.bool_), Config()).markdown
+    return write(page, mask_of(page, np.ones(len(page.blocks), dtype=np.bool_)), Config()).markdown
 
 
 WRITERS: dict[str, Writer] = {

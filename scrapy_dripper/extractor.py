@@ -13,20 +13,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import numpy as np
 
 from scrapy_dripper.checks import LANGUAGE_MODELS, LONGEST_VALUE, METHODS, short
-from scrapy_dripper.choose import Choice, Given, choose
-from scrapy_dripper.choose.comments import posts_of
-from scrapy_dripper.choose.short_pages import is_menu, shows_prose
-from scrapy_dripper.choose.steps import MOST_TAKEN, TEMPLATE, overruled, stages
+from scrapy_dripper.choose import Choice, ScoredPage, choose
+from scrapy_dripper.choose.steps import MOST_TAKEN, REPEATED, TEMPLATE
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import FALLBACKS, Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, teaching
 from scrapy_dripper.engines import load_engine, profile_of
-from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked
+from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked, quality_of
 from scrapy_dripper.fallback import NOT_A_PAGE, by_method, fall_back, metadata
 from scrapy_dripper.fallback_names import check_methods
 from scrapy_dripper.metadata.facts import missing, tokens
@@ -34,12 +32,9 @@ from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.page import Over
 from scrapy_dripper.retrieval import attempt, measure, named_failures, naming, with_front_matter, with_retrieval
-from scrapy_dripper.sites import Hosts, Said, SiteMemory, Templates
+from scrapy_dripper.sites import Hosts, SiteMemory, TemplateLabels, Templates
 from scrapy_dripper.structures.items import Items
 from scrapy_dripper.workers.one_worker import OneWorker
-
-if TYPE_CHECKING:
-    from scrapy_dripper.structures.items import Card
 
 logger = logging.getLogger(__name__)
 
@@ -57,25 +52,60 @@ _ONLY_MENUS = "the model found only menus in the first part of a page that is to
 _NO_MEMORY = Over("out of memory; in a worker process, DRIPPER_WORKER_MEMORY sets the limit", "DRIPPER_WORKER_MEMORY")
 
 
-@dataclass(slots=True, eq=False)
-class _Job:
-    """A document with its options, on its way from reading to an extraction."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Extracted:
+    """A worker process has extracted the document."""
 
-    document: Document
-    config: Config
-    found: Page | PageError | Extraction | str
-    """The page, the error that prevented it, the extraction of a worker process, or the name of the method that is to
-    extract the document."""
-    seconds: float
-    """The time that it has taken so far."""
-    said: Said | None = None
+    extraction: Extraction
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ByMethod:
+    """A method is to extract the document, which is not read here."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Unread:
+    """The document has no page."""
+
+    error: PageError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Read:
+    """The document has a page. Unless that has no blocks, it is then labelled, and there is a choice."""
+
+    page: Page
+    template: TemplateLabels | None = None
     """What the templates of its host say."""
     labels: Labels | EngineError = _NO_BLOCKS
+    choice: Choice | None = None
+
+
+_Found: TypeAlias = "_Extracted | _ByMethod | _Unread | _Read"
+
+
+@dataclass(slots=True, eq=False)
+class _Pending:
+    """A document on its way from reading to an extraction."""
+
+    document: Document
+    """It has options: its own, or those of the extractor."""
+    found: _Found
+    seconds: float
+    """The time that it has taken so far."""
 
     @property
-    def page(self) -> Page | None:
-        """The page of the document, if it has blocks to label."""
-        return self.found if isinstance(self.found, Page) and len(self.found.blocks) else None
+    def config(self) -> Config:
+        assert self.document.config is not None
+        return self.document.config
+
+    @property
+    def read(self) -> _Read | None:
+        """What is known of the page of the document, if it has blocks."""
+        return self.found if isinstance(self.found, _Read) and len(self.found.page.blocks) else None
 
 
 class Extractor:
@@ -156,15 +186,17 @@ class Extractor:
         waiting = iter(documents)
         while True:
             with self._pause():
-                # The pages of earlier jobs are not held while others are read.
-                made = [self._write(job) for job in self._label(self._read(waiting))]
+                # The pages of earlier documents are not held while others are read.
+                made = [self._write(one) for one in self._label(self._read(waiting))]
             if not made:
                 return extractions
             extractions += made
 
     def fall_back(self, document: Document, reason: FallbackReason, error: str | None = None) -> Extraction:
         """Run the configured fallback on a document and return its extraction. Never raises."""
-        return self._fall_back(document, document.config or self.config, reason, error)
+        self._begin(document)
+        config = document.config or self.config
+        return self._worker.fall_back(document, config, reason, error) or fall_back(document, config, reason, error)
 
     def close(self) -> None:
         """Release the engine's memory and threads, and end the worker process if there is one."""
@@ -186,42 +218,43 @@ class Extractor:
             self._watch(document)
 
     # ------------------------------------------------------------------ read
-    def _read(self, documents: Iterator[Document | str | bytes]) -> list[_Job]:
+    def _read(self, documents: Iterator[Document | str | bytes]) -> list[_Pending]:
         """Read the next documents, as many as may be held in memory together. Return an empty list at the end."""
         size = self.config.batch_size if self._hosts.templates is not None else DOCUMENTS_TOGETHER
-        jobs: list[_Job] = []
+        some: list[_Pending] = []
         nodes = 0
         for one in islice(documents, size):
             document = one if isinstance(one, Document) else Document(_page_itself(one))
-            config = document.config or self.config
             start = time.perf_counter()
-            found = self._page(document, config)
-            jobs.append(_Job(document, config, found, time.perf_counter() - start))
-            nodes += len(found.tree.nodes) if isinstance(found, Page) else 0
+            found = self._found(document)
+            some.append(_Pending(self._with_options(document), found, time.perf_counter() - start))
+            nodes += len(found.page.tree.nodes) if isinstance(found, _Read) else 0
             if nodes > NODES_TOGETHER:
                 break
-        return jobs
+        return some
 
-    def _page(self, document: Document, config: Config) -> Page | PageError | Extraction | str:
-        """Return the page of a document, the error that prevented it, the extraction made by a worker process, or the
-        name of the method that is the engine of this document.
-        """
+    def _with_options(self, document: Document) -> Document:
+        return document if document.config is not None else replace(document, config=self.config)
+
+    def _found(self, document: Document) -> _Found:
+        """Read a document, unless a worker process or a method extracts it."""
         self._begin(document)
+        config = document.config or self.config
         from_worker = self._worker.extract(self._hosts.informed(document), config)
         if from_worker is not None:
-            return self._with_custom_fallback(document, config, from_worker)
+            return _Extracted(self._with_custom_fallback(document, config, from_worker))
         named = document.config.engine if document.config else None
         if method := named if named in METHODS else self._method:
-            return method
+            return _ByMethod(method)
         try:
-            return read(document, config, profile_of(self.engine), self.engine.limits.max_blocks)
+            return _Read(read(document, config, profile_of(self.engine), self.engine.limits.max_blocks))
         except PageError as error:
-            return error
+            return _Unread(error)
         except MemoryError:
-            return PageError(FallbackReason.OVERSIZE, *_NO_MEMORY)
+            return _Unread(PageError(FallbackReason.OVERSIZE, *_NO_MEMORY))
         except Exception as error:  # A bad page must not stop the crawl.
             logger.debug("cannot parse %(url)s", {"url": document.url}, exc_info=True)
-            return PageError(FallbackReason.PARSE_ERROR, f"{type(error).__name__}: {error}")
+            return _Unread(PageError(FallbackReason.PARSE_ERROR, f"{type(error).__name__}: {error}"))
 
     def _with_custom_fallback(self, document: Document, config: Config, found: Extraction) -> Extraction:
         """Return what the worker has extracted, or what a custom fallback does, which only runs in this process."""
@@ -232,33 +265,39 @@ class Extractor:
         return with_front_matter(answer, found.metadata) if config.markdown.front_matter and found.metadata else answer
 
     # ------------------------------------------------------------------ label
-    def _label(self, jobs: list[_Job]) -> list[_Job]:
-        """Label the pages of some jobs together, except those that a template answers, and return the jobs."""
-        for job in jobs:
-            job.said = self._said(job)
-            if job.said is not None and job.said.outcome.is_answer:
-                job.labels = _of_template(job.said)
-        asked = [(job, job.page) for job in jobs if job.page and not (job.said and job.said.outcome.is_answer)]
+    def _label(self, some: list[_Pending]) -> list[_Pending]:
+        """Label the pages of some documents together, except those that a template answers."""
+        asked: list[tuple[_Pending, _Read]] = []
+        for one in some:
+            if (read := one.read) is None:
+                continue
+            template = self._template_labels(one.document, read.page)
+            one.found = read = replace(read, template=template)
+            if template is not None and template.outcome.is_answer:
+                assert template.probabilities is not None
+                one.found = replace(read, labels=Labels(template.probabilities, template.main, TEMPLATE))
+            else:
+                asked.append((one, read))
         start = time.perf_counter()
-        answers = self._answers([page for _, page in asked])
-        per_block = (time.perf_counter() - start) / max(1, sum(len(page.blocks) for _, page in asked))
-        for (job, page), answer in zip(asked, answers, strict=True):
-            job.labels = answer
-            job.seconds += per_block * len(page.blocks)
-        return jobs
+        answers = self._answers([read.page for _, read in asked])
+        per_block = (time.perf_counter() - start) / max(1, sum(len(read.page.blocks) for _, read in asked))
+        for (one, read), answer in zip(asked, answers, strict=True):
+            one.found = replace(read, labels=answer)
+            one.seconds += per_block * len(read.page.blocks)
+        return some
 
-    def _said(self, job: _Job) -> Said | None:
+    def _template_labels(self, document: Document, page: Page) -> TemplateLabels | None:
         """Return what the templates of a page's host say about the page, or None if templates do not apply to it."""
         # Templates have learnt from pages with the options of the crawl. They do not apply to a page with other
         # options.
-        own, learnt = ((config.favor, config.comments) for config in (job.config, self.config))
-        if job.page is None or job.page.over is not None or own != learnt:
+        own, learnt = ((config.favor, config.comments) for config in (page.config, self.config))
+        if page.over is not None or own != learnt:
             return None
-        self._begin(job.document)
+        self._begin(document)
         try:
-            return self._hosts.said(job.page, job.document)
+            return self._hosts.template_labels(page, document)
         except Exception:  # the model then labels the page
-            logger.debug("cannot compare %(url)s with templates", {"url": job.document.url}, exc_info=True)
+            logger.debug("cannot compare %(url)s with templates", {"url": document.url}, exc_info=True)
             return None
 
     def _answers(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
@@ -278,96 +317,95 @@ class Extractor:
         return [checked(answer, page) for answer, page in zip(answers, pages, strict=True)]
 
     # ------------------------------------------------------------------ choose and write
-    def _write(self, job: _Job) -> Extraction:
+    def _write(self, one: _Pending) -> Extraction:
         """Return the extraction of a document that is read and labelled, and learn from it."""
         start = time.perf_counter()
-        made = job.found if isinstance(job.found, Extraction) else self._described(job, self._extraction(job))
-        self._hosts.learn(job.document, made)
-        return made.with_details(milliseconds=1000 * (job.seconds + time.perf_counter() - start))
+        found = one.found
+        made = found.extraction if isinstance(found, _Extracted) else self._described(one, self._extraction(one))
+        self._hosts.learn(one.document, made)
+        return made.with_details(milliseconds=1000 * (one.seconds + time.perf_counter() - start))
 
-    def _extraction(self, job: _Job) -> Extraction:
+    def _extraction(self, one: _Pending) -> Extraction:
         """Return the extraction of a document: from its labels, a method, its data, or the fallback."""
-        assert not isinstance(job.found, Extraction)
-        made = job.found if isinstance(job.found, PageError) else self._made(job, job.found)
+        made = self._made(one)
         reason = made.reason if isinstance(made, PageError) else made.fallback_reason
         if reason in (FallbackReason.NO_BLOCKS, FallbackReason.NO_MAIN):
-            made = self._filled(job, made)
+            made = self._filled(one, made)
         if isinstance(made, PageError):
-            found = self._fall_back(job.document, job.config, made.reason, str(made))
+            found = self.fall_back(one.document, made.reason, str(made))
             made = found if made.limit is None else found.with_details(limit=made.limit)
-        elif error := self._doubt(job, made):
-            found = self._fall_back(job.document, job.config, FallbackReason.NO_MAIN, error)
+        elif error := self._doubt(one, made):
+            found = self.fall_back(one.document, FallbackReason.NO_MAIN, error)
             made = made if found.is_empty else found
-        if job.page is None:
+        if one.read is None:
             return made
-        lost = () if made.text is None else missing(job.page.facts, job.page.blocks.text, made.text)
-        asks = job.config.empty == "auto" and job.config.fallback != "html"  # a whole page has all facts and all menus
+        page, config = one.read.page, one.config
+        lost = () if made.text is None else missing(page.facts, page.blocks.text, made.text)
+        asks = config.empty == "auto" and config.fallback != "html"  # a whole page has all facts and all menus
         if lost and made.fallback_reason is None and asks and not _is_settled(made):
             error = f"the model's answer lacks declared facts: {', '.join(lost)}"
-            found = self._fall_back(job.document, job.config, FallbackReason.MISSING_FACTS, error)
-            still = missing(job.page.facts, job.page.blocks.text, found.text or "")
+            found = self.fall_back(one.document, FallbackReason.MISSING_FACTS, error)
+            still = missing(page.facts, page.blocks.text, found.text or "")
             if set(still) < set(lost) and _share_kept(made.text or "", found.text or "") >= 1 - MOST_TAKEN:
                 made, lost = found, still
-        return made.with_details(blocks=len(job.page.blocks), missing=list(lost))
+        return made.with_details(blocks=len(page.blocks), missing=list(lost))
 
-    def _made(self, job: _Job, found: Page | str) -> Extraction | PageError:
+    def _made(self, one: _Pending) -> Extraction | PageError:
         """Return the extraction of a page from its labels, or that of a method, or the reason why the fallback is to
         extract the document.
         """
-        if isinstance(job.labels, EngineError):
-            return PageError(job.labels.reason, str(job.labels))
-        self._begin(job.document)
+        found = one.found
+        if isinstance(found, _Unread):
+            return found.error
+        self._begin(one.document)
         try:
-            if isinstance(found, str):
-                return by_method(found, job.document, job.config)
-            return self._chosen(job, found, job.labels)
+            if isinstance(found, _ByMethod):
+                return by_method(found.name, one.document, one.config)
+            return self._chosen(one)
+        except EngineError as error:
+            return PageError(error.reason, str(error))
         except PageError as error:
             return PageError(error.reason, str(error), error.limit)  # the caught one keeps the tree in memory
         except MemoryError:
             return PageError(FallbackReason.OVERSIZE, *_NO_MEMORY)
         except Exception as error:
-            logger.debug("cannot extract %(url)s", {"url": job.document.url}, exc_info=True)
-            reason = FallbackReason.ENGINE_ERROR if isinstance(found, str) else FallbackReason.OUTPUT_ERROR
+            logger.debug("cannot extract %(url)s", {"url": one.document.url}, exc_info=True)
+            reason = FallbackReason.ENGINE_ERROR if isinstance(found, _ByMethod) else FallbackReason.OUTPUT_ERROR
             return PageError(reason, f"{type(error).__name__}: {error}")
 
-    def _chosen(self, job: _Job, page: Page, labels: Labels) -> Extraction:
-        """Return the extraction of a page from its labels."""
-        document, config = job.document, job.config
-        ruled = marks(page, config.rules)
-        known = self._hosts.repeated(page, document, labels.main) if config.site_memory else None
-        furniture, digest = known or (None, b"")
-        given = Given(page, labels.probabilities, page_type=labels.page_type, marks=ruled, furniture=furniture)
-        choice = choose(given, labels.main)
-        extraction, items = self._composed(job, page, labels, choice)
+    def _chosen(self, one: _Pending) -> Extraction:
+        """Return the extraction of a page from its labels. Raise the error of the engine if there are none."""
+        assert isinstance(one.found, _Read)
+        page, labels, document = one.found.page, one.found.labels, one.document
+        if isinstance(labels, EngineError):
+            raise labels
+        ruled = marks(page, page.config.rules)
+        repeated = self._hosts.repeated(page, document) if page.config.site_memory else None
+        choice = choose(ScoredPage(page, labels, ruled, None if repeated is None else repeated.among))
+        one.found = replace(one.found, choice=choice)
+        extraction, items = self._composed(document, labels, choice)
         extraction = extraction.with_details(
-            rules=ruled and ruled.blocks,
-            repeated=0 if furniture is None else int((furniture & ~choice.main).sum()),
-            overruled=list(labels.overruled + choice.overruled),
+            rules=ruled and ruled.blocks, repeated=choice.taken_by(REPEATED), overruled=list(choice.overruled)
         )
-        return teaching(with_retrieval(extraction, items, document, config), digest=digest)
+        extraction = with_retrieval(extraction, items, document, page.config)
+        return teaching(extraction, digest=repeated.digest(choice.by_page) if repeated else b"")
 
-    def _composed(self, job: _Job, page: Page, labels: Labels, choice: Choice) -> tuple[Extraction, Items | None]:
+    def _composed(self, document: Document, labels: Labels, choice: Choice) -> tuple[Extraction, Items | None]:
         """Return the extraction of a page, given what is written of it, and its content list; None if that is too
         long. Errors of the writers propagate.
         """
-        main = choice.main
+        page, main, page_type = choice.scored.page, choice.main, choice.scored.page_type
         # "Nothing is main" is a valid answer, and a better one than a fallback's (docs/reference/fallback.md).
         nothing = not main.any() and len(page.blocks) > 0
-        posts = posts_of(page, main, labels.page_type)
-        wanted = job.config.content_field is not None and not posts
         failed: list[str] = []
-        cards: list[Card] | None = None
-        if wanted:
-            from scrapy_dripper.structures.posts import list_cards  # reads dates and names, as thread_posts does
-
-            cards = attempt("cards", lambda: list_cards(page, main, choice.hidden, labels.page_type), failed)
-        size = len(job.document.html)
-        written = NOTHING if nothing else write(page, main, job.config, size, choice.hidden, posts, cards or ())
+        cards = attempt("cards", lambda: choice.cards, failed) if page.config.content_field is not None else None
+        size = len(document.html)
+        written = NOTHING if nothing else write(page, choice.mask, page.config, size, choice.posts, cards or ())
         if not len(page.blocks) and not (written.text or written.markdown):
             raise PageError(FallbackReason.NO_BLOCKS, "no visible text, and formulas that cannot be read")
-        over = _exceeded(page, labels, written.truncated, job.config)
+        over = _exceeded(page, labels, written.truncated)
         extraction = Extraction(
-            url=job.document.url,
+            url=document.url,
             title=page.headline,
             main_html=written.main_html,
             markdown=written.markdown,
@@ -378,46 +416,46 @@ class Extractor:
             labels=tuple(main.tolist()),
             probabilities=tuple(labels.probabilities.tolist()),
             truncated=page.over is not None or labels.truncated or written.truncated,
-            page_type=labels.page_type,
-            quality=labels.quality,
+            page_type=page_type,
+            quality=quality_of(labels, choice.by_page),
             details={
                 "blocks": len(main),
-                "page_type_probability": labels.page_type_probability,
+                "page_type_probability": labels.page_types.get(page_type) if page_type else None,
                 "work": {str(name): int(value) for name, value in labels.work.items()},
                 "limit": over and over.setting,
             },
         )
         return naming(extraction, failed), written.content
 
-    def _doubt(self, job: _Job, made: Extraction) -> str | None:
+    def _doubt(self, one: _Pending, made: Extraction) -> str | None:
         """Return why the fallback is to extract a page on which the engine found nothing, or only menus in its first
         part (``DRIPPER_EMPTY``); None if it is not to.
         """
-        config, nothing = job.config, made.fallback_reason is FallbackReason.NO_MAIN
+        config, nothing = one.config, made.fallback_reason is FallbackReason.NO_MAIN
         if config.empty != "auto" or _is_settled(made):
             return _FOUND_NOTHING if nothing and config.empty == "fallback" else None
         if nothing and made.source in LANGUAGE_MODELS:
             return _FOUND_NOTHING
-        if job.page is None or not isinstance(job.labels, Labels) or not made.labels:
+        choice = one.read.choice if one.read else None
+        if choice is None or not made.labels:
             return None
-        given = Given(job.page, job.labels.probabilities)
-        if made.truncated and config.fallback != "html" and is_menu(given, np.array(made.labels, dtype=np.bool_)):
+        if made.truncated and config.fallback != "html" and choice.is_menu:
             return _ONLY_MENUS
-        return _FOUND_NOTHING if nothing and shows_prose(given) else None
+        return _FOUND_NOTHING if nothing and choice.shows_prose else None
 
-    def _filled(self, job: _Job, made: Extraction | PageError) -> Extraction | PageError:
+    def _filled(self, one: _Pending, made: Extraction | PageError) -> Extraction | PageError:
         """Return the article in the data of a page that a script would fill. Return other pages as they are.
 
         If the data hold none, the page has the reason ``js_shell``.
         """
         from scrapy_dripper.fallback.shell import fill_shell  # for few pages
 
-        self._begin(job.document)
+        self._begin(one.document)
         try:
-            shell = fill_shell(job.document, job.config)
-            shell = shell and with_retrieval(shell, None, job.document, job.config)
+            shell = fill_shell(one.document, one.config)
+            shell = shell and with_retrieval(shell, None, one.document, one.config)
         except Exception:  # the page is then treated as if it had no data
-            logger.debug("cannot read the data of %(url)s", {"url": job.document.url}, exc_info=True)
+            logger.debug("cannot read the data of %(url)s", {"url": one.document.url}, exc_info=True)
             return made
         if shell is None:
             return made
@@ -427,29 +465,25 @@ class Extractor:
             return replace(made, fallback_reason=shell.fallback_reason, error=shell.error)
         return shell.with_details(rules=made.details.get("rules"))
 
-    def _fall_back(self, document: Document, config: Config, reason: FallbackReason, error: str | None) -> Extraction:
-        self._begin(document)
-        found = self._worker.fall_back(document, config, reason, error)
-        return found or fall_back(document, config, reason, error)
-
-    def _described(self, job: _Job, made: Extraction) -> Extraction:
+    def _described(self, one: _Pending, made: Extraction) -> Extraction:
         """Add to an extraction the page's metadata and front matter, as configured, and what templates learn."""
-        if job.said is not None and isinstance(job.labels, Labels) and not job.labels.truncated:
-            made = made.with_details(template=job.said.outcome.value)
-            made = teaching(made, lesson=job.said.lesson(job.labels.main))
-        if not job.config.reads_metadata or made.fallback_reason in NOT_A_PAGE:
+        read = one.read
+        if read and read.template and read.choice and isinstance(read.labels, Labels) and not read.labels.truncated:
+            made = made.with_details(template=read.template.outcome.value)
+            made = teaching(made, lesson=read.template.lesson(read.choice.by_page))
+        if not one.config.reads_metadata or made.fallback_reason in NOT_A_PAGE:
             return made
         failed = named_failures(made)
-        found = attempt("metadata", lambda: self._metadata(job, made.text or ""), failed)
+        found = attempt("metadata", lambda: self._metadata(one, made.text or ""), failed)
         made = naming(replace(made, metadata=found), failed)
-        return with_front_matter(made, found or Metadata()) if job.config.markdown.front_matter else made
+        return with_front_matter(made, found or Metadata()) if one.config.markdown.front_matter else made
 
-    def _metadata(self, job: _Job, text: str) -> Metadata:
+    def _metadata(self, one: _Pending, text: str) -> Metadata:
         """Return the metadata of a document with this main content. Errors propagate."""
-        found = job.found.metadata if isinstance(job.found, Page) else None
+        found = one.found.page.metadata if isinstance(one.found, _Read) else None
         if found is None:
-            self._begin(job.document)
-            found = metadata(job.document, job.config)
+            self._begin(one.document)
+            found = metadata(one.document, one.config)
         if found.language is None:
             from scrapy_dripper.metadata.read import detected_language  # loaded with the metadata
 
@@ -476,22 +510,14 @@ def _share_kept(text: str, other: str) -> float:
     return (words & Counter(tokens(other))).total() / max(1, words.total())
 
 
-def _exceeded(page: Page, answer: Labels, cut: bool, config: Config) -> Over | None:
+def _exceeded(page: Page, answer: Labels, cut: bool) -> Over | None:
     """Return the limit because of which an extraction has only the first part of its page, if it has."""
     if page.over is not None or not (answer.truncated or cut):
         return page.over
     if answer.truncated:
         return Over("too many tokens for the model")
     setting = 'DRIPPER_LIMITS["output"]'
-    return Over(f"an output over {setting} = {config.limits.output} times the size of the page", setting)
-
-
-def _of_template(said: Said) -> Labels:
-    """Return the labels of a page that a template has labelled."""
-    assert said.main is not None
-    assert said.probabilities is not None
-    steps = list(stages(Given(said.page, said.probabilities), said.main, TEMPLATE))
-    return Labels(said.probabilities, steps[-1].main, source=TEMPLATE, overruled=overruled(steps))
+    return Over(f"an output over {setting} = {page.config.limits.output} times the size of the page", setting)
 
 
 @contextmanager

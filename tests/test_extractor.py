@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import pkgutil
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -62,11 +64,14 @@ def described(n: int, **values: Any) -> Labels:
         lambda n: Labels(np.full(n + 1, 0.5, dtype=np.float32), np.ones(n + 1, dtype=np.bool_)),
         lambda n: Labels(np.full(n, 0.5, dtype=np.float32), np.ones(n - 1, dtype=np.bool_)),
         lambda n: Labels(np.full(n, 0.5, dtype=np.float32), np.full(n, 2, dtype=np.int64)),  # type: ignore[arg-type]
-        lambda n: described(n, page_type=7),
-        lambda n: described(n, page_type=""),
-        lambda n: described(n, page_type="article", page_type_probability=1.2),
+        lambda n: described(n, page_types={7: 0.9}),
+        lambda n: described(n, page_types={"": 0.9}),
+        lambda n: described(n, page_types={"article": 1.2}),
         lambda n: described(n, quality=float("nan")),
         lambda n: described(n, quality="good"),
+        lambda n: described(n, quality=lambda main: 1.2),
+        lambda n: described(n, quality=lambda main: main["none"]),
+        lambda n: described(n, sizes=np.ones(n + 1, dtype=np.float32)),
     ],
 )
 @pytest.mark.parametrize("place", [0, 3, 6])
@@ -80,6 +85,43 @@ def test_one_bad_page_falls_back_alone(bad: Callable[[int], Any], place: int) ->
     assert found[place].error
     assert "bad page" in (found[place].text or "")
     assert found[place].details["blocks"] == 2
+
+
+def test_an_engine_that_only_predicts() -> None:
+    """What is main follows from its probabilities, and then it predicts the quality."""
+    asked: list[list[bool]] = []
+
+    def quality(main: Any) -> float:
+        asked.append(main.tolist())
+        return 0.75
+
+    def predicted(n: int) -> Labels:
+        p = np.linspace(0.9, 0.1, n, dtype=np.float32)
+        return Labels(p, page_types={"article": 0.9, "listing": 0.1}, quality=quality)
+
+    words = [f"<p>{'bad ' if i == 0 else ''}line {i} of the tides at the harbour of the town</p>" for i in range(5)]
+    found = Extractor(Config(), Engine(predicted)).extract(["".join(words) + "<nav><a href=/>Harbours</a></nav>"])[0]
+
+    assert (found.page_type, found.quality, found.source) == ("article", 0.75, "fake")
+    assert found.labels == (True, True, True, False, False, False)
+    assert asked == [list(found.labels)]
+
+
+@pytest.mark.parametrize("html", ["".join(GOOD), f"<p>403 Forbidden</p>{'<nav><a href=/>Menu</a></nav>' * 9}"])
+def test_a_page_is_scored_and_its_names_are_indexed_once(monkeypatch: pytest.MonkeyPatch, html: str) -> None:
+    """All decisions about a page are taken once, those about the fallback included."""
+    made: Counter[str] = Counter()
+    for module, name in (("extractor", "ScoredPage"), ("choose.scored", "Names")):
+        real = pkgutil.resolve_name(f"scrapy_dripper.{module}:{name}")
+
+        def counted(*args: Any, real: Any = real, name: str = name, **values: Any) -> Any:
+            made[name] += 1
+            return real(*args, **values)
+
+        monkeypatch.setattr(f"scrapy_dripper.{module}.{name}", counted)
+    Extractor(Config(sites="all", limits={"blocks": 9}, oversize="truncate")).extract([html])
+
+    assert made == {"ScoredPage": 1, "Names": 1}
 
 
 def test_an_engine_that_loses_a_page() -> None:
@@ -185,7 +227,7 @@ def test_extractions_are_plain_data() -> None:
 def test_what_the_engine_says_of_the_page_comes_out() -> None:
     """Page figures come out as plain Python numbers; a fallback has none."""
     engine = Engine(
-        lambda n: described(n, page_type="forum", page_type_probability=np.float32(0.75), quality=np.float32(0.5))
+        lambda n: described(n, page_types={"listing": 0.25, "forum": np.float32(0.75)}, quality=np.float32(0.5))
     )
     good, bad = Extractor(Config(), engine).extract([GOOD[0], BAD])
 

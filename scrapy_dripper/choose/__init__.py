@@ -1,6 +1,7 @@
 """Choose what is written of a page, after its engine has labelled the blocks, in steps."""
 
-from scrapy_dripper.choose.given import Given
+from scrapy_dripper.choose.mask import mask_of
+from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.choose.steps import Choice, choose
 
-__all__ = ["Choice", "Given", "choose"]
+__all__ = ["Choice", "Labels", "ScoredPage", "choose", "mask_of"]

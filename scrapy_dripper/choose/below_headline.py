@@ -12,7 +12,7 @@ from urllib.parse import urljoin, urlsplit
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.choose.given import ELSEWHERE, LINKED_SHARE, UNSEEN, Bools, Given
+from scrapy_dripper.choose.scored import ELSEWHERE, LINKED_SHARE, UNSEEN, Bools, ScoredPage
 from scrapy_dripper.metadata.facts import FactIndex, tokens
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import TAGS
@@ -75,18 +75,18 @@ _has_digit = re.compile(r"\d").search
 _hero = re.compile(either(HEROES))
 
 
-def with_price(given: Given, main: Bools) -> Bools:
+def with_price(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with the price of a product added: the first one below the page's ``<h1>`` that the page
     declares as its own, or else, on a page that declares a product, one right below it.
 
     Without an ``<h1>``, the first main block counts as the name of the product.
     """
-    page, texts = given.page, given.page.blocks.text
+    page, texts = scored.page, scored.page.blocks.text
     details = [fact for fact in page.facts if fact.kind == "detail"]
     if not (details or "product" in page.about.types) or not main.any():
         return main
-    seen = given.flags & (UNSEEN | Flag.NAV | Flag.FOOTER | Flag.DIALOG) == 0
-    may_be = [i for i in np.flatnonzero(seen & (given.chars <= LONGEST_PRICE)).tolist() if _has_currency(texts[i])]
+    seen = scored.flags & (UNSEEN | Flag.NAV | Flag.FOOTER | Flag.DIALOG) == 0
+    may_be = [i for i in np.flatnonzero(seen & (scored.chars <= LONGEST_PRICE)).tolist() if _has_currency(texts[i])]
     index = FactIndex(details if may_be else ())
     prices = []
     for i in may_be:
@@ -106,17 +106,17 @@ def with_price(given: Given, main: Bools) -> Bools:
     return labels
 
 
-def with_recipe_facts(given: Given, main: Bools) -> Bools:
+def with_recipe_facts(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with the facts of a recipe added, each with its label, on a page that declares a recipe.
 
     Its times, its amount and its energy stand between the first heading of the page and the last main block, with other
     numbers in a row with them, and its nutrients there or a few blocks below.
     """
-    page = given.page
+    page = scored.page
     if "recipe" not in page.about.types or not main.any():
         return main
     texts, tags = page.blocks.text, page.tree.tag[page.blocks.context]
-    may = (given.flags & (UNSEEN | ELSEWHERE) == 0) & (given.probabilities >= FACT_PROBABILITY)
+    may = (scored.flags & (UNSEEN | ELSEWHERE) == 0) & (scored.probabilities >= FACT_PROBABILITY)
     may &= page.blocks.links == 0
     places = np.flatnonzero(main | (tags == _H1))
     first, last = int(places[0]), int(places[-1])
@@ -177,25 +177,25 @@ def _nutrition(texts: Sequence[str], places: Sequence[int]) -> set[int]:
     return {i for run in enough if any(_has_energy(texts[j]) for j in run) for i in run}
 
 
-def with_hero_links(given: Given, main: Bools) -> Bools:
+def with_hero_links(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with the links of a hero added, which is the element with the name of the page.
 
     Two or more of them, all to other pages of the site, are the ways into it. A single one, or one to another site,
     sells something.
     """
-    page = given.page
+    page = scored.page
     tree, blocks = page.tree, page.blocks
     labels: Bools = main.copy()
     done = 0
-    for node in given.names.matching(_hero, *HEROES):
+    for node in scored.names.matching(_hero, *HEROES):
         if node < done:  # in another hero
             continue
         a, b = int(tree.block_start[node]), int(tree.block_end[node])
         if not 1 < b - a <= MOST_HERO_BLOCKS or not (main[a:b] & (tree.tag[blocks.context[a:b]] == _H1)).any():
             continue
-        linked = blocks.link_chars[a:b] >= LINKED_SHARE * given.chars[a:b]
-        seen = given.flags[a:b] & (UNSEEN | ELSEWHERE) == 0
-        more = linked & seen & (given.probabilities[a:b] >= HERO_PROBABILITY)
+        linked = blocks.link_chars[a:b] >= LINKED_SHARE * scored.chars[a:b]
+        seen = scored.flags[a:b] & (UNSEEN | ELSEWHERE) == 0
+        more = linked & seen & (scored.probabilities[a:b] >= HERO_PROBABILITY)
         if blocks.links[a:b][more].sum() >= LEAST_HERO_LINKS:
             done = int(tree.end[node])
             if _stay_on_site(page, node, a + np.flatnonzero(more)):

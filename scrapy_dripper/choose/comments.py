@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_dripper.choose.given import LINKED_SHARE, Bools, Given
+from scrapy_dripper.choose.scored import LINKED_SHARE, Bools, ScoredPage
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS
 from scrapy_dripper.page.vocabulary import COMMENT_PLACES, COMMENT_SYSTEMS, NO_COMMENTS, either
@@ -46,20 +46,20 @@ _ROLE = "comment"
 _TYPES = frozenset({"comment", "usercomments"})
 
 
-def with_comments(given: Given, main: Bools) -> Bools:
+def with_comments(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with comments added (``keep``) or removed (``drop``). ``auto`` leaves them unchanged.
 
     Comments are not removed if they are the main content: on forums, and if they are most of the main text. They are
     not added to a page without other main content.
     """
-    wish = given.page.config.comments
-    if wish == "auto" or not main.any() or (wish == "drop" and given.page_type == FORUM):
+    wish = scored.page.config.comments
+    if wish == "auto" or not main.any() or (wish == "drop" and scored.page_type == FORUM):
         return main
-    page, inside, size = given.page, in_comments(given.page), given.chars
+    page, inside, size = scored.page, in_comments(scored.page), scored.chars
     if wish == "keep":
         spoken = (page.tree.flags[page.blocks.context] & _NO_COMMENT) == 0
         unlinked = page.blocks.link_chars < LINKED_SHARE * size
-        more: Bools = main | (inside & spoken & unlinked & (given.probabilities >= COMMENT_PROBABILITY))
+        more: Bools = main | (inside & spoken & unlinked & (scored.probabilities >= COMMENT_PROBABILITY))
         return more
     if size[main & inside].sum() > CONTENT_SHARE * size[main].sum():
         return main

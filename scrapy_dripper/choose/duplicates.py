@@ -13,7 +13,7 @@ from itertools import accumulate, chain
 
 import numpy as np
 
-from scrapy_dripper.choose.given import UNSEEN, Bools, Given, found_in
+from scrapy_dripper.choose.scored import UNSEEN, Bools, ScoredPage, found_in
 from scrapy_dripper.page.page import Flag, Tree
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.page.vocabulary import CLONES, FOR_SCREENS, PUT_AWAY, SCREENS, SHOWING, UNFOLDING, either
@@ -48,17 +48,17 @@ _for_screens = re.compile(
 _put_away = re.compile(rf"\s(?:{either(PUT_AWAY)})(?=\s|$)")
 
 
-def without_duplicates(given: Given, main: Bools) -> Bools:
+def without_duplicates(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels without duplicates.
 
     If only the duplicate was main, the block that represents both becomes main instead.
     """
-    kept, p, texts = main.tolist(), given.probabilities.tolist(), given.page.blocks.text
+    kept, p, texts = main.tolist(), scored.probabilities.tolist(), scored.page.blocks.text
     often = Counter(texts)
     if not any(keep and often[text] > 1 for keep, text in zip(kept, texts, strict=True)):
         return main
     instead: dict[int, int] = {}  # duplicate to the block that represents it
-    for duplicate, other in chain(_other_screens(given, p), _hidden(given, p)):
+    for duplicate, other in chain(_other_screens(scored, p), _hidden(scored, p)):
         other = instead.get(other, other)
         if duplicate not in instead and other not in instead and duplicate != other:
             instead[duplicate] = other
@@ -67,16 +67,16 @@ def without_duplicates(given: Given, main: Bools) -> Bools:
     return np.array(kept, dtype=np.bool_)
 
 
-def _hidden(given: Given, p: list[float]) -> Iterator[Pair]:
+def _hidden(scored: ScoredPage, p: list[float]) -> Iterator[Pair]:
     """Yield each hidden block whose text is visible elsewhere, with the most likely block that shows it.
 
     A block is hidden by attributes, by inline styles, in ``<noscript>``, or as a clone in a carousel. Content that a
     script unfolds (tabs, accordions) has its own place on the page, as have headings, list items, code, cells, quotes
     and definitions. These are duplicates only if they are clones or adjacent.
     """
-    tree, blocks = given.page.tree, given.page.blocks
-    flags = given.flags.tolist()
-    cloned = within(tree, _classed(given, _cloned, "clone", "duplicate"), len(blocks))
+    tree, blocks = scored.page.tree, scored.page.blocks
+    flags = scored.flags.tolist()
+    cloned = within(tree, _classed(scored, _cloned, "clone", "duplicate"), len(blocks))
     unseen = [flag & UNSEEN != 0 or clone for flag, clone in zip(flags, cloned, strict=True)]
     if not any(unseen):
         return
@@ -108,15 +108,15 @@ def _unfolding(tree: Tree, blocks: Sequence[int]) -> list[int]:
     return found
 
 
-def _classed(given: Given, pattern: re.Pattern[str], *parts: str) -> list[int]:
+def _classed(scored: ScoredPage, pattern: re.Pattern[str], *parts: str) -> list[int]:
     """Return the nodes whose class a pattern matches. Ids do not count, because they describe the content.
 
     Cells never match: they are hidden together with their column, which is not repeated.
     """
-    tree = given.page.tree
+    tree = scored.page.tree
     return [
         i
-        for i in given.names.matching(pattern, *parts)
+        for i in scored.names.matching(pattern, *parts)
         if found_in(tree.nodes[i].get("class") or "", pattern) and tree.tag[i] not in _CELLS
     ]
 
@@ -130,14 +130,14 @@ def within(tree: Tree, nodes: Sequence[int], n: int) -> list[bool]:
     return [count > 0 for count in accumulate(change[:n])]
 
 
-def _other_screens(given: Given, p: list[float]) -> Iterator[Pair]:
+def _other_screens(scored: ScoredPage, p: list[float]) -> Iterator[Pair]:
     """Yield the blocks of screen-specific elements, according to their class, whose text also occurs elsewhere."""
-    tree, texts = given.page.tree, given.page.blocks.text
-    for_screens, put_away = set(_classed(given, _for_screens)), _classed(given, _put_away)
+    tree, texts = scored.page.tree, scored.page.blocks.text
+    for_screens, put_away = set(_classed(scored, _for_screens)), _classed(scored, _put_away)
     named = sorted(for_screens.union(put_away))
     if not named:
         return
-    heads = [flag & _HEADING != 0 for flag in given.flags.tolist()]
+    heads = [flag & _HEADING != 0 for flag in scored.flags.tolist()]
     places: dict[tuple[str, bool], list[int]] = {}  # a heading is no duplicate of its entry in the table of contents
     for i, key in enumerate(zip(texts, heads, strict=True)):
         places.setdefault(key, []).append(i)

@@ -9,8 +9,8 @@ import re
 
 import numpy as np
 
-from scrapy_dripper.choose.given import LINKED_SHARE, Bools, Given
 from scrapy_dripper.choose.headings import heading_ranks
+from scrapy_dripper.choose.scored import LINKED_SHARE, Bools, ScoredPage
 from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.tags import tag_mask
 from scrapy_dripper.page.vocabulary import (
@@ -55,27 +55,27 @@ _signature = re.compile(rf"\s(?:{either(SIGNATURES)})(?=\s|$)")
 _is_signed = tag_mask("div", "p", "aside", "section", "footer", "td", "li")
 
 
-def without_noscript(given: Given, main: Bools) -> Bools:
+def without_noscript(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels without the texts of ``<noscript>``, if more of the main text is outside of it.
 
     Such a text asks for JavaScript, or stands in for something that a script has drawn by now.
     """
-    unseen = given.flags & Flag.NOSCRIPT != 0
+    unseen = scored.flags & Flag.NOSCRIPT != 0
     outside: Bools = main & ~unseen
-    return outside if given.chars[main & unseen].sum() < given.chars[outside].sum() else main
+    return outside if scored.chars[main & unseen].sum() < scored.chars[outside].sum() else main
 
 
-def without_controls(given: Given, main: Bools) -> Bools:
+def without_controls(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels without controls: short blocks that only name what a click does, and lines of tags.
 
     A block is a control if it has such a name and is a button, a link or in an element for such things by its name; if
     it names the sharing of a page; or if it is a button that opens nothing and begins with such a verb.
     """
-    page, flags = given.page, given.flags
+    page, flags = scored.page, scored.flags
     tree, blocks = page.tree, page.blocks
     labels: Bools = main.copy()
     places: set[int] | None = None
-    may_be = main & (given.chars <= LONGEST_TAGS) & (flags & (Flag.CODE | Flag.HEADING) == 0)
+    may_be = main & (scored.chars <= LONGEST_TAGS) & (flags & (Flag.CODE | Flag.HEADING) == 0)
     is_button = flags & Flag.BUTTON != 0
     for i in np.flatnonzero(may_be).tolist():
         text = blocks.text[i]
@@ -90,20 +90,20 @@ def without_controls(given: Given, main: Bools) -> Bools:
         elif is_button[i] and _acts(text):
             labels[i] = tree.nodes[blocks.context[i]].get("aria-expanded") is not None
         elif _control(text):
-            places = set(given.names.matching(_place)) if places is None else places
+            places = set(scored.names.matching(_place)) if places is None else places
             clicked = is_button[i] or blocks.link_chars[i] >= LINKED_SHARE * len(text)
             node = int(blocks.context[i])
             labels[i] = not clicked and places.isdisjoint((node, int(tree.parent[node])))
     return labels
 
 
-def without_offers(given: Given, main: Bools) -> Bools:
+def without_offers(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels without offers of a subscription: a line that asks for one, and what is below it.
 
     What is below a heading, or the first line of an element, ends with the element around it, or before a heading that
     is not below it.
     """
-    page, texts = given.page, given.page.blocks.text
+    page, texts = scored.page, scored.page.blocks.text
     tree = page.tree
     labels: Bools = main.copy()
     ranks: list[int] = []
@@ -111,7 +111,7 @@ def without_offers(given: Given, main: Bools) -> Bools:
     for i in np.flatnonzero(main).tolist():
         if i < done or len(texts[i]) > LONGEST_TAGS or not _offer(texts[i]):
             continue
-        ranks = ranks or heading_ranks(given)
+        ranks = ranks or heading_ranks(scored)
         around = page.holder(i)
         opens = around >= 0 and (ranks[i] > 0 or int(tree.block_start[around]) == i)
         # Each block has a word, so an offer has no more blocks than words.
@@ -125,16 +125,16 @@ def without_offers(given: Given, main: Bools) -> Bools:
     return labels
 
 
-def without_signatures(given: Given, main: Bools) -> Bools:
+def without_signatures(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels without the signatures below posts, by the names of their elements."""
-    tree = given.page.tree
-    signed = [i for i in given.names.matching(_signature, "sig") if _is_signed[tree.tag[i]]]
-    if not signed or (len(signed) < LEAST_SIGNATURES and given.page_type != _FORUM):
+    tree = scored.page.tree
+    signed = [i for i in scored.names.matching(_signature, "sig") if _is_signed[tree.tag[i]]]
+    if not signed or (len(signed) < LEAST_SIGNATURES and scored.page_type != _FORUM):
         return main
     labels: Bools = main.copy()
     # Sums over the blocks before each one, because elements with such names can be nested.
-    words = np.cumsum([0, *(len(text.split()) for text in given.page.blocks.text)])
-    code = np.cumsum([0, *(given.flags & Flag.CODE != 0)])
+    words = np.cumsum([0, *(len(text.split()) for text in scored.page.blocks.text)])
+    code = np.cumsum([0, *(scored.flags & Flag.CODE != 0)])
     for node in signed:
         a, b = int(tree.block_start[node]), int(tree.block_end[node])
         if words[b] - words[a] <= LONGEST_SIGNATURE and code[b] == code[a]:

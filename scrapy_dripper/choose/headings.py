@@ -10,7 +10,7 @@ import re
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given
+from scrapy_dripper.choose.scored import ELSEWHERE, UNSEEN, Bools, ScoredPage
 from scrapy_dripper.metadata.facts import CHECKED, FactIndex, tokens
 from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.tags import TAGS
@@ -39,31 +39,31 @@ _RANKS = np.zeros(max(TAGS.values()) + 1, dtype=np.int8)
 _RANKS[[TAGS[f"h{rank}"] for rank in range(1, 7)]] = range(1, 7)
 
 
-def with_headings(given: Given, main: Bools) -> Bools:
+def with_headings(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with headings added that stand right above main content, if most of their section is.
 
     A heading that ends its element heads nothing. One that opens an element of which all else is main, such as a box in
     a text, may be less likely. So may one that stands above facts of the page, such as "Ingredients", and it may have
     buttons below it.
     """
-    flags, p = given.flags, given.probabilities
-    tree, texts = given.page.tree, given.page.blocks.text
+    flags, p = scored.flags, scored.probabilities
+    tree, texts = scored.page.tree, scored.page.blocks.text
     barred = UNSEEN | ELSEWHERE | Flag.LINK | Flag.BUTTON
-    ranks = heading_ranks(given)
-    likely = (flags & barred == 0) & ~main & (p >= (DECLARED_PROBABILITY if given.page.facts else OPENING_PROBABILITY))
+    ranks = heading_ranks(scored)
+    likely = (flags & barred == 0) & ~main & (p >= (DECLARED_PROBABILITY if scored.page.facts else OPENING_PROBABILITY))
     headings = [i for i in np.flatnonzero(likely).tolist() if ranks[i] and len(texts[i].split()) <= LONGEST_HEADING]
     if not headings:
         return main
     ends = _section_ends(ranks)
     seen = flags & UNSEEN == 0
-    words = given.chars * seen
+    words = scored.chars * seen
     total, kept = (np.concatenate([[0], np.cumsum(part)]) for part in (words, words * main))
     shown = np.flatnonzero(seen)
-    facts = FactIndex(fact for fact in given.page.facts if fact.kind in CHECKED) if given.page.facts else None
+    facts = FactIndex(fact for fact in scored.page.facts if fact.kind in CHECKED) if scored.page.facts else None
     labels: Bools = main.copy()
     for i in headings:
         a, b = i + 1, int(ends[i])
-        around = given.page.holder(i)
+        around = scored.page.holder(i)
         end = int(tree.block_end[around])
         if a >= b or end == a or kept[b] - kept[a] < SECTION_SHARE * (total[b] - total[a]):
             continue
@@ -80,17 +80,17 @@ def with_headings(given: Given, main: Bools) -> Bools:
     return labels
 
 
-def without_empty_headings(given: Given, main: Bools) -> Bools:
+def without_empty_headings(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels without headings that were followed by content of which nothing is main, or by a form for a
     comment.
 
     A heading stays if it is the first main block, a link, or the heading of an image. All arrays have shape (n,).
     """
-    page = given.page
+    page = scored.page
     blocks, n = page.blocks, len(main)
-    ranks = heading_ranks(given)
+    ranks = heading_ranks(scored)
     ends = _section_ends(ranks)
-    seen = given.flags & UNSEEN == 0
+    seen = scored.flags & UNSEEN == 0
     found: list[int] = []
     after = n  # the next main block that stays
     for i in np.flatnonzero(main)[:0:-1].tolist():
@@ -109,9 +109,9 @@ def without_empty_headings(given: Given, main: Bools) -> Bools:
     return labels
 
 
-def heading_ranks(given: Given) -> list[int]:
+def heading_ranks(scored: ScoredPage) -> list[int]:
     """Return the rank of the heading that each block is in, 1 to 6; 0 for other blocks."""
-    tree, inner = given.page.tree, given.page.blocks.context
+    tree, inner = scored.page.tree, scored.page.blocks.context
     around = np.maximum(tree.parent[inner], 0)
     own, outer = _RANKS[tree.tag[inner]], _RANKS[tree.tag[around]]
     ranks: list[int] = np.where(own, own, outer).tolist()

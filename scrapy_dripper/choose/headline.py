@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from scrapy_dripper.choose.given import Bools, Given
+from scrapy_dripper.choose.scored import Bools, ScoredPage
 from scrapy_dripper.metadata.tree import leads_up
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import TAGS
@@ -64,19 +64,19 @@ _ends_sentence = re.compile(r"[.!?…。！？][\"”»“’」』]?\Z").search
 _words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 
 
-def with_headline(given: Given, main: Bools) -> Bools:
+def with_headline(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with the headline as the first main block or, if the user drops it, without the headline.
 
     Short main blocks above the headline are removed unless the model is sure of them; they are dates, categories and
     breadcrumbs. The lead below it becomes main (:func:`_lead`). If nothing is main, or no headline is found, the labels
     are returned unchanged.
     """
-    page, p, names = given.page, given.probabilities, PageNames(given.page)
+    page, p, names = scored.page, scored.probabilities, PageNames(scored.page)
     found = headline(page, main, names)
     if found is None:
         return main
     labels: Bools = main.copy()
-    labels[_lead(given, main, names, found)] = True
+    labels[_lead(scored, main, names, found)] = True
     if page.config.title == "drop":
         labels[found] = False
         return labels
@@ -86,14 +86,14 @@ def with_headline(given: Given, main: Bools) -> Bools:
     return labels
 
 
-def _lead(given: Given, main: Bools, names: PageNames, found: int) -> list[int]:
+def _lead(scored: ScoredPage, main: Bools, names: PageNames, found: int) -> list[int]:
     """Return the blocks of the lead, which is between the headline and the first main block.
 
     It has sentences that are likely enough, and the standfirst, which models often mistake for a summary. A standfirst
     is what a description in the page's head says, or a heading that repeats another part of its title.
     """
     below = range(found + 1, min(found + 1 + LEAD_BLOCKS, len(main)))
-    page, flags, texts = given.page, given.flags, given.page.blocks.text
+    page, flags, texts = scored.page, scored.flags, scored.page.blocks.text
     name = _letters(texts[found])
     descriptions = [text for text in map(_letters, page.about.descriptions) if text and text != name]
     subtitles = {"".join(words) for words in names.all if len(words) >= SUBTITLE_WORDS} - {name}
@@ -105,7 +105,7 @@ def _lead(given: Given, main: Bools, names: PageNames, found: int) -> list[int]:
             (flags[i] & barred == 0 and flags[i] & _HEADING and letters in subtitles)
             or (not flags[i] & barred and len(_words(texts[i])) >= PLAIN_WORDS and _is_one_of(letters, descriptions))
             or (
-                given.probabilities[i] >= LEAD_PROBABILITY
+                scored.probabilities[i] >= LEAD_PROBABILITY
                 and not flags[i] & _NO_LEAD
                 and _ends_sentence(texts[i].rstrip()[-2:])
                 and len(_words(texts[i])) >= BODY_WORDS

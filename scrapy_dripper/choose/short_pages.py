@@ -11,7 +11,7 @@ import re
 import numpy as np
 
 from scrapy_dripper.choose.duplicates import within
-from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given
+from scrapy_dripper.choose.scored import ELSEWHERE, UNSEEN, Bools, ScoredPage
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.vocabulary import ERROR_CODE, ERROR_REASON, ERRORS, FURNITURE, WAITING, WALLS, either
 
@@ -45,14 +45,14 @@ _waits = re.compile(rf"(?:{either(WAITING)})(?:\W{{1,3}}please(?: wait)?)?\W*$",
 """Matches a text to read while a page loads. A page with content can have one in the place of a part."""
 
 
-def with_short_page(given: Given, main: Bools) -> Bools:
+def with_short_page(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels of a page, corrected if it is a short one.
 
     A fragment, which has no boilerplate, is main as a whole. If nothing was main, the likely blocks outside of the
     boilerplate become main. If there are none, or if the page is an error page or a bot wall, nothing is main.
     """
-    p, unseen = given.probabilities, given.flags & UNSEEN != 0
-    boilerplate = _boilerplate(given, at_once=bool(main.any()))
+    p, unseen = scored.probabilities, scored.flags & UNSEEN != 0
+    boilerplate = _boilerplate(scored, at_once=bool(main.any()))
     chosen = main
     if not boilerplate.any():
         chosen = main | ~unseen
@@ -60,39 +60,39 @@ def with_short_page(given: Given, main: Bools) -> Bools:
         outside = ~boilerplate & ~unseen
         chosen = outside & (p >= max(SHELL_PROBABILITY, SHARE_OF_BEST * p.max(where=outside, initial=0)))
     if chosen.any() and _without_content(
-        given.page, chosen, LONGEST_ERROR if p[chosen].max() < CONTENT_PROBABILITY else LONGEST_SURE_ERROR
+        scored.page, chosen, LONGEST_ERROR if p[chosen].max() < CONTENT_PROBABILITY else LONGEST_SURE_ERROR
     ):
         return np.zeros_like(main)
     return chosen
 
 
-def shows_prose(given: Given) -> bool:
+def shows_prose(scored: ScoredPage) -> bool:
     """Return True if a page has more prose than an error page or a bot wall has, and does not say that it is one."""
-    blocks, flags = given.page.blocks, given.flags
+    blocks, flags = scored.page.blocks, scored.flags
     words = np.array([len(text.split()) for text in blocks.text])
-    prose = (words >= PROSE_WORDS) & (flags & (UNSEEN | ELSEWHERE) == 0) & (2 * blocks.link_chars < given.chars)
+    prose = (words >= PROSE_WORDS) & (flags & (UNSEEN | ELSEWHERE) == 0) & (2 * blocks.link_chars < scored.chars)
     found = int(words[prose].sum())
-    return found > LONGEST_ERROR and not _without_content(given.page, prose, found)
+    return found > LONGEST_ERROR and not _without_content(scored.page, prose, found)
 
 
-def is_menu(given: Given, main: Bools) -> bool:
+def is_menu(scored: ScoredPage, main: Bools) -> bool:
     """Return True if all main blocks of a page are boilerplate, such as menus, or if nothing is main."""
-    return not (main & ~_boilerplate(given, at_once=False)).any()
+    return not (main & ~_boilerplate(scored, at_once=False)).any()
 
 
-def _boilerplate(given: Given, at_once: bool) -> Bools:
+def _boilerplate(scored: ScoredPage, at_once: bool) -> Bools:
     """Return which blocks are boilerplate: menus, header, footer, forms, blocks of links.
 
     The header of an article and a single link, such as "Read more", are not boilerplate. With ``at_once``, the result
     only needs to show whether there is any boilerplate, so class names, which take the longest, may be skipped.
     """
-    tree, blocks, flags = given.page.tree, given.page.blocks, given.flags
+    tree, blocks, flags = scored.page.tree, scored.page.blocks, scored.flags
     boilerplate: Bools = (flags & _BOILERPLATE != 0) | ((flags & _ENDS != 0) & (flags & _CONTENT == 0))
-    linked = 2 * blocks.link_chars >= given.chars
+    linked = 2 * blocks.link_chars >= scored.chars
     boilerplate |= linked & (blocks.links > 1 if linked.sum() == 1 else True)
     if at_once and boilerplate.any():
         return boilerplate
-    boilerplate |= within(tree, given.names.matching(_boilerplate_name), len(blocks))
+    boilerplate |= within(tree, scored.names.matching(_boilerplate_name), len(blocks))
     return boilerplate
 
 

@@ -11,7 +11,7 @@ from collections import deque
 
 import numpy as np
 
-from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given
+from scrapy_dripper.choose.scored import ELSEWHERE, UNSEEN, Bools, ScoredPage
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS, tag_mask
 from scrapy_dripper.page.vocabulary import CAROUSELS, either
@@ -54,7 +54,7 @@ _REFERENCES = ("aria-controls", "data-target", "data-bs-target", "href")
 _of_carousel = re.compile(rf"(?:^|[\s_-])(?:{either(CAROUSELS)})", re.I).search
 
 
-def with_holes(given: Given, main: Bools) -> Bools:
+def with_holes(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with small holes between main blocks filled, if the blocks in the hole are likely to be main.
 
     With a low recall weight, the best cut can leave out a line of code or a formula of which the model is fairly sure.
@@ -65,20 +65,20 @@ def with_holes(given: Given, main: Bools) -> Bools:
     size = np.diff(places) - 1
     holes = np.flatnonzero((size > 0) & (size <= LONGEST_HOLE))
     for a, b in zip(places[holes].tolist(), places[holes + 1].tolist(), strict=True):
-        between = given.probabilities[a + 1 : b]
+        between = scored.probabilities[a + 1 : b]
         if between.mean() >= HOLE_MEAN and between.min() >= HOLE_LEAST:
             labels[a + 1 : b] = True
     return labels
 
 
-def with_alike(given: Given, main: Bools) -> Bools:
+def with_alike(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with blocks added that have the same shape as others, most of which are main.
 
     Blocks have the same shape if they have the same depth, and if their elements and the two around them have the same
     tags and classes. Examples are the posts of a thread and the titles of cards in a listing.
     """
-    tree, inner = given.page.tree, given.page.blocks.context
-    follow = ~main & (given.probabilities >= ALIKE_PROBABILITY) & (given.flags & (UNSEEN | ELSEWHERE) == 0)
+    tree, inner = scored.page.tree, scored.page.blocks.context
+    follow = ~main & (scored.probabilities >= ALIKE_PROBABILITY) & (scored.flags & (UNSEEN | ELSEWHERE) == 0)
     if not main.any() or not follow.any():
         return main
     outer = np.maximum(tree.parent[inner], 0)
@@ -91,16 +91,16 @@ def with_alike(given: Given, main: Bools) -> Bools:
     return labels
 
 
-def with_continued(given: Given, main: Bools) -> Bools:
+def with_continued(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with each paragraph added that continues a main one.
 
     The probabilities of a long text sink towards its end, where there is less and less around a paragraph that speaks
     for it. The labels of largest expected F1 then stop in the middle of the text. A text rarely stops between two
     paragraphs of the same shape and parent without a sharp fall of the probability.
     """
-    page, p = given.page, given.probabilities
-    assert given.size is not None
-    paragraphs = np.flatnonzero((given.size >= PARAGRAPH_WORDS) & (given.flags & (UNSEEN | ELSEWHERE) == 0))
+    page, p = scored.page, scored.probabilities
+    assert scored.size is not None
+    paragraphs = np.flatnonzero((scored.size >= PARAGRAPH_WORDS) & (scored.flags & (UNSEEN | ELSEWHERE) == 0))
     before, after = paragraphs[:-1], paragraphs[1:]
     shape = page.tree.signature[page.blocks.context]
     may_follow = (
@@ -115,13 +115,13 @@ def with_continued(given: Given, main: Bools) -> Bools:
     return labels
 
 
-def with_parts(given: Given, main: Bools) -> Bools:
+def with_parts(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with parts of lists and of panels added that have siblings of the same shape, mostly main.
 
     Siblings have an element up to three levels above in common. The paragraphs of a text are none.
     """
-    tree, inner = given.page.tree, given.page.blocks.context
-    flags, p = given.flags, given.probabilities
+    tree, inner = scored.page.tree, scored.page.blocks.context
+    flags, p = scored.flags, scored.probabilities
     may_follow = ~main & (p >= PART_PROBABILITY) & (flags & ELSEWHERE == 0) & (flags & (UNSEEN | Flag.LIST) != 0)
     if not main.any() or not may_follow.any():
         return main
@@ -143,16 +143,16 @@ def with_parts(given: Given, main: Bools) -> Bools:
     return labels
 
 
-def with_titles(given: Given, main: Bools) -> Bools:
+def with_titles(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with the titles added that open a panel whose text is mostly main.
 
     Such a title is a short text in a button or a link, which the model takes for a control of the page. What turns the
     slides of a carousel is such a control.
     """
-    opened = _panels(given.page)
+    opened = _panels(scored.page)
     if not opened or not main.any():
         return main
-    tree, texts = given.page.tree, given.page.blocks.text
+    tree, texts = scored.page.tree, scored.page.blocks.text
     total = np.concatenate([[0], np.cumsum(main)])
     labels: Bools = main.copy()
     for opener, panel in opened:
@@ -162,9 +162,9 @@ def with_titles(given: Given, main: Bools) -> Bools:
         if len(own) != 1 or a >= b or 2 * (total[b] - total[a]) <= b - a:
             continue
         (i,) = own
-        if main[i] or given.flags[i] & (UNSEEN | ELSEWHERE) or _turns(given.page, opener, panel):
+        if main[i] or scored.flags[i] & (UNSEEN | ELSEWHERE) or _turns(scored.page, opener, panel):
             continue
-        labels[i] = given.probabilities[i] >= TITLE_PROBABILITY and len(texts[i]) <= LONGEST_TITLE
+        labels[i] = scored.probabilities[i] >= TITLE_PROBABILITY and len(texts[i]) <= LONGEST_TITLE
     return labels
 
 

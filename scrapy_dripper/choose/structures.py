@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.choose.given import ELSEWHERE, UNSEEN, Bools, Given, found_in
+from scrapy_dripper.choose.scored import ELSEWHERE, UNSEEN, Bools, ScoredPage, found_in
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS, tag_mask
 from scrapy_dripper.page.vocabulary import CLOSING, SOURCES, TEASES, either
@@ -86,7 +86,7 @@ class Structure:
     b: int
 
 
-def with_whole_structures(given: Given, main: Bools) -> Bools:
+def with_whole_structures(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with the same label for all blocks of a structure.
 
     A structure is main if most of its text is main, or if its mean probability is above one half. A lower mean is
@@ -95,10 +95,10 @@ def with_whole_structures(given: Given, main: Bools) -> Bools:
     """
     if not main.any():
         return main
-    page, flags = given.page, given.flags
+    page, flags = scored.page, scored.flags
     labels: Bools = main.copy()
     seen = flags & UNSEEN == 0
-    for run in _runs(page, structures(given)):
+    for run in _runs(page, structures(scored)):
         between, last = _place(page, main, seen, run)
         for one in run:
             voters = one.a + np.flatnonzero(seen[one.a : one.b])
@@ -106,8 +106,8 @@ def with_whole_structures(given: Given, main: Bools) -> Bools:
                 voters = voters[flags[voters] & _CODE != 0]
             if not len(voters):
                 continue
-            weights = given.chars[voters] / given.chars[voters].sum()
-            votes, mean = float(weights @ main[voters]), float(weights @ given.probabilities[voters])
+            weights = scored.chars[voters] / scored.chars[voters].sum()
+            votes, mean = float(weights @ main[voters]), float(weights @ scored.probabilities[voters])
             if one.kind in ONLY_ADDED:
                 labels[voters] |= between and mean > LEAST_MEANS[one.kind]
                 continue
@@ -150,10 +150,10 @@ def _place(page: Page, main: Bools, seen: Bools, run: list[Structure]) -> tuple[
 
 
 # ---------------------------------------------------------------------- finding structures
-def structures(given: Given) -> Iterator[Structure]:
+def structures(scored: ScoredPage) -> Iterator[Structure]:
     """Yield the outermost structures of a page, in order."""
-    finder = _Finder(given)
-    tree = given.page.tree
+    finder = _Finder(scored)
+    tree = scored.page.tree
     done = 0
     nodes = finder.candidates()
     starts, ends = tree.block_start[nodes].tolist(), tree.block_end[nodes].tolist()
@@ -168,10 +168,10 @@ def structures(given: Given) -> Iterator[Structure]:
 class _Finder:
     """Running totals over the blocks and nodes of a page, to query the content of an element in constant time."""
 
-    def __init__(self, given: Given) -> None:
-        tree, blocks = given.page.tree, given.page.blocks
-        self._tree, self._blocks, self._names = tree, blocks, given.names
-        flags, chars = given.flags, given.chars
+    def __init__(self, scored: ScoredPage) -> None:
+        tree, blocks = scored.page.tree, scored.page.blocks
+        self._tree, self._blocks, self._names = tree, blocks, scored.names
+        flags, chars = scored.flags, scored.chars
         code = flags & _CODE != 0
         layout = flags & (_HEADING | ELSEWHERE) != 0
         self._code, self._layout = _sums(code), _sums(layout)
@@ -262,12 +262,12 @@ NOTE_PROBABILITY = 0.2
 _LINK = TAGS["a"]
 
 
-def with_footnotes(given: Given, main: Bools) -> Bools:
+def with_footnotes(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with each footnote labelled like its marks.
 
     Marks and footnotes are recognised in the same way as for Markdown.
     """
-    page, tree = given.page, given.page.tree
+    page, tree = scored.page, scored.page.tree
     links = [i for i in tree.refers if tree.tag[i] == _LINK and (tree.nodes[i].get("href") or "")[:1] == "#"]
     if not links or not main.any():
         return main
@@ -287,7 +287,7 @@ def with_footnotes(given: Given, main: Bools) -> Bools:
             a, b = _blocks(page, i)
             if not kept[node]:
                 labels[a:b] = False
-            elif b > a and not tree.flags[i] & Flag.HIDDEN and given.probabilities[a:b].mean() >= NOTE_PROBABILITY:
+            elif b > a and not tree.flags[i] & Flag.HIDDEN and scored.probabilities[a:b].mean() >= NOTE_PROBABILITY:
                 labels[a:b] = True
     return labels
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.choose.given import Bools, Given, Marks
+from scrapy_dripper.choose.scored import Bools, Marks, ScoredPage
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.rules import DROP, KEEP, MODEL, WHOLE, Rules, SiteRule, find
 
@@ -26,22 +26,22 @@ class Found:
     blocks: list[int]
 
 
-def with_rules(given: Given, main: Bools) -> Bools:
+def with_rules(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels, replaced by those of the rules where a rule applies."""
-    if given.marks is None:
+    if scored.marks is None:
         return main
-    labels: Bools = np.where(given.marks.says == 0, main, given.marks.says > 0)
+    labels: Bools = np.where(scored.marks.says == 0, main, scored.marks.says > 0)
     return labels
 
 
-def with_rules_again(given: Given, main: Bools) -> Bools:
+def with_rules_again(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels after the steps that carry out options.
 
     If a rule selects the whole main content, no block is added to it, but options may have dropped some.
     """
-    if given.marks is not None and given.marks.whole:
-        return main & (given.marks.says >= 0)
-    return with_rules(given, main)
+    if scored.marks is not None and scored.marks.whole:
+        return main & (scored.marks.says >= 0)
+    return with_rules(scored, main)
 
 
 def found(page: Page, rules: Rules | None) -> list[Found]:

@@ -71,7 +71,7 @@ def _learn(arguments: argparse.Namespace) -> int:
     from scrapy_dripper.extractor import Extractor
     from scrapy_dripper.page import PageError, read
     from scrapy_dripper.sites import Lesson, host_of, read_lesson, rules_of, usable_rules
-    from scrapy_dripper.sites import say as compared
+    from scrapy_dripper.sites import template_labels as compared
 
     config = replace(configured(arguments), fallback="none")
     if arguments.output.exists():

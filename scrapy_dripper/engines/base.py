@@ -1,15 +1,16 @@
-"""The engine interface: pages in, labels for their blocks out, or an error for each page that failed."""
+"""The engine interface: pages in, probabilities for their blocks out, or an error for each page that failed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from scrapy_dripper.checks import number, short
+from scrapy_dripper.choose.scored import Bools
+from scrapy_dripper.choose.scored import Labels as Labels
 from scrapy_dripper.config import ModelError as ModelError
 from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.page.page import Page
@@ -40,32 +41,6 @@ class EngineLostError(EngineError):
     reason = FallbackReason.ENGINE_LOST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Labels:
-    """An engine's answer for a page of n blocks.
-
-    ``probabilities`` is float32 of shape (n,): the probability of each block to be main content. ``main`` is bool of
-    shape (n,): the labels. The engine chooses them for the page as a whole, so they need not follow from a threshold.
-    """
-
-    probabilities: npt.NDArray[np.float32]
-    main: npt.NDArray[np.bool_]
-    source: str | None = None
-    """Name of the engine that chose the labels, if it is not the one that was called."""
-    truncated: bool = False
-    """True if only the first blocks were processed."""
-    work: Mapping[str, int] = field(default_factory=dict)
-    """The engine's own counters for this page, such as the number of passes. The stats sum them over all pages."""
-    page_type: str | None = None
-    """The type of the page: ``article``, ``listing``, ``forum``, ... None if the engine does not predict it."""
-    page_type_probability: float | None = None
-    """Probability of ``page_type``, 0 to 1."""
-    quality: float | None = None
-    """Expected word F1 of these labels, calibrated, 0 to 1; None if the engine does not predict it."""
-    overruled: tuple[str, ...] = ()
-    """Names of the steps that changed nothing, because they would have taken away what the model is sure of."""
-
-
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The largest page that an engine accepts. None means no limit."""
@@ -86,7 +61,7 @@ class Engine(Protocol):
     limits: Limits
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Return the labels of each page, or the error, in order."""
+        """Return the answer for each page, or the error, in order."""
         ...
 
     def close(self) -> None:
@@ -104,20 +79,39 @@ def checked(answer: Labels | EngineError, page: Page) -> Labels | EngineError:
     if not isinstance(answer, Labels):
         return EngineError(f"expected Labels (got {type(answer).__name__})")
     n = len(page.blocks)
-    p, main = np.asarray(answer.probabilities), np.asarray(answer.main)
-    if p.shape != (n,) or main.shape != (n,):
-        return EngineError(f"expected {n} labels (got shapes {p.shape} and {main.shape})")
-    if p.dtype.kind != "f" or main.dtype != np.bool_:
-        return EngineError(f"expected floats and booleans (got {p.dtype} and {main.dtype})")
+    p = np.asarray(answer.probabilities)
+    main = None if answer.main is None else np.asarray(answer.main)
+    sizes = None if answer.sizes is None else np.asarray(answer.sizes)
+    shapes = [column.shape for column in (p, main, sizes) if column is not None]
+    if any(shape != (n,) for shape in shapes):
+        return EngineError(f"expected {n} labels (got {' and '.join(f'shape {shape}' for shape in shapes)})")
+    if p.dtype.kind != "f" or (main is not None and main.dtype != np.bool_):
+        return EngineError(
+            f"expected floats and booleans (got {p.dtype}{'' if main is None else f' and {main.dtype}'})"
+        )
     if not ((p >= 0) & (p <= 1)).all():  # False for NaN too
         return EngineError(f"expected probabilities from 0 to 1 (got {p.min()} to {p.max()})")
-    if answer.page_type is not None and not (isinstance(answer.page_type, str) and answer.page_type):
-        return EngineError(f"expected the name of a page type, or None (got {short(answer.page_type)})")
+    types, quality = answer.page_types, answer.quality
     try:
-        likely, quality = (
-            None if one is None else _share(one) for one in (answer.page_type_probability, answer.quality)
+        if not all(isinstance(name, str) and name for name in types):
+            raise ValueError("a name")
+        types = {name: _share(likely) for name, likely in types.items()}
+        quality = quality if quality is None or callable(quality) else _share(quality)
+    except (ValueError, TypeError, AttributeError):
+        wrong = f"{short(types)} and {short(quality)}"
+        return EngineError(
+            f"page_types must be names with numbers from 0 to 1, and quality such a number (got {wrong})"
         )
-    except ValueError:
-        wrong = f"{short(answer.page_type_probability)} and {short(answer.quality)}"
-        return EngineError(f"page_type_probability and quality must be from 0 to 1, or None (got {wrong})")
-    return replace(answer, probabilities=p, main=main, page_type_probability=likely, quality=quality)
+    return replace(answer, probabilities=p, main=main, sizes=sizes, page_types=types, quality=quality)
+
+
+def quality_of(answer: Labels, main: Bools) -> float | None:
+    """Return the expected word F1 of an answer's page if these blocks are main, or None. Raise :exc:`EngineError` if
+    the engine cannot predict it.
+    """
+    if not callable(answer.quality):
+        return answer.quality
+    try:
+        return _share(answer.quality(main)) if main.any() else None
+    except Exception as error:
+        raise EngineError(f"no quality: {type(error).__name__}: {error}") from error

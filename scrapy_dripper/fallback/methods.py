@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from lxml import etree
 
+from scrapy_dripper.choose import mask_of
 from scrapy_dripper.config import Config, MethodOptions
 from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
 from scrapy_dripper.output import NOTHING, write
@@ -307,7 +308,7 @@ def by_blocks(
     page = cut(root, url)
     main = choose(page)
     some = main.any() or not len(main)  # a page of images has no blocks
-    written = write(page, main, replace(config, oversize="truncate"), size) if some else NOTHING
+    written = write(page, mask_of(page, main), replace(config, oversize="truncate"), size) if some else NOTHING
     return Extraction(
         url=url,
         title=title,

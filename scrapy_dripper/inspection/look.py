@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from scrapy_dripper.choose import Given
-from scrapy_dripper.choose.steps import reasons, stages
+from scrapy_dripper.choose import ScoredPage, choose
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.engines import profile_of
@@ -126,16 +125,13 @@ def _facts(extraction: Extraction) -> list[tuple[str, str]]:
 
 def _rules(page: Page, extractor: Extractor, extraction: Extraction) -> list[str]:
     """Return for each block the rule that decided its label; empty if the probabilities did, or if none is known."""
-    engine, config = extractor.engine, extractor.config
     if len(extraction.labels) != len(page.blocks):
         return [""] * len(page.blocks)
     answer: Labels | EngineError | None = None
     with suppress(Exception):  # The extraction has the error.
-        (answer,) = engine.label([page])
+        (answer,) = extractor.engine.label([page])
     if isinstance(answer, Labels):
-        first = engine.stages(page) if isinstance(engine, Tagger) else ()
-        given = Given(page, answer.probabilities, page_type=answer.page_type, marks=marks(page, config.rules))
-        return reasons([*first, *stages(given, answer.main)])
+        return choose(ScoredPage(page, answer, marks(page, extractor.config.rules))).reasons()
     removed = extraction.details.get("removed", {})  # a method may say why
     why = {block: f"{extraction.source}: {reason}" for reason, blocks in removed.items() for block in blocks}
     return [why.get(block, "") for block in range(len(page.blocks))]

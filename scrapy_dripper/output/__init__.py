@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 from lxml import etree
 
 from scrapy_dripper.config import Config
@@ -18,7 +16,7 @@ from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.main_html import main_tree, make_absolute, to_html
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.urls import resolver
-from scrapy_dripper.page.page import Page, PageError
+from scrapy_dripper.page.page import Mask, Page, PageError
 from scrapy_dripper.page.parse import cut_off, parse
 from scrapy_dripper.page.recover import drop_controls
 from scrapy_dripper.structures.items import Card, Items, Post, only, plain_text
@@ -66,15 +64,14 @@ NOTHING = Written("", (), "", "")
 
 def write(
     page: Page,
-    main: npt.NDArray[np.bool_],
+    mask: Mask,
     config: Config,
     size: int | None = None,
-    hidden: npt.NDArray[np.bool_] | None = None,
     posts: Sequence[ThreadPost] = (),
     cards: Sequence[Card] = (),
 ) -> Written:
-    """Return the main content of a page whose blocks are labelled, without hidden nodes, with marks before posts, and
-    cards at the end of the content list, unless it would be too long with them.
+    """Return what a mask keeps of a page, with marks before posts, and cards at the end of the content list, unless it
+    would be too long with them.
 
     ``size`` is the size of the document in characters or bytes. Each form of the output is limited to a
     multiple of that size; without ``size``, there is no limit. If a form is too long, raise
@@ -82,7 +79,7 @@ def write(
     first part of the page that fits instead.
     """
     made: dict[int, etree._Element] = {}
-    tree = main_tree(page, main, hidden, made if posts else None)
+    tree = main_tree(page, mask, made if posts else None)
     for post in posts:
         if post.body and post.body in made:
             made[post.body].tag = "div"

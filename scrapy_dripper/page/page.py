@@ -169,6 +169,20 @@ class Blocks:
         return np.fromiter(map(len, self.text), dtype=np.int64, count=len(self.text))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Mask:
+    """What is written of a page of m nodes, as columns of shape (m,)."""
+
+    nodes: Bools
+    """The elements."""
+    text: Bools
+    """The elements whose text before their first child is written."""
+    tail: Bools
+    """The elements, written or not, behind which text is written."""
+    pictures: Mapping[int, str]
+    """Why each image or player at the edge of the main content is written, by the number of its node."""
+
+
 @dataclass(frozen=True, slots=True)
 class About:
     """Facts about a page from its ``<head>`` and its scripts."""

@@ -8,6 +8,7 @@ from scrapy_dripper.data import Document, Extraction, InformedDocument, Teaching
 from scrapy_dripper.page.page import Bools, Page
 from scrapy_dripper.rules import host_of
 from scrapy_dripper.sites.memory import (
+    Hashes,
     SiteMemory,
     digest,
     furniture,
@@ -18,14 +19,14 @@ from scrapy_dripper.sites.memory import (
 from scrapy_dripper.sites.templates import (
     Lesson,
     Outcome,
-    Said,
+    TemplateLabels,
     Templates,
     clustered,
     is_audited,
     layout,
     read_lesson,
     rules_of,
-    say,
+    template_labels,
     unpack_rules,
     usable_rules,
     write_rules,
@@ -35,8 +36,8 @@ __all__ = [
     "Hosts",
     "Lesson",
     "Outcome",
-    "Said",
     "SiteMemory",
+    "TemplateLabels",
     "Templates",
     "clustered",
     "digest",
@@ -49,11 +50,28 @@ __all__ = [
     "places",
     "read_lesson",
     "rules_of",
-    "say",
+    "template_labels",
     "unpack_rules",
     "usable_rules",
     "write_rules",
 ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repeated:
+    """The texts of a page at their places, and those that are known from other pages of its site."""
+
+    page: Page
+    found: Hashes
+    known: Hashes
+
+    def among(self, main: Bools) -> Bools:
+        """Return which main blocks are furniture."""
+        return furniture(self.page, main, self.found, self.known)
+
+    def digest(self, main: Bools) -> bytes:
+        """Return what the site memory learns from the page."""
+        return digest(self.found, main)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +92,15 @@ class Hosts:
         known, templates = self._known(document), self._templates(document)
         return InformedDocument(document.html, document.url, document.charset, document.config, known, templates)
 
-    def said(self, page: Page, document: Document) -> Said | None:
+    def template_labels(self, page: Page, document: Document) -> TemplateLabels | None:
         """Return what the templates of its host say about a page, or None if there are no templates."""
         known = self._templates(document)
-        return None if known is None else say(page, unpack_rules(known), audit=is_audited(document.url))
+        return None if known is None else template_labels(page, unpack_rules(known), audit=is_audited(document.url))
 
-    def repeated(self, page: Page, document: Document, main: Bools) -> tuple[Bools | None, bytes]:
-        """Return which main blocks are furniture, and the digest of the page, from which the memory learns.
-
-        They are None and empty without a site memory.
-        """
+    def repeated(self, page: Page, document: Document) -> Repeated | None:
+        """Return which texts of a page its site repeats, or None without a site memory."""
         known = self._known(document)
-        if known is None:
-            return None, b""
-        found = places(page)
-        return furniture(page, main, found, hashes(known)), digest(found, main)
+        return None if known is None else Repeated(page, places(page), hashes(known))
 
     def learn(self, document: Document, extraction: Extraction) -> None:
         """Learn from a document, unless a crawl does."""

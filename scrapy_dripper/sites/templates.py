@@ -224,7 +224,7 @@ def _vector(digits: str) -> Vector:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Said:
+class TemplateLabels:
     """What the templates of a host say about a page of n blocks."""
 
     page: Page
@@ -279,7 +279,7 @@ class Lesson:
 
 
 def read_lesson(data: bytes) -> Lesson:
-    """Return the lesson in the result of :meth:`Said.lesson`. Raise ValueError for other data."""
+    """Return the lesson in the result of :meth:`TemplateLabels.lesson`. Raise ValueError for other data."""
     try:
         number, outcome, agreed, length, paths, texts, vector = json.loads(
             zlib.decompressobj().decompress(data, LARGEST_UNPACKED)
@@ -299,7 +299,7 @@ def read_lesson(data: bytes) -> Lesson:
     return found
 
 
-def say(page: Page, known: Sequence[TemplateRules], *, audit: bool) -> Said:
+def template_labels(page: Page, known: Sequence[TemplateRules], *, audit: bool) -> TemplateLabels:
     """Return what a template says about a page: of those that are like the page, the one that decides about most of its
     text. With ``audit``, the template does not answer, so that the model can check it.
     """
@@ -307,7 +307,7 @@ def say(page: Page, known: Sequence[TemplateRules], *, audit: bool) -> Said:
     like = [one for one in known if not one.centroid.any() or alike(vector, one.centroid) >= ALIKE]
     found = [(one, *applied(page, one.rules.of(page.url))) for one in like]
     if not found:
-        return Said(page, vector, Outcome.NEW)
+        return TemplateLabels(page, vector, Outcome.NEW)
     best, p, sure = max(found, key=lambda one: (int(sizes[one[2]].sum()), alike(vector, one[0].centroid)))
     p = _with_headings(page, p, sure)
     main = p > 0.5
@@ -321,7 +321,7 @@ def say(page: Page, known: Sequence[TemplateRules], *, audit: bool) -> Said:
         outcome = Outcome.LEARNING
     elif audit:
         outcome = Outcome.AUDIT
-    return Said(page, vector, outcome, best.number, main, p)
+    return TemplateLabels(page, vector, outcome, best.number, main, p)
 
 
 PROBABILITIES = {WHOLE: 0.95, KEEP: 0.95, MODEL: 0.5, DROP: 0.05}
@@ -521,7 +521,7 @@ class Templates:
     def learn(self, url: str, data: bytes) -> int:
         """Learn from a page, and return the number of templates that are forgotten because of it.
 
-        Raise ValueError if ``data`` is not what :meth:`.Said.lesson` returns.
+        Raise ValueError if ``data`` is not what :meth:`.TemplateLabels.lesson` returns.
         """
         lesson, name = read_lesson(data), host_of(url)
         if not name:

@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_dripper.choose import below_headline
 from scrapy_dripper.choose.below_headline import with_hero_links, with_price, with_recipe_facts
-from scrapy_dripper.choose.given import Bools, Given
+from scrapy_dripper.choose.scored import Bools, Labels, ScoredPage
 from scrapy_dripper.page import Page
 from scrapy_dripper.testing import page as page_of
 
@@ -26,9 +26,9 @@ def added(page: Page, labels: Bools) -> list[str]:
     return [text for text, new, old in zip(page.blocks.text, labels, marked(page), strict=True) if new and not old]
 
 
-def given(body: str, probability: float) -> Given:
+def given(body: str, probability: float) -> ScoredPage:
     page = page_of(body, "https://example.org/")
-    return Given(page, np.full(len(page.blocks), probability, dtype=np.float32))
+    return ScoredPage(page, Labels(np.full(len(page.blocks), probability, dtype=np.float32)))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def priced(body: str, price: str = "168.00", main: str = "A lamp") -> list[str]:
     data = json.dumps({"@type": "Product", "name": "Lamp", "offers": {"@type": "Offer", "price": price}})
     page = page_of(f"<script type='application/ld+json'>{data}</script>{body}")
     before = np.array([text.startswith(main) for text in page.blocks.text])
-    after = with_price(Given(page, np.where(before, 0.9, 0.1).astype(np.float32)), before)
+    after = with_price(ScoredPage(page, Labels(np.where(before, 0.9, 0.1).astype(np.float32))), before)
     return [text for text, new in zip(page.blocks.text, after & ~before, strict=True) if new]
 
 

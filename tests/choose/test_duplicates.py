@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.choose.duplicates import without_duplicates
-from scrapy_dripper.choose.given import Given
+from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.page import Page
 from scrapy_dripper.testing import page as page_of
 
@@ -31,7 +31,7 @@ def kept(body: str, p: list[float] | None = None) -> list[str]:
     """Return the texts that are kept on a page whose blocks are all main."""
     cut = page(body)
     chances = np.array(p or [0.9] * len(cut.blocks), dtype=np.float32)
-    main = without_duplicates(Given(cut, chances), np.ones(len(cut.blocks), dtype=np.bool_))
+    main = without_duplicates(ScoredPage(cut, Labels(chances)), np.ones(len(cut.blocks), dtype=np.bool_))
     return [text for text, stays in zip(cut.blocks.text, main, strict=True) if stays]
 
 
@@ -82,7 +82,7 @@ def test_deliberate_repetitions_are_kept(body: str) -> None:
 def test_the_visible_one_becomes_main_if_the_hidden_one_is() -> None:
     cut = page(f"<p>{LINE}</p><p>Then.</p><div hidden><p>{LINE}</p></div>")
     p = np.array([0.2, 0.9, 0.9], dtype=np.float32)
-    main = without_duplicates(Given(cut, p), np.array([False, True, True]))
+    main = without_duplicates(ScoredPage(cut, Labels(p)), np.array([False, True, True]))
 
     assert main.tolist() == [True, True, False]
 
@@ -104,7 +104,7 @@ def test_no_text_of_a_page_is_lost(parts: list[str], random: object) -> None:
     cut = page("".join(parts).format(*LONG) + "<p>End.</p>")
     chances = np.array([random.random() for _ in cut.blocks.text], dtype=np.float32)  # type: ignore[attr-defined]
     before = chances > 0.3
-    after = without_duplicates(Given(cut, chances), before)
+    after = without_duplicates(ScoredPage(cut, Labels(chances)), before)
     text = "\n".join(t for t, stays in zip(cut.blocks.text, after, strict=True) if stays)
 
     assert all(t in text for t, was in zip(cut.blocks.text, before, strict=True) if was)

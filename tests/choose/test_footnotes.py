@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scrapy_dripper.choose.given import Given
+from scrapy_dripper.choose import mask_of
+from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.choose.structures import with_footnotes
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
@@ -58,12 +59,12 @@ def test_a_footnote_is_kept_if_its_mark_is_and_only_then(path: Path) -> None:
         own = notes - others - {mark}
         p = np.full(len(page.blocks), 0.5, dtype=np.float32)
         with_mark = np.arange(len(page.blocks)) == mark
-        kept, dropped = (with_footnotes(Given(page, p), main) for main in (with_mark, ~with_mark))
+        kept, dropped = (with_footnotes(ScoredPage(page, Labels(p)), main) for main in (with_mark, ~with_mark))
 
         assert own
         assert all(kept[block] for block in notes)
         assert not any(dropped[block] for block in own)
-        assert not with_footnotes(Given(page, unlikely), with_mark)[list(own)].any()
+        assert not with_footnotes(ScoredPage(page, Labels(unlikely)), with_mark)[list(own)].any()
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
@@ -72,7 +73,8 @@ def test_the_markdown_has_no_mark_without_its_footnote_and_no_footnote_without_i
     for mark in marks_and_notes(page):
         p = np.full(len(page.blocks), 0.5, dtype=np.float32)
         for main in (np.arange(len(page.blocks)) == mark, np.arange(len(page.blocks)) != mark):
-            lines = write(page, with_footnotes(Given(page, p), main), Config()).markdown.split("\n")
+            mask = mask_of(page, with_footnotes(ScoredPage(page, Labels(p)), main))
+            lines = write(page, mask, Config()).markdown.split("\n")
             notes = {line.partition("]")[0] for line in lines if line.startswith("[^")}
             text = "\n".join(line for line in lines if not line.startswith("[^"))
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from scrapy_dripper import Config, Document, Extractor
-from scrapy_dripper.choose.given import Given
 from scrapy_dripper.choose.headings import with_headings
+from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.page import read
 from scrapy_dripper.testing import FakeEngine
 
@@ -92,7 +92,7 @@ def test_facts_keep_their_heading(buttons: str, text: str, probability: float, d
         [probability if one == "What goes in" else 0.9 * keeps for one, keeps in zip(texts, main, strict=True)]
     )
 
-    labels = with_headings(Given(page, p.astype(np.float32)), main)
+    labels = with_headings(ScoredPage(page, Labels(p.astype(np.float32))), main)
 
     assert [one for one, added in zip(texts, labels & ~main, strict=True) if added] == (
         ["What goes in"] if kept else []

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrapy_dripper.choose.given import Given
 from scrapy_dripper.choose.headline import PageNames, headline, with_headline
+from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.extractor import Extractor
@@ -143,7 +143,7 @@ def test_a_lead_stays_with_its_text(between: str, probability: float, kept: bool
     cut = page(html, title=title)
     p = np.array([0.2, 0.1, probability, 0.1, 0.9], dtype=np.float32)
 
-    main = with_headline(Given(cut, p), p > 0.8)
+    main = with_headline(ScoredPage(cut, Labels(p)), p > 0.8)
 
     assert main.tolist() == [title == "keep", False, kept, False, True]
 
@@ -171,7 +171,7 @@ def test_a_standfirst_is_what_the_head_says(description: str, between: str, kept
     cut = page(f'<title>{name}</title><meta name=description content="{description}"><h1>{name}</h1>{between}{BODY}')
     p = np.array([0.9, 0.05, 0.9], dtype=np.float32)
 
-    assert with_headline(Given(cut, p), p > 0.8).tolist() == [True, kept, True]
+    assert with_headline(ScoredPage(cut, Labels(p)), p > 0.8).tolist() == [True, kept, True]
 
 
 def test_a_standfirst_that_occurs_twice_is_kept_once() -> None:
@@ -183,7 +183,7 @@ def test_a_standfirst_that_occurs_twice_is_kept_once() -> None:
     )
     p = np.array([0.9, 0.2, 0.3, 0.9], dtype=np.float32)
 
-    assert with_headline(Given(cut, p), p > 0.8).tolist() == [True, True, False, True]
+    assert with_headline(ScoredPage(cut, Labels(p)), p > 0.8).tolist() == [True, True, False, True]
 
 
 ARTICLE = (
@@ -204,7 +204,7 @@ P = np.array([0.5, 0.9, 0.1, 0.3, 0.9, 0.9], dtype=np.float32)
 def test_labels_with_and_without(title: str, main: list[bool]) -> None:
     labels = np.array([True, True, False, False, True, True])
 
-    assert with_headline(Given(page(ARTICLE, title=title), P), labels).tolist() == main
+    assert with_headline(ScoredPage(page(ARTICLE, title=title), Labels(P)), labels).tolist() == main
     assert labels.tolist() == [True, True, False, False, True, True]
 
 
@@ -236,4 +236,4 @@ def test_an_h1_comes_before_a_subtitle(below: str) -> None:
     main = np.array([False, False, True])
 
     assert headline(cut, main, PageNames(cut)) == 0
-    assert with_headline(Given(cut, np.array([0.2, 0.2, 0.9], dtype=np.float32)), main).all()
+    assert with_headline(ScoredPage(cut, Labels(np.array([0.2, 0.2, 0.9], dtype=np.float32))), main).all()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from scrapy_dripper.choose.given import Given
+from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.choose.siblings import with_continued, with_holes, with_parts, with_titles
 from scrapy_dripper.testing import page as page_of
 
@@ -21,7 +21,7 @@ def added(step: Callable[..., np.ndarray], body: str, chances: list[float], main
     before = np.zeros(len(page.blocks), dtype=np.bool_)
     before[main] = True
     size = np.array([len(text.split()) for text in page.blocks.text], dtype=np.float32)
-    after = step(Given(page, np.array(chances, dtype=np.float32), size), before)
+    after = step(ScoredPage(page, Labels(np.array(chances, dtype=np.float32), sizes=size)), before)
     assert (after | ~before).all()
     return np.flatnonzero(after & ~before).tolist()
 

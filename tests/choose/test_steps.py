@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,18 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.choose import steps
-from scrapy_dripper.choose.given import Given
+from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.choose.steps import (
     MODEL,
     MOST_TAKEN,
+    PROBABILITIES,
     STEPS,
     SURE_PROBABILITY,
-    TAGGER,
-    Stage,
+    Change,
+    Choice,
     Step,
     apply,
-    overruled,
-    reasons,
     takes_too_much,
 )
 from scrapy_dripper.config import Config
@@ -36,21 +35,26 @@ from scrapy_dripper.testing import page as page_of
 PAGES = st.integers(0, 6).flatmap(lambda n: st.lists(st.lists(st.booleans(), min_size=n, max_size=n), min_size=1))
 
 
-def test_the_last_stage_that_changed_a_label_is_its_reason() -> None:
-    stages = [(MODEL, [1, 0, 0, 1]), ("a", [1, 1, 1, 1]), ("b", [1, 0, 1, 0]), ("c", [1, 1, 1, 0])]
+def choice_of(changes: Sequence[tuple[str, Sequence[int]]]) -> Choice:
+    """Return a choice by steps that returned some labels."""
+    made = tuple(Change(name, name, np.array(labels, dtype=bool)) for name, labels in changes)
+    main = made[-1].main
+    scored = ScoredPage(page_of("<p>a"), Labels(np.ones(1, dtype=np.float32)))
+    return Choice(scored, main, main, np.zeros(1, dtype=bool), made, ())
 
-    found = reasons(Stage(name, np.array(labels, dtype=bool)) for name, labels in stages)
 
-    assert found == [MODEL, "c", "a", "b"]
+def test_the_last_step_that_changed_a_label_is_its_reason() -> None:
+    choice = choice_of([(MODEL, [1, 0, 0, 1]), ("a", [1, 1, 1, 1]), ("b", [1, 0, 1, 0]), ("c", [1, 1, 1, 0])])
+
+    assert choice.reasons() == [MODEL, "c", "a", "b"]
+    assert [choice.taken_by(step) for step in "abc"] == [0, 1, 0]
 
 
 @given(PAGES)
 def test_a_label_has_a_reason_if_it_is_not_the_models(labels: list[list[bool]]) -> None:
-    stages = [Stage(f"stage {i}" if i else MODEL, np.array(one, dtype=bool)) for i, one in enumerate(labels)]
+    choice = choice_of([(f"step {i}" if i else MODEL, list(map(int, one))) for i, one in enumerate(labels)])
 
-    found = reasons(stages)
-
-    assert [reason != MODEL for reason in found] == (stages[-1].main != stages[0].main).tolist()
+    assert [reason != MODEL for reason in choice.reasons()] == (choice.main != choice.changes[0].main).tolist()
 
 
 # ---------------------------------------------------------------------- steps that take too much
@@ -58,10 +62,10 @@ def page_of_texts(texts: list[str]) -> Page:
     return page_of("".join(f"<p>{text}</p>" for text in texts))
 
 
-def without(*numbers: int) -> Callable[[Given, np.ndarray], np.ndarray]:
+def without(*numbers: int) -> Callable[[ScoredPage, np.ndarray], np.ndarray]:
     """Return a step that removes some blocks and adds the last one."""
 
-    def change(given: Given, main: np.ndarray) -> np.ndarray:
+    def change(scored: ScoredPage, main: np.ndarray) -> np.ndarray:
         changed = main.copy()
         changed[-1] = True
         changed[list(numbers)] = False
@@ -94,19 +98,19 @@ def test_a_step_that_would_take_too_much_away_does_nothing(
     page, first = page_of_texts(TEXTS), np.array([True] * 5 + [False])
     p = np.array(probabilities, dtype=np.float32)
 
-    *_, last = made = list(apply([Step("storm", "a storm", without(*removed))], Given(page, p), first))
+    *_, last = list(apply([Step("storm", "a storm", without(*removed))], ScoredPage(page, Labels(p, first))))
 
-    assert overruled(made) == (("storm",) if stopped else ())
+    assert last.is_overruled == stopped
     assert last.main.tolist() == [(i not in removed or stopped) and (i < 5 or not stopped) for i in range(6)]
 
 
 def test_steps_after_one_that_was_stopped_go_on() -> None:
     page, first = page_of_texts(TEXTS), np.ones(6, dtype=np.bool_)
-    storm, ebb = Step("storm", "", lambda given, main: ~main), Step("ebb", "", without(2))
+    storm, ebb = Step("storm", "", lambda scored, main: ~main), Step("ebb", "", without(2))
 
-    made = list(apply([storm, ebb], Given(page, np.full(6, 0.6, dtype=np.float32)), first))
+    made = list(apply([storm, ebb], ScoredPage(page, Labels(np.full(6, 0.6, dtype=np.float32), first))))
 
-    assert overruled(made) == ("storm",)
+    assert [change.step for change in made if change.is_overruled] == ["storm"]
     assert np.flatnonzero(~made[-1].main).tolist() == [2]
 
 
@@ -120,9 +124,12 @@ def test_steps_after_one_that_was_stopped_go_on() -> None:
     ids=["a copy", "no copy", "both copies"],
 )
 def test_a_copy_of_a_text_that_stays_may_go(texts: list[str], p: float, after: list[bool], stopped: bool) -> None:
-    given, before = Given(page_of_texts(texts), np.full(len(texts), p, dtype=np.float32)), np.ones(len(texts), np.bool_)
+    scored, before = (
+        ScoredPage(page_of_texts(texts), Labels(np.full(len(texts), p, dtype=np.float32))),
+        np.ones(len(texts), np.bool_),
+    )
 
-    assert takes_too_much(given, before, np.array(after)) == stopped
+    assert takes_too_much(scored, before, np.array(after)) == stopped
 
 
 @given(st.lists(st.tuples(st.floats(0, 1, width=32), st.booleans(), st.booleans()), min_size=1, max_size=12))
@@ -134,7 +141,7 @@ def test_what_is_left_is_most_of_the_expected_text_and_all_that_is_sure(
     p = np.array([one for one, _, _ in blocks], dtype=np.float32)
     first, then = (np.array(one, dtype=np.bool_) for one in list(zip(*blocks, strict=True))[1:])
 
-    *_, last = apply([Step("any", "", lambda given, main: then)], Given(page, p), first)
+    *_, last = apply([Step("any", "", lambda scored, main: then)], ScoredPage(page, Labels(p, first)))
 
     lost = first & ~last.main
     if ((p > 0) & (p < 1)).any():
@@ -164,12 +171,12 @@ def extracted(html: str, *, certain: bool = False, **options: Any) -> Extraction
         return extractor.extract([Document(html, "https://example.org/a")])[0]
 
 
-@pytest.mark.parametrize("name", [step.name for step in STEPS if TAGGER in step.engines])
+@pytest.mark.parametrize("name", [step.name for step in STEPS if PROBABILITIES in step.corrects])
 def test_a_hostile_step_of_the_tagger_takes_nothing_away(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Each step is replaced by one that removes everything."""
     expected = extracted(ARTICLE)
     hostile = [
-        replace(step, change=lambda given, main: np.zeros_like(main)) if step.name == name else step for step in STEPS
+        replace(step, change=lambda scored, main: np.zeros_like(main)) if step.name == name else step for step in STEPS
     ]
     monkeypatch.setattr(steps, "STEPS", hostile)
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.choose.given import Given, found_in
 from scrapy_dripper.choose.headings import with_headings
+from scrapy_dripper.choose.scored import Labels, ScoredPage, found_in
 from scrapy_dripper.choose.siblings import with_alike
 from scrapy_dripper.choose.structures import with_whole_structures
 from scrapy_dripper.structures.callouts import ALERTS, CALLOUT_FAMILIES, callout_names, has_callout_class
@@ -34,7 +34,7 @@ def labelled(body: str, chances: dict[str, float], main: set[str], rule: str = "
     p = np.array([chances.get(text, 0.95) for text in cut.blocks.text], dtype=np.float32)
     before = np.array([text in main or text not in chances for text in cut.blocks.text], dtype=np.bool_)
     rules = {"whole": with_whole_structures, "alike": with_alike, "headings": with_headings}
-    after = rules[rule](Given(cut, p), before)
+    after = rules[rule](ScoredPage(cut, Labels(p)), before)
     return [text for text, stays in zip(cut.blocks.text, after, strict=True) if stays and text not in PARAGRAPHS]
 
 

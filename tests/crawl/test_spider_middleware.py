@@ -38,7 +38,7 @@ def test_page_types_and_quality_are_counted(crawl: Crawls, site: Site, engine: E
     kinds = dict(zip(urls, names, strict=True))
 
     def act(engine: FakeEngine, pages: Any) -> Any:
-        return [replace(engine.answer(page), page_type=kinds[page.url], quality=0.25) for page in pages]
+        return [replace(engine.answer(page), page_types={kinds[page.url]: 0.9}, quality=0.25) for page in pages]
 
     engine.act = act
     found = crawl(spider(urls), {"DRIPPER_META_FIELD": "by"})

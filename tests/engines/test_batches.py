@@ -6,13 +6,15 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_dripper.engines.base import Labels
+from scrapy_dripper.choose import ScoredPage, choose
+from scrapy_dripper.engines.base import Labels, quality_of
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.page import Page
 from scrapy_dripper.page.blocks import cut
@@ -43,26 +45,25 @@ def pages() -> list[Page]:
     return [page(html, "https://a.example/x") for html in (*real, *map(made, range(120)))]
 
 
-def values(answer: object) -> tuple[bytes, bytes, str | None, float | None, float | None]:
+def values(page: Page, answer: object) -> tuple[bytes, bytes, Mapping[str, float], float | None]:
     assert isinstance(answer, Labels)
     return (
         answer.probabilities.tobytes(),
-        answer.main.tobytes(),
-        answer.page_type,
-        answer.page_type_probability,
-        answer.quality,
+        (main := choose(ScoredPage(page, answer)).by_page).tobytes(),
+        answer.page_types,
+        quality_of(answer, main),
     )
 
 
 def test_any_batch(tagger: Tagger) -> None:
     known = pages()
-    alone = [values(tagger.label([page])[0]) for page in known]
+    alone = [values(page, tagger.label([page])[0]) for page in known]
     assert len({one[:2] for one in alone}) > 100
     rng = random.Random(0)
     for i in range(BATCHES):
         some = rng.choices(range(len(known)), k=rng.choice((2, 3, 8, 32)))
         for k, answer in zip(some, tagger.label([known[k] for k in some]), strict=True):
-            assert values(answer) == alone[k], f"batch {i}, page {k}"
+            assert values(known[k], answer) == alone[k], f"batch {i}, page {k}"
 
 
 THREADS = """
@@ -92,8 +93,8 @@ def test_odd_pages_in_a_batch(tagger: Tagger, htmls: list[str]) -> None:
     some = [cut(parse(html)) for html in htmls]
     some = [one for one in some if len(one.blocks)]
     if some:
-        together = [values(answer) for answer in tagger.label(some)]
-        assert together == [values(tagger.label([page])[0]) for page in some]
+        together = [values(page, answer) for page, answer in zip(some, tagger.label(some), strict=True)]
+        assert together == [values(page, tagger.label([page])[0]) for page in some]
 
 
 def test_numbers_of_a_page_far_down_a_batch(tagger: Tagger) -> None:
@@ -102,5 +103,5 @@ def test_numbers_of_a_page_far_down_a_batch(tagger: Tagger) -> None:
     short = page(made(7))
 
     *_, last = tagger.label([long, long, long, short])
-    assert values(last) == values(tagger.label([short])[0])
+    assert values(short, last) == values(short, tagger.label([short])[0])
     assert np.isfinite(last.probabilities).all() if isinstance(last, Labels) else False

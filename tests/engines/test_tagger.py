@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_dripper.choose.expected_f1 import DecisionRule, decide
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines import runtime
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3.folder import read_manifest
 from scrapy_dripper.engines.tagger import Tagger, model
-from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
 from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.engines.tagger.model import GROUPS, SAME_FOR_ALL, group_of
 from scrapy_dripper.extractor import Extractor

@@ -14,6 +14,7 @@ from lxml import etree
 
 from fuzz.checks import is_part, source_text, visible_text
 from fuzz.mutate import ATTRIBUTES, SNIPPETS, TAGS
+from scrapy_dripper.choose import mask_of
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.page import Page
@@ -60,7 +61,7 @@ def test_elements_are_those_of_the_page(profile: str, html: str, data: st.DataOb
     for i, node in enumerate(page.tree.nodes):
         node.set(NUMBER, str(i))
 
-    made = list(main_tree(page, main).iter())
+    made = list(main_tree(page, mask_of(page, main)).iter())
 
     numbers = [int(element.get(NUMBER, "-1")) for element in made]
     assert numbers == sorted(set(numbers))
@@ -76,7 +77,7 @@ def test_text_is_in_the_page_in_order(profile: str, html: str, data: st.DataObje
     """Every kept text occurs in the source in order; all text of main blocks is kept, unless it is hidden."""
     page, main = read(profile, html, data)
 
-    kept = words(visible_text(main_tree(page, main)))
+    kept = words(visible_text(main_tree(page, mask_of(page, main))))
 
     assert is_part(kept, words(source_text(html)))
     if hidden_nodes(page.tree).any():
@@ -91,7 +92,7 @@ def test_text_is_in_the_page_in_order(profile: str, html: str, data: st.DataObje
 @given(html=soups(), data=st.data())
 def test_reads_again_as_it_was_written(profile: str, html: str, data: st.DataObject) -> None:
     page, main = read(profile, html, data)
-    tree = main_tree(page, main)
+    tree = main_tree(page, mask_of(page, main))
 
     again = parse(etree.tostring(tree, method="html", encoding="unicode") + " ")
 
@@ -102,4 +103,4 @@ def test_reads_again_as_it_was_written(profile: str, html: str, data: st.DataObj
 @given(html=soups(), data=st.data())
 def test_nothing_in_it_runs(profile: str, html: str, data: st.DataObject) -> None:
     page, main = read(profile, html, data)
-    assert active(to_html(main_tree(page, main))) is None
+    assert active(to_html(main_tree(page, mask_of(page, main)))) is None

@@ -14,7 +14,7 @@ import pytest
 
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.choose import duplicates, headline
-from scrapy_dripper.choose.given import Given
+from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.fallback import shell, trafilatura_output
@@ -166,7 +166,7 @@ def test_headings_in_a_link() -> None:
 def test_elements_for_screens() -> None:
     def run(page: Page) -> None:
         p = [0.5] * len(page.blocks)
-        list(duplicates._other_screens(Given(page, np.array(p, dtype=np.float32)), p))
+        list(duplicates._other_screens(ScoredPage(page, Labels(np.array(p, dtype=np.float32))), p))
 
     assert is_linear(run, lambda n: page_of("<div class=mobile>" * n + _numbered("p", 2 * n)), 220)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from scrapy_dripper.choose import mask_of
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.output import Written, write
@@ -16,4 +17,4 @@ def forms_of(html: str, url: str = "https://example.org/", **options: Any) -> Wr
     """Return all forms of a page of which every block is main."""
     config = Config(**options)
     page = read(Document(html, url), config)
-    return write(page, np.ones(len(page.blocks), dtype=np.bool_), config)
+    return write(page, mask_of(page, np.ones(len(page.blocks), dtype=np.bool_)), config)

@@ -43,7 +43,7 @@ class Engine(FakeEngine):
     def answer(self, page: Any) -> Labels | EngineError:
         labels = super().answer(page)
         assert isinstance(labels, Labels)
-        return replace(labels, page_type=self.page_type)
+        return replace(labels, page_types={self.page_type: 1.0} if self.page_type else {})
 
 
 def extracted(engine: Engine, html: str = THREAD, **options: Any) -> Extraction:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from lxml.html import fragment_fromstring
 
+from scrapy_dripper.choose import mask_of
 from scrapy_dripper.config import Config
 from scrapy_dripper.output import write
 from scrapy_dripper.page.nodes import MOST_INSIDE, in_sentence
@@ -19,7 +20,7 @@ FORMULA = (
 
 def markdown(html: str) -> str:
     cut = page(html)
-    return write(cut, np.ones(len(cut.blocks), dtype=np.bool_), Config()).markdown
+    return write(cut, mask_of(cut, np.ones(len(cut.blocks), dtype=np.bool_)), Config()).markdown
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from scrapy_dripper.choose import ScoredPage, choose
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import (
     Engine,
@@ -138,9 +139,10 @@ def drafts(tagger: Engine, pages: Sequence[Page]) -> list[Bools]:
     for page, (copy, number), labels in zip(pages, copies, tagger.label([copy for copy, _ in copies]), strict=True):
         draft = np.zeros(len(page.blocks), dtype=np.bool_)
         if isinstance(labels, Labels):
+            main = choose(ScoredPage(copy, labels)).by_page
             for block, leaf in enumerate(page.blocks.leaf.tolist()):
                 owner = int(copy.tree.text_owner[number[leaf]]) if leaf in number else -1
-                draft[block] = owner >= 0 and labels.main[owner]
+                draft[block] = owner >= 0 and main[owner]
         found.append(draft)
     return found
 

@@ -1,40 +1,29 @@
-"""The tagger engine: compute features, run the model, choose labels."""
+"""The tagger engine: compute features, run the model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.choose.given import Floats, Given
-from scrapy_dripper.choose.steps import TAGGER, Stage, overruled, stages
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
-from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
 from scrapy_dripper.engines.tagger.features import Features, features
-from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
+from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES, of_pages
 from scrapy_dripper.engines.tagger.learnt import Learnt
 from scrapy_dripper.engines.tagger.model import CORRECTIONS, Answer, TaggerModel, bundled, influences, schema_of
-from scrapy_dripper.page.page import Page
-
-
-def chosen(page: Page, probabilities: Floats, size: Floats, types: Floats, rule: DecisionRule) -> Iterator[Stage]:
-    """Yield which of a page's n blocks are main: those of the largest expected F1, and then after each step.
-
-    ``size`` is in words, of shape (n,), and ``types`` are the probabilities of the page types, of shape (types,).
-    """
-    first = decide(probabilities, size, rule.recall_of(types, page.config.favor), rule.min_words)
-    return stages(Given(page, probabilities, size), first, TAGGER)
+from scrapy_dripper.page.page import Bools, Page
 
 
 class Tagger:
     """Labels blocks with a tiny ONNX model over their features. Each call runs the model once for all its pages."""
 
-    name = TAGGER
+    name = "tagger"
     profile = "native"
     limits = Limits()
 
@@ -52,39 +41,29 @@ class Tagger:
         return tagger
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
-        """Return the labels, page type and quality of each page."""
+        """Return the probabilities, page types and quality of each page."""
         batch = features(pages)
-        answer = self._answer(pages, batch)
-        rule = self._model.manifest.decoding
-        places = list(pairwise(batch.edges.tolist()))
-        steps = [
-            list(chosen(page, answer.probabilities[a:b], batch.size[a:b], types, rule))
-            for page, (a, b), types in zip(pages, places, answer.types, strict=True)
-        ]
-        quality = self._model.quality(batch, answer, np.concatenate([last.main for *_, last in steps]))
+        answer, told = self._answer(pages, batch), of_pages(batch)
         return [
             Labels(
-                answer.probabilities[a:b],
-                own[-1].main,
-                page_type=PAGE_TYPES[types.argmax()],
-                page_type_probability=float(types.max()),
-                quality=min(1.0, max(0.0, float(f1))) if own[-1].main.any() else None,
-                overruled=overruled(own),
+                probabilities := answer.probabilities[a:b],
+                page_types=dict(zip(PAGE_TYPES, types[0].tolist(), strict=True)),
+                quality=partial(self._quality, one, Answer(probabilities, types)),
+                sizes=one.size,
+                decision=self._model.manifest.decoding,
             )
-            for (a, b), own, types, f1 in zip(places, steps, answer.types, quality, strict=True)
+            for (a, b), types, one in zip(pairwise(batch.edges.tolist()), answer.types[:, None], told, strict=True)
         ]
+
+    def _quality(self, page: Features, answer: Answer, main: Bools) -> float:
+        """Return the expected word F1 of a page if these blocks are main."""
+        return min(1.0, max(0.0, float(self._model.quality(page, answer, main)[0])))
 
     def _answer(self, pages: Sequence[Page], batch: Features) -> Answer:
         answer = self._model(batch)
         if not self._learnt:
             return answer
         return replace(answer, probabilities=self._learnt.corrected(pages, answer.probabilities, batch.edges))
-
-    def stages(self, page: Page) -> Iterator[Stage]:
-        """Return the labels of a page after each step of the decision."""
-        batch = features([page])
-        answer = self._answer([page], batch)
-        return chosen(page, answer.probabilities, batch.size, answer.types[0], self._model.manifest.decoding)
 
     def influences(self, page: Page) -> dict[str, npt.NDArray[np.float32]]:
         """Return the influence of each group of features on each block of a page (see :mod:`.influence`)."""

@@ -12,6 +12,7 @@ distributed over a page, and does not learn again what it looks like.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 
@@ -102,6 +103,18 @@ def quality_features(batch: Features, probabilities: Floats, types: Floats, main
         x[f"over_{sure}"] = np.add.reduceat((p > sure) * w, starts) / total
     x.add([f"type:{name}" for name in PAGE_TYPES], types)
     return x
+
+
+def of_pages(batch: Features) -> list[Features]:
+    """Return for each page of a batch the features that :func:`quality_features` reads, and no others, which would stay
+    in memory with them."""
+    of_page, _ = _columns(batch.names)
+    names = (*(batch.names[i] for i in of_page), "declared")
+    told = batch.columns(*names)
+    return [
+        replace(batch, names=names, matrix=told[a:b], size=batch.size[a:b], edges=np.array([0, b - a]))
+        for a, b in pairwise(batch.edges.tolist())
+    ]
 
 
 @lru_cache(maxsize=4)

@@ -9,7 +9,7 @@ the probability, because groups overlap, and because features that are equal for
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from importlib import resources
 from itertools import pairwise
@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.choose.expected_f1 import DecisionRule
 from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.runtime import check_runtime
-from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
 from scrapy_dripper.engines.tagger.features import Features, schema_hash
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES, context, page_features, quality_features
 from scrapy_dripper.engines.tagger.learnt import LEARNT, Learnt
@@ -118,7 +118,7 @@ class Manifest:
             listed = known["weights_sha256"]
             optional = (LEARNT,) if LEARNT in listed else ()
             known["weights_sha256"] = {name: str(listed[name]) for name in (*GRAPHS, *optional)}
-            known["decoding"] = DecisionRule.read(known["decoding"])
+            known["decoding"] = _decision(known["decoding"])
             return cls(**known)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(f"{path} is damaged ({type(error).__name__}: {error}): {_RESTORE}") from None
@@ -127,6 +127,12 @@ class Manifest:
         """Write the manifest to a folder, with additional notes for people."""
         text = json.dumps({**asdict(self), **notes}, indent=2, ensure_ascii=False) + "\n"
         (folder / MANIFEST).write_text(text, encoding="utf-8")
+
+
+def _decision(values: Mapping[str, Any]) -> DecisionRule:
+    weights = {name: files.finite(values["recall_weights"][name]) for name in PAGE_TYPES}
+    others = {name: files.finite(values[name]) for name in ("favor_precision", "favor_recall", "min_words")}
+    return DecisionRule(weights, **others)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -32,6 +32,7 @@ from apted import Config as Costs
 from lxml.html import HtmlElement
 from rapidfuzz.distance import Levenshtein
 
+from scrapy_dripper.choose import mask_of
 from scrapy_dripper.fallback.methods import flat_tree
 from scrapy_dripper.metadata.read import detected_language
 from scrapy_dripper.output.main_html import main_tree, to_html
@@ -315,7 +316,7 @@ def line_of(name: str, url: str, html: str, page: Page, main: npt.NDArray[np.boo
 
     Kinds of content are told by tags, as in the Dripper paper (A.5). Its style of a page needs a language model.
     """
-    tree = main_tree(page, main)
+    tree = main_tree(page, mask_of(page, main))
     main_html, prose = to_html(tree), page.text_of(main)
     parts = {
         "table": tree.find(".//table") is not None,

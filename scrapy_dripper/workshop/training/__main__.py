@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from scrapy_dripper.choose.expected_f1 import DecisionRule
 from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.engines.files import sha256
-from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
 from scrapy_dripper.workshop.cli import extra
 from scrapy_dripper.workshop.dataset.sets import TRAINING_PAGES, DataError, SetChoice, load_sets
 from scrapy_dripper.workshop.training.augment import make_copies

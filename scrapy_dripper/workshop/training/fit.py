@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
-from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule, decide
+from scrapy_dripper.choose.expected_f1 import DecisionRule, decide
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES, context, page_features, quality_features
 from scrapy_dripper.workers.spawned import spawned
 from scrapy_dripper.workshop.dataset.metrics import neutral_prf
@@ -198,7 +198,8 @@ def fit_quality(
         if e.copy:
             continue
         p = probabilities[e.id].astype(np.float32)
-        main = decide(p, e.features.size, rule.recall_of(types[e.id][0]), rule.min_words)
+        weight = rule.recall_of(dict(zip(PAGE_TYPES, types[e.id][0].tolist(), strict=True)))
+        main = decide(p, e.features.size, weight, rule.min_words)
         rows.append(quality_features(e.features, p, types[e.id], main).matrix())
         if e.partial:
             f1.append(estimated_f1(e, main))

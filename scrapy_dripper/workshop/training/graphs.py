@@ -22,8 +22,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxmltools import convert_lightgbm
 from onnxmltools.convert.common.data_types import FloatTensorType
 
+from scrapy_dripper.choose.expected_f1 import DecisionRule
 from scrapy_dripper.engines.files import hashes
-from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
 from scrapy_dripper.engines.tagger.later_stages import context
 from scrapy_dripper.engines.tagger.model import (
     BLOCKS,

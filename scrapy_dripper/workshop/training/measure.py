@@ -17,9 +17,9 @@ from zlib import crc32
 import numpy as np
 from tqdm import tqdm
 
+from scrapy_dripper.choose.expected_f1 import DecisionRule
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction
-from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workshop.dataset.metrics import ReportTable, kept, mean, visible, words

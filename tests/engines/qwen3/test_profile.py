@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from lxml import etree
 
+from scrapy_dripper.choose import mask_of
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.qwen3.engine import drafts
 from scrapy_dripper.engines.qwen3.profile import PROFILES, V1Page
@@ -29,7 +30,7 @@ def v1(body: str, head: str = "", url: str = "", profile: str = "v1.0") -> Page:
 def kept(body: str, *numbers: int, profile: str = "v1.0") -> str:
     """Return what is inside <body> of the Main-HTML if the blocks with these numbers are main."""
     found = v1(body, profile=profile)
-    made = to_html(main_tree(found, np.isin(np.arange(len(found.blocks)), numbers)))
+    made = to_html(main_tree(found, mask_of(found, np.isin(np.arange(len(found.blocks)), numbers))))
     return made.removeprefix("<html><body>").removesuffix("</body></html>")
 
 

@@ -1,11 +1,11 @@
-"""What the steps know of a page, besides the labels that earlier steps gave to its blocks, and its class names."""
+"""A page with the answer of its engine and what else is known of it: all that decisions are made of."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from typing import TypeAlias
@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.choose.expected_f1 import BALANCED, DecisionRule
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS
 
@@ -26,6 +27,38 @@ ELSEWHERE = int(Flag.NAV | Flag.FOOTER | Flag.FORM | Flag.DIALOG)
 """The flags of blocks that are around the content of a page."""
 LINKED_SHARE = 0.8
 """A block with a larger share of characters in links is a link: to reply, to share, to the next page."""
+
+_words, _cjk = re.compile(r"\w+").findall, re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]").findall
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels:
+    """An engine's answer for a page of n blocks.
+
+    An engine predicts, and decides nothing: :func:`~scrapy_dripper.choose.choose` decides by its probabilities which
+    blocks are main. Only an engine whose answer is a decision, such as that of a language model, also has ``main``.
+    """
+
+    probabilities: Floats
+    """The probability of each block to be main content: float32 of shape (n,)."""
+    main: Bools | None = None
+    """The labels, if the engine has decided them: bool of shape (n,). They need not follow from a threshold."""
+    source: str | None = None
+    """Name of the engine that chose the labels, if it is not the one that was called."""
+    truncated: bool = False
+    """True if only the first blocks were processed."""
+    work: Mapping[str, int] = field(default_factory=dict)
+    """The engine's own counters for this page, such as the number of passes. The stats sum them over all pages."""
+    page_types: Mapping[str, float] = field(default_factory=dict)
+    """The probabilities of the types of the page: ``article``, ``listing``, ``forum``, ... Empty if the engine does not
+    predict them."""
+    quality: float | Callable[[Bools], float] | None = None
+    """Expected word F1 of the extraction, calibrated, 0 to 1, or a function that returns it for the labels that are
+    chosen, of which at least one is main. None if the engine does not predict it."""
+    sizes: Floats | None = None
+    """Words of each block, plus half a word for each CJK character, shape (n,), if the engine has counted them."""
+    decision: DecisionRule = BALANCED
+    """How labels follow from the probabilities of this model."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,20 +74,35 @@ class Marks:
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class ScoredPage:
     """A page of n blocks with its options, the answer of its engine, and what is known besides."""
 
     page: Page
-    probabilities: Floats
-    """Probability of each block to be main content, shape (n,)."""
-    size: Floats | None = None
-    """Words of each block, plus half a word for each CJK character, shape (n,). The steps of the tagger need them."""
-    page_type: str | None = None
-    """The type of the page; None if the engine does not predict it."""
+    labels: Labels
+    """The answer of the engine, or the labels of a template of the site."""
     marks: Marks | None = None
     """What the user's rules say; None if there are no rules for the page."""
-    furniture: Bools | None = None
-    """What the site memory knows to be on many pages of the site, shape (n,); None without a site memory."""
+    repeated: Callable[[Bools], Bools] | None = None
+    """Returns which of the main blocks the site memory knows from other pages of the site; None without a memory."""
+
+    @property
+    def probabilities(self) -> Floats:
+        """Probability of each block to be main content, shape (n,)."""
+        return self.labels.probabilities
+
+    @property
+    def page_type(self) -> str | None:
+        """The most likely type of the page; None if the engine predicts none."""
+        types = self.labels.page_types
+        return max(types, key=types.__getitem__, default=None)
+
+    @cached_property
+    def size(self) -> Floats:
+        """Words of each block, plus half a word for each CJK character: shape (n,)."""
+        if self.labels.sizes is not None:
+            return self.labels.sizes
+        found = [len(_words(text)) + len(_cjk(text)) / 2 for text in self.page.blocks.text]
+        return np.array(found, dtype=np.float32)
 
     @cached_property
     def flags(self) -> npt.NDArray[np.int32]:

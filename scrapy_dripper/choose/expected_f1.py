@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from scrapy_dripper.engines.files import finite
-from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 
 Bools = npt.NDArray[np.bool_]
 
@@ -42,22 +38,18 @@ class DecisionRule:
     min_words: float = 10.0
     """If fewer words than this are expected to be main, no block is."""
 
-    @classmethod
-    def read(cls, values: Mapping[str, Any]) -> DecisionRule:
-        """Read the parameters from a manifest. Raise KeyError, TypeError or ValueError if it is damaged."""
-        weights = values["recall_weights"]
-        return cls(
-            recall_weights={name: finite(weights[name]) for name in PAGE_TYPES},
-            **{name: finite(values[name]) for name in ("favor_precision", "favor_recall", "min_words")},
-        )
+    def recall_of(self, types: Mapping[str, float], favor: str = "balanced") -> float:
+        """Return the recall weight of a page: 1 if its type is unknown.
 
-    def recall_of(self, types: npt.NDArray[np.float32], favor: str = "balanced") -> float:
-        """Return the recall weight of a page.
-
-        ``types`` are the probabilities of the page types, of shape (types,). ``favor`` is a value of ``DRIPPER_FAVOR``.
+        ``types`` are the probabilities of the page types. ``favor`` is a value of ``DRIPPER_FAVOR``.
         """
         factor = {"precision": self.favor_precision, "recall": self.favor_recall}.get(favor, 1.0)
-        return factor * float(types @ np.array([self.recall_weights[name] for name in PAGE_TYPES]))
+        weights = np.array([self.recall_weights.get(name, 1.0) for name in types])
+        return factor * (float(np.array([*types.values()]) @ weights) if types else 1.0)
+
+
+BALANCED = DecisionRule()
+"""The rule for engines that bring none."""
 
 
 def decide(
