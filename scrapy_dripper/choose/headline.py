@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from scrapy_dripper.choose.given import Bools, Given
-from scrapy_dripper.metadata.tree import leads_up
+from scrapy_dripper.declared.names import leads_up
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.page.vocabulary import SITE_NAMES, either
@@ -95,7 +95,7 @@ def _lead(given: Given, main: Bools, names: PageNames, found: int) -> list[int]:
     below = range(found + 1, min(found + 1 + LEAD_BLOCKS, len(main)))
     page, flags, texts = given.page, given.flags, given.page.blocks.text
     name = _letters(texts[found])
-    descriptions = [text for text in map(_letters, page.about.descriptions) if text and text != name]
+    descriptions = [text for text in map(_letters, page.declared.descriptions) if text and text != name]
     subtitles = {"".join(words) for words in names.all if len(words) >= SUBTITLE_WORDS} - {name}
     barred = _NO_LEAD & ~_HEADING
     lead: dict[str, int] = {}  # by text, because themes repeat a standfirst for narrow screens
@@ -138,7 +138,9 @@ class PageNames:
         parts = [_words(text.lower()) for text in texts]
         self.sites = _sites(page)
         """The names of the site, without spaces."""
-        names = [_words(name.lower()) for name in (*(name[:LONGEST_HEADLINE] for name in page.about.headlines), title)]
+        names = [
+            _words(name.lower()) for name in (*(name[:LONGEST_HEADLINE] for name in page.declared.headlines), title)
+        ]
         # A separator may also occur within a name, so consecutive parts are combined as well.
         some = parts[:MOST_PARTS]
         names += [list(chain(*some[a:b])) for a, b in combinations(range(len(some) + 1), 2)]
@@ -251,7 +253,7 @@ def _hidden_headline(
 
     It is there for search engines. A script draws the headline, so readers see it nevertheless.
     """
-    names = {_letters(name[:LONGEST_HEADLINE]) for name in page.about.headlines} - sites - {""}
+    names = {_letters(name[:LONGEST_HEADLINE]) for name in page.declared.headlines} - sites - {""}
     texts = page.blocks.text
     found = next((i for i in hidden if len(texts[i]) <= LONGEST_HEADLINE and _letters(texts[i]) in names), None)
     if found is None:
@@ -283,7 +285,7 @@ def _last_of_first_lines(page: Page, numbers: Sequence[int], body: int) -> int:
 
 def _sites(page: Page) -> frozenset[str]:
     """Return the names of the site without spaces, from the metadata and from the host."""
-    names = {"".join(_words(page.about.site.lower()))}
+    names = {"".join(_words(next(iter(page.declared.meta.get("og:site_name", ())), "").lower()))}
     try:
         host = urlsplit(page.url).hostname or ""
     except ValueError:  # such as "http://["

@@ -9,8 +9,8 @@ from typing import Any
 
 from lxml import etree
 
+from scrapy_dripper.declared.notation import Notation
 from scrapy_dripper.output import block_tags, inline_tags
-from scrapy_dripper.output.delimiters import notation
 from scrapy_dripper.output.items import Footnotes, Image, Item, Items, Post, Rule, Title, without_empty_posts
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
 from scrapy_dripper.page.nodes import in_sentence
@@ -20,19 +20,20 @@ from scrapy_dripper.page.tags import UNSEEN
 def content_list(
     root: etree._Element,
     base_url: str = "",
-    scripts: Sequence[str] = (),
+    notation: Notation | None = None,
     growth: int = sys.maxsize,
     posts: Mapping[etree._Element, Post] | None = None,
 ) -> Items:
     """Return the content of a tree, such as that of Main-HTML, as items in document order.
 
-    Relative URLs are resolved against ``base_url``; URLs that cannot be resolved are kept as they are. ``scripts`` of
-    the page, and scripts in the tree, can configure how the page writes formulas. ``growth`` limits the characters
-    that resolving relative URLs adds in total. ``posts`` are the marks of the posts of a thread, by their elements.
+    Relative URLs are resolved against ``base_url``; URLs that cannot be resolved are kept as they are. ``notation``
+    is how the page writes formulas; by default, scripts in the tree tell. ``growth`` limits the characters that
+    resolving relative URLs adds in total. ``posts`` are the marks of the posts of a thread, by their elements.
     """
-    sources = (text for script in root.iter("script") for text in (script.get("src"), script.text) if text)
+    if notation is None:
+        notation = Notation([text for one in root.iter("script") for text in (one.get("src"), one.text) if text])
     enter, other = (_ENTER, _other) if not posts else ({}, _in_thread(posts))
-    reader = Reader(root, base_url, notation(chain(scripts, sources)), enter, other, growth)
+    reader = Reader(root, base_url, notation, enter, other, growth)
     items = _without_copies(_gathered(reader.read(root)))
     if reader.inline_notes:
         items = (*items, Footnotes(tuple(reader.inline_notes)))

@@ -9,7 +9,8 @@ from functools import lru_cache
 from itertools import groupby
 from typing import TypeAlias
 
-from scrapy_dripper.output.delimiters import NOTATION, Notation, join_formulas
+from scrapy_dripper.declared.notation import Notation
+from scrapy_dripper.output.delimiters import NOTATION, join_formulas
 from scrapy_dripper.output.items import (
     Code,
     Deleted,

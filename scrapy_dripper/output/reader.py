@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from lxml import etree
 
+from scrapy_dripper.declared.notation import Notation
 from scrapy_dripper.output.code_blocks import code_of_lines
-from scrapy_dripper.output.delimiters import Notation
 from scrapy_dripper.output.images import same_image
 from scrapy_dripper.output.items import (
     Code,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, FallbackReason, Metadata
+from scrapy_dripper.declared import read as read_declared
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.charset import decoded, in_utf8
 from scrapy_dripper.page.page import Over, Page, PageError
@@ -17,9 +17,7 @@ from scrapy_dripper.page.parse import accepted, enforce, parse
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-__all__ = ["NATIVE", "Page", "PageError", "Profile", "metadata_of", "plant", "read", "title_of"]
-
-logger = logging.getLogger(__name__)
+__all__ = ["NATIVE", "Page", "PageError", "Profile", "plant", "read"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +27,8 @@ class Profile:
     name: str
     parse: Callable[..., HtmlElement]
     """Text to tree, given also as UTF-8 if the caller has that. Raises :exc:`PageError`."""
-    cut: Callable[[HtmlElement, str], Page]
-    """Tree and URL to page."""
+    cut: Callable[..., Page]
+    """Tree and URL to page, given also what the page says of itself if the caller has read that."""
 
 
 NATIVE = Profile("native", parse, cut)
@@ -64,11 +62,16 @@ def read(document: Document, config: Config, profile: Profile = NATIVE, engine_l
         document = replace(document, html=document.html[: limits.bytes])
     root, cut_off = plant(document, config, profile, False)
     # Cutting removes the head and scripts.
-    metadata = metadata_of(root, document.url) if config.reads_metadata else Metadata(title_of(root, document.url))
-    page = profile.cut(root, document.url)
+    declared = read_declared(root, document.url)
+    metadata = Metadata(declared.title)
+    if config.reads_metadata:
+        from scrapy_dripper.declared.metadata import read_metadata  # for crawls that ask for it
+
+        metadata = read_metadata(declared, root)
+    page = profile.cut(root, document.url, declared)
     if page.tree.depth.max() >= limits.depth:
         root, cut_off = plant(document, config, profile, True)
-        page = profile.cut(root, document.url)
+        page = profile.cut(root, document.url, declared)
     over = over or cut_off
     n = len(page.blocks)
     if n == 0 and not _has_formula(page):
@@ -81,28 +84,6 @@ def read(document: Document, config: Config, profile: Profile = NATIVE, engine_l
         over = over or accepted(too_many, config)
         page = page.first_blocks(most)
     return replace(page, over=over, config=config, metadata=metadata)
-
-
-def metadata_of(root: HtmlElement, url: str) -> Metadata:
-    """Return the metadata of a tree that has not been cut. Never raises: values that cannot be read are None."""
-    from scrapy_dripper.metadata.read import read_metadata
-
-    try:
-        return read_metadata(root, url)
-    except Exception:  # metadata is optional, so a page must not fail because of it
-        logger.debug("no metadata of %(url)s", {"url": url}, exc_info=True)
-        return Metadata()
-
-
-def title_of(root: HtmlElement, url: str) -> str | None:
-    """Return the title of a tree that has not been cut, as :func:`metadata_of` does. Never raises."""
-    from scrapy_dripper.metadata.read import read_title
-
-    try:
-        return read_title(root, url) or None
-    except Exception:  # as for metadata
-        logger.debug("no title of %(url)s", {"url": url}, exc_info=True)
-        return None
 
 
 def _has_formula(page: Page) -> bool:

@@ -73,7 +73,7 @@ def list_cards(page: Page, main: Bools, hidden: Bools, page_type: str | None) ->
     Their titles are headings or, if there are no cards with headings, links. The link, price, date and author of a card
     may be in blocks that are not main. Blocks with text that is hidden from readers, given by its nodes, are left out.
     """
-    if page_type not in LISTS and DECLARED.isdisjoint(page.about.types):
+    if page_type not in LISTS and DECLARED.isdisjoint(page.declared.types):
         return []
     tree, blocks = page.tree, page.blocks
     seen = ~hidden_blocks(page, hidden, whole=False)

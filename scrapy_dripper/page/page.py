@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason, Metadata
-from scrapy_dripper.metadata.facts import Fact
+from scrapy_dripper.declared import Declared
+from scrapy_dripper.declared.facts import Fact
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -168,28 +169,6 @@ class Blocks:
         return np.fromiter(map(len, self.text), dtype=np.int64, count=len(self.text))
 
 
-@dataclass(frozen=True, slots=True)
-class About:
-    """Facts about a page from its ``<head>`` and its scripts."""
-
-    kind: str = ""
-    """``og:type`` of the Open Graph protocol, in lower case."""
-    types: frozenset[str] = frozenset()
-    """schema.org types in the JSON-LD, in lower case."""
-    description: int = 0
-    """Length of the longest description, in characters."""
-    descriptions: tuple[str, ...] = ()
-    """Values of ``description`` and ``og:description``."""
-    dated: bool = False
-    """True if the page has a date of publication."""
-    script_chars: int = 0
-    """Characters of scripts other than JSON-LD."""
-    headlines: tuple[str, ...] = ()
-    """Names of the page: ``og:title``, ``twitter:title`` and the headlines in its JSON-LD."""
-    site: str = ""
-    """``og:site_name``."""
-
-
 _DEFAULTS = Config()
 
 
@@ -198,26 +177,30 @@ class Page:
     """A parsed HTML document, cut into blocks."""
 
     url: str
-    base_url: str
-    """The URL that relative links resolve against: that of ``<base href>``, or ``url``."""
-    title: str | None
-    """The text of ``<title>``, which often has the name of the site as well."""
+    declared: Declared
+    """What the page says of itself."""
     tree: Tree
     blocks: Blocks
     over: Over | None = None
     """The limit that an oversize page exceeds, of which this is only the first part; None for a whole page."""
-    scripts: tuple[str, ...] = ()
-    """The text or the URL of each script that configures how the page writes formulas."""
-    about: About = About()
-    """Facts about the page from its ``<head>`` and its scripts."""
     config: Config = _DEFAULTS
     """The options of the document."""
     metadata: Metadata = field(default_factory=Metadata)
-    """What the page says about itself: only its title, unless the configuration asks for more."""
+    """The values that a user may ask for: only the title, unless the configuration asks for more."""
     facts: tuple[Fact, ...] = ()
     """The facts that the page declares about itself."""
     styles: Styles = field(default_factory=dict)
     """The fonts of classes in its own style sheets."""
+
+    @property
+    def base_url(self) -> str:
+        """The URL that relative links resolve against: that of ``<base href>``, or ``url``."""
+        return self.declared.base_url
+
+    @property
+    def title(self) -> str | None:
+        """The text of ``<title>``, which often has the name of the site as well."""
+        return self.declared.document_title or None
 
     def holder(self, block: int) -> int:
         """Return the innermost element that holds more than a block, or -1 if there is none."""

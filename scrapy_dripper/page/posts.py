@@ -14,9 +14,9 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from scrapy_dripper.metadata.authors import byline
-from scrapy_dripper.metadata.dates import iso_date
-from scrapy_dripper.metadata.tree import text_of
+from scrapy_dripper.declared.authors import byline
+from scrapy_dripper.declared.dates import iso_date
+from scrapy_dripper.declared.text import text_of
 from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
 from scrapy_dripper.page.vocabulary import either

@@ -17,12 +17,12 @@ from scrapy_dripper.choose import duplicates, headline
 from scrapy_dripper.choose.given import Given
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction, FallbackReason
+from scrapy_dripper.declared.head import MOST_NAMES
 from scrapy_dripper.fallback import shell, trafilatura_output
 from scrapy_dripper.fallback.methods import MAX_DEPTH, MAX_PARAGRAPHS, limited_tree
 from scrapy_dripper.output import code_blocks, delimiters, formulas, inline_tags, line
 from scrapy_dripper.output.inline_tags import without_label
 from scrapy_dripper.output.items import Item, Paragraph, Text
-from scrapy_dripper.page.head import MOST_NAMES
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.testing import FakeEngine
 from scrapy_dripper.testing import page as page_of

@@ -32,8 +32,8 @@ from apted import Config as Costs
 from lxml.html import HtmlElement
 from rapidfuzz.distance import Levenshtein
 
+from scrapy_dripper.declared.metadata import detected_language
 from scrapy_dripper.fallback.methods import flat_tree
-from scrapy_dripper.metadata.read import detected_language
 from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.output.text import text
 from scrapy_dripper.page import Page

@@ -10,9 +10,11 @@ import pytest
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Breadcrumb, Document, Metadata
+from scrapy_dripper.declared import read as read_declared
+from scrapy_dripper.declared.metadata import metadata_of
+from scrapy_dripper.declared.text import heading_text
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.metadata.tree import describe_title, heading_text
-from scrapy_dripper.page import metadata_of, read
+from scrapy_dripper.page import read
 from scrapy_dripper.page.parse import parse
 
 URL = "https://example.org/news/1"
@@ -406,5 +408,5 @@ def test_other_values(head: str, field: str, expected: str) -> None:
 
 def test_headings_in_a_heading_are_part_of_it() -> None:
     """Their text would otherwise be read once for each heading around it."""
-    found = describe_title(parse(f"<title>Tides</title>{'<h1><span>' * 40}Tides rise<h2>Twice</h2>"))
+    found = read_declared(parse(f"<title>Tides</title>{'<h1><span>' * 40}Tides rise<h2>Twice</h2>"))
     assert [heading_text(one) for one in (*found.headings, *found.subheadings)] == ["Tides rise Twice", "Twice"]

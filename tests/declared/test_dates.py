@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.metadata.dates import date_in_path, iso_date
+from scrapy_dripper.declared.dates import date_in_path, iso_date
 
 NO_DATES = (
     "", "May 2024", "2024", "2024-13-01", "2024-02-30", "0001-01-01", "1970-01-01T00:00:00Z", "9999-12-31",

@@ -13,8 +13,9 @@ from email.utils import parsedate_to_datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from scrapy_dripper.metadata.json_ld import Linked
-from scrapy_dripper.metadata.tree import UNSEEN, Described, text_of
+from scrapy_dripper.declared.head import Declared
+from scrapy_dripper.declared.marked import Marked
+from scrapy_dripper.declared.text import UNSEEN, text_of
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -194,20 +195,20 @@ def _zone(zone: str | None) -> str:
 class Dating:
     """Finds the dates of one page."""
 
-    def __init__(self, described: Described, linked: Linked, around: list[HtmlElement], language: str) -> None:
+    def __init__(self, declared: Declared, marked: Marked, around: list[HtmlElement], language: str) -> None:
         """``around`` are the elements around the headline, in document order."""
-        self.described, self.linked, self.around = described, linked, around
+        self.declared, self.marked, self.around = declared, marked, around
         self.day_first = language.lower() not in _MONTH_FIRST
 
     def dates(self, url: str) -> tuple[str, str]:
         """Return the dates of publication and of the last change of the page at a URL. An unknown date is empty."""
-        meta, linked = self.described.texts, self.linked.texts
-        published = self._first(linked("datePublished")) or self._first(meta(_PUBLISHED))
-        modified = self._first(linked("dateModified")) or self._first(meta(_MODIFIED))
+        meta, linked = self.declared.texts, self.declared.linked.texts
+        published = self._first(linked("datePublished")) or self._first(meta(*_PUBLISHED))
+        modified = self._first(linked("dateModified")) or self._first(meta(*_MODIFIED))
         published = published or self._in_properties("datepublished", "pubdate")
         published = published or self._first(linked("dateCreated", "uploadDate"))
         modified = modified or self._in_properties("datemodified")
-        kinds = self.described.times, self.described.dated  # ``time`` elements; those whose class names a date
+        kinds = self.marked.times, self.marked.dated  # ``time`` elements; those whose class names a date
         replies = [one for kind in kinds for one in kind if _is_in(one, _is_reply)]
         times, named = ([one for one in kind if one not in replies] for kind in kinds)
         for found in (self._of(times), self._beside_headline(), self._of(named), self._of(replies)):
@@ -225,7 +226,7 @@ class Dating:
         return next((date for text in written if (date := iso_date(text, self.day_first))), "")
 
     def _in_properties(self, *names: str) -> str:
-        elements = (element for name in names for element in self.described.properties.get(name, ())[:5])
+        elements = (element for name in names for element in self.marked.properties.get(name, ())[:5])
         return next((date for element in elements if (date := self._date_of(element))), "")
 
     def _date_of(self, element: HtmlElement) -> str | None:
