@@ -13,9 +13,9 @@ from urllib.parse import urljoin, urlsplit
 
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.declared.json_ld import Linked, read_json_ld, texts
-from scrapy_dripper.declared.names import title_of
+from scrapy_dripper.declared.names import Name, Names, leads_up, name_of
 from scrapy_dripper.declared.notation import Notation
-from scrapy_dripper.declared.text import without_signs
+from scrapy_dripper.declared.text import heading_text, without_signs
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -80,17 +80,28 @@ class Declared:
         return Notation(self.scripts)
 
     @cached_property
-    def title(self) -> str | None:
-        """The name of the page, or None if it has none. :func:`read` finds it before cutting changes the headings."""
+    def names(self) -> Names:
+        """What the page says that it and its site are called."""
         linked = self.linked
-        names = [linked.text("headline") if linked.is_article else "", linked.text("name", "headline")]
-        names += [text for name in _TITLES for text in islice(self.texts(name), 1)]
-        names = [*map(without_signs, names), self.document_title]
+        data = [linked.text("headline") if linked.is_article else "", linked.text("name", "headline")]
+        heads = chain.from_iterable(islice(self.texts(name), 1) for name in _TITLES)
+        declared = [*map(without_signs, (*data, *heads)), *self.linked.headlines]
+        headings = [(heading_text(one), _leads_up(one, self.url)) for one in self.headings]
+        return Names(declared, self.document_title, self.site_name, self.url, headings)
+
+    @cached_property
+    def name(self) -> Name:
+        """What the page is called, and why. :func:`read` finds it before cutting changes the headings."""
         try:
-            return without_controls(title_of(names, self.site_name, self.url, self.headings, self.subheadings)) or None
+            return name_of(self.names, map(heading_text, self.subheadings))
         except Exception:  # a page must not fail because of its title
             logger.debug("no title of %(url)s", {"url": self.url}, exc_info=True)
-            return None
+            return Name()
+
+    @property
+    def title(self) -> str | None:
+        """What the page is called, or None if it has no name."""
+        return without_controls(self.name.text) or None
 
     @cached_property
     def site_name(self) -> str:
@@ -183,8 +194,14 @@ def read(root: HtmlElement, url: str = "") -> Declared:
         headings=headings["h1"],
         subheadings=headings["h2"],
     )
-    _ = found.title
+    _ = found.name
     return found
+
+
+def _leads_up(heading: HtmlElement, url: str) -> int:
+    """Return where the link of a heading leads. A heading that leads up names the site, or a part of it."""
+    link = next(chain(heading.iter("a"), islice(heading.iterancestors("a"), 1)), None)
+    return 0 if link is None else leads_up(link.get("href") or "", url)
 
 
 def _read_meta(element: HtmlElement, first: dict[str, list[str]], more: dict[str, list[str]]) -> None:

@@ -181,7 +181,7 @@ def test_values_in_the_data_of_a_page(levels: int) -> None:
 
 def test_a_page_has_only_so_many_names() -> None:
     metas = "".join(f"<meta property=og:title content='name {i}'>" for i in range(1_000))
-    names = page_of(metas + "<p>x").about.headlines
+    names = page_of(metas + "<p>x").declared.headlines
 
     assert names == tuple(f"name {i}" for i in range(MOST_NAMES))
 
