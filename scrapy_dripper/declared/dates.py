@@ -1,6 +1,6 @@
 """The dates of a page, in ISO 8601: first those for machines, then those beside the headline, then others.
 
-Dates for machines are in ISO 8601 or RFC 5322. Written dates are read with the month names of 17 languages. Libraries
+Dates for machines are in ISO 8601 or RFC 5322. Written dates are read with the month names of 21 languages. Libraries
 that guess the language, such as dateparser, take milliseconds for each text.
 """
 
@@ -51,6 +51,10 @@ ledna února března dubna května června července srpna září října listo
 ocak şubat mart nisan mayıs haziran temmuz ağustos eylül ekim kasım aralık
 يناير فبراير مارس أبريل مايو يونيو يوليو أغسطس سبتمبر أكتوبر نوفمبر ديسمبر
 januari februari maret april mei juni juli agustus september oktober november desember
+ιανουαρίου φεβρουαρίου μαρτίου απριλίου μαΐου ιουνίου ιουλίου αυγούστου σεπτεμβρίου οκτωβρίου νοεμβρίου δεκεμβρίου
+tammikuuta helmikuuta maaliskuuta huhtikuuta toukokuuta kesäkuuta heinäkuuta elokuuta \
+syyskuuta lokakuuta marraskuuta joulukuuta
+január február március április május június július augusztus szeptember október november december
 """
 _SHORT = """
 jan feb mar apr may jun jul aug sep oct nov dec
@@ -59,6 +63,8 @@ ene fév mrt abr mag giu lug ago set ott nov dic
 янв фев мар апр мая июн июл авг сен окт ноя дек
 sty lut mar kwi maj cze lip sie wrz paź lis gru
 jan fev mar abr mei jui juil agu sep out nov des
+ιαν φεβ μαρ απρ μαΐ ιουν ιουλ αυγ σεπ οκτ νοε δεκ
+jan febr márc ápr máj jún júl aug szept okt nov dec
 """
 MONTHS: dict[str, int] = {
     name: number
@@ -96,6 +102,8 @@ _day_first = re.compile(
     r"(?:(?:de|del)\s)?(\d{4})(?!\d)"
 ).search
 _month_first = re.compile(r"([^\W\d_]{3,12})\.?\s{1,3}(\d{1,2})(?:st|nd|rd|th)?,?\s{1,3}(\d{4})(?!\d)").search
+_year_first = re.compile(r"(?<!\d)(\d{4})\.?\s{1,3}([^\W\d_]{3,12})\.?\s{1,3}(\d{1,2})(?!\d)").search
+_vietnamese = re.compile(r"(?<!\d)(\d{1,2})\s{1,3}tháng\s{1,3}(\d{1,2})(?:\s{1,3}năm|,)?\s{1,3}(\d{4})(?!\d)").search
 _iso_inside = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)").search
 _in_path = re.compile(r"/((?:19|20)\d\d)[/-]?([01]\d)[/-]?([0-3]\d)(?!\d)").search
 _year = re.compile(r"(?:19|20)\d\d").search
@@ -151,10 +159,13 @@ def written_date(text: str, day_first: bool = False) -> str | None:
     found = _day_first(text)
     if found is not None and found[2] in MONTHS:
         return _valid(found[3], MONTHS[found[2]], found[1])
+    found = _year_first(text)
+    if found is not None and found[2] in MONTHS:
+        return _valid(found[1], MONTHS[found[2]], found[3])
     found = _iso_inside(text) or _east_asian(text)
     if found is not None:
         return _valid(*found.groups())
-    found = _dotted(text)
+    found = _dotted(text) or _vietnamese(text)
     if found is not None:
         return _valid(found[3], found[2], found[1])
     found = _numbers(text)

@@ -113,6 +113,11 @@ def named(html: str) -> str | None:
         ),
         (f"<title>Warm bees</title>{BODY}<h1>Warm bees</h1>{BODY}<p>I agree.</p>", "Warm bees"),
         ("<h1>Warm bees</h1><p>Nothing that is main.</p>", None),
+        # what the metadata calls the page, and not the logo or the name of the book
+        (f"{NAMED}<title>Warm bees</title><h1>Acme</h1>{BODY}", None),
+        (f"{NAMED}<title>Acme | Warm bees</title><h1>Acme</h1>{BODY}", None),
+        (f"{NAMED}<title>Acme | Warm bees</title><h1>Acme</h1><h2>Warm bees</h2>{BODY}", "Warm bees"),
+        (f"<title>Tides</title><h1>The Sea</h1>{BODY}", "The Sea"),
     ],
 )
 def test_the_heading_that_names_the_content(html: str, expected: str | None) -> None:
