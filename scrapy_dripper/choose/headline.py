@@ -14,7 +14,7 @@ import numpy as np
 
 from scrapy_dripper.choose.given import Bools, Given
 from scrapy_dripper.declared.facts import tokens
-from scrapy_dripper.declared.names import ONLY_HEADING, SAME_WORDS, leads_up
+from scrapy_dripper.declared.names import SAME_WORDS, leads_up
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.page.vocabulary import SITE_NAMES, either
@@ -23,8 +23,6 @@ BODY_WORDS = 10
 """Minimum number of words in a main block that is body text, as opposed to a date, a name or a label."""
 FIRST_LINES = 0.15
 """Share of the words of the main content that count as its first lines."""
-SAME_NAME = SAME_WORDS + 1
-"""The value of a heading that is the name of the page."""
 KEPT_PROBABILITY = 0.7
 """Minimum probability for a short block above the headline to stay."""
 LONGEST_HEADLINE = 300
@@ -136,19 +134,18 @@ class HeadlineCandidate:
 def headline(page: Page, main: Bools) -> int | None:
     """Return the number of the block that is the headline, or None if there is none.
 
-    The headline is the nearest heading above the first body text that is the name of the page
-    (:attr:`~scrapy_dripper.declared.Declared.name`), or else one that shares its words with what the page says that it
-    is called. An ``h1`` comes before other headings, which may be subtitles, series or versions, unless it only repeats
-    the end of the title. An ``h1`` with exactly the words of a name may also follow the first lines. Without such a
-    heading, the headline is a line above the text that is not a heading but has exactly the words of a name, or the
-    ``h1`` above the text if there is only one. A hidden ``h1`` is only taken if there is none of these
-    (:func:`_hidden_headline`). The name of the site and other hidden blocks are never the headline.
+    The headline is the nearest heading above the first body text that shares its words with what the page says that it
+    is called (:attr:`~scrapy_dripper.declared.Declared.names`). An ``h1`` comes before other headings, which may be
+    subtitles, series or versions, unless it only repeats the end of the title. An ``h1`` with exactly the words of a
+    name may also follow the first lines. Without such a heading, the headline is a line above the text that is not a
+    heading but has exactly the words of a name, or the ``h1`` above the text if there is only one. A hidden ``h1`` is
+    only taken if there is none of these (:func:`_hidden_headline`). The name of the site and other hidden blocks are
+    never the headline.
     """
     numbers = np.flatnonzero(main).tolist()
     if not numbers:
         return None
-    names, named = page.declared.names, page.declared.name
-    name = tokens(named.text) if named.reason != ONLY_HEADING else []
+    names = page.declared.names
     flags = (page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]).tolist()
     body = _first_body_text(page, numbers)
     # Ignore flags that the text itself has, for example because of an unclosed <nav>.
@@ -171,9 +168,9 @@ def headline(page: Page, main: Bools) -> int | None:
                 plain = i
             continue
         words = tokens(text)
-        if words and not names.is_other(words) and not _is_site(page, i, fronts):
-            match = SAME_NAME if words == name else names.match(words, h1=h1)
-            if (i <= body and not aside) or (h1 and match >= SAME_WORDS):
+        if words and not names.is_other(words) and not names.ends(words) and not _is_site(page, i, fronts):
+            match = names.match(words, h1=h1)
+            if (i <= body and not aside) or (h1 and match == SAME_WORDS):
                 headings.append(HeadlineCandidate(i, words, match, is_h1=h1 and not aside))
     h1s = {"".join(one.words): one for one in headings if one.is_h1}
 

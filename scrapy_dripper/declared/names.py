@@ -74,7 +74,8 @@ class Names:
         """The names of the page."""
         whole = _joined(tokens(title))
         agreed = (words for words in map(tokens, declared) if _joined(words) in whole and not self.is_site(words))
-        self._agreed = frozenset(next(agreed, ()))
+        self._agreed = frozenset(chain.from_iterable(agreed))
+        self._declared = frozenset(_joined(tokens(name)) for name in declared)
         ends = (
             len(parts) > 1
             and len(parts[-1]) <= len(parts[0])
@@ -98,11 +99,15 @@ class Names:
         return said in self._sites or (len(said) > 3 and said in self._host)
 
     def is_other(self, words: Sequence[str]) -> bool:
-        """Return True for words that name the site, which is usually the last part of ``<title>``, or something else:
-        with none of the words of the name on which ``<title>`` and the data agree.
+        """Return True for words that name the site, or have none in common with the names on which ``<title>`` and the
+        data agree, and are no name in the data.
         """
-        disagrees = bool(self._agreed) and self._agreed.isdisjoint(words)
-        return disagrees or self.is_site(words) or self._site_part.issuperset(words)
+        disagrees = bool(self._agreed) and self._agreed.isdisjoint(words) and _joined(words) not in self._declared
+        return disagrees or self.is_site(words)
+
+    def ends(self, words: Sequence[str]) -> bool:
+        """Return True for words of the last part of ``<title>`` if that is short, as the name of a site is."""
+        return self._site_part.issuperset(words)
 
     def is_line(self, words: Sequence[str]) -> bool:
         """Return True if a line that is no heading has exactly the words of a name."""

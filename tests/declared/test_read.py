@@ -112,7 +112,7 @@ SAND = '<meta property="og:site_name" content="Sand">'
         ('<h1><a href="/news/">Coast</a></h1>', "Tides of the year - Coast", "Tides of the year"),
         ('<h1><a href="/news/">Tides</a></h1>', "Tides | Page 2", "Tides"),  # a thread, above its second page
         ('<h1><a href="..">Tides</a></h1>', "Tides · The Sand", "Tides"),  # a chapter of a book
-        ('<h1><a href="#tides">Tides</a></h1>', "Tides - The Sand", "Tides"),
+        ('<h1><a href="#tides">Tides</a></h1>', "The Sand - Tides", "Tides"),
         ('<h1><a href="https://example.com/">Tides</a></h1>', "Tides", "Tides"),
         # A lone <title> may say it in other words; where the data agrees with it, the <h1> is a logo or a slogan.
         ("<h1>The sea</h1>", "Tides", "The sea"),
