@@ -66,7 +66,9 @@ class Names:
         of_site = {said for said, level in up if level == 1 or not any(name.startswith(said) for name in begin)}
         self._sites = {_joined(tokens(site)), *of_site} - {""}
         self._host = _joined(tokens(host_of(url)))
-        self.ending = _joined(parts[-1]) if len(parts) > 1 else ""
+        # What follows a colon is what is said about a topic, and not the name of the site.
+        is_topic = bool(pairs) and title[: title.rindex(pairs[-1][0])].rstrip().endswith(":")
+        self.ending = _joined(parts[-1]) if len(parts) > 1 and not is_topic else ""
         """The last part of ``<title>``, which an ``h1`` may repeat."""
         if leads_up("/", url):  # only the front page has the name of the site
             names = [name for name in names if not self.is_site(tokens(name))] or names
@@ -77,11 +79,10 @@ class Names:
         self._agreed = frozenset(chain.from_iterable(agreed))
         self._declared = frozenset(_joined(tokens(name)) for name in declared)
         ends = (
-            len(parts) > 1
+            self.ending
             and len(parts[-1]) <= len(parts[0])
             and not self.is_site(parts[0])
             and not self._agreed.intersection(parts[-1])
-            and not title[: title.rindex(pairs[-1][0])].rstrip().endswith(":")  # a topic, and what is said about it
         )
         self._site_part = frozenset(parts[-1] if ends else ())
         # A separator may also be in a name, so consecutive parts are combined as well.
