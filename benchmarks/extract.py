@@ -76,7 +76,7 @@ class Steps:
             return
         tree = self._took("main_html", main_tree(page, choice.mask))
         self._took("main_html", to_html(tree))
-        content = self._took("content_list", content_list(tree, page.base_url, page.scripts))
+        content = self._took("content_list", content_list(tree, page.base_url, page.declared.notation))
         self._took("markdown", markdown(content))
         self._took("text", plain_text(content))
 

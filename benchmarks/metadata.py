@@ -25,7 +25,7 @@ from trafilatura.metadata import extract_metadata
 from trafilatura.utils import load_html
 
 from scrapy_dripper import Config, Document, Extractor
-from scrapy_dripper.page import metadata_of
+from scrapy_dripper.declared.metadata import metadata_of
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set

@@ -23,11 +23,11 @@ from scrapy_dripper.choose.steps import MOST_TAKEN, REPEATED, TEMPLATE
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import FALLBACKS, Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, teaching
+from scrapy_dripper.declared.facts import missing, tokens
 from scrapy_dripper.engines import load_engine, profile_of
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked, quality_of
 from scrapy_dripper.fallback import NOT_A_PAGE, by_method, fall_back, metadata
 from scrapy_dripper.fallback_names import check_methods
-from scrapy_dripper.metadata.facts import missing, tokens
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.page import Over
@@ -485,7 +485,7 @@ class Extractor:
             self._begin(one.document)
             found = metadata(one.document, one.config)
         if found.language is None:
-            from scrapy_dripper.metadata.read import detected_language  # loaded with the metadata
+            from scrapy_dripper.declared.metadata import detected_language  # loaded with the metadata
 
             found = replace(found, language=detected_language(text))
         return found

@@ -27,8 +27,8 @@ import scrapy_dripper
 from scrapy_dripper import Document
 from scrapy_dripper.choose import mask_of
 from scrapy_dripper.config import Config
+from scrapy_dripper.declared.metadata import metadata_of
 from scrapy_dripper.fallback.shell import fill_shell
-from scrapy_dripper.metadata.read import read_metadata
 from scrapy_dripper.output import write
 from scrapy_dripper.output.chunks import chunks
 from scrapy_dripper.output.content_json import clean, to_json, to_mineru
@@ -50,7 +50,7 @@ WRITTEN = 4
 """How often :func:`run` writes each page. Chunks are written twice: to measure them, and as they are."""
 DEPTH, SEEDS = 200, 3
 NOT_HERE = {
-    "metadata/tree.py:_text": "the links in a heading, of at most 60 elements each, whose text is read whole",
+    "declared/text.py:_text": "the links in a heading, of at most 60 elements each, whose text is read whole",
     "structures/items.py:_without_images": 'the option DRIPPER_MARKDOWN["types"], which copies each item once',
     "output/chunks.py:_fragments": "the runs of a long line, each once",
     "output/chunks.py:_merged": "the same",
@@ -262,6 +262,6 @@ def test_declared_data_is_walked_without_recursion(nested: str) -> None:
         script = f'<script type="application/ld+json">{value}</script>'
         page = f"<html><head>{script}</head><body><div id=app></div></body></html>"
         with counted() as calls:
-            read_metadata(lxml_html.document_fromstring(page), "https://a.example/")
+            metadata_of(lxml_html.document_fromstring(page), "https://a.example/")
             fill_shell(Document(page), Config())
         assert all(count <= VISITS * 2 * depth for count in calls.of_readers().values())

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.choose.scored import ELSEWHERE, LINKED_SHARE, UNSEEN, Bools, ScoredPage
-from scrapy_dripper.metadata.facts import FactIndex, tokens
+from scrapy_dripper.declared.facts import FactIndex, tokens
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.page.vocabulary import (
@@ -83,7 +83,7 @@ def with_price(scored: ScoredPage, main: Bools) -> Bools:
     """
     page, texts = scored.page, scored.page.blocks.text
     details = [fact for fact in page.facts if fact.kind == "detail"]
-    if not (details or "product" in page.about.types) or not main.any():
+    if not (details or "product" in page.declared.types) or not main.any():
         return main
     seen = scored.flags & (UNSEEN | Flag.NAV | Flag.FOOTER | Flag.DIALOG) == 0
     may_be = [i for i in np.flatnonzero(seen & (scored.chars <= LONGEST_PRICE)).tolist() if _has_currency(texts[i])]
@@ -96,7 +96,7 @@ def with_price(scored: ScoredPage, main: Bools) -> Bools:
     headings = np.flatnonzero((page.tree.tag[page.blocks.context] == _H1) & seen)
     name = int(headings[0] if len(headings) else np.argmax(main))
     price = next((i for i in prices if name < i <= name + BLOCKS_BELOW_NAME), None)
-    if not prices and "product" in page.about.types and main[name]:
+    if not prices and "product" in page.declared.types and main[name]:
         alone = (i for i in may_be if name < i <= name + BLOCKS_RIGHT_BELOW and not page.blocks.links[i])
         price = next((i for i in alone if _is_price(texts[i])), None)
     if price is None or len(prices) > MOST_PRICES or main[[*prices, price]].any():
@@ -113,7 +113,7 @@ def with_recipe_facts(scored: ScoredPage, main: Bools) -> Bools:
     numbers in a row with them, and its nutrients there or a few blocks below.
     """
     page = scored.page
-    if "recipe" not in page.about.types or not main.any():
+    if "recipe" not in page.declared.types or not main.any():
         return main
     texts, tags = page.blocks.text, page.tree.tag[page.blocks.context]
     may = (scored.flags & (UNSEEN | ELSEWHERE) == 0) & (scored.probabilities >= FACT_PROBABILITY)

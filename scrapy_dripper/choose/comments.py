@@ -114,7 +114,7 @@ def _has_named_posts(page: Page, main: Bools) -> bool:
 
 def _is_declared_thread(page: Page) -> bool:
     """Return True if JSON-LD or microdata say that posts are the content; the model may take them for an article."""
-    if not DISCUSSIONS.isdisjoint(page.about.types):
+    if not DISCUSSIONS.isdisjoint(page.declared.types):
         return True
     declared = (page.tree.nodes[i].get("itemtype", "") for i in page.tree.typed)
     return any(not DISCUSSIONS.isdisjoint(_types(value)) for value in declared)

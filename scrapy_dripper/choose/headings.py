@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.choose.scored import ELSEWHERE, UNSEEN, Bools, ScoredPage
-from scrapy_dripper.metadata.facts import CHECKED, FactIndex, tokens
+from scrapy_dripper.declared.facts import CHECKED, FactIndex, tokens
 from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.page.vocabulary import REPLIES, either

@@ -1,4 +1,4 @@
-"""Find the headline, which is the heading that names the main content, by comparison with the page's metadata.
+"""Find the headline among the blocks: the heading above the main content with the name of the page.
 
 Data sets differ on whether the headline is main content, so models are unreliable here. Readers always want it.
 """
@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, combinations, takewhile
-from urllib.parse import urlsplit
+from itertools import accumulate, takewhile
 
 import numpy as np
 
 from scrapy_dripper.choose.scored import Bools, ScoredPage
-from scrapy_dripper.metadata.tree import leads_up
+from scrapy_dripper.declared.facts import tokens
+from scrapy_dripper.declared.names import SAME_WORDS, leads_up
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.page.vocabulary import SITE_NAMES, either
@@ -23,12 +23,6 @@ BODY_WORDS = 10
 """Minimum number of words in a main block that is body text, as opposed to a date, a name or a label."""
 FIRST_LINES = 0.15
 """Share of the words of the main content that count as its first lines."""
-SHARED_WORDS = 0.75
-"""Minimum share of words that a heading and a name have in common."""
-SAME_WORDS = 2
-"""The value of a heading with exactly the words of a name: see :meth:`PageNames.match`."""
-MOST_PARTS = 8
-"""Maximum number of parts of a title to consider."""
 KEPT_PROBABILITY = 0.7
 """Minimum probability for a short block above the headline to stay."""
 LONGEST_HEADLINE = 300
@@ -59,9 +53,7 @@ _H1 = TAGS["h1"]
 _IN_LINK = int(Flag.LINK)
 _LINK_TAG = TAGS["a"]
 _site_class = re.compile(rf"(?:^|[\s_-])(?:{either(SITE_NAMES)})(?=[\s_-]|$)", re.I).search
-_separators = re.compile(r" [-–—|·•:»«/~:]{1,20} | ?[|｜»«_] ?|: ").split
 _ends_sentence = re.compile(r"[.!?…。！？][\"”»“’」』]?\Z").search
-_words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 
 
 def with_headline(scored: ScoredPage, main: Bools) -> Bools:
@@ -71,22 +63,22 @@ def with_headline(scored: ScoredPage, main: Bools) -> Bools:
     breadcrumbs. The lead below it becomes main (:func:`_lead`). If nothing is main, or no headline is found, the labels
     are returned unchanged.
     """
-    page, p, names = scored.page, scored.probabilities, PageNames(scored.page)
-    found = headline(page, main, names)
+    page, p = scored.page, scored.probabilities
+    found = headline(page, main)
     if found is None:
         return main
     labels: Bools = main.copy()
-    labels[_lead(scored, main, names, found)] = True
+    labels[_lead(scored, main, found)] = True
     if page.config.title == "drop":
         labels[found] = False
         return labels
     labels[found] = True
     for i in np.flatnonzero(main[:found]).tolist():
-        labels[i] = p[i] >= KEPT_PROBABILITY or len(_words(page.blocks.text[i])) >= BODY_WORDS
+        labels[i] = p[i] >= KEPT_PROBABILITY or len(tokens(page.blocks.text[i])) >= BODY_WORDS
     return labels
 
 
-def _lead(scored: ScoredPage, main: Bools, names: PageNames, found: int) -> list[int]:
+def _lead(scored: ScoredPage, main: Bools, found: int) -> list[int]:
     """Return the blocks of the lead, which is between the headline and the first main block.
 
     It has sentences that are likely enough, and the standfirst, which models often mistake for a summary. A standfirst
@@ -95,20 +87,20 @@ def _lead(scored: ScoredPage, main: Bools, names: PageNames, found: int) -> list
     below = range(found + 1, min(found + 1 + LEAD_BLOCKS, len(main)))
     page, flags, texts = scored.page, scored.flags, scored.page.blocks.text
     name = _letters(texts[found])
-    descriptions = [text for text in map(_letters, page.about.descriptions) if text and text != name]
-    subtitles = {"".join(words) for words in names.all if len(words) >= SUBTITLE_WORDS} - {name}
+    descriptions = [text for text in map(_letters, page.declared.descriptions) if text and text != name]
+    subtitles = {"".join(words) for words in page.declared.names.words if len(words) >= SUBTITLE_WORDS} - {name}
     barred = _NO_LEAD & ~_HEADING
     lead: dict[str, int] = {}  # by text, because themes repeat a standfirst for narrow screens
     for i in takewhile(lambda i: not main[i], below):
         letters = _letters(texts[i])
         if (
             (flags[i] & barred == 0 and flags[i] & _HEADING and letters in subtitles)
-            or (not flags[i] & barred and len(_words(texts[i])) >= PLAIN_WORDS and _is_one_of(letters, descriptions))
+            or (not flags[i] & barred and len(tokens(texts[i])) >= PLAIN_WORDS and _is_one_of(letters, descriptions))
             or (
                 scored.probabilities[i] >= LEAD_PROBABILITY
                 and not flags[i] & _NO_LEAD
                 and _ends_sentence(texts[i].rstrip()[-2:])
-                and len(_words(texts[i])) >= BODY_WORDS
+                and len(tokens(texts[i])) >= BODY_WORDS
             )
         ):
             lead.setdefault(letters, i)
@@ -116,7 +108,7 @@ def _lead(scored: ScoredPage, main: Bools, names: PageNames, found: int) -> list
 
 
 def _letters(text: str) -> str:
-    return "".join(_words(text[:LONGEST_DESCRIPTION].lower()))
+    return "".join(tokens(text[:LONGEST_DESCRIPTION]))
 
 
 def _is_one_of(text: str, descriptions: Sequence[str]) -> bool:
@@ -126,56 +118,6 @@ def _is_one_of(text: str, descriptions: Sequence[str]) -> bool:
         or (min(len(text), len(one)) >= DESCRIPTION_LETTERS and (text.startswith(one) or one.startswith(text)))
         for one in descriptions
     )
-
-
-class PageNames:
-    """What a page is called: its ``og:title``, the headlines in its JSON-LD, and its ``<title>`` and parts of it."""
-
-    def __init__(self, page: Page) -> None:
-        # The title is cut off if it is extremely long, because each heading is compared with it.
-        title = (page.title or "")[: 2 * LONGEST_HEADLINE]
-        texts = _separators(" ".join(title.split()))  # its subject, the section, the site
-        parts = [_words(text.lower()) for text in texts]
-        self.sites = _sites(page)
-        """The names of the site, without spaces."""
-        names = [_words(name.lower()) for name in (*(name[:LONGEST_HEADLINE] for name in page.about.headlines), title)]
-        # A separator may also occur within a name, so consecutive parts are combined as well.
-        some = parts[:MOST_PARTS]
-        names += [list(chain(*some[a:b])) for a, b in combinations(range(len(some) + 1), 2)]
-        self.all = [words for words in names if words and "".join(words) not in self.sites]
-        """The words of each name, except those of the site."""
-        self._sets = [frozenset(words) for words in self.all]
-        self._exact = {"".join(words) for words in self.all if len(words) >= PLAIN_WORDS}
-        self.ending = "".join(parts[-1]) if len(parts) > 1 else ""
-        """The last part of the title without spaces, which an ``h1`` may repeat."""
-        full = [words for words in parts if words]
-        ends = len(full) > 1 and len(full[-1]) <= len(full[0]) and "".join(full[0]) not in self.sites
-        self._site_part = frozenset(full[-1] if ends else ())
-
-    def is_site(self, words: Sequence[str]) -> bool:
-        """Return True for words that only name the site, which is usually the last part of a title."""
-        return "".join(words) in self.sites or self._site_part.issuperset(words)
-
-    def is_exact(self, words: Sequence[str]) -> bool:
-        """Return True if a line that is no heading has exactly the words of a name."""
-        return "".join(words) in self._exact and not self._site_part.issuperset(words)
-
-    def match(self, words: list[str], *, h1: bool) -> int:
-        """Return :data:`SAME_WORDS` if a heading has exactly the words of a name, 1 if it has most, and 0 otherwise.
-
-        An ``h1`` may have further words, and a name may begin with the words of an ``h1``, followed by the name of the
-        site.
-        """
-        have = frozenset(words)
-        best = 0
-        for name, want in zip(self.all, self._sets, strict=True):
-            if words == name:
-                return SAME_WORDS
-            if min(len(have), len(want)) >= 2:
-                common = len(have & want)
-                most = common >= SHARED_WORDS * len(want) and (h1 or common >= SHARED_WORDS * len(have))
-                best = max(best, int(most or (h1 and name[: len(words)] == words)))
-        return best
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,19 +131,21 @@ class HeadlineCandidate:
     """True for an ``h1`` outside of menus and sidebars."""
 
 
-def headline(page: Page, main: Bools, names: PageNames) -> int | None:
+def headline(page: Page, main: Bools) -> int | None:
     """Return the number of the block that is the headline, or None if there is none.
 
-    The headline is the nearest heading above the first body text that shares its words with a name of the page. An
-    ``h1`` comes before other headings, which may be subtitles, series or versions, unless it only repeats the end of
-    the title. An ``h1`` with exactly the words of a name may also follow the first lines. Without such a heading, the
-    headline is a line above the text that is not a heading but has exactly the words of a name, or the ``h1`` above the
-    text if there is only one. A hidden ``h1`` is only taken if there is none of these (:func:`_hidden_headline`). The
-    name of the site and other hidden blocks are never the headline.
+    The headline is the nearest heading above the first body text that shares its words with what the page says that it
+    is called (:attr:`~scrapy_dripper.declared.Declared.names`). An ``h1`` comes before other headings, which may be
+    subtitles, series or versions, unless it only repeats the end of the title. An ``h1`` with exactly the words of a
+    name may also follow the first lines. Without such a heading, the headline is a line above the text that is not a
+    heading but has exactly the words of a name, or the ``h1`` above the text if there is only one. A hidden ``h1`` is
+    only taken if there is none of these (:func:`_hidden_headline`). The name of the site and other hidden blocks are
+    never the headline.
     """
     numbers = np.flatnonzero(main).tolist()
     if not numbers:
         return None
+    names = page.declared.names
     flags = (page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]).tolist()
     body = _first_body_text(page, numbers)
     # Ignore flags that the text itself has, for example because of an unclosed <nav>.
@@ -220,11 +164,11 @@ def headline(page: Page, main: Bools, names: PageNames) -> int | None:
                 hidden.append(i)
             continue
         if not flags[i] & _HEADING:
-            if i <= body and not aside and not flags[i] & _LISTED and names.is_exact(_words(text.lower())):
+            if i <= body and not aside and not flags[i] & _LISTED and names.is_line(tokens(text)):
                 plain = i
             continue
-        words = _words(text.lower())
-        if words and not names.is_site(words) and not _is_site(page, i, fronts):
+        words = tokens(text)
+        if words and not names.is_other(words) and not names.ends(words) and not _is_site(page, i, fronts):
             match = names.match(words, h1=h1)
             if (i <= body and not aside) or (h1 and match == SAME_WORDS):
                 headings.append(HeadlineCandidate(i, words, match, is_h1=h1 and not aside))
@@ -241,17 +185,16 @@ def headline(page: Page, main: Bools, names: PageNames) -> int | None:
     if plain is not None:
         return plain
     only_h1 = next(iter(h1s.values())).block if len(h1s) == 1 else None
-    return _hidden_headline(page, hidden, names.sites, numbers, body) if only_h1 is None else only_h1
+    return _hidden_headline(page, hidden, numbers, body) if only_h1 is None else only_h1
 
 
-def _hidden_headline(
-    page: Page, hidden: Sequence[int], sites: frozenset[str], numbers: Sequence[int], body: int
-) -> int | None:
+def _hidden_headline(page: Page, hidden: Sequence[int], numbers: Sequence[int], body: int) -> int | None:
     """Return the hidden ``h1`` that has exactly the words of a headline in the metadata, if no other block has them.
 
     It is there for search engines. A script draws the headline, so readers see it nevertheless.
     """
-    names = {_letters(name[:LONGEST_HEADLINE]) for name in page.about.headlines} - sites - {""}
+    said = (tokens(name[:LONGEST_HEADLINE]) for name in page.declared.headlines)
+    names = {"".join(words) for words in said if words and not page.declared.names.is_site(words)}
     texts = page.blocks.text
     found = next((i for i in hidden if len(texts[i]) <= LONGEST_HEADLINE and _letters(texts[i]) in names), None)
     if found is None:
@@ -265,7 +208,7 @@ def _hidden_headline(
 def _first_body_text(page: Page, numbers: Sequence[int]) -> int:
     """Return the first block of body text, given the main blocks, of which there is at least one."""
     flags, texts = page.tree.flags[page.blocks.context], page.blocks.text
-    found = (i for i in numbers if not flags[i] & _HEADING and len(_words(texts[i])) >= BODY_WORDS)
+    found = (i for i in numbers if not flags[i] & _HEADING and len(tokens(texts[i])) >= BODY_WORDS)
     return next(found, numbers[-1])
 
 
@@ -275,22 +218,10 @@ def _last_of_first_lines(page: Page, numbers: Sequence[int], body: int) -> int:
     The first lines are a share of the words and at least two blocks, because a forum page may begin with a copy of its
     post.
     """
-    sizes = [len(_words(page.blocks.text[i])) for i in numbers]
+    sizes = [len(tokens(page.blocks.text[i])) for i in numbers]
     least = FIRST_LINES * sum(sizes)
     first = next((i for i, n in zip(numbers, accumulate(sizes), strict=True) if n > least), numbers[-1])
     return max(body, first, numbers[min(1, len(numbers) - 1)])
-
-
-def _sites(page: Page) -> frozenset[str]:
-    """Return the names of the site without spaces, from the metadata and from the host."""
-    names = {"".join(_words(page.about.site.lower()))}
-    try:
-        host = urlsplit(page.url).hostname or ""
-    except ValueError:  # such as "http://["
-        host = ""
-    labels = host.removeprefix("www.").split(".")
-    names |= {".".join(labels).replace(".", ""), *("".join(_words(label)) for label in labels[:-1] if len(label) > 2)}
-    return frozenset(names - {""})
 
 
 def _is_site(page: Page, block: int, fronts: dict[int, bool]) -> bool:

@@ -13,11 +13,12 @@ from scrapy_dripper.characters import without_controls
 from scrapy_dripper.checks import METHODS
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, nothing
+from scrapy_dripper.declared.metadata import metadata_of
 from scrapy_dripper.fallback.methods import first_part, limited_tree, text_within, whole_page
 from scrapy_dripper.fallback_names import is_method, load
 from scrapy_dripper.output import write_html
 from scrapy_dripper.output.content_json import clean
-from scrapy_dripper.page import PageError, metadata_of
+from scrapy_dripper.page import PageError
 from scrapy_dripper.retrieval import plain_content, with_retrieval
 
 __all__ = ["NOT_A_PAGE", "by_method", "fall_back", "first_part", "metadata", "method"]

@@ -21,11 +21,11 @@ from lxml import etree
 from scrapy_dripper.choose import mask_of
 from scrapy_dripper.config import Config, MethodOptions
 from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
+from scrapy_dripper.declared import Declared, read
 from scrapy_dripper.output import NOTHING, write
-from scrapy_dripper.page import Page, title_of
+from scrapy_dripper.page import Page
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.charset import decode_html
-from scrapy_dripper.page.head import title_and_base
 from scrapy_dripper.page.page import PageError
 from scrapy_dripper.page.parse import cut_off, parse
 from scrapy_dripper.page.recover import drop_controls
@@ -62,11 +62,11 @@ def by_title_and_paragraphs(text: str, url: str, config: Config, size: int) -> E
     elements ``<title>`` and ``<p>``, with nothing filtered but scripts and styles.
     """
     root, truncated = limited_tree(text)
-    title, body = title_and_base(root, url)[0], root.find("body")
+    declared, body = read(root, url), root.find("body")
     heading: HtmlElement | None = None
-    if title is not None and body is not None:
+    if declared.document_title and body is not None:
         heading = body.makeelement("h1")
-        heading.text, heading.tail, body.text = title, body.text, None
+        heading.text, heading.tail, body.text = declared.document_title, body.text, None
         body.insert(0, heading)
 
     def choose(page: Page) -> Bools:
@@ -75,7 +75,7 @@ def by_title_and_paragraphs(text: str, url: str, config: Config, size: int) -> E
             inside[i] |= parent >= 0 and inside[parent]
         return _blocks_in(page, inside)
 
-    return by_blocks((root, truncated), choose, url, config, size)
+    return by_blocks((root, truncated), choose, url, config, size, declared=declared)
 
 
 def by_readability(text: str, url: str, config: Config, size: int) -> Extraction:
@@ -86,7 +86,7 @@ def by_readability(text: str, url: str, config: Config, size: int) -> Extraction
     if logging.getLogger("readability").level == logging.NOTSET:
         logging.getLogger("readability").setLevel(logging.CRITICAL)
     root, truncated = limited_tree(text, flat=True)
-    title = title_of(root, url)
+    title = read(root, url).title
     parse_all(root)
     drop_controls(root)  # it assigns texts, and lxml refuses some that it has parsed
     article = Document(root)
@@ -107,7 +107,7 @@ def by_justext(text: str, url: str, config: Config, size: int) -> Extraction:
     from justext import core  # of an extra
 
     root, truncated = limited_tree(text, flat=True)
-    title = title_of(root, url)
+    title = read(root, url).title
     words = _stop_words(root.get("lang", "")[:20].split("-")[0].lower())
     low, high = (core.STOPWORDS_LOW_DEFAULT, core.STOPWORDS_HIGH_DEFAULT) if words else (0, 0)
     paragraphs = core.ParagraphMaker.make_paragraphs(core.preprocessor(root))
@@ -299,19 +299,19 @@ def by_blocks(
     size: int,
     *,
     labels: bool = False,
+    declared: Declared | None = None,
 ) -> Extraction:
     """Return an extraction with the blocks that ``choose`` returns as a mask of shape (n,); with ``labels``, as its
-    labels as well, with probabilities of 1 and 0.
+    labels as well, with probabilities of 1 and 0. ``declared`` is what the page says of itself, if that has been read.
     """
     root, truncated = tree
-    title = title_of(root, url)  # cutting removes the head
-    page = cut(root, url)
+    page = cut(root, url, declared)
     main = choose(page)
     some = main.any() or not len(main)  # a page of images has no blocks
     written = write(page, mask_of(page, main), replace(config, oversize="truncate"), size) if some else NOTHING
     return Extraction(
         url=url,
-        title=title,
+        title=page.declared.title,
         main_html=written.main_html,
         markdown=written.markdown,
         text=written.text,

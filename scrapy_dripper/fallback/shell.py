@@ -20,10 +20,9 @@ from lxml import etree
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
+from scrapy_dripper.declared import Declared, read
+from scrapy_dripper.declared.json_ld import parsed
 from scrapy_dripper.fallback.methods import limited_tree, text_within, whole_page, words_of
-from scrapy_dripper.metadata.json_ld import parsed
-from scrapy_dripper.page import title_of
-from scrapy_dripper.page.head import title_and_base
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -87,12 +86,12 @@ def fill_shell(document: Document, config: Config) -> Extraction | None:
     """
     root, truncated = limited_tree(text_within(document, config.limits.bytes))
     scripts = list(root.iter("script"))
-    title = title_of(root, document.url)
-    article = _article(scripts, title_and_base(root, "")[0] or "") if config.fallback not in ("none", "empty") else None
+    declared = read(root, document.url)
+    article = _article(scripts, declared) if config.fallback not in ("none", "empty") else None
     if article is None:
         if not scripts or not _waits(root):
             return None
-        return replace(nothing(document.url, FallbackReason.JS_SHELL, HINT, "empty"), title=title)
+        return replace(nothing(document.url, FallbackReason.JS_SHELL, HINT, "empty"), title=declared.title)
     heading = f"<h1>{escape(article.title)}</h1>" if article.title and config.title == "keep" else ""
     body = article.text
     if not _is_html(body[:20_000]):
@@ -100,7 +99,7 @@ def fill_shell(document: Document, config: Config) -> Extraction | None:
     found = whole_page(f"<article>{heading}{body}</article>", document.url, config, len(document.html))
     return replace(
         found,
-        title=title or without_controls(article.title) or None,
+        title=declared.title or without_controls(article.title) or None,
         source=SOURCE,
         fallback_reason=FallbackReason.JS_SHELL,
         error="a script would fill the page; the text comes from the data in it",
@@ -132,16 +131,16 @@ def _shown(element: HtmlElement) -> str:
 
 
 # ---------------------------------------------------------------------- the article in the data
-def _article(scripts: list[HtmlElement], page_title: str) -> _Text | None:
+def _article(scripts: list[HtmlElement], declared: Declared) -> _Text | None:
     """Return the article in the data of a page, or None if there is none or it is not clear which text it is."""
     texts: dict[str, _Text] = {}
     size = sum(len(script.text or "") for script in scripts)
-    for text in _texts(_data(scripts), min(MOST_CHARACTERS, MOST_TIMES * size)):
+    for text in _texts(declared.linked.roots + _states(scripts), min(MOST_CHARACTERS, MOST_TIMES * size)):
         texts.setdefault(text.text, text)  # the enclosing text comes first, and has the title
     for text in texts.values():
         if text.is_article:
             return text
-    said = _folded(page_title)
+    said = _folded(declared.document_title)
     named = [text for text in texts.values() if text.title and _folded(text.title) in said]
     best = max(named or texts.values(), key=lambda text: text.words, default=None)
     if best is None or named:
@@ -149,18 +148,18 @@ def _article(scripts: list[HtmlElement], page_title: str) -> _Text | None:
     return best if best.words >= ARTICLE_SHARE * sum(text.words for text in texts.values()) else None
 
 
-def _data(scripts: list[HtmlElement]) -> list[Any]:
-    """Return the JSON values of a page: JSON-LD first, then the state of its framework."""
-    linked, states = [], []
+def _states(scripts: list[HtmlElement]) -> list[Any]:
+    """Return the JSON values of the state of a page's framework."""
+    states = []
     for script in scripts:
         text = script.text or ""
         if "ld+json" in (script.get("type") or "").lower():
-            linked += parsed(text)
-        elif script.get("id") == "__NEXT_DATA__":
-            states += parsed(text)
+            continue
+        if script.get("id") == "__NEXT_DATA__":
+            states.append(parsed(text)[0])
         elif (found := _state(text[:CHARS_READ])) is not None:
-            states += parsed(text[found.end() :])
-    return linked + states
+            states.append(parsed(text[found.end() :])[0])
+    return [state for state in states if state is not None]
 
 
 def _texts(data: list[Any], left: int) -> Iterator[_Text]:

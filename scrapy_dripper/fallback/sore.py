@@ -68,7 +68,7 @@ def by_sore(text: str, url: str, config: Config, size: int) -> Extraction:
     removed: dict[str, list[int]] = {}
 
     def choose(page: Page) -> npt.NDArray[np.bool_]:
-        about = ". ".join(filter(None, [page.title, *page.about.descriptions[:1]]))
+        about = ". ".join(filter(None, [page.title, *page.declared.descriptions[:1]]))
         reasons = sore(page.blocks.text, about, config.methods)
         for block, reason in enumerate(reasons):
             if reason is not None:

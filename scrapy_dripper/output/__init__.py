@@ -11,6 +11,7 @@ from lxml import etree
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason
+from scrapy_dripper.declared.notation import Notation
 from scrapy_dripper.output.content_json import length
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.main_html import main_tree, make_absolute, to_html
@@ -86,7 +87,8 @@ def write(
     kept = (post for post in posts if post.node in made)
     marks = {made[post.node]: Post(i, post.author, post.date) for i, post in enumerate(kept, start=1)}
     most = _most(size, config)
-    written = _fitting(tree, None, page.base_url, config, most, config.oversize == "truncate", page.scripts, marks)
+    cut, notation = config.oversize == "truncate", page.declared.notation
+    written = _fitting(tree, None, page.base_url, config, most, cut, notation, marks)
     types = config.markdown.types
     if not cards or written.truncated or written.content is None or not (types is None or Card.type in types):
         return written
@@ -115,7 +117,7 @@ def _fitting(
     config: Config,
     most: int,
     cut: bool,
-    scripts: Sequence[str] = (),
+    notation: Notation | None = None,
     posts: Mapping[etree._Element, Post] | None = None,
 ) -> Written:
     """Return all forms of a tree, each no longer than ``most``. If one is too long and ``cut`` is set, halve the tree
@@ -136,7 +138,7 @@ def _fitting(
             if main_html is None:
                 main_html = to_html(tree)
             _check("Main-HTML", len(main_html), most, config)
-            content = content_list(tree, base_url, scripts, most // 2, posts)
+            content = content_list(tree, base_url, notation, most // 2, posts)
             chars = length(content)
             _check("content list", chars / _ROOM, most, config)
             if form.types is not None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from itertools import chain
 from typing import Any
 
 from lxml import etree
 
+from scrapy_dripper.declared.notation import Notation
 from scrapy_dripper.output import inline_tags
 from scrapy_dripper.output.inline_tags import add_formula
 from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, OpenList, Reader, skip, stanzas
@@ -19,7 +19,6 @@ from scrapy_dripper.page.nodes import in_sentence
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, UNSEEN, Kind
 from scrapy_dripper.structures.callouts import alert_of, callout, has_callout_class, title_of
 from scrapy_dripper.structures.code import code_block, has_code_class, with_code_lines
-from scrapy_dripper.structures.delimiters import notation
 from scrapy_dripper.structures.footnotes import footnotes, gathered, without_label
 from scrapy_dripper.structures.formulas import has_math_class
 from scrapy_dripper.structures.headings import anchor_of
@@ -57,19 +56,20 @@ from scrapy_dripper.structures.tables import table
 def content_list(
     root: etree._Element,
     base_url: str = "",
-    scripts: Sequence[str] = (),
+    notation: Notation | None = None,
     growth: int = sys.maxsize,
     posts: Mapping[etree._Element, Post] | None = None,
 ) -> Items:
     """Return the content of a tree, such as that of Main-HTML, as items in document order.
 
-    Relative URLs are resolved against ``base_url``; URLs that cannot be resolved are kept as they are. ``scripts`` of
-    the page, and scripts in the tree, can configure how the page writes formulas. ``growth`` limits the characters
-    that resolving relative URLs adds in total. ``posts`` are the marks of the posts of a thread, by their elements.
+    Relative URLs are resolved against ``base_url``; URLs that cannot be resolved are kept as they are. ``notation``
+    is how the page writes formulas; by default, scripts in the tree tell. ``growth`` limits the characters that
+    resolving relative URLs adds in total. ``posts`` are the marks of the posts of a thread, by their elements.
     """
-    sources = (text for script in root.iter("script") for text in (script.get("src"), script.text) if text)
+    if notation is None:
+        notation = Notation([text for one in root.iter("script") for text in (one.get("src"), one.text) if text])
     enter, other = (_ENTER, _other) if not posts else ({}, _in_thread(posts))
-    reader = Reader(root, base_url, notation(chain(scripts, sources)), enter, other, growth)
+    reader = Reader(root, base_url, notation, enter, other, growth)
     items = _without_copies(with_code_lines(gathered(reader.read(root))))
     if reader.inline_notes:
         items = (*items, Footnotes(tuple(reader.inline_notes)))

@@ -14,11 +14,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lxml import etree
 
+from scrapy_dripper.declared.notation import Notation
 from scrapy_dripper.output.line import Line, Separator
 from scrapy_dripper.output.urls import comparable, resolver
 from scrapy_dripper.page.tags import LOOSE
 from scrapy_dripper.structures.code import code_of_lines, with_code_lines
-from scrapy_dripper.structures.delimiters import Notation
 from scrapy_dripper.structures.footnotes import FootnoteMarks
 from scrapy_dripper.structures.hidden import tabs_of
 from scrapy_dripper.structures.images import same_image

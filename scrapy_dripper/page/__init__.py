@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, FallbackReason, Metadata
+from scrapy_dripper.declared import read as read_declared
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.charset import decoded, in_utf8
 from scrapy_dripper.page.nodes import is_math_script
@@ -20,9 +20,7 @@ from scrapy_dripper.page.tags import DRAWN
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-__all__ = ["NATIVE", "Page", "PageError", "Profile", "metadata_of", "plant", "read", "title_of"]
-
-logger = logging.getLogger(__name__)
+__all__ = ["NATIVE", "Page", "PageError", "Profile", "plant", "read"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +30,8 @@ class Profile:
     name: str
     parse: Callable[..., HtmlElement]
     """Text to tree, given also as UTF-8 if the caller has that. Raises :exc:`PageError`."""
-    cut: Callable[[HtmlElement, str], Page]
-    """Tree and URL to page."""
+    cut: Callable[..., Page]
+    """Tree and URL to page, given also what the page says of itself if the caller has read that."""
 
 
 NATIVE = Profile("native", parse, cut)
@@ -67,15 +65,17 @@ def read(document: Document, config: Config, profile: Profile = NATIVE, engine_l
         document = replace(document, html=document.html[: limits.bytes])
     root, cut_off = plant(document, config, profile, False)
     # Cutting removes the head and scripts.
+    declared = read_declared(root, document.url)
     metadata: Metadata | None = None
     if config.reads_metadata:
+        from scrapy_dripper.declared.metadata import read_metadata  # for crawls that ask for it
+
         with contextlib.suppress(Exception):  # a page must not fail for it; the extractor tries again and tells
-            metadata = metadata_of(root, document.url)
-    headline = title_of(root, document.url) if metadata is None else metadata.title
-    page = profile.cut(root, document.url)
+            metadata = read_metadata(declared, root)
+    page = profile.cut(root, document.url, declared)
     if page.tree.depth.max() >= limits.depth:
         root, cut_off = plant(document, config, profile, True)
-        page = profile.cut(root, document.url)
+        page = profile.cut(root, document.url, declared)
     over = over or cut_off
     n = len(page.blocks)
     if n == 0 and not _has_formula(page):
@@ -87,25 +87,7 @@ def read(document: Document, config: Config, profile: Profile = NATIVE, engine_l
     if n > most:
         over = over or accepted(too_many, config)
         page = page.first_blocks(most)
-    return replace(page, over=over, config=config, headline=headline, metadata=metadata)
-
-
-def metadata_of(root: HtmlElement, url: str) -> Metadata:
-    """Return the metadata of a tree that has not been cut. Errors propagate."""
-    from scrapy_dripper.metadata.read import read_metadata  # loaded if it is needed
-
-    return read_metadata(root, url)
-
-
-def title_of(root: HtmlElement, url: str) -> str | None:
-    """Return the title of the metadata of a tree that has not been cut. Never raises."""
-    from scrapy_dripper.metadata.read import read_title
-
-    try:
-        return read_title(root, url) or None
-    except Exception:  # a page must not fail because of its title
-        logger.debug("no title of %(url)s", {"url": url}, exc_info=True)
-        return None
+    return replace(page, over=over, config=config, metadata=metadata)
 
 
 def _has_formula(page: Page) -> bool:

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_dripper.metadata.facts import declared_facts
-from scrapy_dripper.page.head import about, font_styles, json_ld_values, math_settings, title_and_base
+from scrapy_dripper.declared import Declared
+from scrapy_dripper.declared import read as read_declared
+from scrapy_dripper.declared.facts import declared_facts
 from scrapy_dripper.page.nodes import (
     BREAK,
     Nodes,
@@ -35,6 +36,7 @@ from scrapy_dripper.page.nodes import (
 )
 from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Page, gap_before
 from scrapy_dripper.page.recover import xml_text
+from scrapy_dripper.page.styles import font_styles
 from scrapy_dripper.page.tags import (
     CELLS,
     LOOSE,
@@ -67,12 +69,14 @@ BANNER = "banners"
 """The id of the banner that Google Docs adds to a published document."""
 
 
-def cut(root: HtmlElement, url: str = "") -> Page:
-    """Cut a parsed document into a page, which takes ownership of the tree and removes invisible elements from it."""
-    title, base_url = title_and_base(root, url)
+def cut(root: HtmlElement, url: str = "", declared: Declared | None = None) -> Page:
+    """Cut a parsed document into a page, which takes ownership of the tree and removes invisible elements from it.
+
+    ``declared`` is what the page says of itself, if that has been read.
+    """
+    declared = declared or read_declared(root, url)
     unseen = list(root.iter(*UNSEEN))
-    scripts, hints = math_settings(unseen), about(unseen)
-    json_ld, styles = json_ld_values(unseen), font_styles(unseen)
+    styles = font_styles(unseen)
     kept = drawn(unseen)
     _drop([element for element in unseen if not (element in kept or is_silent_content(element))])
     for element in unseen:
@@ -86,9 +90,9 @@ def cut(root: HtmlElement, url: str = "") -> Page:
                 player.remove(child)
     if styles:  # of a word processor: Google Docs adds a banner to what is published
         _drop([element for element in root.iter("div") if element.get("id") == BANNER])
-    page, declaring = _Cutter(root).page(url, base_url, title)
-    facts = declared_facts(json_ld, chain(unseen, declaring))
-    return replace(page, scripts=scripts, about=hints, facts=facts, styles=styles)
+    page, declaring = _Cutter(root).page(url, declared)
+    facts = declared_facts(declared.linked.roots, chain(unseen, declaring))
+    return replace(page, facts=facts, styles=styles)
 
 
 def _drop(elements: list[HtmlElement]) -> None:
@@ -157,7 +161,7 @@ class _Cutter:
         self.whole_start = self.whole_end = 0
         self._start_run()
 
-    def page(self, url: str, base_url: str, title: str | None) -> tuple[Page, list[HtmlElement]]:
+    def page(self, url: str, declared: Declared) -> tuple[Page, list[HtmlElement]]:
         """Return the page, and its elements with a property of schema.org."""
         self._walk()
         counts = np.frombuffer(self.counts, dtype=np.int32).reshape(-1, 4).T
@@ -170,7 +174,7 @@ class _Cutter:
             tail_owner=tail,
             self_owner=itself,
         )
-        page = Page(url=url, base_url=base_url, title=title, tree=tree, blocks=blocks)
+        page = Page(url=url, declared=declared, tree=tree, blocks=blocks)
         return page, [self.elements[i] for i in self.columns.declares]
 
     # ------------------------------------------------------------------ shape of the tree

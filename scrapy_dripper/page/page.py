@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason, Metadata
-from scrapy_dripper.metadata.facts import Fact
+from scrapy_dripper.declared import Declared
+from scrapy_dripper.declared.facts import Fact
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -183,28 +184,6 @@ class Mask:
     """Why each image or player at the edge of the main content is written, by the number of its node."""
 
 
-@dataclass(frozen=True, slots=True)
-class About:
-    """Facts about a page from its ``<head>`` and its scripts."""
-
-    kind: str = ""
-    """``og:type`` of the Open Graph protocol, in lower case."""
-    types: frozenset[str] = frozenset()
-    """schema.org types in the JSON-LD, in lower case."""
-    description: int = 0
-    """Length of the longest description, in characters."""
-    descriptions: tuple[str, ...] = ()
-    """Values of ``description`` and ``og:description``."""
-    dated: bool = False
-    """True if the page has a date of publication."""
-    script_chars: int = 0
-    """Characters of scripts other than JSON-LD."""
-    headlines: tuple[str, ...] = ()
-    """Names of the page: ``og:title``, ``twitter:title`` and the headlines in its JSON-LD."""
-    site: str = ""
-    """``og:site_name``."""
-
-
 _DEFAULTS = Config()
 
 
@@ -213,22 +192,14 @@ class Page:
     """A parsed HTML document, cut into blocks."""
 
     url: str
-    base_url: str
-    """The URL that relative links resolve against: that of ``<base href>``, or ``url``."""
-    title: str | None
-    """The text of ``<title>``, which often has the name of the site as well."""
+    declared: Declared
+    """What the page says of itself."""
     tree: Tree
     blocks: Blocks
     over: Over | None = None
     """The limit that an oversize page exceeds, of which this is only the first part; None for a whole page."""
-    scripts: tuple[str, ...] = ()
-    """The text or the URL of each script that configures how the page writes formulas."""
-    about: About = About()
-    """Facts about the page from its ``<head>`` and its scripts."""
     config: Config = _DEFAULTS
     """The options of the document."""
-    headline: str | None = None
-    """The title of its metadata."""
     metadata: Metadata | None = None
     """What the page says about itself; None unless the configuration asks for it, or if it cannot be read."""
     facts: tuple[Fact, ...] = ()
@@ -240,6 +211,21 @@ class Page:
         """Return the text of the main blocks, each on one or more lines. Outside preformatted text, white space
         collapses."""
         return "\n".join(compress(self.blocks.text, main.tolist()))
+
+    @property
+    def base_url(self) -> str:
+        """The URL that relative links resolve against: that of ``<base href>``, or ``url``."""
+        return self.declared.base_url
+
+    @property
+    def title(self) -> str | None:
+        """The text of ``<title>``, which often has the name of the site as well."""
+        return self.declared.document_title or None
+
+    @property
+    def headline(self) -> str | None:
+        """What the page is called: the title of its metadata."""
+        return self.declared.title
 
     def holder(self, block: int) -> int:
         """Return the innermost element that holds more than a block, or -1 if there is none."""

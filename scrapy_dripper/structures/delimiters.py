@@ -1,17 +1,17 @@
 """Find LaTeX formulas in the text of a page, between the delimiters of MathJax and KaTeX.
 
 ``\\(..\\)``, ``\\[..\\]`` and amsmath environments are unambiguous. Dollar signs are not: most of them are prices, and
-some are shell variables. Unless the page is configured for them (:class:`Notation`), the text between two dollar signs
-must look like a formula.
+some are shell variables. Unless the page is configured for them (:class:`~scrapy_dripper.declared.notation.Notation`),
+the text between two dollar signs must look like a formula.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import TypeAlias
 
+from scrapy_dripper.declared.notation import Notation
 from scrapy_dripper.structures.items import Emphasis, Formula, LineBreak, Run, Runs, Strong, Sub, Sup, Text
 
 MAX_LENGTH = 10_000
@@ -22,16 +22,6 @@ MAX_OPEN = 10
 """How many of the nearest opening delimiters to try for each closing delimiter."""
 
 Span: TypeAlias = "tuple[int, int, Formula]"
-
-
-@dataclass(frozen=True, slots=True)
-class Notation:
-    """The notation of formulas in the text of a page, according to its scripts."""
-
-    dollars: bool = False
-    """True if ``$..$`` is a formula."""
-    loaded: bool = False
-    """True if the page loads MathJax or KaTeX, with any configuration."""
 
 
 NOTATION = Notation()
@@ -68,25 +58,8 @@ _amount = re.compile(r"\s*[-+]?\d[\d.,]*\s*(?:[kKmMbBtT]n?|mil\w*|bil\w*|USD|[-�
 _dangling = re.compile(r"(?:[-+=<>*/,;:&|(\[{]|\.\.)\Z").search
 _prose = re.compile(r"\A[a-z]{3,}[\s,.;:]*\Z|[\"“”]|\b[a-z]{3,}\s+[a-z]{2}").search
 
-_dollar_setting = re.compile(
-    r"inlineMath['\"]?\s*:\s*(?:\{\s*['\"]?\[\+\]['\"]?\s*:\s*)?\[[^\]]{0,60}\[\s*['\"]\\?\$['\"]"
-    r"|inlineMath['\"]?\s*:\s*(?:\{\s*['\"]?\[\+\]['\"]?\s*:\s*)?\[\s*\[[^\]]{0,60}\]\s*,\s*\[\s*['\"]\$['\"]"
-    r"|left['\"]?\s*:\s*['\"]\$['\"]"
-).search
-_QUOTED_DOLLARS = ('"$"', "'$'", "\"$'", "'$\"")
 # Scripts without spaces, in which a letter beside a dollar sign is not part of the same word.
 _unspaced = re.compile("[\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef]").match
-
-
-def notation(scripts: Iterable[str]) -> Notation:
-    """Return the notation for which scripts, given by their texts and URLs, configure MathJax or KaTeX."""
-    dollars = loaded = False
-    for script in scripts:
-        folded = script.encode("utf-8", "surrogatepass").lower()  # faster than a search in any case
-        loaded = loaded or b"mathjax" in folded or b"katex" in folded
-        may = "$" in script and ("inlineMath" in script or any(mark in script for mark in _QUOTED_DOLLARS))
-        dollars = dollars or (may and _dollar_setting(script) is not None)
-    return Notation(dollars, loaded)
 
 
 def looks_like_formula(tex: str) -> bool:

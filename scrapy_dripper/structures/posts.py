@@ -16,9 +16,9 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from scrapy_dripper.metadata.authors import byline
-from scrapy_dripper.metadata.dates import iso_date
-from scrapy_dripper.metadata.tree import text_of
+from scrapy_dripper.declared.authors import byline
+from scrapy_dripper.declared.dates import iso_date
+from scrapy_dripper.declared.text import text_of
 from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
 from scrapy_dripper.page.vocabulary import CURRENCIES, either
@@ -378,7 +378,7 @@ def list_cards(page: Page, main: Bools, hidden: Bools, page_type: str | None) ->
     price, the date and the author of a card may be in blocks that are not main. Blocks with text that is hidden from
     readers, given by its nodes, are left out.
     """
-    if page_type not in LISTS and DECLARED.isdisjoint(page.about.types):
+    if page_type not in LISTS and DECLARED.isdisjoint(page.declared.types):
         return []
     tree, blocks = page.tree, page.blocks
     seen = ~hidden_blocks(page, hidden, whole=False)

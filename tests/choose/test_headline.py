@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrapy_dripper.choose.headline import PageNames, headline, with_headline
+from scrapy_dripper.choose.headline import headline, with_headline
 from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
@@ -29,7 +29,7 @@ def named(html: str) -> str | None:
     """Return the headline of a page on which the blocks with one of two words are main."""
     cut = page(html)
     labels = np.array(["winter" in text or "cluster" in text for text in cut.blocks.text])
-    found = headline(cut, labels, PageNames(cut))
+    found = headline(cut, labels)
     return None if found is None else cut.blocks.text[found]
 
 
@@ -113,6 +113,11 @@ def named(html: str) -> str | None:
         ),
         (f"<title>Warm bees</title>{BODY}<h1>Warm bees</h1>{BODY}<p>I agree.</p>", "Warm bees"),
         ("<h1>Warm bees</h1><p>Nothing that is main.</p>", None),
+        # what the metadata calls the page, and not the logo or the name of the book
+        (f"{NAMED}<title>Warm bees</title><h1>Acme</h1>{BODY}", None),
+        (f"{NAMED}<title>Acme | Warm bees</title><h1>Acme</h1>{BODY}", None),
+        (f"{NAMED}<title>Acme | Warm bees</title><h1>Acme</h1><h2>Warm bees</h2>{BODY}", "Warm bees"),
+        (f"<title>Tides</title><h1>The Sea</h1>{BODY}", "The Sea"),
     ],
 )
 def test_the_heading_that_names_the_content(html: str, expected: str | None) -> None:
@@ -122,7 +127,7 @@ def test_the_heading_that_names_the_content(html: str, expected: str | None) -> 
 def test_of_breadcrumbs_and_heading_it_is_the_heading() -> None:
     cut = page(f"<title>Warm bees</title><nav><h1>Warm bees</h1></nav><h2>Warm bees</h2>{BODY}")
 
-    assert headline(cut, np.array([False, False, True]), PageNames(cut)) == 1
+    assert headline(cut, np.array([False, False, True])) == 1
 
 
 @pytest.mark.parametrize(
@@ -235,5 +240,5 @@ def test_an_h1_comes_before_a_subtitle(below: str) -> None:
     cut = page(f"<title>Warm bees: {below} - Hive</title><h1>Warm bees</h1><h2>{below}</h2>{BODY}")
     main = np.array([False, False, True])
 
-    assert headline(cut, main, PageNames(cut)) == 0
+    assert headline(cut, main) == 0
     assert with_headline(ScoredPage(cut, Labels(np.array([0.2, 0.2, 0.9], dtype=np.float32))), main).all()

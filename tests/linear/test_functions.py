@@ -12,8 +12,8 @@ import pytest
 from scrapy_dripper import Document
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason, Metadata
+from scrapy_dripper.declared.authors import MOST_NAMES
 from scrapy_dripper.fallback import fall_back, metadata
-from scrapy_dripper.metadata.authors import MOST_NAMES
 
 LONG = 50_000
 

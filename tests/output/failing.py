@@ -16,7 +16,7 @@ FORMS = {
     "cards": "scrapy_dripper.structures.posts.list_cards",
     "links": "scrapy_dripper.retrieval.outlinks",
     "chunks": "scrapy_dripper.output.chunks.chunks",
-    "metadata": "scrapy_dripper.metadata.read.read_metadata",
+    "metadata": "scrapy_dripper.declared.metadata.read_metadata",
     "front_matter": "scrapy_dripper.retrieval.yaml",
     "fingerprints": "scrapy_dripper.retrieval.fingerprints",
 }

@@ -6,8 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.structures.delimiters import NOTATION, Notation, join_formulas, notation, spans
+from scrapy_dripper.declared.notation import Notation
+from scrapy_dripper.structures.delimiters import NOTATION, join_formulas, spans
 from scrapy_dripper.structures.items import Code, Emphasis, Formula, LineBreak, Run, Strong, Sub, Sup, Text
+
+DOLLARS = Notation(["MathJax = {tex: {inlineMath: [['$', '$']]}};"])
+LOADED = Notation(["https://cdn.example.org/MathJax.js"])
 
 
 def formulas(text: str, notation: Notation = NOTATION) -> list[str]:
@@ -61,11 +65,11 @@ def test_no_formulas(text: str) -> None:
     ("text", "notation", "found"),
     [
         # The page's own configuration of dollar signs is used.
-        ("a $10$ and $abc$", Notation(dollars=True), ["10", "abc"]),
-        ("only $5 and $6", Notation(dollars=True), []),
+        ("a $10$ and $abc$", DOLLARS, ["10", "abc"]),
+        ("only $5 and $6", DOLLARS, []),
         # If MathJax or KaTeX is loaded, a Chinese letter beside a dollar sign is not part of the same word.
-        ("（$a$），US$x$", Notation(loaded=True), ["a"]),
-        ("设a$x$b", Notation(loaded=True), []),
+        ("（$a$），US$x$", LOADED, ["a"]),
+        ("设a$x$b", LOADED, []),
     ],
 )
 def test_notation_of_the_page(text: str, notation: Notation, found: list[str]) -> None:
@@ -73,23 +77,24 @@ def test_notation_of_the_page(text: str, notation: Notation, found: list[str]) -
 
 
 @pytest.mark.parametrize(
-    ("script", "found"),
+    ("script", "dollars", "loaded"),
     [
         ("MathJax.Hub.Config({tex2jax: {inlineMath: [['$','$'], ['\\\\(','\\\\)']]}});",
-         Notation(dollars=True, loaded=True)),
-        ("MathJax = {tex: {inlineMath: [['\\\\(', '\\\\)'], ['$', '$']]}};", Notation(dollars=True, loaded=True)),
-        ("MathJax = {tex: {inlineMath: {'[+]': [['$', '$']]}}};", Notation(dollars=True, loaded=True)),
+         True, True),
+        ("MathJax = {tex: {inlineMath: [['\\\\(', '\\\\)'], ['$', '$']]}};", True, True),
+        ("MathJax = {tex: {inlineMath: {'[+]': [['$', '$']]}}};", True, True),
         ("renderMathInElement(e, {delimiters: [{left: '$$', right: '$$'}, {left: '$', right: '$'}]})",
-         Notation(dollars=True)),
-        ("MathJax = {tex: {inlineMath: [['\\\\(', '\\\\)']], displayMath: [['$$', '$$']]}};", Notation(loaded=True)),
-        ("https://cdn.example.org/MathJax.js?config=AM_HTMLorMML-full", Notation(loaded=True)),
-        ("https://cdn.example.org/npm/katex@0.16/dist/contrib/auto-render.min.js", Notation(loaded=True)),
-        ("jQuery('$').hide()", Notation()),
+         True, False),
+        ("MathJax = {tex: {inlineMath: [['\\\\(', '\\\\)']], displayMath: [['$$', '$$']]}};", False, True),
+        ("https://cdn.example.org/MathJax.js?config=AM_HTMLorMML-full", False, True),
+        ("https://cdn.example.org/npm/katex@0.16/dist/contrib/auto-render.min.js", False, True),
+        ("jQuery('$').hide()", False, False),
     ],
 )  # fmt: skip
-def test_notation(script: str, found: Notation) -> None:
+def test_notation(script: str, dollars: bool, loaded: bool) -> None:
     """The settings of MathJax 2, 3 and 4 and of KaTeX."""
-    assert notation(["var a = 1;", script]) == found
+    found = Notation(["var a = 1;", script])
+    assert (found.dollars, found.loaded) == (dollars, loaded)
 
 
 def test_formulas_over_runs() -> None:
@@ -113,7 +118,7 @@ PIECES = st.sampled_from(["$", "$$", "\\(", "\\)", "\\[", "\\]", "\\begin{align}
 def test_formulas_are_in_order_property(text: str, dollars: bool) -> None:
     """No two formulas share a character."""
     end = 0
-    for start, stop, _ in spans(text, Notation(dollars)):
+    for start, stop, _ in spans(text, DOLLARS if dollars else NOTATION):
         assert end <= start < stop <= len(text)
         end = stop
 

@@ -156,7 +156,7 @@ def _native_copy(page: Page) -> tuple[Page, dict[int, int]]:
         return page, {i: i for i in page.blocks.leaf.tolist()}
     root = deepcopy(page.tree.nodes[0])
     number = dict(zip(root.iter(), range(len(page.tree.nodes)), strict=False))
-    copy = replace(NATIVE.cut(root, page.url), config=page.config)
+    copy = replace(NATIVE.cut(root, page.url, page.declared), config=page.config)
     numbers = {number[node]: i for i, node in enumerate(copy.tree.nodes) if node in number}
     while number:  # inner elements first: otherwise, lxml takes quadratic time to free those that cut() removed
         number.popitem()

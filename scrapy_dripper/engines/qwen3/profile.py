@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 from lxml.html.defs import block_tags
 
+from scrapy_dripper.declared import Declared, read
 from scrapy_dripper.page import NATIVE, Profile
-from scrapy_dripper.page.head import about, math_settings, title_and_base
 from scrapy_dripper.page.nodes import BREAK, Nodes, collapsed, ints, is_silent_content
 from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Ints, Page, Tree, block_behind, gap_before, is_gap
 from scrapy_dripper.page.parse import parse
@@ -114,21 +114,16 @@ class _V1Cutter:
         self.lead: list[str] = []
         self.range: list[tuple[int, int]] = []
 
-    def page(self, url: str) -> V1Page:
+    def page(self, url: str, declared: Declared) -> V1Page:
         """Cut the tree, and return its page."""
         self._walk()
-        nodes = self.nodes
-        title, base_url = title_and_base(nodes.node[0], url)
         tree = self._tree()
         ranges = np.array(self.range, dtype=np.int32).reshape(-1, 2)
         return V1Page(
             url=url,
-            base_url=base_url,
-            title=title,
+            declared=declared,
             tree=tree,
             blocks=self._columns(tree),
-            scripts=math_settings([node for node in nodes.node if node.tag == "script"]),
-            about=about([node for node in nodes.node if node.tag in ("script", "meta")]),
             tag=self.tag,
             lead=self.lead,
             first=ranges[:, 0],
@@ -495,7 +490,7 @@ PROFILES: dict[str, Profile] = {
     "v1.0": Profile(
         "v1.0",
         lambda text, _=None: parse(balanced(text), streamed=False),
-        lambda root, url: _V1Cutter(root).page(url),
+        lambda root, url, declared=None: _V1Cutter(root).page(url, declared or read(root, url)),
     ),
 }
 """The profiles by name, as a model's manifest refers to them."""

@@ -1,6 +1,6 @@
 """Features of what points at the main content: facts that a page declares, and what a reader view would choose.
 
-Declared facts are those of :mod:`scrapy_dripper.metadata.facts`. Readability, and all reader views after it, give
+Declared facts are those of :mod:`scrapy_dripper.declared.facts`. Readability, and all reader views after it, give
 points to the containers of paragraphs and choose the container with the most as the root of the main content. There are
 several candidates, because each fails on other pages: by prose, by words outside of links, by declared facts, and by
 names such as ``entry-content``.
@@ -14,6 +14,7 @@ from itertools import chain, pairwise
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.declared.facts import KINDS, FactIndex, tokens
 from scrapy_dripper.engines.tagger.columns import (
     BatchTable,
     Columns,
@@ -25,7 +26,6 @@ from scrapy_dripper.engines.tagger.columns import (
     ratio,
 )
 from scrapy_dripper.engines.tagger.text import Characters, Words
-from scrapy_dripper.metadata.facts import KINDS, FactIndex, tokens
 from scrapy_dripper.page.page import Flag, Page
 
 MOSTLY = 0.5

@@ -343,7 +343,7 @@ def _page(x: Columns, t: BatchTable, c: Characters, edges: Ints) -> None:
 def _about(x: Columns, pages: Sequence[Page]) -> None:
     """Add features from the page's head and scripts, which are equal for all its blocks."""
     blocks = [len(page.blocks) for page in pages]
-    told = [page.about for page in pages]
+    told = [page.declared for page in pages]
 
     def add(name: str, values: Sequence[float]) -> None:
         x[f"about_{name}"] = np.repeat(np.array(values, dtype=np.float32), blocks)
@@ -355,6 +355,6 @@ def _about(x: Columns, pages: Sequence[Page]) -> None:
     known = frozenset().union(*_PAGE_KINDS.values())
     add("kind_other", [bool(about.kind) and about.kind not in known for about in told])
     add("types", [log1p(len(about.types)) for about in told])
-    add("description", [log1p(about.description) for about in told])
+    add("description", [log1p(max(map(len, about.descriptions), default=0)) for about in told])
     add("dated", [about.dated for about in told])
     add("script_chars", [log1p(about.script_chars) for about in told])

@@ -33,8 +33,8 @@ from lxml.html import HtmlElement
 from rapidfuzz.distance import Levenshtein
 
 from scrapy_dripper.choose import mask_of
+from scrapy_dripper.declared.metadata import detected_language
 from scrapy_dripper.fallback.methods import flat_tree
-from scrapy_dripper.metadata.read import detected_language
 from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.page import Page
 from scrapy_dripper.workshop.dataset.metrics import ReportTable, mean

@@ -21,10 +21,10 @@ from tqdm import tqdm
 from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
+from scrapy_dripper.declared.facts import Fact, FactIndex
+from scrapy_dripper.declared.facts import tokens as fact_tokens
 from scrapy_dripper.engines.tagger.evidence import ABSENT, MOSTLY
 from scrapy_dripper.engines.tagger.features import Features, features
-from scrapy_dripper.metadata.facts import Fact, FactIndex
-from scrapy_dripper.metadata.facts import tokens as fact_tokens
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.workers.spawned import spawned
 from scrapy_dripper.workshop.dataset.alignment import Bools, align, block_weights, headlines, tokens

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.declared.json_ld import types_of
+
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
@@ -120,7 +122,7 @@ def _in_json(values: Iterable[Any]) -> Iterator[tuple[str, str]]:
         if isinstance(value, list):
             todo.extend((one, kind) for one in reversed(value[:MOST_VALUES]))
         elif isinstance(value, dict):
-            types = _types(value)
+            types = types_of(value)
             for name, one in reversed(list(islice(value.items(), MOST_VALUES))):
                 inner = _kind_below(name.lower(), types, kind, isinstance(one, (dict, list)))
                 if inner is not None:
@@ -144,11 +146,6 @@ def _kind_below(key: str, types: Sequence[str], kind: str, holds_more: bool) -> 
     if key in KEYS or key in TEXTS:
         return KEYS.get(key, own)
     return (own if own in ("step", "detail") else "") if holds_more else None
-
-
-def _types(value: Mapping[str, Any]) -> list[str]:
-    types = value.get("@type")
-    return [str(one)[:100].rpartition("/")[2].lower() for one in (types if isinstance(types, list) else [types])[:10]]
 
 
 def _in_elements(elements: Iterable[HtmlElement]) -> Iterator[tuple[str, str]]:

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from scrapy_dripper.metadata.dates import MONTHS, written_date
-from scrapy_dripper.metadata.json_ld import Linked
-from scrapy_dripper.metadata.tree import MOST_PLACES, UNSEEN, Described, text_of
+from scrapy_dripper.declared.dates import MONTHS, written_date
+from scrapy_dripper.declared.head import Declared
+from scrapy_dripper.declared.marked import MOST_PLACES, Marked
+from scrapy_dripper.declared.text import UNSEEN, text_of
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -97,24 +98,25 @@ _name = re.compile(r"[^\W\d_]").search
 _no_name = re.compile(r"https?://|www\.|[@{}<>]|\.(?:com|org|net|html?|php)\b", re.I).search
 
 
-def authors_of(described: Described, linked: Linked, site: str, around: Iterable[HtmlElement]) -> tuple[str, ...]:
+def authors_of(declared: Declared, marked: Marked, around: Iterable[HtmlElement]) -> tuple[str, ...]:
     """Return the authors of a page. ``around`` are the elements around its headline."""
+    linked = declared.linked
     found = authors(linked.names("author", "creator")) if linked.is_article else ()
-    of_site = site.casefold()
+    of_site = declared.site_name.casefold()
     if found and not (len(found) == 1 and found[0].casefold() == of_site):
         return found
     for name in _META:
-        said = authors(described.meta.get(name, ()))
+        said = authors(declared.texts(name))
         if said and (len(said) > 1 or (said[0].casefold() != of_site and " " in said[0])):
             return said
-    for element in described.properties.get("author", ())[:MOST_PLACES]:
+    for element in marked.properties.get("author", ())[:MOST_PLACES]:
         said = () if _is_remark(element) else authors([_person(element)])
         if said:
             return said
-    if said := _bylines(described):
+    if said := _bylines(marked):
         return said
     # A thing is "by" its brand.
-    by_brand = linked.is_thing or any("product" in kind for kind in described.meta.get("og:type", ()))
+    by_brand = linked.is_thing or any("product" in kind for kind in declared.texts("og:type"))
     return (() if by_brand else _lines(around)) or found or authors(linked.names("author", "creator"))
 
 
@@ -182,10 +184,10 @@ def _person(element: HtmlElement) -> str:
     return element.get("content") or byline(text_of(element, LONGEST_NAME))
 
 
-def _bylines(described: Described) -> tuple[str, ...]:
+def _bylines(marked: Marked) -> tuple[str, ...]:
     """Return the authors of the first byline that names any. Links of authors come first."""
-    first = [element for element in described.bylines if element.get("rel") == "author"]
-    for element in first + described.bylines:
+    first = [element for element in marked.bylines if element.get("rel") == "author"]
+    for element in first + marked.bylines:
         text = text_of(element, 2 * LONGEST_NAME)
         if 3 < len(text) < LONGEST_NAME and not _is_remark(element):
             found = authors([byline(text)])

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.metadata.dates import date_in_path, iso_date
+from scrapy_dripper.declared.dates import date_in_path, iso_date
 
 NO_DATES = (
     "", "May 2024", "2024", "2024-13-01", "2024-02-30", "0001-01-01", "1970-01-01T00:00:00Z", "9999-12-31",
     "Smarch 6, 2024", "yesterday", "Mon, 99 May 2024 07:08:09 GMT", "tel. 555-2024-05", "v1.2.2024.7",
+    "6 tháng 13 2024", "2024. smarch 6.",
 )  # fmt: skip
 
 
@@ -41,6 +42,12 @@ NO_DATES = (
         ("6 maja 2024", "2024-05-06"),
         ("2024年5月6日", "2024-05-06"),
         ("2024년 5월 6일", "2024-05-06"),
+        ("6 Μαΐου 2024", "2024-05-06"),
+        ("6. toukokuuta 2024", "2024-05-06"),
+        ("2024. május 6.", "2024-05-06"),
+        ("2024. máj. 6.", "2024-05-06"),
+        ("Thứ Hai, ngày 06 tháng 5 năm 2024", "2024-05-06"),
+        ("6 Tháng 5, 2024", "2024-05-06"),
         ("06.05.2024", "2024-05-06"),
         ("13/05/2024", "2024-05-13"),
         ("05/13/2024", "2024-05-13"),

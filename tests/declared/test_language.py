@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper import Config, Extractor
-from scrapy_dripper.metadata.read import detected_language
+from scrapy_dripper.declared.metadata import detected_language
 
 TEXTS = {
     "de": "Zweimal am Tag steigt das Wasser bis an die alte Mauer, bleibt dort so lange, wie man für eine Tasse Tee "

@@ -10,9 +10,11 @@ import pytest
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Breadcrumb, Document, Metadata
+from scrapy_dripper.declared import read as read_declared
+from scrapy_dripper.declared.metadata import metadata_of
+from scrapy_dripper.declared.text import heading_text
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.metadata.tree import describe_title, heading_text
-from scrapy_dripper.page import metadata_of, read
+from scrapy_dripper.page import read
 from scrapy_dripper.page.parse import parse
 
 URL = "https://example.org/news/1"
@@ -80,6 +82,10 @@ def test_no_control_characters() -> None:
 
 
 # ---------------------------------------------------------------------- titles
+def ld_article(headline: str) -> str:
+    return ld({"@type": "Article", "headline": headline})
+
+
 SAND = '<meta property="og:site_name" content="Sand">'
 
 
@@ -107,6 +113,17 @@ SAND = '<meta property="og:site_name" content="Sand">'
         ('<h1><a href="..">Tides</a></h1>', "Tides · The Sand", "Tides"),  # a chapter of a book
         ('<h1><a href="#tides">Tides</a></h1>', "The Sand - Tides", "Tides"),
         ('<h1><a href="https://example.com/">Tides</a></h1>', "Tides", "Tides"),
+        # A lone <title> may say it in other words; where the data agrees with it, the <h1> is a logo or a slogan.
+        ("<h1>The sea</h1>", "Tides", "The sea"),
+        ('<meta property="og:title" content="Tides"><h1>Coast</h1>', "Tides", "Tides"),
+        ('<meta property="og:title" content="Tides"><h1>Coast</h1>', "Coast | Tides", "Tides"),
+        (ld_article("Tides of the year") + "<h1>Coast</h1>", "Tides of the year - Coast", "Tides of the year"),
+        ('<meta property="og:title" content="Tides"><h1>The coast: tides</h1>', "Tides", "The coast: tides"),
+        # A book has its name on each page, above that of the chapter.
+        ("<h1>The Book of Sand</h1><h2>Tides</h2>", "Tides - The Book of Sand", "Tides"),
+        ("<h1>The Book</h1><h2>Tides: the moon</h2>", "Tides: the moon - The Book", "Tides: the moon"),
+        ("<h1>Who builds piers</h1>", "The town of Sand: Who builds piers", "Who builds piers"),
+        ("<h2>潮汐</h2>", "潮汐_海岸网", "潮汐"),
         (f'{SAND}<meta property="og:title" content="Sand">', "Tides", "Tides"),
         ('<h1><a href="/">The Sand</a></h1>', "", "The Sand"),  # nothing else
         (f"<h1>{'x' * 1_000}</h1>", "Tides", "Tides"),
@@ -405,5 +422,5 @@ def test_other_values(head: str, field: str, expected: str) -> None:
 
 def test_headings_in_a_heading_are_part_of_it() -> None:
     """Their text would otherwise be read once for each heading around it."""
-    found = describe_title(parse(f"<title>Tides</title>{'<h1><span>' * 40}Tides rise<h2>Twice</h2>"))
+    found = read_declared(parse(f"<title>Tides</title>{'<h1><span>' * 40}Tides rise<h2>Twice</h2>"))
     assert [heading_text(one) for one in (*found.headings, *found.subheadings)] == ["Tides rise Twice", "Twice"]

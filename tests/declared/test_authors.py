@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.metadata.authors import authors, byline
+from scrapy_dripper.declared.authors import authors, byline
 
 
 @pytest.mark.parametrize(

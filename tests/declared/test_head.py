@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_dripper.page.blocks import cut
-from scrapy_dripper.page.page import About
+from scrapy_dripper.declared import Declared, read
 from scrapy_dripper.page.parse import parse
 
 
-def about(head: str, body: str = "<p>text</p>") -> About:
-    return cut(parse(f"<html><head>{head}</head><body>{body}</body></html>")).about
+def about(head: str, body: str = "<p>text</p>") -> Declared:
+    return read(parse(f"<html><head>{head}</head><body>{body}</body></html>"))
 
 
 @pytest.mark.parametrize(
@@ -46,16 +45,14 @@ def test_meta_elements() -> None:
         '<meta itemprop=datePublished content="2026-01-01"><meta property="article:published_time">'
     )
 
-    assert said == About(
-        kind="article", description=len("One two three"), descriptions=("One two", "One two three"), dated=True
-    )
+    assert (said.kind, said.dated) == ("article", True)
+    assert said.descriptions == ("One two", "One two three")
 
 
 def test_meta_elements_without_content() -> None:
-    assert (
-        about('<meta name=description><meta property="og:type"><meta><meta itemprop=datePublished><script></script>')
-        == About()
-    )
+    said = about('<meta name=description><meta property="og:type"><meta><meta itemprop=datePublished><script></script>')
+
+    assert (said.kind, said.dated, said.descriptions, said.script_chars) == ("", False, (), 0)
 
 
 @pytest.mark.parametrize("filler", [" ", '"@type": ', '"@type":[ ', '"@type":["', '"@type"'])

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_dripper.metadata import facts as module
-from scrapy_dripper.metadata.facts import KINDS, Fact, FactIndex, missing, tokens
+from scrapy_dripper.declared import facts as module
+from scrapy_dripper.declared.facts import KINDS, Fact, FactIndex, missing, tokens
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
 from tests.steps import lines_of

@@ -1,6 +1,6 @@
 """The dates of a page, in ISO 8601: first those for machines, then those beside the headline, then others.
 
-Dates for machines are in ISO 8601 or RFC 5322. Written dates are read with the month names of 17 languages. Libraries
+Dates for machines are in ISO 8601 or RFC 5322. Written dates are read with the month names of 21 languages. Libraries
 that guess the language, such as dateparser, take milliseconds for each text.
 """
 
@@ -13,8 +13,9 @@ from email.utils import parsedate_to_datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from scrapy_dripper.metadata.json_ld import Linked
-from scrapy_dripper.metadata.tree import UNSEEN, Described, text_of
+from scrapy_dripper.declared.head import Declared
+from scrapy_dripper.declared.marked import Marked
+from scrapy_dripper.declared.text import UNSEEN, text_of
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -50,6 +51,10 @@ ledna února března dubna května června července srpna září října listo
 ocak şubat mart nisan mayıs haziran temmuz ağustos eylül ekim kasım aralık
 يناير فبراير مارس أبريل مايو يونيو يوليو أغسطس سبتمبر أكتوبر نوفمبر ديسمبر
 januari februari maret april mei juni juli agustus september oktober november desember
+ιανουαρίου φεβρουαρίου μαρτίου απριλίου μαΐου ιουνίου ιουλίου αυγούστου σεπτεμβρίου οκτωβρίου νοεμβρίου δεκεμβρίου
+tammikuuta helmikuuta maaliskuuta huhtikuuta toukokuuta kesäkuuta heinäkuuta elokuuta \
+syyskuuta lokakuuta marraskuuta joulukuuta
+január február március április május június július augusztus szeptember október november december
 """
 _SHORT = """
 jan feb mar apr may jun jul aug sep oct nov dec
@@ -58,6 +63,8 @@ ene fév mrt abr mag giu lug ago set ott nov dic
 янв фев мар апр мая июн июл авг сен окт ноя дек
 sty lut mar kwi maj cze lip sie wrz paź lis gru
 jan fev mar abr mei jui juil agu sep out nov des
+ιαν φεβ μαρ απρ μαΐ ιουν ιουλ αυγ σεπ οκτ νοε δεκ
+jan febr márc ápr máj jún júl aug szept okt nov dec
 """
 MONTHS: dict[str, int] = {
     name: number
@@ -95,6 +102,8 @@ _day_first = re.compile(
     r"(?:(?:de|del)\s)?(\d{4})(?!\d)"
 ).search
 _month_first = re.compile(r"([^\W\d_]{3,12})\.?\s{1,3}(\d{1,2})(?:st|nd|rd|th)?,?\s{1,3}(\d{4})(?!\d)").search
+_year_first = re.compile(r"(?<!\d)(\d{4})\.?\s{1,3}([^\W\d_]{3,12})\.?\s{1,3}(\d{1,2})(?!\d)").search
+_vietnamese = re.compile(r"(?<!\d)(\d{1,2})\s{1,3}tháng\s{1,3}(\d{1,2})(?:\s{1,3}năm|,)?\s{1,3}(\d{4})(?!\d)").search
 _iso_inside = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)").search
 _in_path = re.compile(r"/((?:19|20)\d\d)[/-]?([01]\d)[/-]?([0-3]\d)(?!\d)").search
 _year = re.compile(r"(?:19|20)\d\d").search
@@ -150,10 +159,13 @@ def written_date(text: str, day_first: bool = False) -> str | None:
     found = _day_first(text)
     if found is not None and found[2] in MONTHS:
         return _valid(found[3], MONTHS[found[2]], found[1])
+    found = _year_first(text)
+    if found is not None and found[2] in MONTHS:
+        return _valid(found[1], MONTHS[found[2]], found[3])
     found = _iso_inside(text) or _east_asian(text)
     if found is not None:
         return _valid(*found.groups())
-    found = _dotted(text)
+    found = _dotted(text) or _vietnamese(text)
     if found is not None:
         return _valid(found[3], found[2], found[1])
     found = _numbers(text)
@@ -194,20 +206,20 @@ def _zone(zone: str | None) -> str:
 class Dating:
     """Finds the dates of one page."""
 
-    def __init__(self, described: Described, linked: Linked, around: list[HtmlElement], language: str) -> None:
+    def __init__(self, declared: Declared, marked: Marked, around: list[HtmlElement], language: str) -> None:
         """``around`` are the elements around the headline, in document order."""
-        self.described, self.linked, self.around = described, linked, around
+        self.declared, self.marked, self.around = declared, marked, around
         self.day_first = language.lower() not in _MONTH_FIRST
 
     def dates(self, url: str) -> tuple[str, str]:
         """Return the dates of publication and of the last change of the page at a URL. An unknown date is empty."""
-        meta, linked = self.described.texts, self.linked.texts
-        published = self._first(linked("datePublished")) or self._first(meta(_PUBLISHED))
-        modified = self._first(linked("dateModified")) or self._first(meta(_MODIFIED))
+        meta, linked = self.declared.texts, self.declared.linked.texts
+        published = self._first(linked("datePublished")) or self._first(meta(*_PUBLISHED))
+        modified = self._first(linked("dateModified")) or self._first(meta(*_MODIFIED))
         published = published or self._in_properties("datepublished", "pubdate")
         published = published or self._first(linked("dateCreated", "uploadDate"))
         modified = modified or self._in_properties("datemodified")
-        kinds = self.described.times, self.described.dated  # ``time`` elements; those whose class names a date
+        kinds = self.marked.times, self.marked.dated  # ``time`` elements; those whose class names a date
         replies = [one for kind in kinds for one in kind if _is_in(one, _is_reply)]
         times, named = ([one for one in kind if one not in replies] for kind in kinds)
         for found in (self._of(times), self._beside_headline(), self._of(named), self._of(replies)):
@@ -225,7 +237,7 @@ class Dating:
         return next((date for text in written if (date := iso_date(text, self.day_first))), "")
 
     def _in_properties(self, *names: str) -> str:
-        elements = (element for name in names for element in self.described.properties.get(name, ())[:5])
+        elements = (element for name in names for element in self.marked.properties.get(name, ())[:5])
         return next((date for element in elements if (date := self._date_of(element))), "")
 
     def _date_of(self, element: HtmlElement) -> str | None:

@@ -9,10 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from html import unescape
 from itertools import chain
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from lxml.html import HtmlElement
+from typing import Any
 
 MOST_VALUES = 20_000
 """Maximum number of objects and lists in the JSON-LD of a page that are processed."""
@@ -20,6 +17,10 @@ MOST_NAMES = 500
 """Maximum number of names in a value, such as the authors of a paper."""
 LONGEST_TEXT = 10_000
 """Maximum number of characters of a value."""
+LONGEST_HEADLINE = 300
+"""Maximum number of characters of a headline."""
+MOST_HEADLINES = 3
+"""Maximum number of headlines to read from a script. The first is the page's own; a list holds those of other pages."""
 
 Node = dict[str, Any]
 
@@ -38,9 +39,13 @@ _KEYS_OF_OTHERS = frozenset(
     "liveblogupdate".split()
 )
 """Keys, in lower case, of things other than the subject of the page."""
-_OF_OTHERS = 10
-"""What is added to the rank of a node under one of these keys. All other ranks are smaller."""
+_SUBJECT, _OTHER, _STEP = range(3)
+"""Where a node is: it may be the subject of the page, it is of another thing, or in breadcrumbs."""
 _tag = re.compile(r"<[^<>]*>").sub
+# The JSON of real pages is often broken. Bounded, so that unclosed brackets and quotes cannot take quadratic time.
+_types_in = re.compile(r'"@type"\s*:\s*(\[[^][{}]{0,500}\]|"[^"]{0,200}")', re.I).findall
+_names_in = re.compile(r'\b(\w+)"').findall
+_headlines_in = re.compile(rf'"headline"\s*:\s*"((?:[^"\\]|\\.){{1,{LONGEST_HEADLINE}}})"').findall
 _opening = re.compile(r"\s*(?:<!--|/[*/]\s?<!\[CDATA\[(?:\s?\*/)?|<!\[CDATA\[)?\s*").match
 
 
@@ -55,6 +60,12 @@ class Linked:
     breadcrumbs: Node
     site: Node
     by_id: dict[str, Node]
+    roots: list[Any]
+    """The values of all scripts."""
+    types: frozenset[str]
+    """The types of all nodes, in lower case."""
+    headlines: tuple[str, ...]
+    """The first headlines of each script."""
 
     @property
     def is_article(self) -> bool:
@@ -108,60 +119,91 @@ class Linked:
         return ""
 
 
-def read_json_ld(scripts: Iterable[HtmlElement]) -> Linked:
-    """Return the JSON-LD in script elements. Scripts that are not valid JSON are skipped."""
-    best: dict[int, Node] = {}
+def read_json_ld(scripts: Iterable[str]) -> Linked:
+    """Return the JSON-LD in the texts of scripts. What is not valid JSON is only searched for types and headlines."""
+    roots: list[Any] = []
+    subjects: dict[int, Node] = {}
     breadcrumbs: Node = {}
     site: Node = {}
     by_id: dict[str, Node] = {}
-    todo: list[tuple[Any, bool]] = [(value, False) for script in scripts for value in parsed(script.text or "")][::-1]
-    for _ in range(MOST_VALUES):
-        if not todo:
-            break
-        value, of_other = todo.pop()
-        if isinstance(value, list):
-            todo.extend((one, of_other) for one in reversed(value[:MOST_VALUES]) if isinstance(one, (dict, list)))
-            continue
-        types = _types(value)
-        if len(value) > 1 and (name := _identity(value)):
-            by_id.setdefault(name, value)
-        if types:
-            if "breadcrumblist" in types:
+    types: set[str] = set()
+    headlines: list[str] = []
+    left = MOST_VALUES
+    for script in scripts:
+        value, rest = parsed(script)
+        if value is not None:
+            roots.append(value)
+        found: list[str] = []
+        todo: list[tuple[Any, int]] = [(value, _SUBJECT)] if value is not None else []
+        while todo and left:
+            left -= 1
+            value, place = todo.pop()
+            if isinstance(value, list):
+                todo.extend((one, place) for one in reversed(value[:MOST_VALUES]) if isinstance(one, (dict, list)))
+                continue
+            kinds = types_of(value)
+            types.update(kinds)
+            headline = value.get("headline")
+            if isinstance(headline, str) and len(headline) <= LONGEST_HEADLINE:
+                found.append(headline)
+            if place != _STEP and len(value) > 1 and (name := _identity(value)):
+                by_id.setdefault(name, value)
+            if "breadcrumblist" in kinds:
                 # Some sites also describe shorter paths to the page.
                 breadcrumbs = max(breadcrumbs, value, key=lambda node: len(_as_list(node.get("itemListElement"))))
-                continue
-            if "website" in types:
+                place = _STEP
+            elif "website" in kinds:
                 site = site or value
-            rank = _rank(types)
-            if rank is not None:
-                best.setdefault(rank + _OF_OTHERS * of_other, value)
-        for key, one in reversed(value.items()):
-            if isinstance(one, (dict, list)) and key != "@context":
-                todo.append((one, of_other or key.lower() in _KEYS_OF_OTHERS))
-    # A node within another thing, such as an article of a list, is not the subject of the page.
-    ranks = sorted(rank for rank in best if rank < _OF_OTHERS)
-    page = best.get(3, {})
-    main = best[ranks[0]] if ranks else {}
-    return Linked(main, page if page is not main else {}, ranks[0] if ranks else None, breadcrumbs, site, by_id)
+            rank = _rank(kinds)
+            # A node within another thing, such as an article of a list, is not the subject of the page.
+            if rank is not None and place == _SUBJECT:
+                subjects.setdefault(rank, value)
+            for key, one in reversed(value.items()):
+                if isinstance(one, (dict, list)) and key != "@context":
+                    todo.append((one, max(place, _OTHER if key.lower() in _KEYS_OF_OTHERS else _SUBJECT)))
+        types.update(name.lower() for kinds in _types_in(rest) for name in _names_in(kinds))
+        found += map(_unescaped, _headlines_in(rest)[:MOST_HEADLINES])
+        headlines += [unescape(one).strip() for one in found[:MOST_HEADLINES]]
+    rank = min(subjects, default=None)
+    main, page = {} if rank is None else subjects[rank], subjects.get(3, {})
+    return Linked(
+        main=main,
+        page=page if page is not main else {},
+        rank=rank,
+        breadcrumbs=breadcrumbs,
+        site=site,
+        by_id=by_id,
+        roots=roots,
+        types=frozenset(types),
+        headlines=tuple(headlines),
+    )
 
 
-def parsed(text: str) -> list[Any]:
-    """Return a list with the JSON value of a script; an empty one if it has none.
+def parsed(text: str) -> tuple[Any, str]:
+    """Return the JSON value of a script and the text behind it; None and the whole text if it has none.
 
-    There are often comments around the value, and text after it.
+    There are often comments around the value.
     """
     start = _opening(text)
     at = start.end() if start else 0
     for written in (text, unescape(text)) if text.startswith("&quot;", at + 1) else (text,):
         with suppress(ValueError, RecursionError):
-            value = json.JSONDecoder(strict=False).raw_decode(written, at)[0]
-            return [value] if isinstance(value, (dict, list)) else []
-    return []
+            value, end = json.JSONDecoder(strict=False).raw_decode(written, at)
+            return (value, written[end:]) if isinstance(value, (dict, list)) else (None, "")
+    return None, text
 
 
-def _types(node: Node) -> list[str]:
-    types = node.get("@type")
-    return [str(one)[:100].rpartition("/")[2].lower() for one in _as_list(types)[:10]]
+def types_of(node: Node) -> list[str]:
+    """Return the types of a node, in lower case and without the address of their vocabulary."""
+    types = (one[:100] for one in _as_list(node.get("@type"))[:10] if isinstance(one, str))
+    return [name for one in types if (name := one.rpartition("/")[2].rpartition(":")[2].lower())]
+
+
+def _unescaped(text: str) -> str:
+    """Return what a JSON string says, which may be broken."""
+    with suppress(ValueError):
+        return str(json.loads(f'"{text}"', strict=False))
+    return text
 
 
 def _rank(types: list[str]) -> int | None:

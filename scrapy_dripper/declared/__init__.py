@@ -1,0 +1,5 @@
+"""Read what a page says of itself, once: its head, JSON-LD, microdata and RDFa, and what it is called."""
+
+from scrapy_dripper.declared.head import Declared, read
+
+__all__ = ["Declared", "read"]
