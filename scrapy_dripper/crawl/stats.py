@@ -157,9 +157,12 @@ class CrawlStats:
                 self.count(f"rules/{kind}", blocks)
         for name, value in more.get("work", {}).items():
             self.count(f"{extraction.source}/{name}", value)
-        for kind in ("overruled", "missing", "failed"):
-            for name in more.get(kind, []):
-                self.count(f"{kind}/{name}")
+        for step in more.get("overruled", []):
+            self.count(f"overruled/{step}")
+        for kind in more.get("missing", []):
+            self.count(f"missing/{kind}")
+        for form in more.get("failed", []):
+            self.count(f"failed/{form}")
 
     def first_look(self, extraction: Extraction) -> None:
         """Count a page, unless it is a shell: a browser downloads that again, and then it counts."""

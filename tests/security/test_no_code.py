@@ -29,6 +29,7 @@ ALLOWED = {
         "workshop/training/fit.py",
         "pickle",
     ): "examples to its own processes, through a folder that nobody else can write to",
+    ("corpus/tasks.py", "dill"): "the steps of a run to its own processes, as datatrove does",
     ("crawl/sites.py", "pickle"): "files in JOBDIR, where Scrapy keeps pickles of its own",
     ("cli/fetch.py", "urllib.request"): "URLs that the user names on the command line, within a deadline",
     ("cli/fetch.py", "socket"): "connections that end at the deadline",
@@ -42,6 +43,7 @@ ALLOWED = {
     ("workshop/evaluation/peers.py", "importlib"): "the packages of other extractors, out of a constant table",
     ("fallback_names.py", "pkgutil"): "DRIPPER_ENGINE, DRIPPER_FALLBACK and an embedder, which are settings",
     ("fallback/__init__.py", "pkgutil"): "the function of a method, out of a constant table",
+    ("retrieval.py", "pkgutil"): "the function of a field of the output, out of the declarations of fields",
     ("workshop/export/build.py", "subprocess"): "the exporter, with arguments and no shell",
     ("workshop/export/checkpoint.py", "subprocess"): "reads the prompt of a package that the user installed",
 }

@@ -6,7 +6,9 @@ import json
 import random
 import re
 import sys
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,13 @@ from tests.workshop.pages import WORDS, write_annotated
 @pytest.fixture
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trainings whose processes are not the point start none, and grow fewer trees."""
-    monkeypatch.setattr(fit, "ProcessPoolExecutor", ThreadPoolExecutor)
+
+    @contextmanager
+    def threads(jobs: int, start: Callable[..., object], *arguments: Any) -> Iterator[ThreadPoolExecutor]:
+        with ThreadPoolExecutor(jobs, initializer=start, initargs=arguments) as pool:
+            yield pool
+
+    monkeypatch.setattr(fit, "spawned", threads)
     for trees in (fit.TREES, fit.CONTEXT):
         monkeypatch.setitem(trees, "num_iterations", 40)
 
