@@ -159,7 +159,7 @@ def build(folder: Path, size: str, device: str, dtype: str | None = None, *, toy
         print(f"writing a random {size} checkpoint to {checkpoint}")
         write_checkpoint(checkpoint, SIZES[size], 0)
     if not (prepared / "manifest.json").is_file():
-        from scrapy_dripper.workshop.export.build import Request, export
+        from scrapy_dripper_lab.export.build import Request, export
 
         cuda = 12 if toy else 13
         request = Request(str(checkpoint), prepared, device=device, dtype=dtype, cuda=cuda, validate=not toy)

@@ -9,8 +9,7 @@ import pytest
 from scrapy_dripper.cli.entry import COMMANDS
 from tests.cli.conftest import Run
 
-PARTS = [["corpus", "extract"], ["corpus", "clean"], ["rules", "check"]]
-ALL = [[name] for name in COMMANDS if name not in ("corpus", "rules")] + PARTS
+ALL = [name.split() for name in COMMANDS if name != "rules"] + [["rules", "check"]]
 
 
 @pytest.mark.parametrize("command", ALL, ids=" ".join)
