@@ -58,7 +58,7 @@ def add_clean(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 def _clean(arguments: argparse.Namespace) -> int:
     """Clean the corpus and return the exit code."""
     corpus_steps()
-    with extra("corpus"):
+    with extra("clean"):
         from scrapy_dripper_lab.corpus import cleaning
     source = Path(os.path.abspath(arguments.folder))
     note, folder = extraction_note(source), source / CLEAN
