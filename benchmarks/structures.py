@@ -32,7 +32,9 @@ try:
     from tests.structured.articles import articles, within
     from tests.structured.features.checks import BASE_URL, FEATURES
 except ImportError as error:
-    raise SystemExit(f'{error}. What the checks need comes with: pip install "scrapy-dripper[benchmark]"') from error
+    raise SystemExit(
+        f"{error}. What the checks need comes with: pip install -e '.[cpu]' -e 'lab[benchmark]'"
+    ) from error
 
 OUTPUT = ROOT / "benchmarks" / "results" / "structures.md"
 OURS = "scrapy-dripper"
