@@ -20,10 +20,10 @@ from writers import PEERS, writers
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.learning.metrics import markdown_table
 from scrapy_dripper.output import write
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper_lab.scores import markdown_table
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # the pages and the checks are part of the tests

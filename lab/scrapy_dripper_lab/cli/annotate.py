@@ -24,7 +24,6 @@ from scrapy_dripper.inspection.answers import (
     record_of,
     task_of,
 )
-from scrapy_dripper.learning.metrics import mean
 from scrapy_dripper.page import NATIVE
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper_lab.annotation.labels import Store, adjudicated, checked_page, load, write_page
@@ -33,6 +32,7 @@ from scrapy_dripper_lab.endpoint import Endpoint, EndpointError, in_threads
 from scrapy_dripper_lab.evaluation.blocks import Bools
 from scrapy_dripper_lab.evaluation.complexity import complexity, levels
 from scrapy_dripper_lab.extras import extra
+from scrapy_dripper_lab.scores import mean
 
 MAX_BLOCKS = 1_500
 """Longer pages are left out, because long answers are seldom valid."""

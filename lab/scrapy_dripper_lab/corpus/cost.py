@@ -8,8 +8,8 @@ from statistics import fmean, median
 
 from scrapy_dripper.data import Extraction
 from scrapy_dripper.engines.qwen3.simplify import FOOT, HEAD, simplify
-from scrapy_dripper.learning.metrics import ReportTable
 from scrapy_dripper.page import Page
+from scrapy_dripper_lab.scores import ReportTable
 
 FORMS = ("raw HTML", "simplified HTML", "Main-HTML", "Markdown")
 LAYERS, WIDTH = 28, 1024

@@ -19,13 +19,13 @@ from lxml import etree
 
 from scrapy_dripper.data import Document
 from scrapy_dripper.inspection.answers import AnswerError, sheet
-from scrapy_dripper.learning.metrics import ReportTable
 from scrapy_dripper.output.text import text
 from scrapy_dripper.page import Page, PageError
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper_lab.annotation.prompt import messages, question, read_answer, simplified
 from scrapy_dripper_lab.endpoint import Endpoint, EndpointError
+from scrapy_dripper_lab.scores import ReportTable
 
 ENDPOINT = "endpoint"
 MAX_CHARS = 5_000

@@ -33,7 +33,6 @@ from lxml.html import HtmlElement
 from rapidfuzz.distance import Levenshtein
 
 from scrapy_dripper.fallback.methods import flat_tree
-from scrapy_dripper.learning.metrics import ReportTable, mean
 from scrapy_dripper.learning.sets import json_lines
 from scrapy_dripper.metadata.read import detected_language
 from scrapy_dripper.output.main_html import main_tree, to_html
@@ -43,6 +42,7 @@ from scrapy_dripper_lab.evaluation.figures import Figures
 from scrapy_dripper_lab.evaluation.measure import OURS, Result, SystemAnswer, Truth, said
 from scrapy_dripper_lab.evaluation.peers import canonical_markdown
 from scrapy_dripper_lab.evaluation.text_measures import Cut, rouge
+from scrapy_dripper_lab.scores import ReportTable, mean
 
 _fences = re.compile(r"```[\s\S]*?```").findall
 _without_fences = re.compile(r"```[\s\S]*?```").sub

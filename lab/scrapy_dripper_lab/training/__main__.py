@@ -16,8 +16,9 @@ from tempfile import TemporaryDirectory
 from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.engines.files import sha256
 from scrapy_dripper.engines.tagger.expected_f1 import DecisionRule
-from scrapy_dripper.learning.sets import TRAINING_PAGES, DataError, SetChoice, load_sets
+from scrapy_dripper.learning.sets import TRAINING_PAGES, DataError, SetChoice
 from scrapy_dripper_lab.extras import extra
+from scrapy_dripper_lab.folds import load_sets
 from scrapy_dripper_lab.training.augment import make_copies
 
 NETWORKS = 2

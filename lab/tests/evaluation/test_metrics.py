@@ -10,16 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.learning.metrics import (
-    mean_interval,
-    neutral_prf,
-    page_title,
-    score,
-    snippet_rate,
-    summarize,
-    without_title,
-    word_prf,
-)
+from scrapy_dripper.learning.metrics import mean_interval, neutral_prf, without_title
+from scrapy_dripper_lab.scores import page_title, score, snippet_rate, summarize, word_prf
 
 texts = st.lists(st.sampled_from(["a", "A", "b", "c", "d1", "é", "日本", ".", "\n", "_"]), max_size=30).map(" ".join)
 

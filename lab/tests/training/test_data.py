@@ -11,15 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.learning.sets import (
-    DataError,
-    SetChoice,
-    grouped_folds,
-    host_of,
-    load_pages,
-    load_set,
-    page_type_of,
-)
+from scrapy_dripper.learning.sets import DataError, SetChoice, host_of, load_pages, load_set, page_type_of
+from scrapy_dripper_lab.folds import grouped_folds
 from tests.learning.pages import write_annotated
 
 PAGES: dict[str, dict[str, Any]] = {

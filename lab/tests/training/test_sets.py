@@ -12,15 +12,8 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
-from scrapy_dripper.learning.sets import (
-    SITE_PAGES,
-    TRAINING_PAGES,
-    DataError,
-    SetChoice,
-    load_set,
-    load_sets,
-    related_hosts,
-)
+from scrapy_dripper.learning.sets import SITE_PAGES, TRAINING_PAGES, DataError, SetChoice, load_set
+from scrapy_dripper_lab.folds import load_sets, related_hosts
 from scrapy_dripper_lab.training.measure import splits
 from tests.learning.pages import write_annotated, write_listed
 
