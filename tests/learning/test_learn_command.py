@@ -105,17 +105,6 @@ def test_the_same_corrections_give_the_same_bytes(learnt: Path, tmp_path: Path) 
     assert all((first / name).read_bytes() == (second / name).read_bytes() for name in names)
 
 
-def test_exported_labels_and_true_texts_teach_the_same(corrections: Path, learnt: Path, tmp_path: Path) -> None:
-    """``annotate --export`` writes the true text of the labels."""
-    store, exported = tmp_path / "labels.jsonl", tmp_path / "exported"
-    assert main(["annotate", "--read-answers", str(corrections), "-o", str(store)]) == 0
-    pages = [str(path) for path in corrections.glob("*.html")]
-    assert main(["annotate", *pages, "-o", str(store), "--export", str(exported)]) == 0
-    assert learn(exported, "-o", tmp_path / "by-text") == 0
-
-    assert json.loads((tmp_path / "by-text" / LEARNT).read_text()) == json.loads((learnt / LEARNT).read_text())
-
-
 def test_a_site_that_does_not_gain_is_left_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Labels that equal the model's own teach nothing. The gain from a single page is unknown."""
 

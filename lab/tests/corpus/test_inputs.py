@@ -1,4 +1,4 @@
-"""Damaged files among the inputs of ``corpus sample`` and ``corpus tokens``."""
+"""Damaged inputs of ``corpus sample``, ``tokens`` and ``clean``."""
 
 from __future__ import annotations
 
@@ -36,3 +36,11 @@ def test_a_damaged_archive_among_the_inputs_of_a_corpus(tides: Path, run: Run, c
     assert said.count("cut.warc: records that cannot be read: cut_off 1") == 1
     assert said.count("none.warc: records that cannot be read: broken_archive 1") == 1
     assert [run("corpus", "tokens", name).code for name in ("cut.warc", tides)] == [1, 0]
+
+
+def test_only_the_folder_of_an_extraction_is_cleaned(tmp_path: Path, run: Run) -> None:
+    for needed in ("datatrove", "pyarrow", "spacy"):
+        pytest.importorskip(needed, reason="needs the extra [clean]")
+    (tmp_path / "run.json").write_text('{"tasks": 1}')
+    done = run("corpus", "clean", tmp_path)
+    assert (done.code, "was not written by `scrapy-dripper corpus extract`" in done.err) == (2, True)
