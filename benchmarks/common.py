@@ -26,7 +26,7 @@ import scrapy
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess
 
-from scrapy_dripper.workshop.dataset.metrics import aligned
+from scrapy_dripper.learning.metrics import aligned
 
 DEFAULT = Path(__file__).parents[1] / ".cache" / "wcxb-dev" / "html"
 RESULTS = Path(__file__).parent / "results"

@@ -28,7 +28,7 @@ from common import SETTINGS, apart, children_cpu, crawl, heading, memory, option
 from scrapy import signals
 from tqdm import tqdm
 
-from scrapy_dripper.workshop.evaluation.peers import PEERS, installed_peers
+from scrapy_dripper_lab.evaluation.peers import PEERS, installed_peers
 
 NOTHING, THREAD, ONE, TWO = "no extraction", "scrapy-dripper, a thread", "1 worker", "2 workers"
 PEER, POOL, RUST = "trafilatura in the callback", "trafilatura, 2 processes", "rs-trafilatura, 2 processes"

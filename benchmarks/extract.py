@@ -34,7 +34,7 @@ from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.structures.items import plain_text
-from scrapy_dripper.workshop.evaluation.peers import PEERS, installed_peers, quiet
+from scrapy_dripper_lab.evaluation.peers import PEERS, installed_peers, quiet
 
 STEPS = ("decode", "parse", "blocks", "features", "model", "labels", "main_html", "content_list", "markdown", "text")
 WHOLE = "scrapy-dripper"

@@ -11,8 +11,8 @@ import argparse
 import json
 from pathlib import Path
 
-from scrapy_dripper.workshop.dataset.sets import SetChoice, load_set
-from scrapy_dripper.workshop.training.measure import fact_table
+from scrapy_dripper.learning.sets import SetChoice, load_set
+from scrapy_dripper_lab.training.measure import fact_table
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Speed of the Qwen3 engine on an NVIDIA GPU, with a random model of the published one's shape.
 
-    pip install -e '.[export]' && pip uninstall -y onnxruntime && pip install -e '.[gpu]'
+    pip install -e . -e 'lab[export]' && pip uninstall -y onnxruntime && pip install -e '.[gpu]'
     python benchmarks/gpu.py                 builds the model in .cache/gpu, runs, writes results/gpu.txt
     python benchmarks/gpu.py --prove         labels on the GPU, fp16 and bf16, against those of one token at a time
     python benchmarks/gpu.py --toy [--prove] the same on a CPU with a tiny model: does the script work? Prints only
@@ -159,7 +159,7 @@ def build(folder: Path, size: str, device: str, dtype: str | None = None, *, toy
         print(f"writing a random {size} checkpoint to {checkpoint}")
         write_checkpoint(checkpoint, SIZES[size], 0)
     if not (prepared / "manifest.json").is_file():
-        from scrapy_dripper.workshop.export.build import Request, export
+        from scrapy_dripper_lab.export.build import Request, export
 
         cuda = 12 if toy else 13
         request = Request(str(checkpoint), prepared, device=device, dtype=dtype, cuda=cuda, validate=not toy)

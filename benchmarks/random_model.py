@@ -19,7 +19,7 @@ from typing import Any
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, MAIN, OTHER
-from scrapy_dripper.workshop.export.checkpoint import Recipe
+from scrapy_dripper_lab.export.checkpoint import Recipe
 
 PROMPT = "Here is a web page in numbered blocks. Say which blocks are main and which are other.\n\n{html}\n\nLabels:\n"
 """Prompt template for these models."""

@@ -24,7 +24,7 @@ from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output import write
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
-from scrapy_dripper.workshop.dataset.metrics import markdown_table
+from scrapy_dripper_lab.scores import markdown_table
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # the pages and the checks are part of the tests
@@ -33,7 +33,9 @@ try:
     from tests.structured.articles import articles, within
     from tests.structured.features.checks import BASE_URL, FEATURES
 except ImportError as error:
-    raise SystemExit(f'{error}. What the checks need comes with: pip install "scrapy-dripper[benchmark]"') from error
+    raise SystemExit(
+        f"{error}. What the checks need comes with: pip install -e '.[cpu]' -e 'lab[benchmark]'"
+    ) from error
 
 OUTPUT = ROOT / "benchmarks" / "results" / "structures.md"
 OURS = "scrapy-dripper"

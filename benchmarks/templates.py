@@ -30,11 +30,12 @@ from scrapy_dripper.engines.base import EngineError, Labels, Limits
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.model import bundled
 from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.learning.metrics import mean_interval
+from scrapy_dripper.learning.sets import PAGES, AnnotatedPage, DataError, SetChoice
 from scrapy_dripper.page import Page
 from scrapy_dripper.sites import Hosts, Outcome, Templates
-from scrapy_dripper.workshop.dataset.metrics import mean_interval
-from scrapy_dripper.workshop.dataset.sets import PAGES, AnnotatedPage, DataError, SetChoice, load_sets, related_hosts
-from scrapy_dripper.workshop.evaluation.measure import scored
+from scrapy_dripper_lab.evaluation.measure import scored
+from scrapy_dripper_lab.folds import load_sets, related_hosts
 
 SETS = [str(Path(__file__).parents[1] / ".cache" / "sites")]
 SEED = 20261123

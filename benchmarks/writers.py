@@ -59,7 +59,7 @@ def writers(names: Sequence[str] = PEERS) -> dict[str, Writer]:
     try:
         return {name: _MAKERS[name]() for name in names}
     except ImportError as error:
-        raise SystemExit(f'{error}. The peers come with: pip install "scrapy-dripper[benchmark]"') from error
+        raise SystemExit(f"{error}. The peers come with: pip install -e '.[cpu]' -e 'lab[benchmark]'") from error
 
 
 def main_content() -> Writer:

@@ -120,7 +120,7 @@ def test_the_extras_that_messages_name_exist() -> None:
     for path in (ROOT / "scrapy_dripper").rglob("*.py"):
         named |= set(re.findall(r"scrapy-dripper\[([\w,]+)\]", path.read_text(encoding="utf-8")))
     assert {extra for names in named for extra in names.split(",")} <= provided
-    assert {"cpu", "gpu", "poet", "zyte", "playwright", "train", "evaluate", "corpus", "dev"} <= provided
+    assert {"cpu", "gpu", "poet", "zyte", "playwright", "corpus", "dev"} <= provided
 
 
 def test_every_folder_of_tests_is_a_package() -> None:
@@ -158,16 +158,7 @@ def test_the_core_imports_nothing_of_an_extra() -> None:
         if not core & {normal(name) for name in distributions.get(module, [module])}
         for file in files
     }
-    apart = (
-        "corpus/",
-        "workshop/corpus/",
-        "workshop/evaluation/webmainbench",
-        "workshop/training/",
-        "workshop/export/",
-    )
-    assert {
-        file for file in optional if not file.startswith(tuple(f"scrapy_dripper/{folder}" for folder in apart))
-    } <= {
+    assert {file for file in optional if not file.startswith("scrapy_dripper/corpus/")} <= {
         "scrapy_dripper/providers.py",
         "scrapy_dripper/crawl/article.py",
         "scrapy_dripper/fallback/methods.py",
@@ -186,7 +177,7 @@ def test_constraints_pin_everything_that_is_required() -> None:
     assert None not in matches
     pinned = {normal(match.group(1)) for match in matches if match}
     wanted = required()
-    asked = set().union(wanted[""], *(wanted[extra] for extra in ("cpu", "poet", "evaluate", "dev", "docs", "corpus")))
+    asked = set().union(wanted[""], *(wanted[extra] for extra in ("cpu", "poet", "html2text", "dev", "docs", "corpus")))
     assert asked - {NAME} <= pinned
 
 

@@ -40,7 +40,7 @@ from tests.trees import BLOCKS, INLINE, KINDS, MATH
 
 PACKAGE = Path(scrapy_dripper.__file__).parent
 NO_READERS = frozenset(
-    "workshop cli commands crawl corpus inspection child workers config.py checks.py rules.py".split()
+    "learning cli commands crawl corpus inspection child workers config.py checks.py rules.py".split()
 )
 """The rooms and modules that read no trees of pages, or leave that to others."""
 READERS = [path for path in sorted(PACKAGE.rglob("*.py")) if path.relative_to(PACKAGE).parts[0] not in NO_READERS]

@@ -6,17 +6,29 @@ import io
 import os
 import sys
 import urllib.error
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from tqdm import tqdm
 
 from scrapy_dripper.characters import on_one_line
 
 PROGRAM = "scrapy-dripper"
+REPOSITORY = "https://github.com/scrapy-dripper/scrapy-dripper"
 OUT_OF_MEMORY = "out of memory: raise the limit of this process (`ulimit -v`), or free memory"
 
 
 class UsageError(Exception):
     """The command cannot start. The message is one sentence that says what to do."""
+
+
+@contextmanager
+def extra(command: str) -> Iterator[None]:
+    """Raise :exc:`UsageError` if a package cannot be imported, with the command that installs it."""
+    try:
+        yield
+    except ImportError as error:
+        raise UsageError(f"this command needs more packages ({error}): run {command}") from None
 
 
 def say(message: str) -> None:

@@ -9,37 +9,54 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import entry_points, version
 from typing import Any, NoReturn
 
 from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.checks import did_you_mean
-from scrapy_dripper.cli.console import OUT_OF_MEMORY, PROGRAM, UsageError, drop_output, print_what_can_be, say, why
+from scrapy_dripper.cli.console import (
+    OUT_OF_MEMORY,
+    PROGRAM,
+    REPOSITORY,
+    UsageError,
+    drop_output,
+    print_what_can_be,
+    say,
+    why,
+)
 from scrapy_dripper.config import ConfigError, ModelError
 
 COMMANDS = {
     "extract": "scrapy_dripper.cli.extract",
-    "inspect": "scrapy_dripper.workshop.cli.inspect",
-    "evaluate": "scrapy_dripper.workshop.cli.evaluate",
-    "annotate": "scrapy_dripper.workshop.cli.annotate",
-    "learn": "scrapy_dripper.workshop.cli.learn",
-    "train": "scrapy_dripper.workshop.training.qwen3",
-    "export": "scrapy_dripper.workshop.cli.export",
-    "corpus": "scrapy_dripper.workshop.cli.corpus",
+    "inspect": "scrapy_dripper.cli.inspect",
+    "learn": "scrapy_dripper.learning.command",
+    "corpus extract": "scrapy_dripper.cli.corpus",
     "rules": "scrapy_dripper.cli.rules",
     "doctor": "scrapy_dripper.cli.doctor",
 }
 """The module of each command: its ``add_parser`` takes the action of ``add_subparsers`` and sets ``run``."""
+GROUPS = {"corpus": "work on whole archives: extract them, and more with the laboratory"}
+"""The groups of :data:`COMMANDS`, and what their commands are for."""
+ENTRY_POINTS = "scrapy_dripper.commands"
+"""The group of the entry points of commands that other distributions add. Each is a function as ``add_parser``. A dot
+in its name stands for the space behind the name of a group.
+"""
+LABORATORY = (
+    *("annotate", "evaluate", "export", "fine-tune"),
+    *("corpus clean", "corpus sample", "corpus templates", "corpus tokens"),
+)
+"""The commands of the laboratory, which is a distribution of its own."""
+AddParser = Callable[[Any], object]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code. Raise SystemExit for wrong usage and for ``--help``."""
-    parser = _parser(sys.argv[1:] if argv is None else argv)
     print_what_can_be()
-    arguments = parser.parse_args(argv)
     try:
+        arguments = _parser(sys.argv[1:] if argv is None else argv).parse_args(argv)
         code: int = arguments.run(arguments)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -93,8 +110,44 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         prog=PROGRAM, description="Main content of web pages, as clean HTML and Markdown.", allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {version(PROGRAM)}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    named = [name for name in arguments[:1] if name in COMMANDS]  # only the module of that command is imported
-    for name in named or COMMANDS:
-        import_module(COMMANDS[name]).add_parser(commands)
+    groups = {"": parser.add_subparsers(title="commands", metavar="COMMAND")}
+    asked = list(dict.fromkeys(" ".join(arguments[:n]) for n in (1, 2)))  # a command, and one of a group
+    for name, load in _commands(asked):
+        group = name.rpartition(" ")[0]
+        try:
+            if group not in groups:
+                one = groups[""].add_parser(group, help=GROUPS[group], allow_abbrev=False)
+                groups[group] = one.add_subparsers(title="commands", metavar="COMMAND")
+            load()(groups[group])
+        except Exception as error:  # whatever the module of another distribution raises
+            if name in COMMANDS:
+                raise
+            broken = f"the command {name} of another distribution does not load ({type(error).__name__}: {error})"
+            if name in asked:
+                raise UsageError(broken) from None
+            say(broken)
     return parser
+
+
+def _commands(asked: Sequence[str]) -> Iterator[tuple[str, Callable[[], AddParser]]]:
+    """Yield the command that is asked for, or all commands if there is none of these names, each with what loads it.
+
+    Entry points are looked up unless the command is one of :data:`COMMANDS`. Raise :exc:`UsageError` if it is of the
+    laboratory, which is not installed.
+    """
+    found: dict[str, Callable[[], AddParser]] = {name: partial(_own, name) for name in COMMANDS}
+    if not found.keys() & set(asked):
+        points = {point.name.replace(".", " "): point.load for point in entry_points(group=ENTRY_POINTS)}
+        found |= {name: points[name] for name in sorted(points.keys() - found.keys())}
+    named = [name for name in asked if name in found]
+    if missing := [name for name in asked if name in LABORATORY and not named]:
+        raise UsageError(
+            f"{missing[0]} is a command of the laboratory, which is not installed: run pip install -e . -e lab in a "
+            f"clone of {REPOSITORY}"
+        )
+    yield from ((name, found[name]) for name in named or found)
+
+
+def _own(name: str) -> AddParser:
+    add_parser: AddParser = import_module(COMMANDS[name]).add_parser
+    return add_parser

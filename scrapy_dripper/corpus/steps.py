@@ -6,16 +6,12 @@ import json
 import logging
 import os
 import platform
-import random
-import zlib
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from datatrove.data import Document as Row
@@ -26,13 +22,11 @@ from datatrove.pipeline.writers.parquet import ParquetWriter
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.corpus.arrow import about_page
 from scrapy_dripper.corpus.processes import extracting
-from scrapy_dripper.corpus.records import charset, pages, recorded_at
+from scrapy_dripper.corpus.records import charset, pages
 from scrapy_dripper.corpus.tasks import local
 from scrapy_dripper.data import Document, Extraction
-from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.page import PageError, read
 from scrapy_dripper.page.charset import decode_html
-from scrapy_dripper.sites import Hosts, Outcome, Templates, clustered, host_of, layout, write_rules
+from scrapy_dripper.sites import Hosts, Templates
 
 MAX_BYTES = 100_000_000
 """Size limit of a record in bytes, before and after decompression: ten times ``DRIPPER_LIMITS["bytes"]``."""
@@ -62,24 +56,6 @@ _COLUMNS = {
     "language": pa.string(),
     "language_score": pa.float32(),
 }
-LAYOUTS = pa.schema(
-    [
-        *((name, pa.string()) for name in ("id", "url", "host", "file_path", "record")),
-        ("offset", pa.int64()),
-        ("layout", pa.binary()),
-    ]
-)
-"""The columns of :class:`LayoutStep`."""
-LEAST_CLUSTER = 8
-"""Minimum number of pages of a cluster. The engine labels at least four of them."""
-MOST_CLUSTERED = 10_000
-"""Maximum number of pages of a host that are clustered, chosen at random."""
-MOST_LABELLED = 16
-"""Maximum number of pages of a cluster that the engine labels."""
-ENOUGH = 3
-"""Number of pages that the rules of a cluster have to answer, after which no others are labelled."""
-HOSTS_TOGETHER = 64
-"""Number of hosts whose pages are labelled together."""
 _OPTIONAL = ("main_html", "content", "page", "language", "language_score")
 ROWS_TOGETHER = 256
 """Number of rows to hold in memory before they are written."""
@@ -225,102 +201,6 @@ class DripperExtractor(PipelineStep):  # type: ignore[misc]
             row.metadata["page"] = json.dumps(extraction.metadata.as_dict(), ensure_ascii=False)
         self.update_doc_stats(row)
         return outcome != "dropped"
-
-
-class LayoutStep(PipelineStep):  # type: ignore[misc]
-    """Replace each page by its layout and the place of its record, for :class:`TemplateLearner`."""
-
-    type = "LAYOUT"
-    name = "Layouts"
-
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        self.config = config
-
-    def run(self, data: Iterable[Row], rank: int = 0, world_size: int = 1) -> Iterator[Row]:  # noqa: ARG002
-        """Yield a document for each page that has a host and can be read."""
-        for row in data:
-            url = str(row.metadata["url"])
-            try:
-                page = read(Document(row.text, url), self.config)
-            except PageError:
-                continue
-            if host := host_of(url):
-                row.text, row.metadata = "", row.metadata | {"host": host, "layout": layout(page).tobytes()}
-                yield row
-
-
-class TemplateLearner(PipelineStep):  # type: ignore[misc]
-    """Learn the templates of hosts, and write them as rules (:func:`~scrapy_dripper.sites.write_rules`).
-
-    The pages of a host are clustered by their layouts (AICC, section 2.1.2). The engine labels the page of a cluster
-    with the most kinds of elements, and then others, until the rules that are made of its labels agree with it, but
-    :data:`MOST_LABELLED` pages at most. Each rank has its share of the hosts. Stats: ``hosts``, ``clusters``,
-    ``labelled``, ``templates`` and, for pages that have changed since, ``gone``.
-    """
-
-    type = "TEMPLATES"
-    name = "Templates"
-
-    def __init__(self, layouts: str | os.PathLike[str], folder: str | os.PathLike[str], config: Config) -> None:
-        """``layouts`` is the folder of the layouts, and ``folder`` that of the rules."""
-        super().__init__()
-        self.layouts, self.folder, self.config = Path(layouts), Path(folder), replace(config, processes=0)
-
-    def run(self, data: Any = None, rank: int = 0, world_size: int = 1) -> Iterator[Row]:  # noqa: ARG002
-        """Write the rules of a share of the hosts. Yields nothing."""
-        hosts = sorted(self._pages(rank, world_size).items())
-        templates = Templates(HOSTS_TOGETHER)
-        with Extractor(self.config, hosts=Hosts(templates=templates)) as extractor:
-            for first in range(0, len(hosts), HOSTS_TOGETHER):
-                some = dict(hosts[first : first + HOSTS_TOGETHER])
-                self._learn(extractor, [cluster for pages in some.values() for cluster in self._clusters(pages)])
-                about = f"learnt from the labels of {extractor.engine.name}"
-                own = {name: known for name, known in templates if name in some}
-                written = [write_rules(self.folder, name, known, about) for name, known in own.items()]
-                self.stat_update("hosts", value=len(some))
-                self.stat_update("templates", value=sum(written))
-        yield from ()
-
-    def _pages(self, rank: int, world_size: int) -> dict[str, list[dict[str, Any]]]:
-        """Return the pages of the hosts of a rank that have enough of them."""
-        found: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for file in sorted(self.layouts.glob("*.parquet")):
-            for row in pq.read_table(file).to_pylist():
-                if zlib.crc32(row["host"].encode("utf-8", "replace")) % world_size == rank:
-                    found[row["host"]].append(row)
-        return {host: pages for host, pages in found.items() if len(pages) >= LEAST_CLUSTER}
-
-    def _clusters(self, pages: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-        """Return the pages to label of each cluster that is large enough, in their order."""
-        pages = random.Random(pages[0]["host"]).sample(pages, min(len(pages), MOST_CLUSTERED))
-        found = []
-        for members in clustered(np.array([np.frombuffer(page["layout"], np.uint8) for page in pages])):
-            if len(members) >= LEAST_CLUSTER:
-                own = [pages[i] for i in members]
-                first = max(own, key=lambda page: int(np.count_nonzero(np.frombuffer(page["layout"], np.uint8))))
-                found.append([first, *(page for page in own if page is not first)][:MOST_LABELLED])
-        self.stat_update("clusters", value=len(found))
-        return found
-
-    def _learn(self, extractor: Extractor, clusters: list[list[dict[str, Any]]]) -> None:
-        """Label the next page of each cluster, all of them together, until the templates answer."""
-        answered = [0] * len(clusters)
-        for turn in range(MOST_LABELLED):
-            left = [i for i, pages in enumerate(clusters) if turn < len(pages) and answered[i] < ENOUGH]
-            read = [(i, document) for i in left if (document := self._document(clusters[i][turn])) is not None]
-            for (i, _), one in zip(read, extractor.extract([document for _, document in read]), strict=True):
-                is_answer = one.details.get("template") == Outcome.ANSWERED.value
-                answered[i] += is_answer
-                self.stat_update("labelled", value=int(not is_answer))
-
-    def _document(self, page: dict[str, Any]) -> Document | None:
-        wanted = page["record"], page["url"]
-        found = recorded_at(page["file_path"], page["offset"], wanted, 10 * self.config.limits.bytes)
-        if found is None:
-            self.stat_update("gone")
-            return None
-        return Document(decode_html(found.body, charset(found)), page["url"])
 
 
 def schema(optional: Iterable[str] = ()) -> pa.Schema:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 from weakref import ref
 
 from scrapy.crawler import Crawler
@@ -157,6 +158,10 @@ class CrawlStats:
                 self.count(f"rules/{kind}", blocks)
         for name, value in more.get("work", {}).items():
             self.count(f"{extraction.source}/{name}", value)
+        self._names(more)
+
+    def _names(self, more: Mapping[str, Any]) -> None:
+        """Count the steps, facts and forms that the details of an extraction name."""
         for step in more.get("overruled", []):
             self.count(f"overruled/{step}")
         for kind in more.get("missing", []):

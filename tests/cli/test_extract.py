@@ -25,14 +25,12 @@ import pytest
 
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.cli.console import UsageError
+from scrapy_dripper.cli.corpus import _files
 from scrapy_dripper.cli.options import OPTIONS, PREFIXES
 from scrapy_dripper.config import Config
 from scrapy_dripper.corpus.processes import in_order
 from scrapy_dripper.sites import Hosts
-from scrapy_dripper.workshop.cli.corpus import _files
-from scrapy_dripper.workshop.cli.corpus_pages import PageInputs
 from tests.cli.conftest import Run, Serve, redirect, send
-from tests.corpus.zoo import AFTER, PLAIN
 
 KEYS = (
     "id url title text markdown main_html source fallback_reason error limit confidence blocks main_blocks truncated "
@@ -240,7 +238,6 @@ def test_a_file_with_the_name_of_standard_input(here: Path, extract: Run, monkey
     Path("-").write_text(page("file"), encoding="utf-8")
 
     assert values(extract("*", "-f", "jsonl").records, "title") == ["file"]
-    assert [name for name, _ in PageInputs(["*"], 1_000_000)] == ["./-"]
     assert values(extract("-", "-f", "jsonl").records, "title") == ["stdin"]
 
 
@@ -787,28 +784,3 @@ def test_an_archive_whose_name_a_table_cannot_hold(tmp_path: Path) -> None:
     Path(os.fsdecode(bytes(tmp_path) + b"/\xff.warc")).write_bytes(b"")
     with pytest.raises(UsageError, match="a name that is not in UTF-8"):
         _files([str(tmp_path)])
-
-
-@pytest.mark.parametrize("damage", ["cut", "mixed"])
-def test_damaged_gzip_among_the_inputs_of_a_corpus(damage: str, tides: Path, tmp_path: Path, capsys: Any) -> None:
-    """As in `extract`, the file is named, and the others are read."""
-    packed = gzip.compress(tides.read_bytes())
-    (tmp_path / "bad.html.gz").write_bytes(packed[:-9] if damage == "cut" else packed[:20] + b"\xff" * 40)
-
-    pages = list(PageInputs([str(tmp_path)], 1_000_000))
-    assert [name for name, _ in pages] == [str(tides)]
-    assert f"{tmp_path / 'bad.html.gz'}: " in capsys.readouterr().err
-
-
-def test_a_damaged_archive_among_the_inputs_of_a_corpus(tides: Path, run: Run, capsys: Any) -> None:
-    """It is read as far as possible, and named once with what is lost, and the exit code of the commands is 1."""
-    Path("cut.warc").write_bytes(AFTER + PLAIN[:-40])
-    Path("none.warc").write_bytes(b"no archive")
-
-    inputs = PageInputs(["cut.warc", "none.warc", str(tides)], 1_000_000)
-    assert [[Path(name).name for name, _ in inputs] for _ in range(2)] == [[tides.name, "cut.warc"]] * 2
-    assert inputs.failed
-    said = capsys.readouterr().err
-    assert said.count("cut.warc: records that cannot be read: cut_off 1") == 1
-    assert said.count("none.warc: records that cannot be read: broken_archive 1") == 1
-    assert [run("corpus", "tokens", name).code for name in ("cut.warc", tides)] == [1, 0]

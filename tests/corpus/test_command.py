@@ -273,9 +273,6 @@ def test_a_damaged_folder_is_named_or_mended(tmp_path: Path, run: Run) -> None:
             done = run(*arguments)
             assert (done.code, said in done.err) == (2, True)
         path.write_text(whole)
-    (out / "run.json").write_text('{"tasks": 1}')
-    done = run("corpus", "clean", out)
-    assert (done.code, "was not written by `scrapy-dripper corpus extract`" in done.err) == (2, True)
 
 
 def test_records_that_cannot_be_read_end_in_exit_code_1(tmp_path: Path, run: Run) -> None:

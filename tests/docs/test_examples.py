@@ -20,7 +20,7 @@ import pytest
 from scrapy.settings import Settings
 
 import scrapy_dripper
-from scrapy_dripper.cli.entry import _parser
+from scrapy_dripper.cli.entry import LABORATORY, _parser
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines.qwen3.profile import PROFILES
@@ -42,7 +42,7 @@ TOWER = (
 )
 """A page whose Markdown the README shows."""
 is_command = re.compile(
-    r"(?:scrapy-dripper (?:extract|evaluate|annotate|learn|export|rules|doctor)|python (?:-m |\w+/)|make )"
+    r"(?:scrapy-dripper (?:extract|evaluate|annotate|learn|export|fine-tune|rules|doctor)|python (?:-m |\w+/)|make )"
 ).match
 
 
@@ -170,6 +170,8 @@ def test_a_command_exists_with_its_options(command: str) -> None:
     program, *words = shlex.split(command)
     options = {word.partition("=")[0] for word in words if word.startswith("--")} - {"--help"}
     if program == "scrapy-dripper":
+        if " ".join(words[: 1 + (words[:1] == ["corpus"])]) in LABORATORY:
+            pytest.importorskip("scrapy_dripper_lab")
         if words[1:] not in ([], ["--help"]):
             _parser(words).parse_args(words)
     elif program == "make":
@@ -177,6 +179,7 @@ def test_a_command_exists_with_its_options(command: str) -> None:
         assert {word for word in words if "=" not in word} <= set(targets)
     elif words[:2] != ["-m", "pytest"]:
         path = ROOT / (words[1].replace(".", "/") if words[0] == "-m" else words[0])
+        path = path if path.exists() or path.with_suffix(".py").exists() else ROOT / "lab" / path.relative_to(ROOT)
         code = (path / "__main__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8")
         known = set(re.findall(r'"(--[a-z-]+)"', code))
         assert options <= known | {f"--{name}" for name in re.findall(r'"([a-z-]+)"', code)}
@@ -190,7 +193,8 @@ def test_the_table_of_the_papers_names_tests_that_exist() -> None:
     _, _, *rows = (line.split("|")[1:-1] for line in text.splitlines() if line.startswith("|"))
     known = {
         f"{path.name}::{name}"
-        for path in (ROOT / "tests").rglob("test_*.py")
+        for folder in (ROOT / "tests", ROOT / "lab" / "tests")
+        for path in folder.rglob("test_*.py")
         for name in re.findall(r"^def (test_\w+)\(", path.read_text(encoding="utf-8"), re.M)
     }
     named = set()

@@ -30,6 +30,7 @@ PAGES = sorted(
     [
         *(ROOT / "docs").rglob("*.md"),
         *ROOT.glob("*.md"),
+        ROOT / "lab" / "README.md",
         *(ROOT / name for name in ("benchmarks/README.md", "models/tagger/README.md", "tests/structured/README.md")),
     ]
 )

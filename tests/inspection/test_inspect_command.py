@@ -15,8 +15,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines.base import Engine, Limits
 from scrapy_dripper.inspection import look as look_module
-from scrapy_dripper.workshop.annotation.labels import task_of
-from scrapy_dripper.workshop.annotation.prompt import prompt_hash, sheet
+from scrapy_dripper.inspection.answers import sheet, task_of
 from tests.cli.conftest import Run
 from tests.fallback import test_sore as sore
 from tests.inspection.conftest import PAGE, Inspect, data_of
@@ -54,7 +53,7 @@ def test_what_can_be_exported_is_a_task_of_annotate(inspected: Inspect) -> None:
     data = data_of(inspected())
 
     page = sheet(Document(PAGE, data["task"]["url"]), "page.html", "page")
-    assert data["task"] == task_of(page, prompt_hash())
+    assert data["task"] == task_of(page)
 
 
 def test_labels_of_other_blocks_than_those_of_annotate_cannot_be_exported(inspected: Inspect) -> None:

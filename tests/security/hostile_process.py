@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +45,12 @@ def main(folder: Path) -> None:
         written += [repr(one) for one in extractor.extract(documents)]
         written += [repr(one) for one in extractor.extract([Document(d.html.decode("utf-8", "replace"), d.url)  # type: ignore[union-attr]
                                                             for d in documents])]  # fmt: skip
-    figures = folder / "figures.json"
-    arguments = ["evaluate", str(folder), "--json", str(figures), "--jobs", "1"]
-    code = command([*arguments, "--predictions", str(folder / "predictions.jsonl")])
-    written.append(figures.read_text(encoding="utf-8"))
+    code = 0
+    if find_spec("scrapy_dripper_lab"):
+        figures = folder / "figures.json"
+        arguments = ["evaluate", str(folder), "--json", str(figures), "--jobs", "1"]
+        code = command([*arguments, "--predictions", str(folder / "predictions.jsonl")])
+        written.append(figures.read_text(encoding="utf-8"))
     print("\n" + json.dumps({"asked": asked, "written": written, "code": code}))
 
 

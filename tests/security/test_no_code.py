@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import scrapy_dripper
-
-ROOT = Path(scrapy_dripper.__file__).parent
-SOURCES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
+ROOT = Path(__file__).parents[2]
+FOLDERS = {"": ROOT / "scrapy_dripper", "lab/": ROOT / "lab" / "scrapy_dripper_lab"}
+SOURCES = {
+    prefix + path.relative_to(folder).as_posix(): path
+    for prefix, folder in FOLDERS.items()
+    for path in sorted(folder.rglob("*.py"))
+}
 
 MODULES = {
     **dict.fromkeys(("pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"), "unpickles"),
@@ -26,7 +29,7 @@ MODULES = {
 
 ALLOWED = {
     (
-        "workshop/training/fit.py",
+        "lab/training/fit.py",
         "pickle",
     ): "examples to its own processes, through a folder that nobody else can write to",
     ("corpus/tasks.py", "dill"): "the steps of a run to its own processes, as datatrove does",
@@ -34,18 +37,18 @@ ALLOWED = {
     ("cli/fetch.py", "urllib.request"): "URLs that the user names on the command line, within a deadline",
     ("cli/fetch.py", "socket"): "connections that end at the deadline",
     ("egress.py", "socket"): "addresses of URLs that servers name, checked before they are requested",
-    ("workshop/endpoint.py", "urllib.request"): "the endpoint that the user names on the command line",
-    ("workshop/export/checkpoint.py", "huggingface_hub"): "a model that the user names on the command line",
+    ("lab/endpoint.py", "urllib.request"): "the endpoint that the user names on the command line",
+    ("lab/export/checkpoint.py", "huggingface_hub"): "a model that the user names on the command line",
     ("__init__.py", "importlib"): "the module of a public name, out of a constant table",
     ("workers/process.py", "subprocess"): "the worker processes, with arguments and no shell",
     ("child/server.py", "importlib"): "the module of an engine, out of a constant tuple",
     ("cli/entry.py", "importlib"): "the module of a command, out of a constant table",
-    ("workshop/evaluation/peers.py", "importlib"): "the packages of other extractors, out of a constant table",
+    ("lab/evaluation/peers.py", "importlib"): "the packages of other extractors, out of a constant table",
     ("fallback_names.py", "pkgutil"): "DRIPPER_ENGINE, DRIPPER_FALLBACK and an embedder, which are settings",
     ("fallback/__init__.py", "pkgutil"): "the function of a method, out of a constant table",
     ("retrieval.py", "pkgutil"): "the function of a field of the output, out of the declarations of fields",
-    ("workshop/export/build.py", "subprocess"): "the exporter, with arguments and no shell",
-    ("workshop/export/checkpoint.py", "subprocess"): "reads the prompt of a package that the user installed",
+    ("lab/export/build.py", "subprocess"): "the exporter, with arguments and no shell",
+    ("lab/export/checkpoint.py", "subprocess"): "reads the prompt of a package that the user installed",
 }
 
 HARMLESS = {"importlib.metadata", "importlib.resources", "importlib.util"}
@@ -55,7 +58,7 @@ ATTRIBUTES = {"system", "popen", "register_custom_ops_library", "format_map", "e
 
 @cache
 def tree_of(source: str) -> ast.Module:
-    return ast.parse((ROOT / source).read_text(encoding="utf-8"))
+    return ast.parse(SOURCES[source].read_text(encoding="utf-8"))
 
 
 def imported(tree: ast.Module) -> Iterator[str]:

@@ -14,7 +14,7 @@ from scrapy_dripper.characters import to_json
 from scrapy_dripper.cli import main
 from scrapy_dripper.cli.console import say, why
 from scrapy_dripper.commands.dripper import Command
-from scrapy_dripper.workshop.dataset.metrics import aligned
+from scrapy_dripper.learning.metrics import aligned
 
 EVIL = "a\x1b]0;owned\x07\x1b[31m\x9b2J\rb"
 controls = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]").findall

@@ -82,21 +82,6 @@ def test_an_onnxruntime_that_is_too_old(
         open_session(replace(prepared, device=device, runtime="1.28"))
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib")
-def test_the_extras_install_what_graphs_need() -> None:
-    """[gpu] installs at least the newest version that a graph requires. [gpu-cuda12] has the newest that supports CUDA
-    12."""
-    import tomllib
-
-    from scrapy_dripper.workshop.export.head import _RUNTIMES
-
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    newest = max(_RUNTIMES.values(), key=lambda one: [int(part) for part in one.split(".")])
-
-    assert [f">={newest}," in one for one in extras["gpu"] if "runtime" in one] == [True]
-    assert [",<1.26" in one for one in extras["gpu-cuda12"] if "runtime" in one] == [True]
-
-
 @pytest.mark.parametrize(("python", "extra"), [((3, 10), "gpu-cuda12"), ((3, 11), "gpu"), ((3, 13), "gpu")])
 def test_the_extra_that_errors_name_is_one_that_pip_has_something_for(
     python: tuple[int, int], extra: str, monkeypatch: pytest.MonkeyPatch

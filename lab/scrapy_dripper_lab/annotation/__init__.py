@@ -1,0 +1,1 @@
+"""Label pages by models or people: the parts of ``scrapy-dripper annotate``. See docs/lab/annotation.md."""

@@ -1,0 +1,374 @@
+"""Fit the parts of a tagger in order, on all pages and on the folds that measure the recipe.
+
+The first stage is the mean of gradient-boosted trees and small networks. The second stage consists of trees over the
+first stage's probabilities on the whole page. It is fitted on pages that the first stage has not seen, because
+probabilities on seen pages are overconfident (stacked generalisation: Wolpert 1992). Between the two stages, other
+trees predict the page type. The mean of both stages is calibrated by a linear function of the log-odds. From the
+result, further trees predict the expected word F1 of a page.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import lightgbm
+import numpy as np
+import numpy.typing as npt
+from tqdm import tqdm
+
+from scrapy_dripper.choose.expected_f1 import DecisionRule, decide
+from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES, context, page_features, quality_features
+from scrapy_dripper.learning.metrics import neutral_prf
+from scrapy_dripper.workers.spawned import spawned
+from scrapy_dripper_lab.training.prepare import Example, completed, estimated_f1, without_declarations
+
+if TYPE_CHECKING:
+    from scrapy_dripper_lab.training.network import Network
+
+
+Floats = npt.NDArray[np.float32]
+
+NETWORK_SHARE = 0.5
+"""Weight of the networks in the first stage. The rest is that of the trees."""
+CONTEXT_SEEDS = 3
+"""Number of boosters in the second stage."""
+CONTEXT_SHARE = 0.85
+"""Weight of the second stage in the answer. The mean of both stages is better than either."""
+
+_COMMON: dict[str, Any] = {
+    "lambda_l2": 5.0,
+    "max_bin": 63,
+    "deterministic": True,
+    "force_row_wise": True,
+    "num_threads": 1,
+    "verbose": -1,
+}
+_BLOCKS: dict[str, Any] = {
+    **_COMMON,
+    "objective": "binary",
+    "feature_fraction": 0.3,
+    "data_sample_strategy": "goss",
+    "top_rate": 0.12,
+    "other_rate": 0.08,
+    "min_data_in_leaf": 60,
+}
+TREES: dict[str, Any] = {**_BLOCKS, "learning_rate": 0.055, "num_leaves": 48, "num_iterations": 300}
+TEACHER: dict[str, Any] = {**TREES, "learning_rate": 0.1, "num_iterations": 100}
+CONTEXT: dict[str, Any] = {**_BLOCKS, "learning_rate": 0.05, "num_leaves": 24, "num_iterations": 150}
+TYPES: dict[str, Any] = {
+    **_COMMON,
+    "objective": "multiclass",
+    "num_class": len(PAGE_TYPES),
+    "feature_fraction": 0.2,
+    "min_data_in_leaf": 10,
+    "learning_rate": 0.08,
+    "num_leaves": 8,
+    "num_iterations": 60,
+}
+QUALITY: dict[str, Any] = {
+    **_COMMON,
+    "objective": "regression",
+    "feature_fraction": 0.4,
+    "min_data_in_leaf": 10,
+    "learning_rate": 0.05,
+    "num_leaves": 8,
+    "num_iterations": 120,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Platt scaling (Platt 1999): a linear function of the log-odds. It keeps the ranking of the blocks."""
+
+    slope: float = 1.0
+    intercept: float = 0.0
+    edge: float = 1e-4
+    """Probabilities are first clipped to this distance from 0 and 1."""
+
+    def __call__(self, probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the calibrated probabilities."""
+        scaled: npt.NDArray[np.float64] = 1 / (1 + np.exp(-(self.slope * self._odds(probabilities) + self.intercept)))
+        return scaled
+
+    def _odds(self, probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        p = np.clip(probabilities, self.edge, 1 - self.edge)
+        odds: npt.NDArray[np.float64] = np.log(p / (1 - p))
+        return odds
+
+
+def calibrate(probabilities: npt.NDArray[np.float64], main: npt.NDArray[np.bool_]) -> Calibration:
+    """Fit the scaling to held-out labels by maximum likelihood, with Newton's method. All arrays have shape (n,)."""
+    odds = Calibration()._odds(probabilities)
+    x = np.stack([odds, np.ones_like(odds)], axis=1)
+    line = np.array([1.0, 0.0])
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-(x @ line)))
+        gradient = x.T @ (p - main) + 1e-6 * line
+        hessian = (x * (p * (1 - p) + 1e-12)[:, None]).T @ x + 1e-6 * np.eye(2)
+        step = np.linalg.solve(hessian, gradient)
+        line = line - step
+        if np.abs(step).max() < 1e-9:
+            break
+    return Calibration(slope=float(line[0]), intercept=float(line[1]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FirstStage:
+    """A fitted first stage."""
+
+    trees: lightgbm.Booster
+    networks: tuple[Network, ...]
+
+    def __call__(self, example: Example) -> Floats:
+        """Return the probability of each block to be main."""
+        p = np.asarray(self.trees.predict(example.matrix, num_threads=1))
+        if self.networks:
+            from scrapy_dripper_lab.training.network import predict_network
+
+            q = np.mean([predict_network(network, example) for network in self.networks], axis=0)
+            p = (1 - NETWORK_SHARE) * p + NETWORK_SHARE * q
+        return p.astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """All the parts of a tagger."""
+
+    stage: FirstStage
+    types: lightgbm.Booster
+    context: tuple[lightgbm.Booster, ...]
+    calibration: Calibration
+    quality: lightgbm.Booster
+
+    def __call__(self, example: Example) -> npt.NDArray[np.float64]:
+        """Return the probability of each block to be main, as the exported model does."""
+        first = self.stage(example)
+        return self.calibration(predict(self.context, example, first, predict_types(self.types, example, first)))
+
+
+def fit_trees(examples: Sequence[Example], seed: int = 0, parameters: Mapping[str, Any] = TREES) -> lightgbm.Booster:
+    """Fit gradient-boosted trees on examples. The same seed and data give the same trees."""
+    data = lightgbm.Dataset(
+        np.concatenate([e.matrix for e in examples]),
+        np.concatenate([e.main for e in examples]),
+        weight=np.concatenate([e.weight for e in examples]),
+    )
+    return lightgbm.train({**parameters, "seed": seed}, data)
+
+
+def fit_types(examples: Sequence[Example], probabilities: Mapping[str, Floats], seed: int = 0) -> lightgbm.Booster:
+    """Fit the page stage. The probabilities are those of first stages that have not seen the examples.
+
+    Pages of unknown types are left out.
+    """
+    known = [e for e in examples if e.page_type in PAGE_TYPES]
+    data = lightgbm.Dataset(
+        np.concatenate([page_features(e.features, probabilities[e.id]).matrix() for e in known]),
+        np.array([PAGE_TYPES.index(e.page_type) for e in known]),
+        weight=np.array([e.share for e in known]),
+    )
+    return lightgbm.train({**TYPES, "seed": seed}, data)
+
+
+def predict_types(booster: lightgbm.Booster, example: Example, probabilities: Floats) -> Floats:
+    """Return the probability of each page type, of shape (1, types)."""
+    found = booster.predict(page_features(example.features, probabilities).matrix(), num_threads=1)
+    return np.asarray(found, dtype=np.float32)
+
+
+def fit_quality(
+    examples: Sequence[Example],
+    probabilities: Mapping[str, npt.NDArray[np.float64]],
+    types: Mapping[str, Floats],
+    seed: int = 0,
+) -> lightgbm.Booster:
+    """Fit the quality stage on the word F1 of held-out pages. That of pages with a partial truth is estimated.
+
+    The probabilities are calibrated. Copies are left out, because they are not real pages.
+    """
+    rule, rows, f1 = DecisionRule(), [], []
+    for e in examples:
+        if e.copy:
+            continue
+        p = probabilities[e.id].astype(np.float32)
+        weight = rule.recall_of(dict(zip(PAGE_TYPES, types[e.id][0].tolist(), strict=True)))
+        main = decide(p, e.features.size, weight, rule.min_words)
+        rows.append(quality_features(e.features, p, types[e.id], main).matrix())
+        if e.partial:
+            f1.append(estimated_f1(e, main))
+            continue
+        text = "\n".join(block for block, chosen in zip(e.texts, main, strict=True) if chosen)
+        f1.append(neutral_prf(text, e.truth, [e.title]).f1)
+    return lightgbm.train({**QUALITY, "seed": seed}, lightgbm.Dataset(np.concatenate(rows), np.array(f1)))
+
+
+def fit_context(
+    examples: Sequence[Example], probabilities: Mapping[str, Floats], types: Mapping[str, Floats], seed: int = 0
+) -> tuple[lightgbm.Booster, ...]:
+    """Fit the second stage. Probabilities and types, by example id, are those of stages that have not seen the
+    example."""
+    data = lightgbm.Dataset(
+        np.concatenate([context(e.features, probabilities[e.id], types[e.id]).matrix() for e in examples]),
+        np.concatenate([e.main for e in examples]),
+        weight=np.concatenate([e.weight for e in examples]),
+        free_raw_data=False,
+        params={"max_bin": CONTEXT["max_bin"]},
+    )
+    seeds = range(seed * CONTEXT_SEEDS, (seed + 1) * CONTEXT_SEEDS)
+    return tuple(lightgbm.train({**CONTEXT, "seed": one}, data) for one in seeds)
+
+
+def predict(
+    boosters: Sequence[lightgbm.Booster], example: Example, probabilities: Floats, types: Floats
+) -> npt.NDArray[np.float64]:
+    """Return the mean of the probabilities of both stages, before calibration."""
+    matrix = context(example.features, probabilities, types).matrix()
+    second = np.mean([b.predict(matrix, num_threads=1) for b in boosters], axis=0)
+    mean: npt.NDArray[np.float64] = CONTEXT_SHARE * second + (1 - CONTEXT_SHARE) * probabilities
+    return mean
+
+
+def fit_calibration(examples: Sequence[Example], probabilities: Mapping[str, npt.NDArray[np.float64]]) -> Calibration:
+    """Fit the calibration on held-out probabilities of both stages, on pages with a complete truth.
+
+    All blocks have the same weight.
+    """
+    whole = [e for e in examples if not e.partial]
+    p = np.concatenate([probabilities[e.id] for e in whole])
+    return calibrate(p, np.concatenate([e.main for e in whole]))
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The ids of the pages for training and testing a model."""
+
+    seen: tuple[str, ...]
+    """Pages to train on."""
+    held: tuple[str, ...]
+    """Held-out pages. The second stages of other folds are fitted on this model's probabilities for them."""
+    measured: tuple[str, ...] = ()
+    """Pages to measure on: the held-out pages, and those that are never used for training."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stack:
+    """The models of the folds, and the model trained on all pages."""
+
+    folds: tuple[Fitted, ...]
+    whole: Fitted
+
+
+def fit_stack(
+    examples: Mapping[str, Example], folds: Sequence[Split], whole: Split, *, networks: int, seed: int, jobs: int
+) -> Stack:
+    """Fit and return the models.
+
+    Each held-out page has probabilities from a first stage that has not seen it. The second stage of a fold is fitted
+    on the held-out pages of all other folds. So a fold's pages can only influence its model through the first stages of
+    the other folds. The labels of pages with a partial truth are completed by trees that have not seen the page's fold.
+    """
+    teachers, stages = _first_stages(examples, [*folds, whole], networks, seed, jobs)
+    examples = {
+        name: taught(examples[name], teacher)
+        for split, teacher in zip(folds, teachers, strict=False)
+        for name in split.held
+    }
+    first: dict[str, Floats] = {
+        name: stage(examples[name]) for split, stage in zip(folds, stages, strict=False) for name in split.held
+    }
+
+    # For each model, the held-out pages of the other folds. The last model is that of all pages.
+    others = [
+        [examples[name] for i, split in enumerate(folds) if i != k for name in split.held]
+        for k in range(len(folds) + 1)
+    ]
+    kinds = [fit_types(some, first, seed) for some in others]
+    types: dict[str, Floats] = {
+        name: predict_types(booster, examples[name], first[name])
+        for split, booster in zip(folds, kinds, strict=False)
+        for name in split.held
+    }
+    contexts = [fit_context(some, first, types, seed) for some in others]
+    second: dict[str, npt.NDArray[np.float64]] = {
+        name: predict(boosters, examples[name], first[name], types[name])
+        for split, boosters in zip(folds, contexts, strict=False)
+        for name in split.held
+    }
+    lines = [fit_calibration(some, second) for some in others]
+    held = {name: line(second[name]) for split, line in zip(folds, lines, strict=False) for name in split.held}
+    qualities = [fit_quality(some, held, types, seed) for some in others]
+    *fitted, whole_fitted = map(Fitted, stages, kinds, contexts, lines, qualities)
+    return Stack(tuple(fitted), whole_fitted)
+
+
+def taught(example: Example, teacher: lightgbm.Booster | None) -> Example:
+    """Return an example with labels for all of its blocks."""
+    if teacher is None or not example.partial:
+        return example
+    return completed(example, np.asarray(teacher.predict(without_declarations(example.features).matrix, num_threads=1)))
+
+
+def _first_stages(
+    examples: Mapping[str, Example], splits: Sequence[Split], networks: int, seed: int, jobs: int
+) -> tuple[list[lightgbm.Booster | None], list[FirstStage]]:
+    """Fit the teachers and then the first stages in several processes. Each part of each stage is a separate task.
+
+    Without pages with a partial truth, there are no teachers.
+    """
+    teachers: list[str | None] = [None] * len(splits)
+    with TemporaryDirectory() as folder:
+        store = Path(folder) / "examples.pickle"
+        with store.open("wb") as file:
+            pickle.dump(examples, file, protocol=5)
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # for the workers: one thread per task, for reproducible sums
+        with spawned(jobs, _load, store) as pool:
+            if any(e.partial for e in examples.values()):
+                found = pool.map(partial(_fit_teacher, seed=seed), [split.seen for split in splits])
+                teachers = list(tqdm(found, total=len(splits), desc="teachers", unit="part"))
+            running = [
+                pool.submit(_fit, split.seen, teacher, part, seed, networks)
+                for split, teacher in zip(splits, teachers, strict=True)
+                for part in range(-1, networks)
+            ]
+            parts = [task.result() for task in tqdm(running, desc="fitting", unit="part")]
+    size = networks + 1
+    stages = [parts[k : k + size] for k in range(0, len(parts), size)]
+    return [lightgbm.Booster(model_str=text) if text else None for text in teachers], [
+        FirstStage(lightgbm.Booster(model_str=trees), tuple(of_stage)) for trees, *of_stage in stages
+    ]
+
+
+_examples: dict[str, Example] = {}
+
+
+def _load(store: Path) -> None:
+    _examples.update(pickle.loads(store.read_bytes()))
+
+
+def _fit_teacher(seen: Sequence[str], seed: int) -> str:
+    """Fit a few trees on the pages with a complete truth, to label the rest of the other pages.
+
+    They do not see declarations, because on most pages that declare facts all of the main content is one.
+    """
+    some = [_examples[name] for name in seen]
+    whole = [replace(e, features=without_declarations(e.features)) for e in some if not e.partial]
+    text: str = fit_trees(whole, seed, TEACHER).model_to_string()
+    return text
+
+
+def _fit(seen: Sequence[str], teacher: str | None, part: int, seed: int, networks: int) -> Any:
+    """Fit a part: for -1, return a booster as text; otherwise, return the network with that number."""
+    booster = lightgbm.Booster(model_str=teacher) if teacher else None
+    some = [taught(_examples[name], booster) for name in seen]
+    if part < 0:
+        return fit_trees(some, seed).model_to_string()
+    from scrapy_dripper_lab.training.network import fit_network
+
+    return fit_network(some, seed=seed * max(networks, 1) + part)

@@ -1,0 +1,137 @@
+"""Scores of extracted text, their summaries and their intervals."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_dripper.learning.metrics import mean_interval, neutral_prf, without_title
+from scrapy_dripper_lab.scores import page_title, score, snippet_rate, summarize, word_prf
+
+texts = st.lists(st.sampled_from(["a", "A", "b", "c", "d1", "é", "日本", ".", "\n", "_"]), max_size=30).map(" ".join)
+
+
+@pytest.mark.parametrize(
+    ("prediction", "truth", "expected"),
+    [
+        ("", "", (1, 1, 1)),
+        ("...", " \n", (1, 1, 1)),
+        ("word", "", (0, 0, 0)),
+        ("", "word", (0, 0, 0)),
+        ("a b", "c d", (0, 0, 0)),
+        ("The CAT, sat.", "the cat sat", (1, 1, 1)),
+        ("b a", "a b", (1, 1, 1)),
+        ("a a a a", "a a", (0.5, 1, 2 / 3)),
+        ("a b", "a b c d", (1, 0.5, 2 / 3)),
+        ("a b c d", "a b e f", (0.5, 0.5, 0.5)),
+        ("don't", "don t", (1, 1, 1)),
+        ("日本語 です", "日本語です", (0, 0, 0)),
+        ("snake_case", "snake case", (0, 0, 0)),
+    ],
+)
+def test_word_prf(prediction: str, truth: str, expected: tuple[float, float, float]) -> None:
+    """Words are compared as bags: order, case and punctuation do not count, the number of occurrences does."""
+    assert word_prf(prediction, truth) == pytest.approx(expected)
+
+
+@given(texts, texts)
+def test_word_prf_is_bounded_and_symmetric(one: str, other: str) -> None:
+    """Swapping the texts swaps precision and recall, and F1 lies between them. One more word lowers it."""
+    assert word_prf(f"{one} zzz", one).f1 < 1
+    precision, recall, f1 = word_prf(one, other)
+    assert word_prf(other, one) == pytest.approx((recall, precision, f1))
+    assert all(0 <= value <= 1 for value in (precision, recall, f1))
+    assert min(precision, recall) - 1e-12 <= f1 <= max(precision, recall) + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("prediction", "snippets", "expected"),
+    [
+        ("Read More here", ["read more"], 1.0),
+        ("read more here", ["READ MORE", "cart"], 0.5),
+        ("read  more", ["read more"], 0.0),
+        ("", ["x"], 0.0),
+        ("anything", [], 1.0),
+    ],
+)
+def test_snippet_rate(prediction: str, snippets: list[str], expected: float) -> None:
+    """Case does not matter, white space does; without snippets the rate is 1."""
+    assert snippet_rate(prediction, snippets) == expected
+
+
+def test_a_summary_has_the_means_over_pages() -> None:
+    """Each number is a plain mean or count. Without pages there is no mean and no error."""
+    whole = summarize(
+        [score("a b", "a b c d", ["a b"], ["z", "b"]), score("a", "a"), score("", "a", ["a"], ["z"]), score("", "")]
+    )
+
+    assert (whole["pages"], whole["empty"], whole["wrongly"]) == (4, 2, 1)
+    assert (whole["P"], whole["R"], whole["word F1"]) == pytest.approx((3 / 4, 2.5 / 4, (2 / 3 + 2) / 4))
+    assert whole["WCXB F1"] == whole["word F1"]
+    assert whole["< 0.5"] == 0.25
+    assert (whole["with"], whole["without"]) == pytest.approx((0.75, 0.625)), "1 without snippets"
+    assert math.isnan(summarize([])["word F1"])
+
+
+def test_interval_holds_the_mean_and_shrinks_with_pages() -> None:
+    """The interval of a known spread is as wide as theory says, within a tenth. That of a real difference does not
+    contain zero.
+    """
+    for deltas in ([0.1] * 30, [-0.1] * 30, [0.1, -0.1] * 30, [0.0] * 30):
+        assert mean_interval(deltas, n=500).excludes_zero is (abs(sum(deltas)) > 1)
+    draw = random.Random(3)
+    for count in (100, 1600):
+        values = [draw.gauss(0.5, 1) for _ in range(count)]
+        mean, low, high = mean_interval(values, n=4000)
+        assert low < mean < high
+        assert mean_interval(values, 500) == mean_interval(values, 500)
+        assert mean == pytest.approx(sum(values) / count)
+        assert high - low == pytest.approx(2 * 1.96 * statistics.stdev(values) / math.sqrt(count), rel=0.1)
+
+
+TITLE = "A bridge over the river"
+
+
+@pytest.mark.parametrize(
+    ("prediction", "truth"),
+    [
+        (f"{TITLE}\nIt was built.", "It was built."),
+        (f"{TITLE}\nIt was built.", f"{TITLE}\nIt was built."),
+        ("Home\na bridge over the RIVER\nIt was built.", "Home It was built."),
+        ("bridge over the river\nIt was built.", "It was built."),
+    ],
+)
+def test_the_title_is_neutral(prediction: str, truth: str) -> None:
+    """A text scores 1 with the title, with part of it, or without it."""
+    assert neutral_prf(prediction, truth, [TITLE]).f1 == 1
+
+
+def test_what_is_no_title_counts() -> None:
+    """Another headline, one further down and a single word of it count; a headline in the truth must not be lost."""
+    assert neutral_prf("It was built.", f"{TITLE}\nIt was built.", [TITLE]).recall == 3 / 8
+    assert without_title("A bridge over the sea\nx", TITLE) == "A bridge over the sea\nx"
+    assert without_title(f"a\nb\nc\n{TITLE}", TITLE) == f"a\nb\nc\n{TITLE}"
+    assert without_title("river\nx", TITLE) == "river\nx"
+    assert neutral_prf("river x", "x", [TITLE]).precision == 0.5
+
+
+def test_characters_of_chinese_and_japanese_are_words() -> None:
+    """A wrong character costs itself, not the whole sentence."""
+    assert neutral_prf("日本語です", "日本語だ").precision == pytest.approx(3 / 5)
+    assert word_prf("日本語です", "日本語だ").precision == 0
+
+
+@given(*[st.lists(st.sampled_from(["a", "b", "c", "\n"]), max_size=12).map(" ".join)] * 3)
+def test_a_title_never_lowers_the_score(prediction: str, truth: str, title: str) -> None:
+    """The score is the best of several readings, one of which has no title."""
+    assert neutral_prf(prediction, truth, [title]).f1 >= word_prf(prediction, truth).f1 - 1e-12
+
+
+def test_the_title_of_a_page() -> None:
+    assert page_title("<html><TITLE id=x>Caf\u00e9 &amp;\n bar</title>".encode("latin-1")) == "Café & bar"
+    assert page_title(b"<title>never ends") == ""

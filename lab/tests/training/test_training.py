@@ -1,0 +1,213 @@
+"""Whole trainings on a small set of made-up pages."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("lightgbm")  # the extra [train]
+
+from scrapy_dripper.config import Config
+from scrapy_dripper.engines.files import sha256
+from scrapy_dripper.engines.tagger import Tagger
+from scrapy_dripper.engines.tagger.model import GRAPHS
+from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.learning.sets import SetChoice, load_set
+from scrapy_dripper_lab.training import fit, graphs, prepare
+from scrapy_dripper_lab.training.__main__ import main
+from tests.learning.pages import WORDS, write_annotated
+
+
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainings whose processes are not the point start none, and grow fewer trees."""
+
+    @contextmanager
+    def threads(jobs: int, start: Callable[..., object], *arguments: Any) -> Iterator[ThreadPoolExecutor]:
+        with ThreadPoolExecutor(jobs, initializer=start, initargs=arguments) as pool:
+            yield pool
+
+    monkeypatch.setattr(fit, "spawned", threads)
+    for trees in (fit.TREES, fit.CONTEXT):
+        monkeypatch.setitem(trees, "num_iterations", 40)
+
+
+def write_page(folder: Path, name: str, host: str, seed: int) -> str:
+    """Write a page whose paragraphs are main, and return its ground truth."""
+    rng = random.Random(seed)
+
+    def sentence(n: int) -> str:
+        return " ".join(rng.choices(WORDS, k=n)).capitalize() + "."
+
+    paragraphs = [sentence(rng.randint(20, 60)) for _ in range(rng.randint(3, 12))]
+    links = "".join(f"<div class=menu><a href=/{word}>{word}</a></div>" for word in rng.choices(WORDS, k=20))
+    html = (
+        f"<html><head><title>{name}</title></head><body>{links}"
+        + "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
+        + f"<div class=footer><a href=/legal>{sentence(4)}</a></div></body></html>"
+    )
+    truth = "\n".join(paragraphs)
+    write_annotated(folder, name, html, {"url": f"https://{host}/{name}", "ground_truth": {"main_content": truth}})
+    return truth
+
+
+QUICK = ["--no-copies", "--folds", "2", "--jobs", "1", "--networks", "0"]
+"""Options of a training that takes a second."""
+
+
+def test_training_makes_a_model_that_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Annotated pages become a folder for DRIPPER_MODEL, with manifest and card."""
+    monkeypatch.chdir(tmp_path)
+    for i in range(30):
+        write_page(tmp_path / "pages", f"p{i}", f"host{i % 10}.example", i)
+    truth = write_page(tmp_path / "new", "new", "unseen.example", 99)
+
+    arguments = ["pages", "--out", "model", "--folds", "2", "--jobs", "1", "--networks", "0"]
+    assert main([*arguments, "--predictions", "held-out.jsonl", "--fold-models", "folds"]) == 0
+
+    (found,) = Extractor(Config(model="model")).extract([(tmp_path / "new/html/new.html").read_bytes()])
+    assert found.text is not None
+    assert found.text.split() == truth.split()
+
+    manifest = json.loads((tmp_path / "model/manifest.json").read_text())
+    assert manifest["word_f1"] > 0.95
+    assert manifest["pages"] == 30
+    assert len((tmp_path / "held-out.jsonl").read_text().splitlines()) == 30
+    fold_of = json.loads((tmp_path / "folds/folds.json").read_text())
+    assert len(fold_of) == 30
+    assert set(fold_of.values()) == {0, 1}
+    for k in (0, 1):
+        Tagger.load(Config(model=f"folds/{k}")).close()
+    card = (tmp_path / "model/README.md").read_text()
+    assert "30 pages of the folder `pages`" in card
+    assert "CC-BY-4.0" not in card  # these are no pages of WCXB
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_training_on_several_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """Each set has its row and weight. The manifest lists the training pages, none of which is only for checking."""
+    monkeypatch.chdir(tmp_path)
+    for i in range(12):
+        write_page(tmp_path / "pages", f"p{i}", f"host{i % 6}.example", i)
+    lines = []
+    for i in range(12):
+        name = f"news-{i}" if i % 2 else f"checked-{i}"
+        truth = write_page(tmp_path / "others", name, "", 50 + i)
+        lines.append({"id": name, "host": f"host{i}.example", "text": truth, "train": i % 2 == 1, "language": "de"})
+    (tmp_path / "others/pages.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+    assert main(["home=pages", "--set", "others:0.5", "--out", "model", *QUICK]) == 0
+
+    manifest = json.loads((tmp_path / "model/manifest.json").read_text())
+    learnt = [sha256(tmp_path / f"others/html/news-{i}.html") for i in range(1, 12, 2)]
+    assert manifest["training_pages"]["others"] == sorted(learnt)
+    assert len(manifest["training_pages"]["home"]) == 12
+    assert manifest["weights"] == {"home": 1.0, "others": 0.5}
+    assert set(manifest["set_f1"]) == {"home", "others, articles", "checked", "mean of sets"}
+    printed = capsys.readouterr().out
+    card = (tmp_path / "model/README.md").read_text()
+    for name in ("home", "others, articles", "checked", "mean of sets", "under 150 words"):
+        assert re.search(rf"^{name} +\d+ ", printed, re.M)
+        assert f"| {name} | " in card
+    assert "12 pages of the folder `others`" in card
+    assert "Used for training: 6. Measured: 12." in card
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_training_is_reproducible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same data and seed give the same weights, byte for byte."""
+    monkeypatch.chdir(tmp_path)
+    for i in range(12):
+        write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i)
+    for out in ("one", "two"):
+        assert main(["pages", "--out", out, "--no-measure", *QUICK]) == 0
+
+    for name in GRAPHS:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    assert "Not measured" in (tmp_path / "one/README.md").read_text()
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_pages_that_cannot_be_labelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are measured as empty, like those of Trafilatura."""
+    monkeypatch.chdir(tmp_path)
+    for i in range(12):
+        write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i)
+    (tmp_path / "pages/html/p3.html").write_text("<script>x</script>")
+
+    assert main(["pages", "--out", "model", *QUICK]) == 0
+
+    assert re.search(r"^pages +12 ", capsys.readouterr().out, re.M)
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_a_model_that_answers_otherwise_once_it_is_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is rejected, and the page with the difference is named."""
+    monkeypatch.setattr(graphs, "TOLERANCE", -1.0)
+    for i in range(4):
+        write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i)
+
+    with pytest.raises(RuntimeError, match=r"the exported model differs from the trained one by 0\.\d+ on page p\d"):
+        main([str(tmp_path / "pages"), "--out", str(tmp_path / "model"), "--no-measure", *QUICK])
+
+
+def test_what_a_page_weighs(tmp_path: Path) -> None:
+    """The weight is the number of blocks times the weight of the set. A headline that the truth lacks weighs nothing,
+    whether it was annotated or found.
+    """
+    html = "<title>The long bridge | A site</title><nav><h2>News</h2></nav><h1>The long bridge</h1><p>It was built.</p>"
+    for name, title in (("known", "The long bridge"), ("unknown", ""), ("other", "Rivers")):
+        record = {"id": name, "text": "It was built.", "title": title, "train": True}
+        (tmp_path / name / "html").mkdir(parents=True)
+        (tmp_path / name / "html" / f"{name}.html").write_text(html)
+        (tmp_path / name / "pages.jsonl").write_text(json.dumps(record))
+
+    def weights(name: str, weight: float = 1.0) -> list[float]:
+        (sample,) = load_set(SetChoice(tmp_path / name, weight=weight)).samples
+        found = prepare.example(sample)
+        assert found is not None
+        return found.weight.tolist()
+
+    menu, headline, text = weights("other")
+    assert min(menu, headline, text) > 0
+    assert weights("known") == weights("unknown") == [menu, 0, text]
+    assert weights("known", 0.5) == pytest.approx([menu / 2, 0, text / 2])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["pages", "--networks", "1"], "-e 'lab[train]'"),
+        *(
+            (["pages", "--folds", folds], "--folds must be from 2 to the number of hosts, 3")
+            for folds in ("-1", "1", "9")
+        ),
+        (["pages", "--extra", "more"], "page ids that other sets also have: p0, p1, p2"),
+        (["scripts"], "there are too few pages with visible text"),
+        (["nothing"], "expected html/ID.html"),
+    ],
+)
+def test_what_cannot_be_trained_on(
+    arguments: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """For example a page that would be used both for training and for measuring, or networks without torch."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    for i in range(3):
+        for folder in ("pages", "more", "scripts"):
+            write_page(tmp_path / folder, f"p{i}", f"host{i}.example", i)
+        Path(f"scripts/html/p{i}.html").write_text("<script>x</script>")
+
+    assert main([*QUICK, *arguments]) == 2
+    assert says in capsys.readouterr().err
