@@ -15,7 +15,7 @@ import numpy as np
 
 from scrapy_dripper.choose.scored import UNSEEN, Bools, ScoredPage, found_in
 from scrapy_dripper.page.page import Flag, Tree
-from scrapy_dripper.page.tags import TAGS
+from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
 from scrapy_dripper.page.vocabulary import CLONES, FOR_SCREENS, PUT_AWAY, SCREENS, SHOWING, UNFOLDING, either
 
 Pair = tuple[int, int]
@@ -102,8 +102,8 @@ def _unfolding(tree: Tree, blocks: Sequence[int]) -> list[int]:
     found = []
     before = np.searchsorted(blocks, tree.block_start), np.searchsorted(blocks, tree.block_end)
     for i in np.flatnonzero(before[1] > before[0]).tolist():
-        name = tree.names[i]
-        if (name and tree.flags[i] & UNSEEN and _unfolds(name[:512])) or tree.nodes[i].get("role") == "tabpanel":
+        name = tree.names[i][:LONGEST_CLASS]
+        if (name and tree.flags[i] & UNSEEN and _unfolds(name)) or tree.nodes[i].get("role") == "tabpanel":
             found.append(i)
     return found
 

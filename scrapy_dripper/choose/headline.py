@@ -16,7 +16,7 @@ from scrapy_dripper.choose.scored import Bools, ScoredPage
 from scrapy_dripper.declared.facts import tokens
 from scrapy_dripper.declared.names import SAME_WORDS, leads_up
 from scrapy_dripper.page.page import Flag, Page
-from scrapy_dripper.page.tags import TAGS
+from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
 from scrapy_dripper.page.vocabulary import SITE_NAMES, either
 
 BODY_WORDS = 10
@@ -230,7 +230,7 @@ def _is_site(page: Page, block: int, fronts: dict[int, bool]) -> bool:
     ``fronts`` caches for each node in a link whether the link leads to the front page.
     """
     tree = page.tree
-    if _site_class(tree.names[int(page.blocks.context[block])][:512]):
+    if _site_class(tree.names[int(page.blocks.context[block])][:LONGEST_CLASS]):
         return True
     node = int(page.blocks.leaf[block])
     path: list[int] = []

@@ -9,7 +9,7 @@ from lxml import etree
 
 from scrapy_dripper.choose.scored import LINKED_SHARE
 from scrapy_dripper.page.page import Bools, Flag, Page, Tree, block_behind
-from scrapy_dripper.page.tags import MEDIA, PLAYERS, TAGS
+from scrapy_dripper.page.tags import LONGEST_CLASS, MEDIA, PLAYERS, TAGS
 from scrapy_dripper.page.vocabulary import BESIDE, either
 
 _CAPTIONS = 2
@@ -112,7 +112,7 @@ def _is_control(page: Page, block: int) -> bool:
 
 def _is_picture(element: etree._Element) -> bool:
     """Return True for an image that is large enough for a picture, judging by its attributes."""
-    if element.tag != "img" or _beside(" " + _parts(" ", (element.get("src") or "")[:512].lower())):
+    if element.tag != "img" or _beside(" " + _parts(" ", (element.get("src") or "")[:LONGEST_CLASS].lower())):
         return False
     sizes = [
         int(value) for name in ("width", "height") if (value := element.get(name, "")).isdecimal() and len(value) < 6
@@ -121,4 +121,4 @@ def _is_picture(element: etree._Element) -> bool:
 
 
 def _is_beside(names: str) -> bool:
-    return _beside(names[:512].lower()) is not None
+    return _beside(names[:LONGEST_CLASS].lower()) is not None

@@ -9,22 +9,17 @@ from typing import TYPE_CHECKING
 
 from scrapy_dripper.declared.dates import MONTHS, written_date
 from scrapy_dripper.declared.head import Declared
-from scrapy_dripper.declared.marked import MOST_PLACES, Marked
+from scrapy_dripper.declared.limits import ABOVE, LONGEST_NAME, MOST_ELEMENTS, MOST_VALUES
+from scrapy_dripper.declared.marked import Marked
 from scrapy_dripper.declared.text import UNSEEN, text_of
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-LONGEST_NAME = 150
-"""Maximum length of a name, in characters."""
 LONGEST_LINE = 120
 """Maximum length of a line beside the headline that names authors, in characters."""
-MOST_NAMES = 500
-"""Maximum number of authors of a page."""
 LONGEST_WORD = 4
 """Maximum length of a name of one word, in a script without capital letters, in characters."""
-NEAR = 8
-"""Number of ancestors of a name that are checked for being a comment."""
 
 # Names of meta elements, in lower case: those of news sites and publishers first, those that any page may have last.
 _META = (
@@ -109,7 +104,7 @@ def authors_of(declared: Declared, marked: Marked, around: Iterable[HtmlElement]
         said = authors(declared.texts(name))
         if said and (len(said) > 1 or (said[0].casefold() != of_site and " " in said[0])):
             return said
-    for element in marked.properties.get("author", ())[:MOST_PLACES]:
+    for element in marked.properties.get("author", ())[:MOST_ELEMENTS]:
         said = () if _is_remark(element) else authors([_person(element)])
         if said:
             return said
@@ -128,9 +123,9 @@ def authors(written: Iterable[str]) -> tuple[str, ...]:
             cleaned = _cleaned(name)
             if cleaned:
                 found.setdefault(cleaned.casefold(), cleaned)
-        if len(found) >= MOST_NAMES:
+        if len(found) >= MOST_VALUES:
             break
-    return tuple(found.values())[:MOST_NAMES]
+    return tuple(found.values())[:MOST_VALUES]
 
 
 def byline(text: str) -> str:
@@ -238,6 +233,6 @@ def _is_full_name(name: str) -> bool:
 
 def _is_remark(element: HtmlElement) -> bool:
     """Return True for an element of a comment or of a customer's review."""
-    around = islice(element.iterancestors(), NEAR)
+    around = islice(element.iterancestors(), ABOVE)
     said = (f"{one.get('itemprop') or ''} {one.get('class') or ''} {one.get('id') or ''}".lower() for one in around)
     return any("comment" in one or "review" in one.split() for one in said)

@@ -14,14 +14,13 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from scrapy_dripper.declared.head import Declared
+from scrapy_dripper.declared.limits import ABOVE, LONGEST_TEXT
 from scrapy_dripper.declared.marked import Marked
 from scrapy_dripper.declared.text import UNSEEN, text_of
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-SEARCHED_CHARS = 200
-"""Number of characters of a text that are searched for a date."""
 EARLIEST = 1800
 """The earliest year of a date. Digitized papers can be that old."""
 EPOCH = "1970-01-01"
@@ -30,8 +29,6 @@ LONGEST_LINE = 60
 """Maximum length of a text beside the headline that may be the date of the page, in characters."""
 LONGEST_DRAFT = 90
 """Maximum number of days between the last change of a draft and its publication."""
-ANCESTORS = 6
-"""Number of ancestors of a date that are checked for being an event or a comment."""
 
 _LANGUAGES = """
 january february march april may june july august september october november december
@@ -119,7 +116,7 @@ def iso_date(text: str, day_first: bool = False) -> str | None:
 
     ``day_first`` is as in :func:`written_date`.
     """
-    text = text.strip()[:SEARCHED_CHARS]
+    text = text.strip()[:LONGEST_TEXT]
     if not text:
         return None
     return _machine_date(text) or written_date(text, day_first)
@@ -152,7 +149,7 @@ def written_date(text: str, day_first: bool = False) -> str | None:
 
     05/06/2024 is the sixth of May, as in the USA. With ``day_first``, it is the fifth of June, as in most countries.
     """
-    text = text[:SEARCHED_CHARS].lower()
+    text = text[:LONGEST_TEXT].lower()
     found = _month_first(text)
     if found is not None and found[1] in MONTHS:
         return _valid(found[3], MONTHS[found[1]], found[2])
@@ -266,7 +263,7 @@ class Dating:
 
 def _is_in(element: HtmlElement, named: Callable[[str], object]) -> bool:
     """Return True for an element in or near one whose property, type or class has a certain name."""
-    around = chain((element,), islice(element.iterancestors(), ANCESTORS))
+    around = chain((element,), islice(element.iterancestors(), ABOVE))
     names = ("itemprop", "property", "itemtype", "class")
     return any(named(" ".join(one.get(name) or "" for name in names)) for one in around)
 

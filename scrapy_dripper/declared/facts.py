@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.declared.json_ld import types_of
+from scrapy_dripper.declared.limits import LONGEST_TEXT, MOST_ELEMENTS, MOST_NODES
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -57,13 +58,8 @@ OTHERS = frozenset(
 )
 """Keys of things other than the subject of the page, in lower case."""
 
-MOST_VALUES = 20_000
-"""Maximum number of values to visit on a page."""
-MOST_FACTS = 3_000
 MOST_CHARS = 400_000
-"""Maximum number of facts of a page, and of their characters."""
-LONGEST_DETAIL = 50
-"""Maximum number of texts in the element of a detail. Its first ones are used."""
+"""Maximum number of characters of the facts of a page."""
 GRAM = 3
 """Length of the runs of tokens by which facts are found."""
 VISIBLE, KEPT = 0.8, 0.5
@@ -101,9 +97,9 @@ def declared_facts(values: Iterable[Any], elements: Iterable[HtmlElement]) -> tu
     """
     found: dict[Fact, None] = {}
     chars = 0
-    for kind, text in islice(chain(_in_json(values), _in_elements(elements)), MOST_VALUES):
+    for kind, text in islice(chain(_in_json(values), _in_elements(elements)), MOST_NODES):
         text = text[: MOST_CHARS - chars]
-        if not text.strip() or len(found) >= MOST_FACTS:
+        if not text.strip():
             continue
         fact = Fact(kind, text)
         if fact not in found:
@@ -115,15 +111,15 @@ def declared_facts(values: Iterable[Any], elements: Iterable[HtmlElement]) -> tu
 def _in_json(values: Iterable[Any]) -> Iterator[tuple[str, str]]:
     """Yield the kind and text of each fact in JSON-LD, in document order."""
     todo: list[tuple[Any, str]] = [(value, "") for value in values][::-1]
-    for _ in range(MOST_VALUES):
+    for _ in range(MOST_NODES):
         if not todo:
             return
         value, kind = todo.pop()
         if isinstance(value, list):
-            todo.extend((one, kind) for one in reversed(value[:MOST_VALUES]))
+            todo.extend((one, kind) for one in reversed(value[:MOST_NODES]))
         elif isinstance(value, dict):
             types = types_of(value)
-            for name, one in reversed(list(islice(value.items(), MOST_VALUES))):
+            for name, one in reversed(list(islice(value.items(), MOST_NODES))):
                 inner = _kind_below(name.lower(), types, kind, isinstance(one, (dict, list)))
                 if inner is not None:
                     todo.append((one, inner))
@@ -154,7 +150,7 @@ def _in_elements(elements: Iterable[HtmlElement]) -> Iterator[tuple[str, str]]:
         names = element.get("itemprop") or element.get("property")
         if not names:
             continue
-        for name in names[:500].lower().split():
+        for name in names[:LONGEST_TEXT].lower().split():
             name = name.rpartition(":")[2].rpartition("/")[2]
             kind = KEYS.get(name, "")
             if name in ("text", "name", "description"):
@@ -167,7 +163,7 @@ def _in_elements(elements: Iterable[HtmlElement]) -> Iterator[tuple[str, str]]:
                 else:
                     kind = TYPES.get(of, "")
             if kind:
-                texts = islice(element.itertext(), LONGEST_DETAIL if kind == "detail" else None)
+                texts = islice(element.itertext(), MOST_ELEMENTS if kind == "detail" else None)
                 yield kind, element.get("content") or " ".join(texts)
                 break
 

@@ -13,6 +13,7 @@ from urllib.parse import urljoin, urlsplit
 
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.declared.json_ld import Linked, read_json_ld, texts
+from scrapy_dripper.declared.limits import LONGEST_NAME, LONGEST_TEXT, MOST_ELEMENTS, MOST_VALUES
 from scrapy_dripper.declared.names import Name, Names, leads_up, name_of
 from scrapy_dripper.declared.notation import Notation
 from scrapy_dripper.declared.text import heading_text, without_signs
@@ -22,16 +23,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MOST_HEADINGS = 30
-"""Maximum number of headings of a level that are read."""
-MOST_VALUES = 500
-"""Maximum number of values of a name."""
-LONGEST_VALUE = 10_000
-"""Maximum number of characters of a value."""
-LONGEST_NAME = 150
-"""Maximum length of the name of a site, in characters."""
-MOST_NAMES = 20
-"""Maximum number of names and of descriptions of the page to keep, because blocks are compared with all of them."""
 
 _TAGS = ("base", "meta", "link", "script", "title", "h1", "h2")
 
@@ -113,7 +104,7 @@ class Declared:
     def texts(self, *names: str) -> Iterator[str]:
         """Yield the contents of the ``meta`` elements with these names, in order of the names."""
         for content in chain.from_iterable(one.get(name, ()) for name in names for one in (self.meta, self.more_meta)):
-            yield " ".join(content[:LONGEST_VALUE].split())
+            yield " ".join(content[:LONGEST_TEXT].split())
 
     def first(self, *names: str) -> str:
         """Return the content of the first of several ``meta`` elements, without tags, or an empty string."""
@@ -134,7 +125,7 @@ class Declared:
     def descriptions(self) -> tuple[str, ...]:
         """The values of ``description`` and ``og:description``."""
         found = chain.from_iterable(self.meta.get(name, ()) for name in _OWN_DESCRIPTIONS)
-        return tuple(islice(dict.fromkeys(found), MOST_NAMES))
+        return tuple(islice(dict.fromkeys(found), MOST_ELEMENTS))
 
     @property
     def dated(self) -> bool:
@@ -145,7 +136,7 @@ class Declared:
     def headlines(self) -> tuple[str, ...]:
         """Names of the page: the headlines in its JSON-LD, ``og:title`` and ``twitter:title``."""
         found = chain(self.linked.headlines, *(self.meta.get(name, ()) for name in ("og:title", "twitter:title")))
-        return tuple(islice(filter(None, dict.fromkeys(found)), MOST_NAMES))
+        return tuple(islice(filter(None, dict.fromkeys(found)), MOST_ELEMENTS))
 
 
 def read(root: HtmlElement, url: str = "") -> Declared:
@@ -164,7 +155,7 @@ def read(root: HtmlElement, url: str = "") -> Declared:
         if tag == "meta":
             _read_meta(element, meta, more_meta)
         elif tag == "link":
-            for relation in (element.get("rel") or "")[:LONGEST_VALUE].lower().split()[:5]:
+            for relation in (element.get("rel") or "")[:LONGEST_TEXT].lower().split()[:5]:
                 links.setdefault(relation, element.get("href") or "")
         elif tag == "script":
             text = element.text or ""
@@ -178,7 +169,7 @@ def read(root: HtmlElement, url: str = "") -> Declared:
         elif tag == "title":
             if not title and element.getparent().tag in ("head", "body", "html"):  # an icon can have a title, too
                 title = " ".join("".join(element.itertext()).split())
-        elif len(headings[tag]) < MOST_HEADINGS and next(element.iterancestors(tag), None) is None:
+        elif len(headings[tag]) < MOST_ELEMENTS and next(element.iterancestors(tag), None) is None:
             headings[tag].append(element)  # in another one, it would be read with each one around it
     found = Declared(
         url=url,

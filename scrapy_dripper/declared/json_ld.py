@@ -11,14 +11,8 @@ from html import unescape
 from itertools import chain
 from typing import Any
 
-MOST_VALUES = 20_000
-"""Maximum number of objects and lists in the JSON-LD of a page that are processed."""
-MOST_NAMES = 500
-"""Maximum number of names in a value, such as the authors of a paper."""
-LONGEST_TEXT = 10_000
-"""Maximum number of characters of a value."""
-LONGEST_HEADLINE = 300
-"""Maximum number of characters of a headline."""
+from scrapy_dripper.declared.limits import LONGEST_TEXT, LONGEST_TITLE, MOST_NODES, MOST_VALUES
+
 MOST_HEADLINES = 3
 """Maximum number of headlines to read from a script. The first is the page's own; a list holds those of other pages."""
 
@@ -45,7 +39,7 @@ _tag = re.compile(r"<[^<>]*>").sub
 # The JSON of real pages is often broken. Bounded, so that unclosed brackets and quotes cannot take quadratic time.
 _types_in = re.compile(r'"@type"\s*:\s*(\[[^][{}]{0,500}\]|"[^"]{0,200}")', re.I).findall
 _names_in = re.compile(r'\b(\w+)"').findall
-_headlines_in = re.compile(rf'"headline"\s*:\s*"((?:[^"\\]|\\.){{1,{LONGEST_HEADLINE}}})"').findall
+_headlines_in = re.compile(rf'"headline"\s*:\s*"((?:[^"\\]|\\.){{1,{LONGEST_TITLE}}})"').findall
 _opening = re.compile(r"\s*(?:<!--|/[*/]\s?<!\[CDATA\[(?:\s?\*/)?|<!\[CDATA\[)?\s*").match
 
 
@@ -96,7 +90,7 @@ class Linked:
     def names(self, *keys: str) -> list[str]:
         """Return the names of people or organizations under the first key that has any."""
         for value in self.values(*keys):
-            names = [name for one in _as_list(value)[:MOST_NAMES] if (name := self._name(one))]
+            names = [name for one in _as_list(value)[:MOST_VALUES] if (name := self._name(one))]
             if names:
                 return names
         return []
@@ -111,7 +105,7 @@ class Linked:
     def url(self, *keys: str) -> str:
         """Return the first URL under the keys, which is a text or the URL of an image object."""
         for value in self.values(*keys):
-            for one in _as_list(value)[:MOST_NAMES]:
+            for one in _as_list(value)[:MOST_VALUES]:
                 # An object may be described elsewhere in the data.
                 known = self.by_id.get(_identity(one), one) if isinstance(one, dict) else {"url": one}
                 for text in chain(texts(known.get("url")), texts(known.get("contentUrl"))):
@@ -128,7 +122,7 @@ def read_json_ld(scripts: Iterable[str]) -> Linked:
     by_id: dict[str, Node] = {}
     types: set[str] = set()
     headlines: list[str] = []
-    left = MOST_VALUES
+    left = MOST_NODES
     for script in scripts:
         value, rest = parsed(script)
         if value is not None:
@@ -139,12 +133,12 @@ def read_json_ld(scripts: Iterable[str]) -> Linked:
             left -= 1
             value, place = todo.pop()
             if isinstance(value, list):
-                todo.extend((one, place) for one in reversed(value[:MOST_VALUES]) if isinstance(one, (dict, list)))
+                todo.extend((one, place) for one in reversed(value[:MOST_NODES]) if isinstance(one, (dict, list)))
                 continue
             kinds = types_of(value)
             types.update(kinds)
             headline = value.get("headline")
-            if isinstance(headline, str) and len(headline) <= LONGEST_HEADLINE:
+            if isinstance(headline, str) and len(headline) <= LONGEST_TITLE:
                 found.append(headline)
             if place != _STEP and len(value) > 1 and (name := _identity(value)):
                 by_id.setdefault(name, value)
@@ -229,12 +223,12 @@ def _as_list(value: Any) -> list[Any]:
 
 def items(node: Node) -> list[Node]:
     """Return the elements of an ``ItemList``."""
-    return [one for one in _as_list(node.get("itemListElement"))[:MOST_NAMES] if isinstance(one, dict)]
+    return [one for one in _as_list(node.get("itemListElement"))[:MOST_VALUES] if isinstance(one, dict)]
 
 
 def texts(value: Any) -> Iterator[str]:
     """Yield the texts in a value, which is a text or a list, without tags and with entities resolved."""
-    for one in _as_list(value)[:MOST_NAMES]:
+    for one in _as_list(value)[:MOST_VALUES]:
         if isinstance(one, dict):
             one = one.get("@value") or one.get("name")
         if isinstance(one, str):

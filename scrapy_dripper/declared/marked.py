@@ -9,24 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
+from scrapy_dripper.declared.limits import ABOVE, LONGEST_TEXT, MOST_ELEMENTS, MOST_VALUES
 from scrapy_dripper.declared.text import heading_text
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-MOST_PLACES = 30
-"""Maximum number of elements of a kind, such as headings or bylines, that are kept."""
-MOST_PROPERTIES = 500
-LONGEST_CONTENT = 10_000
-"""Maximum number of characters of a value."""
-BEFORE, BEHIND = 30, 200
-"""Number of elements before and after the headline that are around it."""
+BEHIND = 200
+"""Number of elements after the headline that are around it."""
 
-NEAR = 8
-"""Number of elements around a byline or a date that may be its teaser."""
 _OF_TEASERS = ("author", "datepublished", "datemodified", "pubdate")
 
-_before: Any = etree.XPath(f"preceding::*[position() <= {BEFORE}]")
+_before: Any = etree.XPath(f"preceding::*[position() <= {MOST_ELEMENTS}]")
 _behind: Any = etree.XPath(f"following::*[position() <= {BEHIND}]")
 
 _is_profile = re.compile(r"/(?:members?|users?|u|profiles?|authors?|people)[/.?]|\bmember\.php|[?&]u(?:id)?=").search
@@ -79,8 +73,8 @@ def marked(root: HtmlElement) -> Marked:
                 _keep(kept, element)
         item = get("itemprop") or get("property")
         if item and (element.tag != "meta" or element.get("itemprop")):  # those in the head are read as ``meta``
-            for name in item[:LONGEST_CONTENT].lower().split()[:5]:
-                _keep(found.properties.setdefault(name.rpartition(":")[2], []), element, MOST_PROPERTIES)
+            for name in item[:LONGEST_TEXT].lower().split()[:5]:
+                _keep(found.properties.setdefault(name.rpartition(":")[2], []), element, MOST_VALUES)
         relation, label = get("rel"), get("aria-label")
         if relation == "author":
             _keep(found.bylines, element)
@@ -93,7 +87,7 @@ def _is_in_teaser(element: HtmlElement, known: dict[HtmlElement, bool]) -> bool:
     """Return True if an element is in a teaser. ``known`` says it of elements that are around others."""
     way: list[HtmlElement] = []
     is_in = False
-    for one in islice(element.iterancestors(), NEAR):
+    for one in islice(element.iterancestors(), ABOVE):
         is_in = known[one] if one in known else _is_teaser(one)
         way.append(one)
         if is_in or one in known:
@@ -117,11 +111,11 @@ def _has_linked_heading(element: HtmlElement) -> bool:
     A post has one with a link to its author or to itself, and may quote another page with its heading.
     """
     for heading in islice(element.iter("h1", "h2", "h3", "h4", "h5", "h6"), 2):
-        between = takewhile(lambda one: one is not element, islice(heading.iterancestors(), NEAR))
+        between = takewhile(lambda one: one is not element, islice(heading.iterancestors(), ABOVE))
         if any(one.tag in ("aside", "blockquote") for one in between):
             continue
         links = chain(heading.iter("a"), islice(heading.iterancestors("a"), 1))
-        addresses = [href[:LONGEST_CONTENT] for link in islice(links, 3) if (href := link.get("href"))]
+        addresses = [href[:LONGEST_TEXT] for link in islice(links, 3) if (href := link.get("href"))]
         if any("#" not in href and not _is_profile(href) for href in addresses):
             return True
     return False
@@ -129,7 +123,7 @@ def _has_linked_heading(element: HtmlElement) -> bool:
 
 def _named(name: str, found: Marked) -> tuple[list[HtmlElement], ...]:
     """Return the lists to which an element with a class attribute belongs."""
-    name = name[:1_000].lower()
+    name = name[:LONGEST_TEXT].lower()
     lists = []
     if "author" in name or "byline" in name:
         lists.append(found.bylines)
@@ -140,7 +134,7 @@ def _named(name: str, found: Marked) -> tuple[list[HtmlElement], ...]:
     return tuple(lists)
 
 
-def _keep(elements: list[HtmlElement], element: HtmlElement, most: int = MOST_PLACES) -> None:
+def _keep(elements: list[HtmlElement], element: HtmlElement, most: int = MOST_ELEMENTS) -> None:
     if len(elements) < most:
         elements.append(element)
 

@@ -22,6 +22,7 @@ from scrapy_dripper.declared.authors import authors_of
 from scrapy_dripper.declared.dates import Dating
 from scrapy_dripper.declared.head import Declared, read
 from scrapy_dripper.declared.json_ld import Linked, items, texts
+from scrapy_dripper.declared.limits import LONGEST_NAME, LONGEST_TEXT, MOST_ELEMENTS, MOST_VALUES
 from scrapy_dripper.declared.marked import Marked, around, marked
 from scrapy_dripper.declared.names import host_of
 from scrapy_dripper.declared.text import UNSEEN, heading_text, text_of
@@ -31,25 +32,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LONGEST_URL = 4_000
-"""Maximum length of a URL, in characters."""
-MOST_PICTURES = 30
-"""Maximum number of pictures of the main part that are checked for being its lead picture."""
 LARGE = 300
 """Minimum width of a lead picture, in pixels."""
-LEAST_CHARS, MOST_DETECTED = 300, 100_000
-"""Minimum length of a text whose language is detected, and length of the part of it that is compared, in characters."""
+LEAST_CHARS = 300
+"""Minimum length of a text whose language is detected, in characters."""
 FARTHEST = 450
 """Maximum distance of a text from a language. Texts in that language have 150 to 450, short ones the most."""
 FEW = 0.05
 """Maximum share of Chinese, Japanese and Korean characters in a text of another language."""
 
-MOST_STEPS = 20
-"""Maximum number of steps. A longer list is a menu."""
-LONGEST_STEP = 200
-"""Maximum length of the name of a step, in characters."""
-MOST_DESCENDANTS = 300
-"""Maximum number of descendants of an element with breadcrumbs that are processed."""
 _SEPARATORS = "/>»›|·•→-–—\\ \xa0"
 
 Resolve = Callable[[str], str]
@@ -117,7 +108,7 @@ def _resolver(base: str) -> Resolve:
 
     def resolve(link: str) -> str:
         link = link.strip()
-        if not link or len(link) > LONGEST_URL:
+        if not link or len(link) > LONGEST_TEXT:
             return ""
         with suppress(ValueError):  # such as "http://["
             joined = urljoin(base, link)
@@ -156,13 +147,13 @@ def _lead_picture(headline: HtmlElement | None, beside: list[HtmlElement], resol
         return ""
     part = next(headline.iterancestors("main", "article"), None)
     pictures = part.iter("img") if part is not None else iter(beside[beside.index(headline) :])
-    for picture in islice((one for one in pictures if one.tag == "img"), MOST_PICTURES):
+    for picture in islice((one for one in pictures if one.tag == "img"), MOST_ELEMENTS):
         get = picture.get
         around = [picture, *islice(picture.iterancestors(), 2)]
         said = " ".join(f"{one.get('class') or ''} {one.get('id') or ''}" for one in around)
-        if _is_ornament(f"{said} {get('alt') or ''} {(get('src') or '')[:LONGEST_URL]}"):
+        if _is_ornament(f"{said} {get('alt') or ''} {(get('src') or '')[:LONGEST_TEXT]}"):
             continue
-        offers = [offer.split() for offer in (get("srcset") or get("data-srcset") or "")[:LONGEST_URL].split(",")]
+        offers = [offer.split() for offer in (get("srcset") or get("data-srcset") or "")[:LONGEST_TEXT].split(",")]
         sets = [(offer[0], _pixels(offer[1].removesuffix("w"))) for offer in offers if len(offer) == 2]
         widest = max([_pixels(get("width") or ""), *(width for _, width in sets)])
         framed = any(one.tag in ("figure", "picture") for one in around)
@@ -182,10 +173,10 @@ def _pixels(text: str) -> int:
 def _breadcrumbs(linked: Linked, found: Marked, resolve: Resolve) -> tuple[Breadcrumb, ...]:
     """Return the steps, beginning with the front page; empty if the page has no breadcrumbs."""
     for pairs in (_linked_steps(linked), _marked_steps(found), _trail_steps(found)):
-        named = ((name[:LONGEST_STEP].strip(_SEPARATORS), address) for name, address in pairs)
+        named = ((name[:LONGEST_NAME].strip(_SEPARATORS), address) for name, address in pairs)
         steps = tuple(Breadcrumb(name, resolve(address) or None) for name, address in named if name)
         if steps:
-            return steps if len(steps) <= MOST_STEPS else ()
+            return steps if len(steps) <= MOST_ELEMENTS else ()  # more are a menu
     return ()
 
 
@@ -210,7 +201,7 @@ def _marked_steps(found: Marked) -> Iterator[tuple[str, str]]:
     """Yield the name and the address of each step in microdata or RDFa. Steps are list elements, which lists of
     products have as well.
     """
-    for element in found.properties.get("itemlistelement", ())[: MOST_STEPS + 1]:
+    for element in found.properties.get("itemlistelement", ())[: MOST_ELEMENTS + 1]:
         kind = f"{element.get('itemtype') or ''} {element.get('typeof') or ''}"
         if "ListItem" not in kind:
             continue
@@ -219,8 +210,8 @@ def _marked_steps(found: Marked) -> Iterator[tuple[str, str]]:
             prop = f"{node.get('itemprop') or ''} {node.get('property') or ''}"
             address = address or (node.get("href") or node.get("resource") or "" if node.tag in ("a", "link") else "")
             if "name" in prop.split() and not name:
-                name = node.get("content") or text_of(node, LONGEST_STEP)
-        yield name or text_of(element, LONGEST_STEP), address
+                name = node.get("content") or text_of(node, LONGEST_NAME)
+        yield name or text_of(element, LONGEST_NAME), address
 
 
 def _trail_steps(found: Marked) -> Iterator[tuple[str, str]]:
@@ -228,19 +219,19 @@ def _trail_steps(found: Marked) -> Iterator[tuple[str, str]]:
     and the page's own name.
     """
     for element in found.trails:
-        links = [node for node in islice(element.iter(), MOST_DESCENDANTS) if node.tag == "a" and node.get("href")]
+        links = [node for node in islice(element.iter(), MOST_VALUES) if node.tag == "a" and node.get("href")]
         if not links:
             continue
-        for link in links[: MOST_STEPS + 1]:
-            yield text_of(link, LONGEST_STEP), link.get("href") or ""
+        for link in links[: MOST_ELEMENTS + 1]:
+            yield text_of(link, LONGEST_NAME), link.get("href") or ""
         yield _behind(element, links[-1]), ""
         return
 
 
 def _behind(element: HtmlElement, last: HtmlElement) -> str:
     """Return the text after the last link, which is the name of the page."""
-    nodes = list(islice(element.iter(), MOST_DESCENDANTS))
-    inside = sum(1 for _ in islice(last.iter(), MOST_DESCENDANTS))
+    nodes = list(islice(element.iter(), MOST_VALUES))
+    inside = sum(1 for _ in islice(last.iter(), MOST_VALUES))
     pieces = [last.tail or ""]
     for node in nodes[nodes.index(last) + inside :]:
         pieces += ["" if node.tag in UNSEEN else node.text or "", node.tail or ""]
@@ -249,7 +240,7 @@ def _behind(element: HtmlElement, last: HtmlElement) -> str:
 
 def detected_language(text: str) -> str | None:
     """Return the language of a text (ISO 639-1), or None if the text is too short or similar to no language."""
-    part = text[:MOST_DETECTED].encode("utf-8", "ignore").decode("utf-8")  # without lone surrogates
+    part = text[:LONGEST_TEXT].encode("utf-8", "ignore").decode("utf-8")  # without lone surrogates
     if len(part) < LEAST_CHARS:
         return None
     language, distance = detect_fast(part)

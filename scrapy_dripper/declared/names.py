@@ -10,13 +10,10 @@ from itertools import chain, combinations
 from urllib.parse import urljoin, urlsplit
 
 from scrapy_dripper.declared.facts import tokens
+from scrapy_dripper.declared.limits import LONGEST_TEXT, LONGEST_TITLE
 
-MOST_CHARS = 500
-"""Maximum length of a name, in characters."""
 MOST_PARTS = 8
 """Maximum number of parts of a title to consider."""
-LONGEST_URL = 10_000
-"""Maximum length of the URL of a link, in characters."""
 SHARED = 0.5
 """Minimum share of words that the heading of the page has in common with a name of it."""
 SHARED_WORDS = 0.75
@@ -56,13 +53,14 @@ class Names:
         """``declared`` are the names in its data and ``meta`` elements, the most reliable ones first. ``headings`` are
         those of the first level, each with where its link leads (:func:`leads_up`).
         """
-        title, declared = document_title[:MOST_CHARS], [name[:MOST_CHARS] for name in declared if name]
+        title, declared = document_title[:LONGEST_TITLE], [name[:LONGEST_TITLE] for name in declared if name]
         pairs = [(part, words) for part in _separators(title) if (words := tokens(part))]
         parts = [words for _, words in pairs]
-        self.headings = [(text, words) for text, _ in headings if len(text) <= MOST_CHARS and (words := tokens(text))]
+        short = (text for text, _ in headings if len(text) <= LONGEST_TITLE)
+        self.headings = [(text, words) for text in short if (words := tokens(text))]
         names = [*declared, title] if title else declared
         begin = [_joined(tokens(name)) for name in names]
-        up = ((_joined(tokens(text[:MOST_CHARS])), level) for text, level in headings if level)
+        up = ((_joined(tokens(text[:LONGEST_TITLE])), level) for text, level in headings if level)
         of_site = {said for said, level in up if level == 1 or not any(name.startswith(said) for name in begin)}
         self._sites = {_joined(tokens(site)), *of_site} - {""}
         self._host = _joined(tokens(host_of(url)))
@@ -191,7 +189,7 @@ def leads_up(href: str, url: str) -> int:
     if href.lstrip().startswith("."):
         return 0
     try:
-        target, own = urlsplit(urljoin(url, href[:LONGEST_URL].strip())), urlsplit(url)
+        target, own = urlsplit(urljoin(url, href[:LONGEST_TEXT].strip())), urlsplit(url)
     except ValueError:  # such as "http://["
         return 0
     above, below = (f"{one.path.rstrip('/')}/" for one in (target, own))

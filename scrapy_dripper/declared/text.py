@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
+from scrapy_dripper.declared.limits import LONGEST_TEXT, MOST_ELEMENTS
+
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-WITH_SPACES = 20
-"""How many times as long a text may be with the white space that indents it."""
 START = 60
 """Maximum number of descendants whose text is read."""
-MOST_OF_SIGN = 16
-"""Maximum number of elements of a sign, such as an icon that links to its heading."""
 
 UNSEEN = ("script", "style", "template", "noscript", "svg")
 _INLINE = frozenset(
@@ -74,7 +72,7 @@ def _text(element: HtmlElement, most: int, *, apart: bool, signs: bool = True) -
             text = ""
         else:
             text = node.text or ""
-        text = " ".join(text[: WITH_SPACES * most].split()) if apart else text
+        text = " ".join(text[:LONGEST_TEXT].split()) if apart else text
         pieces += ["" if node.tag in _INLINE and not apart else " ", text[:most]]
         length += len(text)
         if length > most:
@@ -86,6 +84,6 @@ def _is_link_to_heading(node: HtmlElement) -> bool:
     """Return True for an element of a heading that is a sign: a link to the heading, or to its editor."""
     if _sign_class(node.get("class") or ""):
         return True
-    if node.tag not in ("a", "button") or next(islice(node.iter(), MOST_OF_SIGN, None), None) is not None:
+    if node.tag not in ("a", "button") or next(islice(node.iter(), MOST_ELEMENTS, None), None) is not None:
         return False
     return _is_sign(_text(node, 200, apart=True)) is not None

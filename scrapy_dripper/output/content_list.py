@@ -400,7 +400,8 @@ def _level_after(element: etree._Element) -> int | None:
     Google Docs writes a nested list as lists side by side that share a name.
     """
     before = element.getprevious()
-    own, other = (_of_docs((e.get("class") or "")[:512]) if e is not None else None for e in (element, before))
+    names = ((one.get("class") or "")[:LONGEST_CLASS] if one is not None else "" for one in (element, before))
+    own, other = map(_of_docs, names)
     return int(own[2]) if own and other and own[1] == other[1] else None
 
 

@@ -16,7 +16,7 @@ from lxml import etree
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.output.urls import resolver, script_url, unsafe_source_set, unsafe_url
 from scrapy_dripper.page.page import Flag, Mask, Page, Styles, Tree
-from scrapy_dripper.page.tags import KINDS, LOOSE, SILENT, TAGS, Kind
+from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, LOOSE, SILENT, TAGS, Kind
 
 _bold = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)\b", re.I).search
 _regular = re.compile(r"font-weight\s*:\s*(?:normal|[1-4]00)\b", re.I).search
@@ -34,7 +34,7 @@ def tag_of(element: etree._Element, tag: str, known: Styles) -> str:
     """
     style = element.get("style") or ""
     if known:
-        style += ";" + ";".join(known.get(name, "") for name in (element.get("class") or "")[:512].split())
+        style += ";" + ";".join(known.get(name, "") for name in (element.get("class") or "")[:LONGEST_CLASS].split())
     if not style:
         return tag
     if tag in ("b", "strong"):
@@ -46,7 +46,7 @@ def tag_of(element: etree._Element, tag: str, known: Styles) -> str:
 
 def heading_of(element: etree._Element) -> str | None:
     """Return ``h1`` or ``h2`` for a paragraph that a word processor has marked as the title or subtitle."""
-    names = (element.get("class") or "")[:512].split()
+    names = (element.get("class") or "")[:LONGEST_CLASS].split()
     if not any(_made_up(name) for name in names):
         return None
     return next((_TITLES[name] for name in names if name in _TITLES), None)

@@ -424,3 +424,39 @@ def test_headings_in_a_heading_are_part_of_it() -> None:
     """Their text would otherwise be read once for each heading around it."""
     found = read_declared(parse(f"<title>Tides</title>{'<h1><span>' * 40}Tides rise<h2>Twice</h2>"))
     assert [heading_text(one) for one in (*found.headings, *found.subheadings)] == ["Tides rise Twice", "Twice"]
+
+
+# ---------------------------------------------------------------------- how much is read
+def comment(levels: int) -> str:
+    return "<h1>Tides</h1><div class=comment>" + "<div>" * levels + "<p class=byline>By Ann Bell"
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "name", "expected"),
+    [
+        (f"<meta name=description content='{'x' * 15_000}'>", "", "description", "x" * 10_000),
+        (f"<meta property=og:site_name content='{'x' * 300}'>", "", "site_name", "x" * 200),
+        ("", comment(7), "authors", ()),
+        ("", comment(8), "authors", ("Ann Bell",)),
+        ("", f"<h1>Tides</h1><p>By Ann Bell | {'x' * 90}</p>", "authors", ("Ann Bell",)),
+        ("", f"<h1>Tides</h1><p>By Ann Bell | {'x' * 120}</p>", "authors", ()),
+        ("", "<h1>潮</h1><p>作者： 山田太郎</p>", "authors", ("山田太郎",)),
+        ("", "<h1>潮</h1><p>作者： 山田太郎一</p>", "authors", ()),
+        ("", f"<h1>Tides</h1>{'<br>' * 150}<p>By Ann Bell</p>", "authors", ("Ann Bell",)),
+        ("", f"<h1>Tides</h1>{'<br>' * 250}<p>By Ann Bell</p>", "authors", ()),
+        (ld({"@type": "Article", "datePublished": "2024-06-30", "dateModified": "2024-05-01"}), "", "date_published",
+         "2024-06-30"),
+        (ld({"@type": "Article", "datePublished": "2024-06-30", "dateModified": "2024-02-01"}), "", "date_published",
+         "2024-02-01"),
+        ("", f"<nav aria-label=breadcrumb>{'<a href=/a>A</a>' * 28}</nav>", "breadcrumbs",
+         (Breadcrumb("A", "https://example.org/a"),) * 28),
+        ("", f"<nav aria-label=breadcrumb>{'<a href=/a>A</a>' * 31}</nav>", "breadcrumbs", ()),
+    ],
+)  # fmt: skip
+def test_limits(head: str, body: str, name: str, expected: object) -> None:
+    assert getattr(about(head, body), name) == expected
+
+
+def test_as_many_authors_as_a_paper_has() -> None:
+    names = [f"Ann {chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(600)]
+    assert len(about("".join(f"<meta name=citation_author content='{one}'>" for one in names)).authors) == 500

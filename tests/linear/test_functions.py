@@ -12,7 +12,7 @@ import pytest
 from scrapy_dripper import Document
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason, Metadata
-from scrapy_dripper.declared.authors import MOST_NAMES
+from scrapy_dripper.declared.limits import MOST_VALUES
 from scrapy_dripper.fallback import fall_back, metadata
 
 LONG = 50_000
@@ -70,8 +70,8 @@ def test_hostile_strings(meta: str, headline: str) -> None:
 
 
 def test_names_are_as_many_as_on_real_pages() -> None:
-    names = [f"Ann Bell{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(MOST_NAMES + 100)]
-    expected = "; ".join(names[:MOST_NAMES])
+    names = [f"Ann Bell{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(MOST_VALUES + 100)]
+    expected = "; ".join(names[:MOST_VALUES])
     assert _about("".join(f'<meta name="citation_author" content="{name}">' for name in names)).author == expected
     assert _about(_ld(_article(author=names))).author == expected
     assert _about(_ld(_article(author=[{"@type": "Person", "name": name} for name in names]))).author == expected

@@ -17,7 +17,7 @@ from scrapy_dripper.choose import duplicates, headline
 from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction, FallbackReason
-from scrapy_dripper.declared.head import MOST_NAMES
+from scrapy_dripper.declared.limits import MOST_ELEMENTS
 from scrapy_dripper.fallback import shell, trafilatura_output
 from scrapy_dripper.fallback.methods import MAX_DEPTH, MAX_PARAGRAPHS, limited_tree
 from scrapy_dripper.output import inline_tags, line
@@ -184,7 +184,7 @@ def test_a_page_has_only_so_many_names() -> None:
     metas = "".join(f"<meta property=og:title content='name {i}'>" for i in range(1_000))
     names = page_of(metas + "<p>x").declared.headlines
 
-    assert names == tuple(f"name {i}" for i in range(MOST_NAMES))
+    assert names == tuple(f"name {i}" for i in range(MOST_ELEMENTS))
 
 
 def test_what_mathjax_drew_is_looked_at_once() -> None:

@@ -1,0 +1,16 @@
+"""How much of a page is read for what it declares. Real pages hold less; the limits bound the time for hostile ones."""
+
+LONGEST_TEXT = 10_000
+"""Maximum length of a value or of a URL, in characters."""
+LONGEST_TITLE = 500
+"""Maximum length of a name of the page, in characters."""
+LONGEST_NAME = 200
+"""Maximum length of the name of an author, of a site or of a step, in characters."""
+MOST_NODES = 20_000
+"""Maximum number of values in the JSON-LD of a page, and of its facts."""
+MOST_VALUES = 500
+"""Maximum number of values of one name, such as the authors of a paper."""
+MOST_ELEMENTS = 30
+"""Maximum number of elements of a kind, such as headings, bylines or pictures."""
+ABOVE = 8
+"""Number of ancestors of an author or a date that are checked for being a comment, an event or a teaser."""
