@@ -22,7 +22,7 @@ from scrapy_dripper.declared.authors import authors_of
 from scrapy_dripper.declared.dates import Dating
 from scrapy_dripper.declared.head import Declared, read
 from scrapy_dripper.declared.json_ld import Linked, items, texts
-from scrapy_dripper.declared.limits import LONGEST_NAME, LONGEST_TEXT, MOST_ELEMENTS, MOST_VALUES
+from scrapy_dripper.declared.limits import LONGEST_NAME, LONGEST_TEXT, MOST_ELEMENTS
 from scrapy_dripper.declared.marked import Marked, around, marked
 from scrapy_dripper.declared.names import host_of
 from scrapy_dripper.declared.text import UNSEEN, heading_text, text_of
@@ -41,6 +41,10 @@ FARTHEST = 450
 FEW = 0.05
 """Maximum share of Chinese, Japanese and Korean characters in a text of another language."""
 
+MOST_STEPS = 20
+"""Maximum number of steps. A longer list is a menu."""
+MOST_DESCENDANTS = 300
+"""Maximum number of descendants of an element with breadcrumbs that are processed."""
 _SEPARATORS = "/>»›|·•→-–—\\ \xa0"
 
 Resolve = Callable[[str], str]
@@ -176,7 +180,7 @@ def _breadcrumbs(linked: Linked, found: Marked, resolve: Resolve) -> tuple[Bread
         named = ((name[:LONGEST_NAME].strip(_SEPARATORS), address) for name, address in pairs)
         steps = tuple(Breadcrumb(name, resolve(address) or None) for name, address in named if name)
         if steps:
-            return steps if len(steps) <= MOST_ELEMENTS else ()  # more are a menu
+            return steps if len(steps) <= MOST_STEPS else ()
     return ()
 
 
@@ -201,7 +205,7 @@ def _marked_steps(found: Marked) -> Iterator[tuple[str, str]]:
     """Yield the name and the address of each step in microdata or RDFa. Steps are list elements, which lists of
     products have as well.
     """
-    for element in found.properties.get("itemlistelement", ())[: MOST_ELEMENTS + 1]:
+    for element in found.properties.get("itemlistelement", ())[: MOST_STEPS + 1]:
         kind = f"{element.get('itemtype') or ''} {element.get('typeof') or ''}"
         if "ListItem" not in kind:
             continue
@@ -219,10 +223,10 @@ def _trail_steps(found: Marked) -> Iterator[tuple[str, str]]:
     and the page's own name.
     """
     for element in found.trails:
-        links = [node for node in islice(element.iter(), MOST_VALUES) if node.tag == "a" and node.get("href")]
+        links = [node for node in islice(element.iter(), MOST_DESCENDANTS) if node.tag == "a" and node.get("href")]
         if not links:
             continue
-        for link in links[: MOST_ELEMENTS + 1]:
+        for link in links[: MOST_STEPS + 1]:
             yield text_of(link, LONGEST_NAME), link.get("href") or ""
         yield _behind(element, links[-1]), ""
         return
@@ -230,8 +234,8 @@ def _trail_steps(found: Marked) -> Iterator[tuple[str, str]]:
 
 def _behind(element: HtmlElement, last: HtmlElement) -> str:
     """Return the text after the last link, which is the name of the page."""
-    nodes = list(islice(element.iter(), MOST_VALUES))
-    inside = sum(1 for _ in islice(last.iter(), MOST_VALUES))
+    nodes = list(islice(element.iter(), MOST_DESCENDANTS))
+    inside = sum(1 for _ in islice(last.iter(), MOST_DESCENDANTS))
     pieces = [last.tail or ""]
     for node in nodes[nodes.index(last) + inside :]:
         pieces += ["" if node.tag in UNSEEN else node.text or "", node.tail or ""]

@@ -203,8 +203,6 @@ def collapsed(text: str, preformatted: bool) -> str:
 
 # ---------------------------------------------------------------------- sentences
 # Custom elements and buttons can be inline parts of a sentence, although their tags could be blocks.
-MOST_INSIDE = 64
-"""An element with more nodes than this is never part of a sentence."""
 SIBLINGS_AROUND = 5
 """How many siblings and ancestors to search for adjacent text. On 1,801 pages, 4 give the same as 32."""
 
@@ -234,8 +232,8 @@ def kinds_in_text(nodes: Nodes) -> list[int]:
 
 def in_sentence(element: etree._Element) -> bool:
     """Return True if a custom element or a button holds no block and is part of running text."""
-    inside = list(islice(element.iter(), 1, MOST_INSIDE + 2))
-    return len(inside) <= MOST_INSIDE and not any(_ends_line(node.tag) for node in inside) and _in_text(element)
+    inside = list(islice(element.iter(), 1, SHORT + 2))
+    return len(inside) <= SHORT and not any(_ends_line(node.tag) for node in inside) and _in_text(element)
 
 
 def _ends_line(tag: object) -> bool:

@@ -359,9 +359,7 @@ def _leave_head(root: HtmlElement) -> None:
 # introduction, with "Loading" in their places. The calls in the scripts tell where each part belongs; without calls, n
 # equals m, as from React 19 on.
 MAX_PARTS = 1_000
-"""Maximum number of parts to move."""
-MAX_SIBLINGS = 1_000
-"""Maximum number of elements in a placeholder."""
+"""Maximum number of parts to move, and of elements in a placeholder."""
 MAX_MARKS = 10_000
 """Maximum number of React comments in a page whose parts are moved. Adjacent text nodes take quadratic time."""
 
@@ -437,7 +435,7 @@ def _remove_fallback(slot: HtmlElement) -> None:
     """Remove the placeholder after a slot."""
     shown: list[HtmlElement] = []
     depth = 0
-    for sibling in islice(slot.itersiblings(), MAX_SIBLINGS):
+    for sibling in islice(slot.itersiblings(), MAX_PARTS):
         if sibling.tag == _END and depth == 0:
             break
         depth += (sibling.tag == _BEGIN) - (sibling.tag == _END)
@@ -463,8 +461,6 @@ def _move(part: HtmlElement, slot: HtmlElement) -> None:
 MAX_NODES = 200_000
 """Maximum number of elements in any configuration, which take about a second. The largest of 1,310 real pages has
 16,000."""
-_IMPLIED = 8
-"""Upper bound for the elements that a parser adds without a tag, such as ``<html>``."""
 
 
 def enforce(root: HtmlElement, data: bytes, config: Config) -> Over | None:
@@ -476,7 +472,7 @@ def enforce(root: HtmlElement, data: bytes, config: Config) -> Over | None:
     most = min(config.limits.nodes, MAX_NODES)
     # Skip the count for short documents: almost every element needs a "<". ``data.count`` takes four times as long.
     tags = len(data) if len(data) <= most else int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == ord("<")))
-    if tags + _IMPLIED <= most:
+    if 2 * tags + 4 <= most:  # a parser adds some without a tag, such as ``<html>``
         return None
     count = sum(1 for _ in root.iter())
     if count <= most:

@@ -11,9 +11,6 @@ from scrapy_dripper.page.page import Styles
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-LONGEST_SHEET = 200_000
-"""Maximum number of characters of a style sheet to read."""
-
 # The names that word processors make up, such as c7, T12 or ff3. Others may mean anything, such as a price.
 _rules = re.compile(r"\.([A-Za-z]{1,2}\d{1,4})\s{0,9}\{([^{}]{0,999})\}").findall
 
@@ -23,7 +20,7 @@ def font_styles(elements: Iterable[HtmlElement]) -> Styles:
     found: dict[str, str] = {}
     for element in elements:
         if element.tag == "style":
-            text = (element.text or "")[:LONGEST_SHEET]
+            text = element.text or ""
             if "font-" in text:
                 found.update((name, rule) for name, rule in _rules(text) if "font-" in rule)
     return found

@@ -448,9 +448,12 @@ def comment(levels: int) -> str:
          "2024-06-30"),
         (ld({"@type": "Article", "datePublished": "2024-06-30", "dateModified": "2024-02-01"}), "", "date_published",
          "2024-02-01"),
-        ("", f"<nav aria-label=breadcrumb>{'<a href=/a>A</a>' * 28}</nav>", "breadcrumbs",
-         (Breadcrumb("A", "https://example.org/a"),) * 28),
-        ("", f"<nav aria-label=breadcrumb>{'<a href=/a>A</a>' * 31}</nav>", "breadcrumbs", ()),
+        ("", f"<nav aria-label=breadcrumb>{'<a href=/a>A</a>' * 18}</nav>", "breadcrumbs",
+         (Breadcrumb("A", "https://example.org/a"),) * 18),
+        ("", f"<nav aria-label=breadcrumb>{'<a href=/a>A</a>' * 21}</nav>", "breadcrumbs", ()),
+        ("", f"<nav aria-label=breadcrumb>{'<br>' * 200}<a href=/a>A</a></nav>", "breadcrumbs",
+         (Breadcrumb("A", "https://example.org/a"),)),
+        ("", f"<nav aria-label=breadcrumb>{'<br>' * 400}<a href=/a>A</a></nav>", "breadcrumbs", ()),
     ],
 )  # fmt: skip
 def test_limits(head: str, body: str, name: str, expected: object) -> None:

@@ -67,6 +67,11 @@ def test_label(codec: str, lang: str, label: str, where: str) -> None:
     assert decode_html(text.encode(codec), label if where == "header" else None) == text
 
 
+def test_label_behind_a_long_comment() -> None:
+    text = page("pl", f'<!--{"x" * 3_000}--><meta charset="latin2">')
+    assert decode_html(text.encode("iso8859-2")) == text
+
+
 @pytest.mark.parametrize(("codec", "lang"), DETECTABLE)
 @pytest.mark.parametrize("charset", [None, "utf-8", "no-such-charset", ""])
 def test_missing_or_false_label(codec: str, lang: str, charset: str | None) -> None:
@@ -119,6 +124,13 @@ def test_one_broken_byte_does_not_change_the_encoding(charset: str | None) -> No
     """A UTF-8 page with one broken character stays UTF-8, and only that character is lost."""
     text = page("fr")
     assert decode_html(text.encode() + b"\xff", charset) == text + "\ufffd"
+
+
+@pytest.mark.parametrize(("broken", "found"), [(2, 24), (4, 0)])
+def test_broken_bytes_among_few_letters_beyond_ascii(broken: int, found: int) -> None:
+    """If more than a tenth of them are broken, the page is not UTF-8, however much markup it has."""
+    text = "<p>plain text of a page</p>" * 200 + "é" * 24
+    assert decode_html(text.encode() + b"\xff" * broken).count("é") == found
 
 
 def test_cut_within_a_character() -> None:

@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from scrapy_dripper.engines.tagger.lexicon import CONTENT, keywords
 from scrapy_dripper.page.page import Page
-from scrapy_dripper.page.tags import LONGEST_CLASS
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -200,7 +199,7 @@ def batch_table(pages: Sequence[Page]) -> BatchTable:
     parent = np.maximum(tree("parent"), 0) + to_node
     tag, depth = tree("tag"), tree("depth")
     names = list(chain.from_iterable(page.tree.names for page in pages))
-    known = {name: keywords(name[:LONGEST_CLASS]) for name in set(names)}
+    known = {name: keywords(name[:512]) for name in set(names)}
     own = np.fromiter(map(known.__getitem__, names), dtype=np.int64, count=len(names))
     up = parent
     near = own | own[up] | own[up[up]]
