@@ -61,3 +61,12 @@ def test_hostile_json_ld(filler: str) -> None:
     said = about(f'<script type="application/ld+json">"@type":{filler * (1_000_000 // len(filler))}"A"</script>')
 
     assert said.types <= {"a", "type"}
+
+
+def test_a_list_names_the_page_by_its_first_articles() -> None:
+    listed = ",".join(f'{{"headline": "Story {i}"}}' for i in range(5))
+    assert about(f'<script type="application/ld+json">[{listed}]</script>').headlines == (
+        "Story 0",
+        "Story 1",
+        "Story 2",
+    )
