@@ -13,4 +13,4 @@ MOST_VALUES = 500
 MOST_ELEMENTS = 30
 """Maximum number of elements of a kind, such as headings, bylines or pictures."""
 ABOVE = 8
-"""Number of ancestors of an author or a date that are checked for being a comment, an event or a teaser."""
+"""Number of ancestors that are checked for being a comment or a teaser."""

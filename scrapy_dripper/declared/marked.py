@@ -123,7 +123,7 @@ def _has_linked_heading(element: HtmlElement) -> bool:
 
 def _named(name: str, found: Marked) -> tuple[list[HtmlElement], ...]:
     """Return the lists to which an element with a class attribute belongs."""
-    name = name[:LONGEST_TEXT].lower()
+    name = name[:1_000].lower()
     lists = []
     if "author" in name or "byline" in name:
         lists.append(found.bylines)
