@@ -68,9 +68,14 @@ def decode(data: bytes) -> Case:
             "links": ("keep", "keep", "drop", "citations")[output >> 2 & 3],
             "tables": "linear" if output >> 4 & 1 else "html",
             "callouts": "quotes" if output & 1 else "alerts",
+            "posts": "named" if output >> 1 & 1 else "rules",
+            "front_matter": bool(form >> 2 & 1),
             "types": _TYPES[types % len(_TYPES)],
         },
         "metadata_field": "about" if output >> 5 == 7 else None,
+        "chunks_field": "chunks" if form >> 3 & 1 else None,
+        "chunks": {"size": 50 + 10 * (form >> 4)},
+        "links_field": "links" if form >> 3 & 1 else None,
     }
     return Case(
         html=html,

@@ -214,8 +214,9 @@ class Extraction:
     * ``missing``: the kinds of facts that the page declares and shows, and of which more than half are not in the text:
       ``ingredient``, ``step``, ``question``, ``answer`` or ``body``. It is checked whatever labelled the page;
     * ``failed``: the forms that were asked for in addition and could not be made, or would exceed
-      ``DRIPPER_LIMITS["output"]``: ``content``, ``cards``, ``links``, ``chunks``, ``metadata``, ``front_matter`` or
-      ``fingerprints``. Nothing else of the extraction is lost for it;
+      ``DRIPPER_LIMITS["output"]``: ``content``, ``cards``, ``links``, ``chunks``, ``metadata``,
+      ``front_matter``, ``fingerprints``, the marks between ``posts``, or the check of ``facts``. Nothing else of the
+      extraction is lost for it;
     * ``removed``: the numbers of the blocks that ``sore`` has removed, counted from 0, by reason;
     * ``repeated``: number of main blocks that were left out because other pages of the site have them;
     * ``template``: ``answered`` if a template has labelled the page, or why the model was asked: a value of

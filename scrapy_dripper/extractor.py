@@ -340,7 +340,10 @@ class Extractor:
         if one.read is None:
             return made
         page, config = one.read.page, one.config
-        lost = () if made.text is None else missing(page.facts, page.blocks.text, made.text)
+        failed, text = named_failures(made), made.text
+        checked_facts = () if text is None else page.facts
+        lost = attempt("facts", lambda: missing(checked_facts, page.blocks.text, text or ""), failed) or ()
+        made = naming(made, failed)
         asks = config.empty == "auto" and config.fallback != "html"  # a whole page has all facts and all menus
         if lost and made.fallback_reason is None and asks and not _is_settled(made):
             error = f"the model's answer lacks declared facts: {', '.join(lost)}"
@@ -398,9 +401,11 @@ class Extractor:
         # "Nothing is main" is a valid answer, and a better one than a fallback's (docs/reference/fallback.md).
         nothing = not main.any() and len(page.blocks) > 0
         failed: list[str] = []
-        cards = attempt("cards", lambda: choice.cards, failed) if page.config.content_field is not None else None
+        posts = attempt("posts", lambda: choice.posts, failed)
+        wanted = page.config.content_field is not None and posts is not None
+        cards = attempt("cards", lambda: choice.cards, failed) if wanted else None
         size = len(document.html)
-        written = NOTHING if nothing else write(page, choice.mask, page.config, size, choice.posts, cards or ())
+        written = NOTHING if nothing else write(page, choice.mask, page.config, size, posts or (), cards or ())
         if not len(page.blocks) and not (written.text or written.markdown):
             raise PageError(FallbackReason.NO_BLOCKS, "no visible text, and formulas that cannot be read")
         over = _exceeded(page, labels, written.truncated)

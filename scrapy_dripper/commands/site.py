@@ -45,6 +45,8 @@ MOST_PAGES = 10_000
 """Default of ``--max-pages``. Some sites have no end, such as those with a calendar."""
 MOST_DELAY = 60.0
 """The longest delay, in seconds, that robots.txt can ask for."""
+MOST_SITEMAPS = 1_000
+"""Largest number of sitemaps of a crawl. A server may name new ones for ever."""
 MAX_PAGES = "max_pages"
 """The reason for the end of a crawl that has as many pages as were asked for."""
 RECORD = ("title", "source", "fallback_reason", "error", "page_type", "quality")
@@ -311,7 +313,9 @@ class SiteSpider(SitemapSpider):
         yield from self._ask_sitemap(self._usual_sitemap)
 
     def _ask_sitemap(self, url: str) -> Iterator[Request]:
-        if is_on(url, self._sitemap_sites):
+        asked = self.state.setdefault("sitemaps", 0)
+        if asked < MOST_SITEMAPS and is_on(url, self._sitemap_sites):
+            self.state["sitemaps"] = asked + 1
             yield from self._ask(url, self.parse_sitemap, self.no_sitemap)
         else:
             self._leave_out(url)
@@ -435,7 +439,10 @@ class SiteSpider(SitemapSpider):
         self._bar.close()
         if self._left_out:
             what = "URL of robots.txt and sitemaps is" if self._left_out == 1 else "URLs of robots.txt and sitemaps are"
-            text = f"{self._left_out:,} {what} not of this site and not followed, such as {self._example[:200]}"
+            text = (
+                f"{self._left_out:,} {what} not followed, because they are not of this site or come after "
+                f"{MOST_SITEMAPS:,} sitemaps, such as {self._example[:200]}"
+            )
             print(on_one_line(text), file=sys.stderr)
 
 

@@ -54,7 +54,8 @@ STATS = {
     "missing/{kind}": "pages that declare and show facts (`ingredient`, `step`, `question`, `answer`, `body`) "
     "whose text has lost more than half of them",
     "failed/{form}": "pages without a form that was asked for in addition (`content`, `cards`, `links`, `chunks`, "
-    "`metadata`, `front_matter`, `fingerprints`), because it could not be made or would exceed "
+    "`metadata`, `front_matter`, `fingerprints`), without marks between `posts`, or whose `facts` are not checked, "
+    "because that failed or would exceed "
     '`DRIPPER_LIMITS["output"]`; they keep everything else, and the log at DEBUG says why',
     "site_memory/pages": "pages that the site memory has learnt from (`DRIPPER_SITES`)",
     "site_memory/copies": "pages that it did not learn from, because it had seen them at this or another URL",

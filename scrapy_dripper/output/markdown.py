@@ -357,7 +357,9 @@ def front_matter(values: Iterable[tuple[str, str | None]]) -> str:
     Characters that are Markdown syntax are written as their numbers, because a renderer that knows no front matter
     shows it as Markdown: ``title: "\\x3Cb\\x3E"``.
     """
-    known = ((name, " ".join(without_controls(value or "").split())[:LONGEST_VALUE].rstrip()) for name, value in values)
+    lines_of = ((name, " ".join(without_controls(value or "").split())) for name, value in values)
+    # A URL that is cut would lead elsewhere.
+    known = ((name, value if name == "url" else value[:LONGEST_VALUE].rstrip()) for name, value in lines_of)
     lines = [f'{name}: "{_active_in_value(_numbered, value)}"' for name, value in known if value]
     return "\n".join(["---", *lines, "---"]) if lines else ""
 

@@ -341,12 +341,14 @@ def _leave_head(root: HtmlElement) -> None:
         moved = head[i + stays :]
         if stays:
             child.tail = None
+        behind = (head.tail or "") + (body.text or "")  # with crossed tags, text can follow the head
+        head.tail = None
         if moved:
-            if body.text:
-                moved[-1].tail = xml_text((moved[-1].tail or "") + body.text)
+            if behind:
+                moved[-1].tail = xml_text((moved[-1].tail or "") + behind)
             body.text = lead
         else:
-            body.text = lead + xml_text(body.text or "")
+            body.text = lead + xml_text(behind)
         body[0:0] = moved
         return
 

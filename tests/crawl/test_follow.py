@@ -315,8 +315,21 @@ def test_a_site_has_one_host(site: Site, tmp_path: Path) -> None:
     found = index(tmp_path)
     assert {path for path, record in found.items() if "source" in record} == {"/", *(f"/page/{n}" for n in (1, 2, 4))}
     assert found["/away"]["error"] == "leads to other.example, another site"
-    assert "2 URLs of robots.txt and sitemaps are not of this site and not followed, such as" in done.stderr
+    assert "2 URLs of robots.txt and sitemaps are not followed, because they are not of this site" in done.stderr
     assert not {"/1", "/2", "/page/3"} & {*site.seen}
+
+
+def test_sitemaps_without_end(site: Site, tmp_path: Path) -> None:
+    """A sitemap may name new ones for ever. A thousand of them are read, and one line says so."""
+    site.routes["/"] = (HTML, page("home").encode())
+    more = "".join(f"<sitemap><loc>{site.url(f'/map/{n}')}</loc></sitemap>" for n in range(1_005))
+    index_of_all = f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{more}</sitemapindex>'
+    site.routes["/sitemap.xml"] = (XML, index_of_all.encode())
+    done = follow(site.url("/"), tmp_path, "--deny", "page")
+
+    assert done.returncode == 0, done.stderr
+    assert len({path for path in site.seen if path.startswith("/map/")}) == 999
+    assert "6 URLs of robots.txt and sitemaps are not followed" in done.stderr
 
 
 def test_a_first_page_that_has_moved(site: Site, tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from tests.workers.engines import AllMain
 
 FORMS = {
     "content": "scrapy_dripper.retrieval.to_json",
+    "posts": "scrapy_dripper.choose.steps.posts_of",
+    "facts": "scrapy_dripper.extractor.missing",
     "cards": "scrapy_dripper.structures.posts.list_cards",
     "links": "scrapy_dripper.retrieval.outlinks",
     "chunks": "scrapy_dripper.output.chunks.chunks",

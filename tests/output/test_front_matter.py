@@ -58,6 +58,13 @@ def test_front_matter_is_readable(value: str, expected: str) -> None:
     assert front_matter([("title", value)]) == f"---\ntitle: {expected}\n---"
 
 
+def test_long_values() -> None:
+    """A title is cut, but a URL would lead elsewhere."""
+    url = "https://e.org/" + "a" * 1_500
+
+    assert front_matter([("title", "t" * 1_500), ("url", url)]) == f'---\ntitle: "{"t" * 1_000}"\nurl: "{url}"\n---'
+
+
 def test_markdown_with_front_matter() -> None:
     """It has the page's metadata in order. A page without content has none."""
     html = """<html lang=en><head><title>T</title><meta name=author content="Ada Example">

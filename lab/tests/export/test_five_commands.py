@@ -52,7 +52,7 @@ class News(scrapy.Spider):
 def commands() -> list[str]:
     """Return the commands of the guide without comments, one per line."""
     text = (ROOT / "docs" / "guides" / "gpu.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"These are the steps.*?```\n(.*?)```", text, re.S)
+    (block,) = re.findall(r"These steps lead to a crawl.*?```\n(.*?)```", text, re.S)
     return [line.partition("  #")[0].strip() for line in block.splitlines()]
 
 
@@ -91,13 +91,14 @@ def run(machine: Path, command: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_there_are_five() -> None:
-    """Two commands only install, and three also do something else. Every extra that they name exists."""
-    found = commands()
+    """After the clone, two only install, and three also do something else. Every extra that they name exists."""
+    clone, *found = commands()
+    assert clone.startswith("git clone https://")
     assert len(found) == 5
-    extras = set(re.findall(r"scrapy-dripper\[(\S+?)\]", "\n".join(found)))
-    stated = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    assert extras == {"export", "gpu"}
-    assert all(f"\n{extra} = [" in stated for extra in extras)
+    extras = set(re.findall(r"(\.|lab)\[(\S+?)\]", "\n".join(found)))
+    assert extras == {(".", "cpu"), ("lab", "export"), (".", "gpu")}
+    for folder, extra in extras:
+        assert f"\n{extra} = [" in (ROOT / folder / "pyproject.toml").read_text(encoding="utf-8")
     assert [re.findall(r"scrapy-dripper export \S+|scrapy crawl", line) for line in found] == [
         [], [], [f"scrapy-dripper export {NAME}"], ["scrapy-dripper export --check"], ["scrapy crawl"],
     ]  # fmt: skip
@@ -106,7 +107,7 @@ def test_there_are_five() -> None:
 @pytest.mark.skipif(GPU, reason="there is a GPU")
 def test_without_a_gpu_each_says_so(machine: Path) -> None:
     """The graph can be written on any machine. Checking it, and crawling, stop with one sentence on what to install."""
-    export, check, crawl = (line.replace("prepared/", "for-gpu/") for line in commands()[2:])
+    export, check, crawl = (line.replace("prepared/", "for-gpu/") for line in commands()[3:])
     done = run(machine, export)
     assert done.returncode == 0, done.stderr
     assert "asked raw, its likeliest format is json" in done.stderr
@@ -130,7 +131,7 @@ def test_without_a_gpu_each_says_so(machine: Path) -> None:
 
 def test_to_a_crawl(machine: Path) -> None:
     """The graph gives the same labels as the checkpoint, and the items of the crawl have the labelled content."""
-    export, check, crawl = commands()[2:]
+    export, check, crawl = commands()[3:]
     done = run(machine, export.replace("--device cuda --no-validate", "--device cpu"))
     assert done.returncode == 0, done.stderr
     assert "labels are the same" in done.stderr
@@ -151,7 +152,7 @@ def test_section_5_4_free_against_constrained_decoding(machine: Path) -> None:
     The checkpoint was taught two of the pages, and to end its answer, so that both give the same labels there. On
     another page they need not: its free answer may name no labels.
     """
-    export = commands()[2]
+    export = commands()[3]
     if not (machine / "prepared").is_dir():
         done = run(machine, export.replace("--device cuda --no-validate", "--device cpu"))
         assert done.returncode == 0, done.stderr

@@ -86,7 +86,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     for i in range(12):
         write_page(folder / "pages", f"page{i}", i)
     write_checkpoint(folder / "base", SIZES["tiny"], 0)
-    return ["train", str(folder / "pages"), "--base", str(folder / "base"), *FEW]
+    return ["fine-tune", str(folder / "pages"), "--base", str(folder / "base"), *FEW]
 
 
 def losses(capsys: pytest.CaptureFixture[str]) -> list[float]:
