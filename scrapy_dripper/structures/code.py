@@ -117,6 +117,7 @@ _digits_only = re.compile(r"[0-9]{1,5}").fullmatch
 _numbered = re.compile(r"[ \t]*(\d{1,5})(?:[:|](?=\s|$)|(?=[ \t]|$)|\0)").match
 _basic = re.compile(r"(?:PRINT|GOTO|GOSUB|LET|REM|INPUT|NEXT|RETURN|DATA|READ|DIM|END|CLS|FOR|IF|POKE|STOP)\b").match
 _code_mark = re.compile(r"[(){}\[\];=<>]|:$|^(?:(?:import|from|package|use|end|else|return)\b|#|//|--)").search
+_single_word = re.compile(r"[\w.-]*").fullmatch
 TWIN: Final = CodeBlock("")
 """Returned for an element to drop, which only repeats code or numbers its lines."""
 
@@ -445,11 +446,15 @@ def code_of_lines(runs: Runs) -> CodeBlock | None:
 
 
 def with_code_lines(items: Sequence[Item]) -> Items:
-    """Return items with one code block for adjacent paragraphs of nothing but inline code, which are its lines."""
+    """Return items with one code block for three or more paragraphs of nothing but inline code, which are its lines.
+
+    Two commands often stand one below the other, and paragraphs of single words are a list of names.
+    """
     made: list[Item] = []
     for is_line, group in groupby(items, _is_code_line):
         some = list(group)
-        made += [CodeBlock(plain_text(some).replace("\xa0", " "))] if is_line and len(some) > 1 else some
+        code = plain_text(some).replace("\xa0", " ") if is_line and len(some) > 2 else ""
+        made += some if all(map(_single_word, code.split("\n"))) else [CodeBlock(code)]
     return tuple(made)
 
 

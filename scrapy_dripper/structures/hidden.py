@@ -60,7 +60,8 @@ _BARS: Group = (
 """Classes of lists of tabs, complete."""
 MOST_TABS = 1_000
 TAB_LEVELS = 3
-"""Number of elements around a list of tabs or a panel that may have the class of a list of tabs."""
+"""Number of elements around a list of tabs or a panel that may have the class of a list of tabs, and of those that may
+say by their class that hidden text unfolds, with its own."""
 LONGEST_TITLE = 200
 
 _is_bar = re.compile(rf"\s(?:{either(_BARS)})(?=\s|$)").search
@@ -173,7 +174,7 @@ def _can_unfold(tree: Tree, i: int, targets: set[str]) -> bool:
     names = tree.names[i][:LONGEST_CLASS]
     if names and (has_math_class(names) or has_code_class(names)):
         return True
-    for _ in range(3):
+    for _ in range(TAB_LEVELS):
         if tree.names[i] and _unfolds(tree.names[i][:LONGEST_CLASS].lower()):
             return True
         i = int(tree.parent[i])

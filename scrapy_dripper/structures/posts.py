@@ -26,23 +26,20 @@ from scrapy_dripper.structures.hidden import hidden_blocks
 from scrapy_dripper.structures.items import Card
 
 LONGEST_LINE = 100
-"""Maximum length of a line with the date of a post, in characters."""
+"""Maximum length of a line with a date or a price, in characters."""
 LONGEST_BYLINE = 50
 """Maximum length of a line with a date or an author that is no text itself, in characters."""
 LONGEST_LABEL = 20
-"""Maximum length of what is before a date and says what it is of, in characters."""
+"""Maximum length of what is before a date or a price and says what it is of, in characters."""
 LONGEST_NAME, MOST_NAME_WORDS = 40, 5
 """Maximum length of an author's name, in characters and in words."""
 LEVELS = 12
 """Maximum number of elements between a post and its date."""
-MOST_SEEDS = 5_000
-"""Maximum number of dates or authors of a page that are looked at."""
-MOST_ALONE = 0.8
-"""The share of posts of a kind that must be alone in larger elements, if these are the posts."""
+NEARLY_ALL = 0.8
+"""The share that counts as nearly all: of posts that are alone in larger elements, if these are the posts; of the text
+of a post in a ``<blockquote>``, if the site has one for every post; of a block in links, if the block is a link."""
 LEAST_HELD = 0.1
 """The share of the main text that posts hold at least. Where they hold less, others have not been found."""
-MOST_QUOTED = 0.8
-"""The share of the text of a post that is in a ``<blockquote>`` if the site has one for every post."""
 SHORTEST_POST = 20
 """Of the elements of a kind with main text, half must have as many characters of it to be posts, beside dates."""
 
@@ -140,7 +137,7 @@ def thread_posts(page: Page, main: Bools) -> list[ThreadPost]:
         for i, (text, kept) in enumerate(zip(texts, main.tolist(), strict=True))
     )
     chars = list(accumulate(size, initial=0))
-    posts = _posts(page, dates, authors, chars) or _posts(page, dict.fromkeys(authors[:MOST_SEEDS], ""), authors, chars)
+    posts = _posts(page, dates, authors, chars) or _posts(page, dict.fromkeys(authors, ""), authors, chars)
     named: dict[int, str] = {}
     dated: dict[int, int] = {}
     for _, i, name in sorted((-score, i, name) for some in marks.values() for score, i, name in some):
@@ -166,7 +163,7 @@ def _quoted_bodies(page: Page, posts: Sequence[int], chars: Sequence[int]) -> di
         bodies.setdefault(_post_of(page, i, inside), i)
     size = {node: chars[end[node]] - chars[start[node]] for node in (*posts, *bodies.values())}
     told = [node for node in posts if size[node]]
-    if not all(node in bodies and size[bodies[node]] >= MOST_QUOTED * size[node] for node in told):
+    if not all(node in bodies and size[bodies[node]] >= NEARLY_ALL * size[node] for node in told):
         return {}
     return bodies if len({page.tree.names[bodies[node]] for node in told}) == 1 else {}
 
@@ -215,8 +212,6 @@ def dates_of(page: Page) -> dict[int, str]:
         date = next(filter(None, (iso_date(value, day_first) for value in said if _digit(value))), None)
         if date or _ago(said[1]):
             found[i] = date or ""
-            if len(found) == MOST_SEEDS:
-                break
     return {i: found[i] for i in sorted(found, key=lambda i: i not in machine)}
 
 
@@ -321,7 +316,7 @@ def outermost(page: Page, posts: list[int], starts: Sequence[int]) -> list[int]:
         up = tree.parent[posts].tolist()
         ranges = zip(tree.block_start[up].tolist(), tree.block_end[up].tolist(), strict=True)
         alone = sum(held(starts, start, end) == 1 for start, end in ranges)
-        is_single = alone >= MOST_ALONE * len(up) and len(set(up)) == len(up)
+        is_single = alone >= NEARLY_ALL * len(up) and len(set(up)) == len(up)
         if not is_single or min(up) <= 0 or len({tree.nodes[node].tag for node in up}) > 1:
             break
         posts = up
@@ -359,10 +354,6 @@ SHORTEST_TEXT = 3
 """Half of the cards of a kind must have as many characters beside the title. A price is enough."""
 LONGEST_TITLE = 200
 """Maximum length of the title of a card, in characters."""
-LONGEST_PRICE, MOST_BEFORE_PRICE = 100, 20
-"""Maximum length of a line with a price, and of what is before the price, in characters."""
-LINKED_SHARE = 0.8
-"""Minimum share of the characters of a block in links, if the block is a link."""
 LEAST_AUTHOR = 2
 """Minimum score of the name of an author, who has a profile or is declared. Products have names as well."""
 
@@ -386,7 +377,7 @@ def list_cards(page: Page, main: Bools, hidden: Bools, page_type: str | None) ->
     links = {
         i: href
         for i in np.flatnonzero(seen & (blocks.link_chars > 0)).tolist()
-        if blocks.link_chars[i] >= LINKED_SHARE * len(blocks.text[i]) and (href := _href(page, i))
+        if blocks.link_chars[i] >= NEARLY_ALL * len(blocks.text[i]) and (href := _href(page, i))
     }
     is_heading = tree.flags[blocks.context] & Flag.HEADING != 0
     headings = np.flatnonzero(main & is_heading).tolist()
@@ -409,7 +400,7 @@ def _href(page: Page, block: int) -> str:
 
 def _is_price(line: str) -> bool:
     found = _price(line)
-    return found is not None and found.start() <= MOST_BEFORE_PRICE
+    return found is not None and found.start() <= LONGEST_LABEL
 
 
 def _cards(page: Page, main: Bools, seen: Bools, titles: Sequence[int], links: Mapping[int, str]) -> list[Card]:
@@ -418,7 +409,7 @@ def _cards(page: Page, main: Bools, seen: Bools, titles: Sequence[int], links: M
     titles = [i for i in titles if len(texts[i]) <= LONGEST_TITLE]
     if len(titles) < LEAST_CARDS:
         return []
-    prices = {i for i, text in enumerate(texts) if len(text) <= LONGEST_PRICE and _is_price(text)}
+    prices = {i for i, text in enumerate(texts) if len(text) <= LONGEST_LINE and _is_price(text)}
     told = main.copy()
     told[list(prices)] = True
     told[titles] = False

@@ -168,6 +168,8 @@ def test_tabs_title_their_panels_by_reference_or_by_place(tabs: str, panels: str
         "<ul class=tabs><li>npm<li>yarn</ul><div class=tab-body><p>One.</p><pre>npm i kit</pre></div>",
         "<ul class=tabs><li>npm<li>yarn</ul><div><p>One.</p><p>Two.</p></div>",
         "<ul class=tabs><li>npm<li>yarn</ul>",
+        f"<ul class=tabs><li>{'npm ' * 60}<li>yarn</ul><div class=tab-content><div>One.</div><div>Two.</div></div>",
+        f"<ul class=tabs>{'<li>npm' * 1_000}<li>yarn</ul><div class=tab-content>{'<div>One.</div>' * 1_001}</div>",
         "<ul class=tabs><li><a href=#n>npm</a><li><a href=#y>yarn</a></ul><h2 id=n>A</h2><p>B.<h2 id=y>C</h2><p>D.",
     ],
 )

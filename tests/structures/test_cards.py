@@ -88,11 +88,24 @@ def test_what_is_not_main_or_not_seen_is_no_card() -> None:
         each("<section><h2>{name}</h2><p>{text}</p></section>", *NEWS),  # no links
         each("<div class=c><h3><a href=/{i}>{name}</a></h3></div>", *NEWS),  # nothing else
         each("<div class=c><h3><a href=#{i}>{name}</a></h3><p>{text}</p></div>", *NEWS),  # a table of contents
+        each("<div class=c><h3><a href=/{i}>{name}</a></h3><p>ok</p></div>", *NEWS),
+        each(GRIDS["a list"], *((name * 30, line, text) for name, line, text in GOODS)),
         each(GRIDS["a list"], *GOODS[:2]),
         f"<section><h2><a href=/all>All</a></h2>{each('<h3><a href=/{i}>{name}</a></h3>', *NEWS)}</section>" * 3,
         each("<p>{text} <a href=/{i}>{name}</a></p>", *NEWS),
     ],
-    ids=["nothing", "one element", "sections", "titles", "places", "two", "lists", "links in text"],
+    ids=[
+        "nothing",
+        "one element",
+        "sections",
+        "titles",
+        "places",
+        "a sign",
+        "sentences",
+        "two",
+        "lists",
+        "links in text",
+    ],
 )
 def test_no_cards(html: str) -> None:
     assert cards(html) == []

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html
 
-from scrapy_dripper.structures.code import TWIN, code_block, code_of_lines, without_numbers
+from scrapy_dripper.structures.code import TWIN, code_block, code_of_lines, is_deep, without_numbers
 from scrapy_dripper.structures.items import Code, CodeBlock, LineBreak, Text
 from tests.html_strategies import markups
 
@@ -148,3 +148,10 @@ def test_plain_code_is_exact_property(lines: list[str]) -> None:
     found = code_block(element)
     assert found is not None
     assert found.text == "\n".join(line if line.strip() else "" for line in code.rstrip().split("\n"))
+
+
+@pytest.mark.parametrize(("named", "between", "deep"), [(4, 0, False), (5, 0, True), (5, 12, False)])
+def test_elements_in_many_line_numbers_are_deep(named: int, between: int, deep: bool) -> None:
+    """Only the nearest ancestors are searched."""
+    root = html.fragment_fromstring("<div class=gutter>" * named + "<div>" * between + "<i>1</i>")
+    assert is_deep(next(root.iter("i"))) is deep

@@ -36,6 +36,7 @@ HIDING = [
     "style='text-indent:-9999px'",
     "style='position:absolute;clip:rect(0,0,0,0)'",
     "style='clip-path: inset(50%)'",
+    f"style='{'color:red;' * 150}display:none'",
 ]
 
 

@@ -56,6 +56,7 @@ FORUMS = {
     "without names": """<div class=x7><p class=x8>{name} · {date} 19:44</p><p class=x9>{text}</p></div>""",
     "rows of a table": """<table class=tborder><tr><td><a href="member.php?u={i}">{name}</a></td><td>{date}, 07:08</td>
         </tr><tr><td>Posts: 12</td><td><div>{text}</div><div>{text}</div></td></tr></table>""",
+    "in many elements": f"<div class=x>{'<div>' * 8}<p>{{name}} · {{date}}</p>{'</div>' * 8}<p>{{text}}</p></div>",
 }
 
 
@@ -94,6 +95,8 @@ def test_a_reply_is_a_post_of_its_own() -> None:
         ("Posted on May 6, 2024", "2024-05-06"),
         ("2024-05-06, last edited 2024-05-09", "2024-05-06"),
         ("<time title='2024-05-06T07:08:09+02:00'>a while ago</time>", "2024-05-06T07:08:09+02:00"),
+        (f"2024-05-06 {'a' * 89}", "2024-05-06"),
+        (f"2024-05-06 {'a' * 90}", ""),
     ],
 )
 def test_dates(date: str, expected: str) -> None:
@@ -108,9 +111,10 @@ def test_days_come_first_where_one_date_says_so() -> None:
 
 
 def test_the_date_is_not_that_of_an_edit_an_account_or_a_quotation() -> None:
-    post = """<div class=post><b class=username>{name}</b><p>Joined: 5 May 2011</p><p class=when>{date}</p>
-        <blockquote class=q><cite class=username>Zoe</cite><p>1 May 2020</p><p>{text}</p></blockquote><p>{text}</p>
-        <p>Last edited: 9 June 2024</p></div>"""
+    post = """<div class=post><b class=username>{name}</b><p>Joined in the spring</p><p>5 May 2011</p>
+        <p class=when>{date}</p>
+        <blockquote class=q><cite class=username>Zoe</cite><p>1 May 2020</p><p>{text}</p></blockquote>
+        <p>{text}</p><p>Last edited: 9 June 2024</p></div>"""
     assert posts(each(post, *THREE)) == FOUND
 
 
@@ -127,7 +131,8 @@ def test_the_date_is_not_that_of_an_edit_an_account_or_a_quotation() -> None:
         ("A", ""),
         ("42", ""),
         ("[email protected]", ""),
-        ("the one who has far too many words to be a name", ""),
+        (f"Ann {'b' * 37}", ""),
+        ("the one with far too many words", ""),
     ],
 )
 def test_names(written: str, name: str) -> None:
@@ -152,9 +157,12 @@ def test_what_is_not_main_has_no_post() -> None:
         f"<div class=post><b class=author>Ann</b><p>2024-05-06</p><p>{A}</p></div><p>{B}</p>",  # the only one
         f"<div><p>5 May 2024</p><div><p>6 May 2024</p><p>{A}</p><p>{B}</p></div></div>",  # an article in its page
         "<div class=row><p>Ann</p><p>5 May 2024</p></div>" * 3,  # nobody says anything
+        f"<div class=row><p>5 May 2024 {'a' * 39}</p></div>" * 3,
+        f"<div class=row><p>5 May 2024</p><p>{'a' * 19}</p></div>" * 3,
+        each(POST, *THREE) + f"<p>{A * 40}</p>",
         f"<nav><div class=post><b class=author>Ann</b><p>2024-05-06</p><p>{A}</p></div></nav>" * 2,
     ],
-    ids=["nothing", "text", "one post", "an article", "a table", "a menu"],
+    ids=["nothing", "text", "one post", "an article", "a table", "lines", "words", "beside an article", "a menu"],
 )
 def test_no_posts(html: str) -> None:
     assert posts(html) == []
