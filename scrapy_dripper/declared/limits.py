@@ -1,7 +1,9 @@
 """How much of a page is read for what it declares. Real pages hold less; the limits bound the time for hostile ones."""
 
 LONGEST_TEXT = 10_000
-"""Maximum length of a value or of a URL, in characters."""
+"""Maximum length of a value, in characters."""
+LONGEST_URL = 4_000
+"""Maximum length of a URL, in characters. A longer one is a list of pictures that a page names as one."""
 LONGEST_TITLE = 500
 """Maximum length of a name of the page, in characters."""
 LONGEST_NAME = 200

@@ -22,7 +22,7 @@ from scrapy_dripper.declared.authors import authors_of
 from scrapy_dripper.declared.dates import Dating
 from scrapy_dripper.declared.head import Declared, read
 from scrapy_dripper.declared.json_ld import Linked, items, texts
-from scrapy_dripper.declared.limits import LONGEST_NAME, LONGEST_TEXT, MOST_ELEMENTS
+from scrapy_dripper.declared.limits import LONGEST_NAME, LONGEST_TEXT, LONGEST_URL, MOST_ELEMENTS
 from scrapy_dripper.declared.marked import Marked, around, marked
 from scrapy_dripper.declared.names import host_of
 from scrapy_dripper.declared.text import UNSEEN, heading_text, text_of
@@ -112,7 +112,7 @@ def _resolver(base: str) -> Resolve:
 
     def resolve(link: str) -> str:
         link = link.strip()
-        if not link or len(link) > LONGEST_TEXT:
+        if not link or len(link) > LONGEST_URL:
             return ""
         with suppress(ValueError):  # such as "http://["
             joined = urljoin(base, link)

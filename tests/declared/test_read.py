@@ -350,6 +350,8 @@ def test_a_menu_is_not_breadcrumbs() -> None:
         ('<meta property="og:url" content="https://example.org/tides">', "https://example.org/tides"),
         ('<link rel="canonical" href="javascript:x()">', None),
         ('<link rel="canonical" href="http://[">', None),
+        (f'<link rel="canonical" href="/{"a" * 3_900}">', f"https://example.org/{'a' * 3_900}"),
+        (f'<link rel="canonical" href="/{"a" * 4_000}">', None),
         ("", None),
     ],
 )
