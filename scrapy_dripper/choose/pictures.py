@@ -19,7 +19,7 @@ _FIRST_BLOCKS, _BYLINES, _SMALLEST = 3, 3, 120
 """Most main blocks above a lead picture, most blocks between it and these, and its least width and height in pixels."""
 _CONTROLS = 5
 """Most links and buttons that may be between them as well, above a picture that is in no link, list or table."""
-_PART_OF_OTHER = Flag.LINK | Flag.LIST | Flag.TABLE
+_PART_OF_OTHER = int(Flag.LINK | Flag.LIST | Flag.TABLE)  # the operators of IntFlag are slow
 
 _media = frozenset(TAGS[tag] for tag in MEDIA)
 _players = PLAYERS | {"iframe", "mjx-container"}
