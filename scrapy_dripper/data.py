@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from scrapy_dripper.characters import without_controls
 
 if TYPE_CHECKING:
     from scrapy_dripper.config import Config
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class FallbackReason(str, Enum):
@@ -273,8 +277,9 @@ class Extraction:
     def meta(self) -> dict[str, Any]:
         """Return the dict that ``DRIPPER_META_FIELD`` puts on items, as plain JSON values."""
         known = self.details
-        made = "simhash" in known or "fingerprints" in known.get("failed", [])
-        prints = known if made else fingerprints(self.text)
+        failed = list(known.get("failed", []))
+        made = "simhash" in known or "fingerprints" in failed
+        prints = known if made else attempt("fingerprints", lambda: fingerprints(self.text), failed) or {}
         return {
             "source": self.source,
             "fallback_reason": self.fallback_reason.value if self.fallback_reason else None,
@@ -290,7 +295,7 @@ class Extraction:
             "rules": known.get("rules"),
             "overruled": known.get("overruled", []),
             "missing": known.get("missing", []),
-            "failed": known.get("failed", []),
+            "failed": failed,
             "truncated": self.truncated,
             "content_hash": prints.get("content_hash"),
             "simhash": prints.get("simhash"),
@@ -325,6 +330,18 @@ def _clean(value: Any) -> Any:
 
 def _rounded(share: float | None) -> float | None:
     return None if share is None else round(share, 4)
+
+
+def attempt(form: str, make: Callable[[], T], failed: list[str]) -> T | None:
+    """Return a form of the output that was asked for in addition. If it cannot be made, add its name to ``failed``, and
+    return None: an extraction keeps what it has, and names what failed.
+    """
+    try:
+        return make()
+    except Exception:  # includes MemoryError and RecursionError
+        failed.append(form)
+        logger.debug("cannot make the form %(form)s of a page", {"form": form}, exc_info=True)
+        return None
 
 
 def fingerprints(text: str | None) -> dict[str, str]:

@@ -22,7 +22,7 @@ from scrapy_dripper.choose import Choice, ScoredPage, choose
 from scrapy_dripper.choose.steps import MOST_TAKEN, REPEATED, TEMPLATE
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import FALLBACKS, Config
-from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, teaching
+from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, attempt, teaching
 from scrapy_dripper.declared.facts import missing, tokens
 from scrapy_dripper.engines import load_engine, profile_of
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked, quality_of
@@ -31,7 +31,7 @@ from scrapy_dripper.fallback_names import check_methods
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.page import Over
-from scrapy_dripper.retrieval import attempt, measure, named_failures, naming, with_front_matter, with_retrieval
+from scrapy_dripper.retrieval import measure, named_failures, naming, with_front_matter, with_retrieval
 from scrapy_dripper.sites import Hosts, SiteMemory, TemplateLabels, Templates
 from scrapy_dripper.structures.items import Items
 from scrapy_dripper.workers.one_worker import OneWorker

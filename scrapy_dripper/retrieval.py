@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from scrapy_dripper.config import OUTPUT_FIELDS, Config
-from scrapy_dripper.data import Document, Extraction, Metadata, fingerprints
+from scrapy_dripper.data import Document, Extraction, Metadata, attempt, fingerprints
 from scrapy_dripper.output import Written, most_chars
 from scrapy_dripper.output.content_json import from_json, to_json
 from scrapy_dripper.output.markdown import Callouts, Posts, Tables
@@ -23,8 +22,6 @@ from scrapy_dripper.structures.items import Items
 if TYPE_CHECKING:
     from scrapy_dripper.output.chunks import Chunk
 
-logger = logging.getLogger(__name__)
-T = TypeVar("T")
 _LARGER = (1, 8, 64, 512)
 
 
@@ -118,18 +115,6 @@ def chunks(source: Source) -> list[dict[str, Any]]:
 def _asked(config: Config) -> dict[str, str]:
     """Return the fields that are asked for in addition, each with the path of the function that makes it."""
     return {name: one.make for name, one in OUTPUT_FIELDS.items() if one.make and config.item_field(name)}
-
-
-def attempt(form: str, make: Callable[[], T], failed: list[str]) -> T | None:
-    """Return a form of the output that was asked for in addition. If it cannot be made, add its name to ``failed``, and
-    return None: an extraction keeps what it has, and names what failed.
-    """
-    try:
-        return make()
-    except Exception:  # includes MemoryError and RecursionError
-        failed.append(form)
-        logger.debug("cannot make the form %(form)s of a page", {"form": form}, exc_info=True)
-        return None
 
 
 def plain_content(written: Written, config: Config) -> list[dict[str, Any]] | None:

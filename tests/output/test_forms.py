@@ -88,6 +88,19 @@ def test_no_names_if_nothing_fails() -> None:
     assert None not in forms(found).values()
 
 
+def test_fingerprints_that_fail_later_cost_nothing_else() -> None:
+    """Without a field for them, they are only made if somebody asks."""
+    with Extractor(replace(PLAIN, processes=0, meta_field=None)) as extractor:
+        found = extractor.extract([PAGE])[0]
+    with patch("scrapy_dripper.data.fingerprints", side_effect=MemoryError):
+        meta = found.meta()
+
+    assert (meta["content_hash"], meta["simhash"], meta["failed"]) == (None, None, ["fingerprints"])
+    assert meta | {name: found.meta()[name] for name in ("content_hash", "simhash")} == found.meta() | {
+        "failed": ["fingerprints"]
+    }
+
+
 @pytest.mark.parametrize(
     ("html", "factor", "failed"),
     [
