@@ -49,9 +49,9 @@ _line_start = re.compile(
     r"(?P<number>\d{1,9})(?=[.)](?:\s|\Z))|(?:[-+*:](?=\s|\Z)|\#{1,6}(?=\s|\Z)|>|~~~|=+\s*\Z|-[-\s]*\Z|[|:][-|:\s]*\Z|"
     r"\[[ xX]\](?=\s|\Z)|\[(?=[^\[\]]*\]:|(?:[^\[\]\\]|\\.)*\]:))"
 ).match
-_not_in_url = re.compile(r"[\s<>\\\x00-\x1f\x7f]|\](?=\()|&(?=#?\w{1,32};)").sub
-_url_special = re.compile(r"[\s<>\\()&\x00-\x1f\x7f]").search
-_title_special = re.compile(r'[\\"{\]]').sub
+_not_in_url = re.compile(r"[\s<>\\`\x00-\x1f\x7f]|\](?=\()|&(?=#?\w{1,32};)").sub
+_url_special = re.compile(r"[\s<>\\`()&\x00-\x1f\x7f]").search
+_title_special = re.compile(r'[\\"`{\]]').sub
 _automatic = re.compile(r"https?://[^\s<>\\\"`]+").fullmatch  # Python-Markdown reads <x:y/onclick=z> as a tag
 _before_path = re.compile(r"[^/?#]*").match
 _escaped_mark = re.compile(r"\\(?=[!-/:-@\[-`{-~])").sub
@@ -208,6 +208,8 @@ class InlineWriter:
     # ------------------------------------------------------------------ runs
     def _text(self, run: Text, before: str, after: str) -> str:
         text = self._escaped(run.text)
+        if "\\](" in text and (before.strip() or "://" in text or "www." in text):
+            text = text.replace("\\](", "&#93;(")  # mistune includes a backslash at the end of a bare URL in it
         if "{" in text:
             # Python-Markdown and others read {...} as attributes of the text before: *a*{onclick=b}, # A {onclick=b}
             if text[-1] == "}":
@@ -224,8 +226,6 @@ class InlineWriter:
                 self._dollars += text.count("$")
             brackets = self._in_brackets or self.links == "citations"
             text = (_marks_and_brackets if brackets else _marks)(_escape, text)
-            if "](" in text and ("://" in text or "www." in text):
-                text = text.replace("\\](", "&#93;(")  # mistune includes a backslash at the end of a bare URL in it
         return text
 
     def _code(self, run: Code, _before: str, _after: str) -> str:
