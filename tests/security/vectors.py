@@ -211,7 +211,8 @@ MARKDOWN = [
     "<p>[a]<b>(</b>javascript:RUN) ![a]<i><b>(</b></i>javascript:RUN) [x]<b>:</b> javascript:RUN<p>[x]",
     "<p>[x http://a.b/<i>y</i>](javascript:RUN)<p>[x <b>www.a.b</b><i>y</i>](javascript:RUN)",
     # Attributes, to Python-Markdown and its like.
-    "<p><a href='/a`b'>a</a> `{onclick=RUN}<p><img src='/a`b'> `{onclick=RUN}<p><a href=/x title='a`b'>a</a> `{onclick=RUN}",
+    "<p><a href='/a`b'>a</a> `{onclick=RUN}<p><img src='/a`b'> `{onclick=RUN}",
+    "<p><a href=/x title='a`b'>a</a> `{onclick=RUN}",
     "<h2>words {onclick=RUN}</h2><h3>words {: onclick=RUN }</h3>",
     "<p><em>a</em>{onclick=RUN} <a href=/x>a</a>{href=javascript:RUN} <code>a</code>{: onclick=RUN }",
     "<p>words <img src=x.png>{onerror=RUN} <b>a</b>{style=a:b}",
