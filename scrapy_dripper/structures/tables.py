@@ -525,7 +525,7 @@ def _text(text: str) -> str:
 
 def _value(value: str) -> str:
     """Escape the value of an attribute."""
-    return _inert(escape(value)).replace("\r", "&#13;").replace("\n", "&#10;")
+    return _inert(escape(value)).replace("[", "&#91;").replace("\r", "&#13;").replace("\n", "&#10;")
 
 
 def _inert(html: str) -> str:

@@ -218,6 +218,8 @@ MARKDOWN = [
     "<p>words <img src=x.png>{onerror=RUN} <b>a</b>{style=a:b}",
     "<p>words<br>{: onclick=RUN }",
     "<table><tr><th>a {onclick=RUN}<th>b<tr><td>a {onclick=RUN}<td><b>a</b>{onclick=RUN}</table>",
+    "<p>a<sup><a href=#fn1>1</a></sup> <a href=/x>b</a></p><ol><li id=fn1>a<ul><li><table><tr><td rowspan=2>a<td>b"
+    "<tr><td><a href='/[^1] onclick=RUN'>a</a> <a href='/[1] onclick=RUN'>a</a></table></ul></ol>",
     # Code where a reader may find none.
     "<ul><li>words<pre>a\n\n&lt;img src=x onerror=RUN&gt;\n\n[a](javascript:RUN)</pre></ul>",
     "<blockquote><pre>a\n\n&lt;div onclick=RUN&gt;\n\n{onclick=RUN}\n</pre></blockquote>",
