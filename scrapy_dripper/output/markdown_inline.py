@@ -230,7 +230,8 @@ class InlineWriter:
 
     def _code(self, run: Code, _before: str, _after: str) -> str:
         text = run.text.replace("\r", " ").replace("\n", " ")  # a new line could begin a block
-        if self._in_brackets and "]:" in text:
+        # marked ends a link in code that has more than one backtick around it.
+        if (self._in_brackets and "]:" in text) or ("`" in text and "](" in text):
             return f"<code>{self._text(Text(text), '>', '<')}</code>"
         if "`" not in text:
             return f"`{text}`"
