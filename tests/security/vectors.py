@@ -210,7 +210,7 @@ MARKDOWN = [
     "<h2>words</h2><p>words<br>[[x]]{onclick=RUN}",
     "<p>[a]<b>(</b>javascript:RUN) ![a]<i><b>(</b></i>javascript:RUN) [x]<b>:</b> javascript:RUN<p>[x]",
     "<p>[x http://a.b/<i>y</i>](javascript:RUN)<p>[x <b>www.a.b</b><i>y</i>](javascript:RUN)",
-    "<p>[x <code>](javascript:RUN) `</code><p>[x <code>](javascript:RUN) ``</code>",
+    "<p>[x <code>](javascript:RUN) ` a</code><p>[x <code>](javascript:RUN) `` a</code>",
     # Attributes, to Python-Markdown and its like.
     "<p><a href='/a`b'>a</a> `{onclick=RUN}<p><img src='/a`b'> `{onclick=RUN}",
     "<p><a href=/x title='a`b'>a</a> `{onclick=RUN}",
