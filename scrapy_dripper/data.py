@@ -370,35 +370,35 @@ def nothing(
 
 
 @dataclass(frozen=True, slots=True)
-class InformedDocument(Document):
+class SiteDocument(Document):
     """A document with what is known about its host."""
 
-    known: bytes | None = None
-    """What a site memory knows (:meth:`~scrapy_dripper.sites.SiteMemory.known`); None without one."""
+    repeated: bytes | None = None
+    """The texts that the site repeats (:meth:`~scrapy_dripper.sites.SiteMemory.repeated`); None without a memory."""
     templates: bytes | None = None
-    """The templates of the host (:meth:`~scrapy_dripper.sites.Templates.known`); None without them."""
+    """The templates of the host (:meth:`~scrapy_dripper.sites.Templates.rules`); None without them."""
 
 
-def known_of(document: Document) -> tuple[bytes | None, bytes | None]:
+def site_data(document: Document) -> tuple[bytes | None, bytes | None]:
     """Return what a site memory and templates know about the host of a document; None without them."""
-    return (document.known, document.templates) if isinstance(document, InformedDocument) else (None, None)
+    return (document.repeated, document.templates) if isinstance(document, SiteDocument) else (None, None)
 
 
 @dataclass(frozen=True, slots=True)
-class TeachingExtraction(Extraction):
+class SiteExtraction(Extraction):
     """An extraction with what can be learnt about its host."""
 
-    digest: bytes = field(default=b"", repr=False)
+    hashes: bytes = field(default=b"", repr=False)
     """What a site memory learns (:meth:`~scrapy_dripper.sites.SiteMemory.learn`); empty without one."""
-    lesson: bytes = field(default=b"", repr=False)
+    example: bytes = field(default=b"", repr=False)
     """What templates learn (:meth:`~scrapy_dripper.sites.Templates.learn`); empty without them."""
 
 
-def teaching(extraction: Extraction, *, digest: bytes = b"", lesson: bytes = b"") -> Extraction:
+def with_site_data(extraction: Extraction, *, hashes: bytes = b"", example: bytes = b"") -> Extraction:
     """Return an extraction with what can be learnt from it, in addition to what it has already."""
-    if not (digest or lesson):
+    if not (hashes or example):
         return extraction
-    if isinstance(extraction, TeachingExtraction):
-        return replace(extraction, digest=digest or extraction.digest, lesson=lesson or extraction.lesson)
+    if isinstance(extraction, SiteExtraction):
+        return replace(extraction, hashes=hashes or extraction.hashes, example=example or extraction.example)
     values = {option.name: getattr(extraction, option.name) for option in fields(extraction)}
-    return TeachingExtraction(**values, digest=digest, lesson=lesson)
+    return SiteExtraction(**values, hashes=hashes, example=example)

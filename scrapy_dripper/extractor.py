@@ -22,7 +22,7 @@ from scrapy_dripper.choose import Choice, ScoredPage, choose
 from scrapy_dripper.choose.steps import MOST_TAKEN, REPEATED, TEMPLATE
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import FALLBACKS, Config
-from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, attempt, teaching
+from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, attempt, with_site_data
 from scrapy_dripper.declared.facts import missing, tokens
 from scrapy_dripper.engines import load_engine, profile_of
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked, quality_of
@@ -240,7 +240,7 @@ class Extractor:
         """Read a document, unless a worker process or a method extracts it."""
         self._begin(document)
         config = document.config or self.config
-        from_worker = self._worker.extract(self._hosts.informed(document), config)
+        from_worker = self._worker.extract(self._hosts.site_document(document), config)
         if from_worker is not None:
             return _Extracted(self._with_custom_fallback(document, config, from_worker))
         named = document.config.engine if document.config else None
@@ -391,7 +391,7 @@ class Extractor:
             rules=ruled and ruled.blocks, repeated=choice.taken_by(REPEATED), overruled=list(choice.overruled)
         )
         extraction = with_retrieval(extraction, items, document, page.config)
-        return teaching(extraction, digest=repeated.digest(choice.by_page) if repeated else b"")
+        return with_site_data(extraction, hashes=repeated.packed_hashes(choice.by_page) if repeated else b"")
 
     def _composed(self, document: Document, labels: Labels, choice: Choice) -> tuple[Extraction, Items | None]:
         """Return the extraction of a page, given what is written of it, and its content list; None if that is too
@@ -475,7 +475,7 @@ class Extractor:
         read = one.read
         if read and read.template and read.choice and isinstance(read.labels, Labels) and not read.labels.truncated:
             made = made.with_details(template=read.template.outcome.value)
-            made = teaching(made, lesson=read.template.lesson(read.choice.by_page))
+            made = with_site_data(made, example=read.template.example(read.choice.by_page))
         if not one.config.reads_metadata or made.fallback_reason in NOT_A_PAGE:
             return made
         failed = named_failures(made)

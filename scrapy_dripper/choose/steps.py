@@ -16,10 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from scrapy_dripper.choose.below_headline import with_hero_links, with_price, with_recipe_facts
-from scrapy_dripper.choose.comments import posts_of, with_comments
-from scrapy_dripper.choose.duplicates import without_duplicates
-from scrapy_dripper.choose.expected_f1 import decide
-from scrapy_dripper.choose.furniture import (
+from scrapy_dripper.choose.boilerplate import (
     MOST_CONTROL_WORDS,
     MOST_NOSCRIPT_WORDS,
     MOST_OFFER_WORDS,
@@ -29,6 +26,9 @@ from scrapy_dripper.choose.furniture import (
     without_offers,
     without_signatures,
 )
+from scrapy_dripper.choose.comments import posts_of, with_comments
+from scrapy_dripper.choose.duplicates import without_duplicates
+from scrapy_dripper.choose.expected_f1 import decide
 from scrapy_dripper.choose.headings import MOST_WORDS, with_headings, without_empty_headings
 from scrapy_dripper.choose.headline import with_headline
 from scrapy_dripper.choose.mask import mask_of

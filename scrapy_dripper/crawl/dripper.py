@@ -211,7 +211,7 @@ class Dripper:
         assert self._batcher is not None
         if self._sites is None:
             return self._batcher.submit(document, count)
-        future = self._batcher.submit(self._sites.hosts.informed(document), count)
+        future = self._batcher.submit(self._sites.hosts.site_document(document), count)
         future.add_done_callback(self._sites.learn)
         return future
 

@@ -21,7 +21,7 @@ def either(*groups: Group) -> str:
 
 
 # ---------------------------------------------------------------------- parts of a page, by class or id
-FURNITURE: Group = (
+BOILERPLATE: Group = (
     *("nav", "navbar", "navigation", "menu", "mainmenu", "topmenu", "sitemenu"),
     *("footer", "sitefooter", "pagefooter", "siteheader", "pageheader", "topheader"),
     *("sidebar", "breadcrumb", "breadcrumbs", "toolbar", "topbar"),

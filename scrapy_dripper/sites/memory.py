@@ -1,7 +1,7 @@
 """The memory of sites counts, in bounded space, the pages of a host on which each text and each place occur.
 
-Texts and places are hashes. Furniture is text among the main blocks of a page that other pages of the site have in the
-same place.
+Texts and places are hashes. Boilerplate is text among the main blocks of a page that other pages of the site have in
+the same place.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ PLACE_ELEMENTS = 3
 """Number of elements that define a place: that of the block and the nearest ones around it."""
 PLACE_BITS = np.uint64(32)
 """Number of the lower bits of a hash, which identify the text. The upper bits identify the place."""
-DIGEST_TEXTS = 1_000
-"""Maximum number of distinct texts in the digest of a page. Most pages have a few hundred."""
+PAGE_TEXTS = 1_000
+"""Maximum number of distinct texts in the hashes of a page. Most pages have a few hundred."""
 MOST_HOSTS = 512
 """Maximum number of hosts in a memory. The least recently seen one is evicted first."""
 MOST_TEXTS = 4_096
@@ -107,8 +107,8 @@ KEPT_PLACES = 768
 BYTES_PER_HOST = (MOST_TEXTS + MOST_PLACES) * Tally.BYTES + MOST_PAGES * HASH.itemsize
 """Maximum size of the arrays of a host, in bytes."""
 REPETITIVE = 0.9
-"""A place is one for furniture if at least this share of its texts, counted once per page, is on more than one page. In
-the places of a page's own text, most texts are on one page only. Versions of a page with few new texts are copies
+"""A place is one for boilerplate if at least this share of its texts, counted once per page, is on more than one page.
+In the places of a page's own text, most texts are on one page only. Versions of a page with few new texts are copies
 (:data:`SAME_PAGE`), and are not counted.
 """
 REPEATED = 3
@@ -130,9 +130,9 @@ LEAST_WORDS = 60
 LEAST_SHARE = 0.1
 """Minimum share of the words of main content that must remain."""
 MOST_WORDS_ABOVE = 60
-"""Maximum number of words of furniture above the page's own text, such as a notice; words in a ``<nav>`` do not count.
-Longer repeated text is an article that lists of the site show in full. It is the main content of this page, even if
-comments follow.
+"""Maximum number of words of boilerplate above the page's own text, such as a notice. Words in a ``<nav>`` do not
+count. Longer repeated text is an article that lists of the site show in full. It is the main content of this page, even
+if comments follow.
 """
 OWN_WORDS = 10
 """Minimum number of words in a block of the page's own text, as opposed to a date or a label."""
@@ -181,14 +181,14 @@ def name_of(node: HtmlElement) -> bytes:
     return f"{node.tag} {' '.join(own)}\n".encode("utf-8", "surrogatepass")
 
 
-def digest(found: Hashes, main: Bools) -> bytes:
+def packed_hashes(found: Hashes, main: Bools) -> bytes:
     """Return what :meth:`SiteMemory.learn` needs: the number of main hashes, the main hashes, and the others.
 
-    Both arrays have shape (n,). The digest holds each hash once.
+    Both arrays have shape (n,). They hold each hash once.
     """
     own = set(found[main].tolist())  # a few hundred, for which sets are faster than arrays
-    kept = sorted(own)[:DIGEST_TEXTS]
-    others = sorted(set(found.tolist()) - own)[: DIGEST_TEXTS - len(kept)]
+    kept = sorted(own)[:PAGE_TEXTS]
+    others = sorted(set(found.tolist()) - own)[: PAGE_TEXTS - len(kept)]
     return np.array([len(kept), *kept, *others], dtype=HASH).tobytes()
 
 
@@ -197,11 +197,11 @@ def hashes(data: bytes) -> Hashes:
     return np.frombuffer(data, dtype=HASH)
 
 
-def parts_of(data: bytes) -> tuple[Hashes, Hashes]:
-    """Return the main hashes of a digest, and the others. Raise ValueError if the digest is invalid."""
+def unpacked_hashes(data: bytes) -> tuple[Hashes, Hashes]:
+    """Return the main hashes of packed hashes, and the others. Raise ValueError if the data are invalid."""
     values = hashes(data)
-    if not len(values) or not int(values[0]) < len(values) <= DIGEST_TEXTS + 1:
-        raise ValueError(f"expected the digest of a page (got {len(data):,} bytes)")
+    if not len(values) or not int(values[0]) < len(values) <= PAGE_TEXTS + 1:
+        raise ValueError(f"expected the hashes of a page (got {len(data):,} bytes)")
     main = int(values[0])
     return values[1 : 1 + main], values[1 + main :]
 
@@ -272,20 +272,19 @@ class SiteMemory:
         """Yield the hosts with their names, the most recently seen one last."""
         yield from self._hosts.items()
 
-    def known(self, url: str) -> bytes:
-        """Return the hashes of the texts that the site of a page repeats, for :func:`.furniture`."""
+    def repeated(self, url: str) -> bytes:
+        """Return the hashes of the texts that the site of a page repeats, for :func:`.boilerplate`."""
         host = self._hosts.get(host_of(url))
         return b"" if host is None else host.repeated(_address(url)).tobytes()
 
-    def learn(self, url: str, digest: bytes) -> bool:
+    def learn(self, url: str, packed: bytes) -> bool:
         """Count the texts of a page, and return True.
 
         Return False if the page was seen before, at this URL or another one (a print version, other parameters), or if
-        its URL has no host. Raise ValueError if ``digest`` is not the result of
-        :func:`digest`.
+        its URL has no host. Raise ValueError if ``packed`` is not the result of :func:`packed_hashes`.
         """
         name = host_of(url)
-        main, others = parts_of(digest)
+        main, others = unpacked_hashes(packed)
         if not name:
             return False
         host = self._hosts.setdefault(name, Host())
@@ -302,14 +301,13 @@ def _address(url: str) -> np.uint64:
     return address
 
 
-def furniture(page: Page, main: Bools, found: Hashes, known: Hashes) -> Bools:
-    """Return which main blocks are furniture of the site. All arrays except ``known`` have shape (n,) for n blocks.
+def boilerplate(page: Page, main: Bools, found: Hashes, repeated_texts: Hashes) -> Bools:
+    """Return which main blocks are boilerplate of the site. All arrays but ``repeated_texts`` have shape (n,).
 
-    ``found`` is the result of :func:`places`, and ``known`` has the hashes from
-    :meth:`SiteMemory.known`.
+    ``found`` is the result of :func:`places`, and ``repeated_texts`` has the hashes from :meth:`SiteMemory.repeated`.
     """
     none = np.zeros(len(main), dtype=np.bool_)
-    repeated = np.isin(found, known)
+    repeated = np.isin(found, repeated_texts)
     if not (repeated & main).any():
         return none
     chars = page.blocks.chars()

@@ -18,11 +18,11 @@ from scrapy_dripper.data import (
     Document,
     Extraction,
     FallbackReason,
-    InformedDocument,
     Metadata,
-    TeachingExtraction,
-    known_of,
-    teaching,
+    SiteDocument,
+    SiteExtraction,
+    site_data,
+    with_site_data,
 )
 from scrapy_dripper.fallback_names import dotted_path
 
@@ -103,7 +103,7 @@ def pack_tasks(tasks: Sequence[Task]) -> tuple[Values, list[bytes]]:
             number = numbers[id(task.config)] = len(configs)
             configs.append(task.config)
         document = task.document
-        known, templates = known_of(document)
+        repeated, templates = site_data(document)
         # One more than the limit, so that the worker can tell that the document is too long.
         html = document.html[: task.config.limits.bytes + 1]
         rows.append(
@@ -113,14 +113,14 @@ def pack_tasks(tasks: Sequence[Task]) -> tuple[Values, list[bytes]]:
                 "config": number,
                 "rules": task.config.rules.of(document.url) if task.config.rules else [],
                 "text": isinstance(html, str),
-                "known": known is not None,
+                "repeated": repeated is not None,
                 "templates": templates is not None,
                 "reason": None if task.reason is None else task.reason.value,
                 "error": task.error,
             }
         )
         bodies.append(html.encode("utf-8", "surrogatepass") if isinstance(html, str) else html)
-        bodies += [known or b"", templates or b""]
+        bodies += [repeated or b"", templates or b""]
     return {"tasks": rows, "configs": [pack_config(config) for config in configs]}, bodies
 
 
@@ -128,13 +128,13 @@ def unpack_tasks(header: Values, bodies: Sequence[bytes]) -> list[Task]:
     """Return the tasks that :func:`pack_tasks` has packed."""
     configs = [Config(**values) for values in header["configs"]]
     tasks = []
-    for row, body, known, templates in zip(header["tasks"], bodies[::3], bodies[1::3], bodies[2::3], strict=True):
+    for row, body, repeated, templates in zip(header["tasks"], bodies[::3], bodies[1::3], bodies[2::3], strict=True):
         html = body.decode("utf-8", "surrogatepass") if row["text"] else body
         config = configs[row["config"]]
         if row["rules"]:
             config = replace(config, rules=row["rules"])
-        site = (known if row["known"] else None, templates if row["templates"] else None)
-        document = InformedDocument(html, row["url"], row["charset"], config, *site)
+        site = (repeated if row["repeated"] else None, templates if row["templates"] else None)
+        document = SiteDocument(html, row["url"], row["charset"], config, *site)
         reason = None if row["reason"] is None else FallbackReason(row["reason"])
         tasks.append(Task(document, config, reason, row["error"]))
     return tasks
@@ -144,7 +144,7 @@ _NAMES = [option.name for option in fields(Extraction)]
 _STRINGS = ("title", "main_html", "markdown", "text", "source", "error", "page_type")
 _JSON = ("content", "extra")
 PARTS = len(_STRINGS) + len(_JSON) + 4
-"""Parts of an extraction: strings, values as JSON, labels, probabilities, digest and lesson."""
+"""Parts of an extraction: strings, values as JSON, labels, probabilities, hashes and example."""
 
 
 def to_plain(extraction: Extraction) -> Values:
@@ -216,7 +216,7 @@ def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
     json.dumps(values)  # raises here for what is no JSON
     parts = [(text or "").encode("utf-8", "surrogatepass") for text in texts]
     parts += [bytes(bytearray(extraction.labels)), array("d", apart["probabilities"]).tobytes()]
-    parts += [extraction.digest, extraction.lesson] if isinstance(extraction, TeachingExtraction) else [b"", b""]
+    parts += [extraction.hashes, extraction.example] if isinstance(extraction, SiteExtraction) else [b"", b""]
     return values, parts
 
 
@@ -224,7 +224,7 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
     """Return the extraction of a URL. Raise ValueError, TypeError, KeyError or AttributeError if the data is
     invalid.
     """
-    *texts, labels, probabilities, digest, lesson = parts
+    *texts, labels, probabilities, hashes, example = parts
     likely = array("d")
     likely.frombytes(probabilities)
     found = {**values, "url": url, "labels": labels, "probabilities": likely}
@@ -233,13 +233,13 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
         found[name] = json.loads(text) if text is not None and name in _JSON else text
     extraction = from_plain(found)
     template = extraction.details.get("template")
-    if digest or lesson or template is not None:  # in few crawls
-        from scrapy_dripper.sites import Outcome, parts_of, read_lesson
+    if hashes or example or template is not None:  # in few crawls
+        from scrapy_dripper.sites import Outcome, read_example, unpacked_hashes
 
-        if digest:
-            parts_of(digest)
-        if lesson:
-            read_lesson(lesson)
+        if hashes:
+            unpacked_hashes(hashes)
+        if example:
+            read_example(example)
         if template is not None:
             Outcome(template)
-    return teaching(extraction, digest=digest, lesson=lesson)
+    return with_site_data(extraction, hashes=hashes, example=example)

@@ -11,18 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_dripper import Document, Extraction
-from scrapy_dripper.data import TeachingExtraction
-from scrapy_dripper.sites import Outcome, Templates, host_of, is_audited, read_lesson, templates, unpack_rules
-from scrapy_dripper.sites.templates import Lesson
+from scrapy_dripper.data import SiteExtraction
+from scrapy_dripper.sites import Outcome, Templates, host_of, is_audited, read_example, templates, unpack_rules
+from scrapy_dripper.sites.templates import TemplateExample
 from tests.sites.site import FOOT, Reader, article, listing, truth, url
 
 FREE = [number for number in range(1_000, 3_000) if not is_audited(url(number))]
 """Numbers of pages on which the model is not asked to check a template."""
 
 
-def lesson_of(found: Extraction) -> bytes:
+def example_of(found: Extraction) -> bytes:
     """Return what templates can learn from a page."""
-    return found.lesson if isinstance(found, TeachingExtraction) else b""
+    return found.example if isinstance(found, SiteExtraction) else b""
 
 
 def test_a_template_answers_when_it_has_agreed_with_the_model() -> None:
@@ -160,7 +160,7 @@ def test_hosts_and_options_are_kept_apart() -> None:
     )
 
     assert other.details.get("template") == "new"
-    assert (asking.details.get("template"), lesson_of(asking), asking.source) == (None, b"", "fake")
+    assert (asking.details.get("template"), example_of(asking), asking.source) == (None, b"", "fake")
 
 
 def test_a_host_has_one_name(tmp_path: Path) -> None:
@@ -171,8 +171,8 @@ def test_a_host_has_one_name(tmp_path: Path) -> None:
     rules = '["xn--mnchen-3ya.example"]\nkeep = ["p"]\n'
     (tmp_path / "xn--mnchen-3ya.example.1.toml").write_text(rules)
     given = Templates(folder=tmp_path)
-    assert all(map(given.known, urls))
-    assert not any(map(given.known, ("http://" + "\U0001f600" * 100, "http://a\0b/", "http://..%2fb/")))
+    assert all(map(given.rules, urls))
+    assert not any(map(given.rules, ("http://" + "\U0001f600" * 100, "http://a\0b/", "http://..%2fb/")))
 
 
 def test_names_that_are_too_long_teach_nothing() -> None:
@@ -189,7 +189,7 @@ def test_an_engine_that_fails_teaches_nothing() -> None:
     found = reader.read(article(1), url(1))
 
     assert found.fallback_reason is not None
-    assert (found.details.get("template"), lesson_of(found), len(reader.templates)) == (None, b"", 0)
+    assert (found.details.get("template"), example_of(found), len(reader.templates)) == (None, b"", 0)
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 60)), min_size=1, max_size=25))
@@ -202,15 +202,15 @@ def test_space_is_bounded(visits: list[tuple[int, int]]) -> None:
         vector = np.zeros(1_024, dtype=np.uint8)
         vector[kind * 16 : kind * 16 + 16] = 90
         places = [(-1, f"div {name:x}", 1.0, True) for name in chance.integers(0, 2**31, 500).tolist()]
-        lesson = Lesson(0, Outcome.NEW, -1.0, 100, vector, places)
-        store.learn(f"https://{host}.org/{number}", lesson.pack())
+        example = TemplateExample(0, Outcome.NEW, -1.0, 100, vector, places)
+        store.learn(f"https://{host}.org/{number}", example.pack())
 
     assert len(store) <= 3
     for _, own in store:
         assert len(own) <= templates.MOST_TEMPLATES
-        assert all(len(one.lessons) <= templates.LESSONS for one in own)
-        assert sum(len(data) + 1_024 for one in own for data in one.lessons) <= templates.BYTES_PER_HOST
-        assert all(len(one.rules) <= templates.MOST_RULES for one in unpack_rules(store.known(f"https://{host}.org")))
+        assert all(len(one.examples) <= templates.EXAMPLES for one in own)
+        assert sum(len(data) + 1_024 for one in own for data in one.examples) <= templates.BYTES_PER_HOST
+        assert all(len(one.rules) <= templates.MOST_RULES for one in unpack_rules(store.rules(f"https://{host}.org")))
 
 
 def test_old_pages_are_forgotten() -> None:
@@ -218,14 +218,14 @@ def test_old_pages_are_forgotten() -> None:
     store = Templates()
     reader = Reader()
     reader.read(article(0), url(0))
-    old = lesson_of(reader.read(article(1, "<div class=old>MAIN text of an old design.</div>"), url(1)))
-    new = lesson_of(reader.read(article(2, "<div class=new>MAIN text of a new design.</div>"), url(2)))
+    old = example_of(reader.read(article(1, "<div class=old>MAIN text of an old design.</div>"), url(1)))
+    new = example_of(reader.read(article(2, "<div class=new>MAIN text of a new design.</div>"), url(2)))
     for number in range(300):
         store.learn(url(number), old if number < 200 else new)
-    (rules,) = unpack_rules(store.known(url(0)))
+    (rules,) = unpack_rules(store.rules(url(0)))
     ((_, [one]),) = store
 
-    assert len(one.lessons) == templates.LESSONS
+    assert len(one.examples) == templates.EXAMPLES
     assert ("keep", "div.new") in {(rule.kind, rule.selector) for rule in rules.rules}
     assert not any("old" in rule.selector for rule in rules.rules)
 
@@ -234,7 +234,7 @@ def test_old_pages_are_forgotten() -> None:
 def test_data_that_are_none_are_refused(data: bytes) -> None:
     """Such data could come from another process, or from a caller."""
     with pytest.raises(ValueError, match=r".+"):
-        read_lesson(data)
+        read_example(data)
     with contextlib.suppress(ValueError):
         assert unpack_rules(data) == []
 

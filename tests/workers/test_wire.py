@@ -19,15 +19,15 @@ from scrapy_dripper.data import (
     Document,
     Extraction,
     FallbackReason,
-    InformedDocument,
     Metadata,
-    TeachingExtraction,
-    known_of,
-    teaching,
+    SiteDocument,
+    SiteExtraction,
+    site_data,
+    with_site_data,
 )
 from scrapy_dripper.output.content_json import to_json
 from scrapy_dripper.rules import SiteRule
-from scrapy_dripper.sites import digest, places
+from scrapy_dripper.sites import packed_hashes, places
 from scrapy_dripper.structures import items as kinds
 from scrapy_dripper.testing import page
 from scrapy_dripper.workers.wire import (
@@ -141,11 +141,11 @@ GOOD = Extraction("u", "t", "h", "m", "x", "all", labels=(True, False), probabil
 def test_what_a_page_teaches_comes_along() -> None:
     """An extraction without it is sent as one."""
     found = page("<p>Tea is ready.</p>")
-    own = digest(places(found), np.ones(1, dtype=np.bool_))
-    sent = other_side(teaching(GOOD, digest=own))
+    own = packed_hashes(places(found), np.ones(1, dtype=np.bool_))
+    sent = other_side(with_site_data(GOOD, hashes=own))
 
-    assert isinstance(sent, TeachingExtraction)
-    assert (sent.digest, sent.lesson) == (own, b"")
+    assert isinstance(sent, SiteExtraction)
+    assert (sent.hashes, sent.example) == (own, b"")
     assert type(other_side(GOOD)) is Extraction
 
 
@@ -242,7 +242,7 @@ OPTIONS = st.fixed_dictionaries(
 )
 ARGUMENTS = (ANY | st.binary(max_size=20), TEXT, st.none() | TEXT)
 DOCUMENTS = st.builds(Document, *ARGUMENTS) | st.builds(
-    InformedDocument, *ARGUMENTS, known=st.binary(max_size=3), templates=st.none() | st.binary(max_size=3)
+    SiteDocument, *ARGUMENTS, repeated=st.binary(max_size=3), templates=st.none() | st.binary(max_size=3)
 )
 TASKS = st.lists(
     st.tuples(
@@ -266,7 +266,7 @@ def test_any_tasks_arrive_as_they_were(options: list[dict[str, Any]], rows: list
     for task, one in zip(tasks, found, strict=True):
         sent = task.document
         html = sent.html[: task.config.limits.bytes + 1]
-        document = InformedDocument(html, sent.url, sent.charset, task.config, *known_of(sent))
+        document = SiteDocument(html, sent.url, sent.charset, task.config, *site_data(sent))
         assert one == replace(task, document=document)
 
 

@@ -1,8 +1,8 @@
 """Prepare samples for training: compute the features, labels and weights of their blocks.
 
 Of some pages, only some facts are known, such as the ingredients of a recipe. Blocks with a known or a declared fact
-are main, and what is surely furniture is not. The rest has the labels of trees that were fitted on other pages, with a
-low weight. Without them, a model that has only seen the facts of such a page takes all of it for main content; with
+are main, and what is surely boilerplate is not. The rest has the labels of trees that were fitted on other pages, with
+a low weight. Without them, a model that has only seen the facts of such a page takes all of it for main content; with
 them, it keeps the facts and drops what it would drop anyway.
 """
 
@@ -35,8 +35,8 @@ HELD = 0.25
 HELD_WORDS = 6
 MENTIONED = frozenset({"detail", "description"})
 """Kinds of declared facts that are no main content on many pages."""
-FURNITURE = ("related", "share", "newsletter", "consent", "nav", "footer", "account", "sidebar", "comment")
-"""Groups of class names of furniture that holds links."""
+BOILERPLATE = ("related", "share", "newsletter", "consent", "nav", "footer", "account", "sidebar", "comment")
+"""Groups of class names of boilerplate that holds links."""
 GUESSED = 0.3
 """Weight of the labels of the rest of a page."""
 
@@ -99,7 +99,7 @@ def example(sample: AnnotatedPage) -> Example | None:
     The weight of a block is its possible contribution to the word F1 of its page (its words divided by those of the
     ground truth), plus a constant, so that short blocks and pages without main content count as well, multiplied by the
     weight of the sample. If the truth leaves out the headline by convention, its weight is 0. Of a page of which only
-    some facts are known, only blocks whose labels follow from these, and furniture, have a weight. A copy of such a
+    some facts are known, only blocks whose labels follow from these, and boilerplate, have a weight. A copy of such a
     page declares none of them.
     """
     try:
@@ -147,9 +147,9 @@ def _known_labels(page: Page, batch: Features, facts: Mapping[str, Sequence[str]
     declared = FactIndex(fact for fact in page.facts if fact.kind not in MENTIONED)
     main |= declared.cover(words, counts).max(axis=1) >= MOSTLY
     x = dict(zip(batch.names, batch.matrix.T, strict=True))
-    listed = np.any([x[f"far:{name}"] > 0 for name in FURNITURE], axis=0) & (x["link_density"] > 0.5)
-    furniture = np.any([x[f"flag:{name}"] > 0 for name in ("NAV", "FOOTER", "DIALOG")], axis=0) | listed
-    return main, main | furniture
+    listed = np.any([x[f"far:{name}"] > 0 for name in BOILERPLATE], axis=0) & (x["link_density"] > 0.5)
+    boilerplate = np.any([x[f"flag:{name}"] > 0 for name in ("NAV", "FOOTER", "DIALOG")], axis=0) | listed
+    return main, main | boilerplate
 
 
 def completed(example: Example, probabilities: npt.NDArray[np.float64]) -> Example:

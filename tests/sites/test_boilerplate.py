@@ -1,4 +1,4 @@
-"""Which blocks are furniture, judging by other pages of the site, and which never are."""
+"""Which blocks are boilerplate, judging by other pages of the site, and which never are."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 
 from scrapy_dripper import Config, Document, Extractor
-from scrapy_dripper.data import TeachingExtraction
-from scrapy_dripper.sites import furniture, places
+from scrapy_dripper.data import SiteExtraction
+from scrapy_dripper.sites import boilerplate, places
 from scrapy_dripper.testing import FakeEngine, page
 from tests.html_strategies import documents
 
@@ -68,7 +68,7 @@ def test_off_nothing_is_left_out() -> None:
     found = reader("off").extract(site(*["*" + TEAM] * 8))
 
     assert all("The team" in (one.text or "") for one in found)
-    assert {(one.details["repeated"], isinstance(one, TeachingExtraction)) for one in found} == {(0, False)}
+    assert {(one.details["repeated"], isinstance(one, SiteExtraction)) for one in found} == {(0, False)}
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_parts_of_an_article_keep_their_text() -> None:
 
 
 def test_a_site_of_short_pages_keeps_them() -> None:
-    """If little would remain, the pages are copies of each other, and nothing is furniture."""
+    """If little would remain, the pages are copies of each other, and nothing is boilerplate."""
     texts = extracted(site(*[f"<p>Chapter {i}</p>{TEAM}" for i in range(8)]))
 
     assert all("Ann writes" in text for text in texts)
@@ -178,14 +178,14 @@ def test_class_names_that_number_a_page_make_no_difference() -> None:
 
 
 @given(documents())
-def test_no_page_is_furniture_as_a_whole(html: str) -> None:
-    """Only main blocks can be furniture, and only if main content remains."""
+def test_no_page_is_boilerplate_as_a_whole(html: str) -> None:
+    """Only main blocks can be boilerplate, and only if main content remains."""
     one = page(f"<body><p>text</p>{html}</body>")  # a template may hide all that follows
     n = len(one.blocks)
     main = np.arange(n) % 3 > 0
     found = places(one)
 
-    taken = furniture(one, main, found, np.unique(found[::2]))
+    taken = boilerplate(one, main, found, np.unique(found[::2]))
 
     assert found.shape == (n,)
     assert not (taken & ~main).any()
