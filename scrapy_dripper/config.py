@@ -68,7 +68,7 @@ class OutputField:
     value: Callable[[Any], Any]
     """Its value in an extraction, as plain JSON values."""
     make: str = ""
-    """Dotted path of the function that makes the value from a :class:`~scrapy_dripper.retrieval.Source`, if the field
+    """Dotted path of the function that makes the value from a :class:`~scrapy_dripper.derived.Source`, if the field
     is asked for; empty if extractions have it anyway."""
     is_content: bool = False
     """True for main content. In an item, all such fields hold that of the same document."""
@@ -336,21 +336,21 @@ class Config:
     content_field: str | None = _field(
         None,
         "the content list, as plain JSON values",
-        make="scrapy_dripper.retrieval:content",
+        make="scrapy_dripper.derived:content",
         is_content=True,
         flag="--content",
     )
     chunks_field: str | None = _field(
         None,
         "the main content in chunks along its headings, as plain JSON values (DRIPPER_CHUNKS)",
-        make="scrapy_dripper.retrieval:chunks",
+        make="scrapy_dripper.derived:chunks",
         is_content=True,
         flag="--chunks",
     )
     links_field: str | None = _field(
         None,
         "the links of the main content, each with url and text",
-        make="scrapy_dripper.retrieval:links",
+        make="scrapy_dripper.derived:links",
         is_content=True,
         flag="--link-list",
     )

@@ -159,7 +159,7 @@ class Metadata:
 
     def without_controls(self) -> Metadata:
         """Return the metadata without control characters."""
-        return Metadata(**{one.name: _clean(getattr(self, one.name)) for one in fields(self)})
+        return Metadata(**{one.name: _without_controls(getattr(self, one.name)) for one in fields(self)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,11 +306,11 @@ class Extraction:
         """Return a copy without control characters. The content list is not changed."""
         return replace(
             self,
-            title=_clean(self.title),
-            main_html=_clean(self.main_html),
-            markdown=_clean(self.markdown),
-            text=_clean(self.text),
-            error=_clean(self.error),
+            title=_without_controls(self.title),
+            main_html=_without_controls(self.main_html),
+            markdown=_without_controls(self.markdown),
+            text=_without_controls(self.text),
+            error=_without_controls(self.error),
             metadata=self.metadata and self.metadata.without_controls(),
         )
 
@@ -319,13 +319,13 @@ class Extraction:
         return replace(self, details={**self.details, **details})
 
 
-def _clean(value: Any) -> Any:
+def _without_controls(value: Any) -> Any:
     """Return a value of metadata without control characters. Values of other types stay as they are."""
     if isinstance(value, str):
         return without_controls(value)
     if isinstance(value, Breadcrumb):
-        return Breadcrumb(_clean(value.name), _clean(value.url))
-    return tuple(map(_clean, value)) if isinstance(value, tuple) else value
+        return Breadcrumb(_without_controls(value.name), _without_controls(value.url))
+    return tuple(map(_without_controls, value)) if isinstance(value, tuple) else value
 
 
 def _rounded(share: float | None) -> float | None:

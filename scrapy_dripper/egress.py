@@ -22,7 +22,7 @@ class RefusedError(ValueError):
     """A server names a URL that no command requests. The message says why."""
 
 
-def host_of(url: str) -> str:
+def checked_host(url: str) -> str:
     """Return the host of a URL in lower case. Raise :exc:`RefusedError` unless every program finds the same one."""
     try:
         parts = urlsplit(url)
@@ -71,7 +71,7 @@ class Egress:
 
     def begin(self, url: str) -> None:
         """Let this URL take the place of the user's. Raise :exc:`RefusedError` if it is not one of the web."""
-        self._url, self._start = url, host_of(url)
+        self._url, self._start = url, checked_host(url)
 
     def check(self, url: str, via: Sequence[str] = ()) -> None:
         """Raise :exc:`RefusedError` if this URL must not be requested. ``via`` has those that redirected to it.
@@ -79,7 +79,7 @@ class Egress:
         A name that is not found here passes, because a proxy may know it. Where a connection is made, :meth:`reachable`
         has the last word, because a second look-up may have another answer.
         """
-        host = host_of(url)
+        host = checked_host(url)
         if url == self._url and not via:
             return
         if "@" in urlsplit(url).netloc:
@@ -108,7 +108,7 @@ class Egress:
 
     def _allowed(self, via: Sequence[str] = ()) -> set[str]:
         home = self._networks(self._start)
-        left = any(PUBLIC in self._known.get(host_of(url), ()) for url in via)
+        left = any(PUBLIC in self._known.get(checked_host(url), ()) for url in via)
         return {PUBLIC} if left or PUBLIC in home else {PUBLIC, *home}
 
     def _networks(self, host: str) -> frozenset[str]:

@@ -24,6 +24,7 @@ from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import FALLBACKS, Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, attempt, with_site_data
 from scrapy_dripper.declared.facts import missing, tokens
+from scrapy_dripper.derived import measure, named_failures, naming, with_derived, with_front_matter
 from scrapy_dripper.engines import load_engine, profile_of
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked, quality_of
 from scrapy_dripper.fallback import NOT_A_PAGE, by_method, fall_back, metadata
@@ -31,7 +32,6 @@ from scrapy_dripper.fallback_names import check_methods
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.page import Over
-from scrapy_dripper.retrieval import measure, named_failures, naming, with_front_matter, with_retrieval
 from scrapy_dripper.sites import Hosts, SiteMemory, TemplateLabels, Templates
 from scrapy_dripper.structures.items import Items
 from scrapy_dripper.workers.one_worker import OneWorker
@@ -390,7 +390,7 @@ class Extractor:
         extraction = extraction.with_details(
             rules=ruled and ruled.blocks, repeated=choice.taken_by(REPEATED), overruled=list(choice.overruled)
         )
-        extraction = with_retrieval(extraction, items, document, page.config)
+        extraction = with_derived(extraction, items, document, page.config)
         return with_site_data(extraction, hashes=repeated.packed_hashes(choice.by_page) if repeated else b"")
 
     def _composed(self, document: Document, labels: Labels, choice: Choice) -> tuple[Extraction, Items | None]:
@@ -458,7 +458,7 @@ class Extractor:
         self._begin(one.document)
         try:
             shell = fill_shell(one.document, one.config)
-            shell = shell and with_retrieval(shell, None, one.document, one.config)
+            shell = shell and with_derived(shell, None, one.document, one.config)
         except Exception:  # the page is then treated as if it had no data
             logger.debug("cannot read the data of %(url)s", {"url": one.document.url}, exc_info=True)
             return made

@@ -31,7 +31,7 @@ from scrapy_dripper.declared.metadata import metadata_of
 from scrapy_dripper.fallback.shell import fill_shell
 from scrapy_dripper.output import write
 from scrapy_dripper.output.chunks import chunks
-from scrapy_dripper.output.content_json import clean, to_json, to_mineru
+from scrapy_dripper.output.content_json import sanitized, to_json, to_mineru
 from scrapy_dripper.output.urls import outlinks
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
@@ -180,7 +180,7 @@ def run(html: str) -> tuple[dict[str, int], int]:
         written = write(page, mask_of(page, np.ones(len(page.blocks), dtype=np.bool_)), config)
         for tables in ("html", "linear"):
             write(page, mask_of(page, np.ones(len(page.blocks), dtype=np.bool_)), Config(markdown={"tables": tables}))
-        clean(to_json(written.content))
+        sanitized(to_json(written.content))
         to_mineru(written.content)
         outlinks(written.content)
         chunks(written.content, size=2_000)

@@ -146,7 +146,7 @@ def _is_fact(line: str) -> bool:
 def _row(page: Page, fact: int, facts: set[int]) -> list[int]:
     """Return the short texts with a number that are in a row with a fact and with another one of the same shape."""
     tree, blocks = page.tree, page.blocks
-    shape = tree.signature[blocks.context]
+    shape = tree.tag_class[blocks.context]
     node = int(blocks.context[fact])
     for _ in range(ROW_LEVELS):
         node = max(int(tree.parent[node]), 0)

@@ -85,7 +85,7 @@ def with_alike(scored: ScoredPage, main: Bools) -> Bools:
     outest = np.maximum(tree.parent[outer], 0)
     shape = tree.depth[inner]
     for nodes in (inner, outer, outest):  # each pair gets a number, which is faster than np.unique with an axis
-        _, shape = np.unique(shape * len(tree.nodes) + tree.signature[nodes], return_inverse=True)
+        _, shape = np.unique(shape * len(tree.nodes) + tree.tag_class[nodes], return_inverse=True)
     alike, kept = np.bincount(shape)[shape], np.bincount(shape, weights=main)[shape]
     labels: Bools = main | (follow & (alike >= LEAST_ALIKE) & (kept >= SHARE_OF_SHAPE * alike))
     return labels
@@ -102,7 +102,7 @@ def with_continued(scored: ScoredPage, main: Bools) -> Bools:
     assert scored.size is not None
     paragraphs = np.flatnonzero((scored.size >= PARAGRAPH_WORDS) & (scored.flags & (UNSEEN | ELSEWHERE) == 0))
     before, after = paragraphs[:-1], paragraphs[1:]
-    shape = page.tree.signature[page.blocks.context]
+    shape = page.tree.tag_class[page.blocks.context]
     may_follow = (
         ~main[after]
         & (p[after] >= PARAGRAPH_PROBABILITY)
@@ -131,7 +131,7 @@ def with_parts(scored: ScoredPage, main: Bools) -> Bools:
     for level in range(PART_LEVELS):
         holder = np.maximum(tree.parent[holder], 0)
         _, group = np.unique(
-            (holder.astype(np.int64) * len(tree.nodes) + tree.signature[inner]) * 2 + (flags & UNSEEN != 0),
+            (holder.astype(np.int64) * len(tree.nodes) + tree.tag_class[inner]) * 2 + (flags & UNSEEN != 0),
             return_inverse=True,
         )
         size, kept = np.bincount(group), np.bincount(group, weights=main)

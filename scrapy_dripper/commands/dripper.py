@@ -37,7 +37,7 @@ from scrapy_dripper.commands.site import MOST_PAGES, FolderError, SiteFolder, Si
 from scrapy_dripper.config import OUTPUT_FIELDS, ConfigError, ModelError
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.data import Extraction
-from scrapy_dripper.egress import Egress, host_of
+from scrapy_dripper.egress import Egress, checked_host
 from scrapy_dripper.pipelines import DripperPipeline
 
 FORMATS = ("markdown", "html", "text", "json")
@@ -345,7 +345,7 @@ def _argument(value: str) -> tuple[str, str]:
 
 def _is_url(value: str) -> bool:
     try:
-        return bool(host_of(safe_url_string(value)))
+        return bool(checked_host(safe_url_string(value)))
     except ValueError:
         return False
 

@@ -17,7 +17,7 @@ from scrapy.settings import BaseSettings, get_settings_priority
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.reactor import is_reactor_installed
 
-from scrapy_dripper.egress import SCHEMES, Egress, RefusedError, host_of
+from scrapy_dripper.egress import SCHEMES, Egress, RefusedError, checked_host
 
 BEFORE_ALL = 1
 """The place of the guard among the downloader middlewares. The one for robots.txt asks the host of each request."""
@@ -81,7 +81,7 @@ class Guard:
     def _downloads(self, request: Request) -> None:
         if request.meta.get("proxy") or not is_reactor_installed():
             return
-        self._asked.add(host_of(request.url))
+        self._asked.add(checked_host(request.url))
         from twisted.internet import reactor
 
         engine: Any = reactor

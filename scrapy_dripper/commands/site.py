@@ -32,7 +32,7 @@ from scrapy_dripper.cli.inputs import file_name, page_id, unique
 from scrapy_dripper.commands.guard import RefusedRequest
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.data import Extraction
-from scrapy_dripper.egress import Egress, host_of
+from scrapy_dripper.egress import Egress, checked_host
 from scrapy_dripper.page import PageError
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.page.recover import has_attribute_run
@@ -292,7 +292,7 @@ class SiteSpider(SitemapSpider):
         elif len(sites := {site_of(url) for url in via}) < 2:
             return  # The first page may be on another site, but not after a second one.
         if not is_on(request.url, sites):
-            raise RefusedRequest(f"leads to {host_of(request.url)}, another site")
+            raise RefusedRequest(f"leads to {checked_host(request.url)}, another site")
         if request.url in self.folder.done and request.url not in via:
             raise KnownPage(request.url)
 
@@ -389,7 +389,7 @@ class SiteSpider(SitemapSpider):
     def _is_new(self, response: Response, url: str, asked: str) -> bool:
         """Return True for a page of the site that the folder does not have. If not, write so."""
         if not is_on(url, self._sites):  # a browser follows redirects of its own
-            self.folder.fail(asked, f"leads to {host_of(url)}, another site")
+            self.folder.fail(asked, f"leads to {checked_host(url)}, another site")
         elif url in self.folder.done:
             self.folder.redirect(asked, url)
         elif not isinstance(response, HtmlResponse):
@@ -451,7 +451,7 @@ def site_of(url: str) -> str:
 
     Raise :exc:`~scrapy_dripper.egress.RefusedError` if it is no URL of the web.
     """
-    host, parts = host_of(url).removeprefix("www."), urlsplit(url)
+    host, parts = checked_host(url).removeprefix("www."), urlsplit(url)
     return host if parts.port in (None, _PORTS[parts.scheme]) else f"{host}:{parts.port}"
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.characters import CJK
 from scrapy_dripper.declared.json_ld import types_of
 from scrapy_dripper.declared.limits import LONGEST_TEXT, MOST_NODES
 
@@ -69,9 +70,9 @@ VISIBLE, KEPT = 0.8, 0.5
 CHECKED = ("ingredient", "step", "question", "answer", "body")
 """The kinds that are the subject of a page that declares them."""
 
-_tokens = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+").findall
+_tokens = re.compile(rf"[{CJK}]|[^\W{CJK}]+").findall
 _spaced = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
-_cjk = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]").search
+_cjk = re.compile(f"[{CJK}]").search
 _tags = re.compile(r"<[^<>]*>").sub
 
 

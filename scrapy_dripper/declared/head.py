@@ -139,7 +139,7 @@ class Declared:
         return tuple(islice(filter(None, dict.fromkeys(found)), MOST_ELEMENTS))
 
 
-def read(root: HtmlElement, url: str = "") -> Declared:
+def read_declared(root: HtmlElement, url: str = "") -> Declared:
     """Return what a tree says of its page. It must still have its head and its scripts, and is not changed."""
     meta: dict[str, list[str]] = {}
     more_meta: dict[str, list[str]] = {}

@@ -17,14 +17,15 @@ from urllib.parse import urljoin, urlsplit
 
 from resiliparse.parse.lang import detect_fast
 
+from scrapy_dripper.characters import CJK
 from scrapy_dripper.data import Breadcrumb, Metadata
 from scrapy_dripper.declared.authors import authors_of
 from scrapy_dripper.declared.dates import Dating
-from scrapy_dripper.declared.head import Declared, read
+from scrapy_dripper.declared.head import Declared, read_declared
 from scrapy_dripper.declared.json_ld import Linked, items, texts
 from scrapy_dripper.declared.limits import LONGEST_NAME, LONGEST_TEXT, LONGEST_URL, MOST_ELEMENTS
 from scrapy_dripper.declared.marked import Marked, around, marked
-from scrapy_dripper.declared.names import host_of
+from scrapy_dripper.declared.names import site_domain
 from scrapy_dripper.declared.text import UNSEEN, heading_text, text_of
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ _IMAGES = (
 )
 
 _language = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,5}").fullmatch
-_eastern = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]").findall
+_eastern = re.compile(rf"[{CJK}\uac00-\ud7af]").findall
 _is_ornament = re.compile(
     r"(?:^|[-_/.\s])(?:icons?|logo|avatar|gravatar|emoji|sprite|badge|pixel|spacer|blank|placeholder|button|banner|author)"
     r"(?:$|[-_/.\s\d])|\.svg\b|\.gif\b",
@@ -78,7 +79,7 @@ def read_metadata(declared: Declared, root: HtmlElement) -> Metadata:
 
 def metadata_of(root: HtmlElement, url: str) -> Metadata:
     """Return the metadata of a tree that nothing else is read from."""
-    return read_metadata(read(root, url), root)
+    return read_metadata(read_declared(root, url), root)
 
 
 def _metadata(declared: Declared, root: HtmlElement) -> Metadata:
@@ -98,7 +99,7 @@ def _metadata(declared: Declared, root: HtmlElement) -> Metadata:
         date_published=published or None,
         date_modified=modified or None,
         language=language or None,
-        site_name=declared.site_name or host_of(canonical or url) or None,
+        site_name=declared.site_name or site_domain(canonical or url) or None,
         url=canonical or url or None,
         canonical=canonical or None,
         description=declared.first(*_DESCRIPTIONS) or linked.text("description") or None,

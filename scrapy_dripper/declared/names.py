@@ -63,7 +63,7 @@ class Names:
         up = ((_joined(tokens(text[:LONGEST_TITLE])), level) for text, level in headings if level)
         of_site = {said for said, level in up if level == 1 or not any(name.startswith(said) for name in begin)}
         self._sites = {_joined(tokens(site)), *of_site} - {""}
-        self._host = _joined(tokens(host_of(url)))
+        self._host = _joined(tokens(site_domain(url)))
         # What follows a colon is what is said about a topic, and not the name of the site.
         is_topic = bool(pairs) and title[: title.rindex(pairs[-1][0])].rstrip().endswith(":")
         self.ending = _joined(parts[-1]) if len(parts) > 1 and not is_topic else ""
@@ -173,8 +173,8 @@ def name_of(names: Names, subheadings: Iterable[str]) -> Name:
     return Name(names.headings[0][0], "the first <h1>, for want of a name") if names.headings else Name()
 
 
-def host_of(url: str) -> str:
-    """Return the host of a URL without ``www.``, or an empty string."""
+def site_domain(url: str) -> str:
+    """Return the domain that names the site of a URL: its host without ``www.``, or an empty string."""
     with suppress(ValueError):
         found = _host(urlsplit(url).netloc.rpartition("@")[2])
         return found[1] if found else ""

@@ -14,12 +14,12 @@ from scrapy_dripper.checks import METHODS
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, nothing
 from scrapy_dripper.declared.metadata import metadata_of
+from scrapy_dripper.derived import plain_content, with_derived
 from scrapy_dripper.fallback.methods import first_part, limited_tree, text_within, whole_page
 from scrapy_dripper.fallback_names import is_method, load
 from scrapy_dripper.output import write_html
-from scrapy_dripper.output.content_json import clean
+from scrapy_dripper.output.content_json import sanitized
 from scrapy_dripper.page import PageError
-from scrapy_dripper.retrieval import plain_content, with_retrieval
 
 __all__ = ["NOT_A_PAGE", "by_method", "fall_back", "first_part", "metadata", "method"]
 
@@ -40,7 +40,7 @@ def method(name: str) -> Callable[[str, str, Config, int], Extraction]:
 
 def by_method(name: str, document: Document, config: Config) -> Extraction:
     """Return the extraction of a document by a method that is the engine. Its errors propagate."""
-    found = with_retrieval(_run_within_memory(name, document, config), None, document, config)
+    found = with_derived(_run_within_memory(name, document, config), None, document, config)
     found = replace(found, url=document.url, source=name)
     if found.text or found.markdown:
         return found
@@ -58,7 +58,7 @@ def fall_back(
     If a built-in fallback runs out of memory, it is retried on the first part of the document. If a fallback raises,
     the extraction is that of ``empty``, and the exception is appended to ``error``.
     """
-    return with_retrieval(_fall_back(document, config, reason, error), None, document, config)
+    return with_derived(_fall_back(document, config, reason, error), None, document, config)
 
 
 def _fall_back(document: Document, config: Config, reason: FallbackReason, error: str | None) -> Extraction:
@@ -124,7 +124,7 @@ def _custom(call: Callable[..., Any], text: str, url: str, config: Config) -> Ex
     if isinstance(answer, Extraction):
         content = None
         if answer.content is not None:
-            content = clean(answer.content)
+            content = sanitized(answer.content)
         elif answer.main_html:
             content = plain_content(write_html(answer.main_html, url, config, len(answer.main_html)), config)
         return replace(answer, content=content, details={}).without_controls()

@@ -23,11 +23,11 @@ from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from scrapy_dripper.cli.console import UsageError, why
 from scrapy_dripper.engines.files import sha256
 from scrapy_dripper.learning.metrics import without_title
+from scrapy_dripper.rules import host_of
 
 _HTML, _TRUTH = "html", "ground-truth"
 _SNIPPETS = {"with", "without"}
@@ -104,15 +104,6 @@ def files_hash(root: Path, paths: Iterable[Path]) -> str:
     return whole.hexdigest()
 
 
-def host_of(url: str) -> str:
-    """Return the lower-case host of a URL without ``www.``, or an empty string."""
-    try:
-        host = urlsplit(url.strip()).hostname or ""
-    except ValueError:  # such as an unclosed bracket
-        return ""
-    return bare_host(host)
-
-
 def page_type_of(document: dict[str, Any]) -> str:
     """Return the page type of an annotation. The default is ``article``; ``category`` becomes ``collection``."""
     value: Any = (document.get("_internal") or {}).get("page_type", {})
@@ -121,11 +112,6 @@ def page_type_of(document: dict[str, Any]) -> str:
     elif not isinstance(value, str):
         value = "article"
     return "collection" if value == "category" else str(value)
-
-
-def bare_host(host: str) -> str:
-    """Return a lower-case host without ``www.`` and a dot at its end."""
-    return host.lower().rstrip(".").removeprefix("www.")
 
 
 def _annotated_page(root: Path, path: Path) -> AnnotatedPage:

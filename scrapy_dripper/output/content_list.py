@@ -17,7 +17,7 @@ from scrapy_dripper.output.inline_tags import add_formula
 from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, OpenList, Reader, skip, stanzas
 from scrapy_dripper.page.nodes import in_sentence
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, UNSEEN, Kind
-from scrapy_dripper.structures.callouts import alert_of, callout, has_callout_class, title_of
+from scrapy_dripper.structures.callouts import alert_of, callout, callout_title, has_callout_class
 from scrapy_dripper.structures.code import code_block, has_code_class, with_code_lines
 from scrapy_dripper.structures.footnotes import footnotes, gathered, without_label
 from scrapy_dripper.structures.formulas import has_math_class
@@ -42,10 +42,10 @@ from scrapy_dripper.structures.items import (
     Paragraph,
     Post,
     Quote,
-    Rule,
     Runs,
     Strong,
     Text,
+    ThematicBreak,
     Title,
     line_text,
     without_empty_posts,
@@ -212,7 +212,7 @@ def _callout(reader: Reader, element: etree._Element) -> Leave:
     alert = alert_of(element) if reader.fits else ""
     if not alert:
         return block(reader, element)
-    heading = title_of(element, alert)
+    heading = callout_title(element, alert)
     title: Runs = ()
     if heading is not None and heading not in reader.captions:
         title = reader.read_line(heading)
@@ -268,14 +268,14 @@ def _code(reader: Reader, element: etree._Element) -> Leave:
     return skip if add_code(reader, element) else inline_tags.code_tag(reader, element)
 
 
-def _rule(reader: Reader, element: etree._Element) -> Leave:
+def _thematic_break(reader: Reader, element: etree._Element) -> Leave:
     if element.get("role") in ("presentation", "none") or element.get("aria-hidden") == "true":
         reader.flush()
         return skip
     reader.split_title()
     reader.flush()
     if not reader.frame.flat:
-        reader.items.append(Rule())
+        reader.items.append(ThematicBreak())
     return skip
 
 
@@ -411,7 +411,7 @@ def _add_list(reader: Reader, ended: OpenList, level: int | None = None) -> None
     if any(ended.terms):
         entries.append(ListItem((), tuple(filter(None, ended.terms))))
     if ended.labels:
-        while reader.items and type(reader.items[-1]) is Rule:
+        while reader.items and type(reader.items[-1]) is ThematicBreak:
             reader.items.pop()  # the rule between the text and its footnotes
         free = reader.footnotes.free_label
         named = [(ended.labels.get(i) or free(str(i + 1)), entry.items) for i, entry in enumerate(entries)]
@@ -596,7 +596,7 @@ _BLOCKS: dict[Any, Enter] = {
     **dict.fromkeys(_LEVELS, _heading),
     **dict.fromkeys(PLAYER_TAGS, _player),
     "p": _paragraph,
-    "hr": _rule,
+    "hr": _thematic_break,
     "blockquote": _quote,
     "figure": _figure_tag,
     "picture": _picture,

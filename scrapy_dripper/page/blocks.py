@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_dripper.declared import Declared
-from scrapy_dripper.declared import read as read_declared
+from scrapy_dripper.declared import Declared, read_declared
 from scrapy_dripper.declared.facts import declared_facts
 from scrapy_dripper.page.nodes import (
     BREAK,

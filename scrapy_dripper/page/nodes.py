@@ -108,7 +108,7 @@ class Nodes:
             parent=ints(self.parent),
             end=ints(self.end),
             tag=ints([numbers[tag] for tag in self.tag]),
-            signature=ints(list(map(pairs.__getitem__, zip(self.tag, self.name, strict=True)))),
+            tag_class=ints(list(map(pairs.__getitem__, zip(self.tag, self.name, strict=True)))),
             names=[f"{name} {id_}" if id_ else name for name, id_ in zip(self.name, self.id, strict=True)],
             flags=ints(self.flags),
             may_hide=self.may_hide,

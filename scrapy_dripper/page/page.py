@@ -122,7 +122,7 @@ class Tree:
     end: Ints
     tag: Ints
     """The tag's number in :data:`scrapy_dripper.page.tags.TAGS`; 0 for other tags."""
-    signature: Ints
+    tag_class: Ints
     """A number for each distinct pair of tag and class attribute on the page."""
     names: list[str]
     """Class and id attributes of the node, separated by a space."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.characters import words_of
 from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS
 from scrapy_dripper.rules import host_of
@@ -138,7 +139,6 @@ OWN_WORDS = 10
 """Minimum number of words in a block of the page's own text, as opposed to a date or a label."""
 
 _digit = re.compile(r"\d").search
-_words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 
 
 def places(page: Page) -> Hashes:
@@ -149,7 +149,7 @@ def places(page: Page) -> Hashes:
     the page. The upper half of the bits identifies the place (:data:`PLACE_BITS`), so that its texts can be found.
     """
     tree = page.tree
-    parents, signatures = tree.parent.tolist(), tree.signature.tolist()
+    parents, tag_classes = tree.parent.tolist(), tree.tag_class.tolist()
     names: dict[int, bytes] = {}
     of_context: dict[int, bytes] = {}
     found = []
@@ -159,10 +159,10 @@ def places(page: Page) -> Hashes:
             for _ in range(PLACE_ELEMENTS):
                 if node < 0:
                     break
-                signature = signatures[node]
-                if signature not in names:
-                    names[signature] = name_of(tree.nodes[node])
-                parts.append(names[signature])
+                own = tag_classes[node]
+                if own not in names:
+                    names[own] = name_of(tree.nodes[node])
+                parts.append(names[own])
                 node = parents[node]
             of_context[context] = _half(b"".join(parts))
         # A hash is little-endian, so the lower half comes first.
@@ -321,7 +321,7 @@ def boilerplate(page: Page, main: Bools, found: Hashes, repeated_texts: Hashes) 
         taken[i] = of_repeated[end] - of_repeated[first] >= REPEATED_AROUND * (of_all[end] - of_all[first])
     words = np.zeros(len(main), dtype=np.int64)
     for i in np.flatnonzero(main).tolist():
-        words[i] = len(_words(page.blocks.text[i]))
+        words[i] = len(words_of(page.blocks.text[i]))
     whole = words.sum()
     own = np.flatnonzero(main & ~repeated & (words >= OWN_WORDS))
     above = slice(own[0] if len(own) else None)

@@ -112,7 +112,7 @@ def layout(page: Page) -> Vector:
     Class names with digits are left out, because many of them identify a single page.
     """
     tree = page.tree
-    _, first, which = np.unique(tree.signature, return_index=True, return_inverse=True)
+    _, first, which = np.unique(tree.tag_class, return_index=True, return_inverse=True)
     named = (blake2b(name_of(tree.nodes[node]), digest_size=HASH.itemsize).digest() for node in first.tolist())
     names = np.frombuffer(b"".join(named), dtype=HASH)[which]
     high = np.flatnonzero(tree.depth <= COUNTED_DEPTH)

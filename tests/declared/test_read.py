@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Breadcrumb, Document, Metadata
-from scrapy_dripper.declared import read as read_declared
+from scrapy_dripper.declared import read_declared
 from scrapy_dripper.declared.metadata import metadata_of
 from scrapy_dripper.declared.text import heading_text
 from scrapy_dripper.extractor import Extractor

@@ -12,15 +12,15 @@ from scrapy_dripper.page import Page
 from tests.workers.engines import AllMain
 
 FORMS = {
-    "content": "scrapy_dripper.retrieval.to_json",
+    "content": "scrapy_dripper.derived.to_json",
     "posts": "scrapy_dripper.choose.steps.posts_of",
     "facts": "scrapy_dripper.extractor.missing",
     "cards": "scrapy_dripper.structures.posts.list_cards",
-    "links": "scrapy_dripper.retrieval.outlinks",
+    "links": "scrapy_dripper.derived.outlinks",
     "chunks": "scrapy_dripper.output.chunks.chunks",
     "metadata": "scrapy_dripper.declared.metadata.read_metadata",
-    "front_matter": "scrapy_dripper.retrieval.yaml",
-    "fingerprints": "scrapy_dripper.retrieval.fingerprints",
+    "front_matter": "scrapy_dripper.derived.yaml",
+    "fingerprints": "scrapy_dripper.derived.fingerprints",
 }
 """The function that makes each form that can be asked for in addition."""
 

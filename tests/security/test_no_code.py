@@ -46,7 +46,7 @@ ALLOWED = {
     ("lab/evaluation/peers.py", "importlib"): "the packages of other extractors, out of a constant table",
     ("fallback_names.py", "pkgutil"): "DRIPPER_ENGINE, DRIPPER_FALLBACK and an embedder, which are settings",
     ("fallback/__init__.py", "pkgutil"): "the function of a method, out of a constant table",
-    ("retrieval.py", "pkgutil"): "the function of a field of the output, out of the declarations of fields",
+    ("derived.py", "pkgutil"): "the function of a field of the output, out of the declarations of fields",
     ("lab/export/build.py", "subprocess"): "the exporter, with arguments and no shell",
     ("lab/export/checkpoint.py", "subprocess"): "reads the prompt of a package that the user installed",
 }

@@ -69,7 +69,7 @@ ITEM = st.deferred(
         | st.builds(kinds.List, st.sampled_from(["unordered", "definition"]), LIST_ITEMS, st.integers(-3, 10**30))
         | st.builds(kinds.Table, ROWS, st.integers(0, 3), RUNS, st.booleans())
         | st.builds(kinds.Quote, ITEMS)
-        | st.just(kinds.Rule())
+        | st.just(kinds.ThematicBreak())
         | st.builds(kinds.Footnotes, st.lists(st.builds(kinds.Footnote, TEXT, ITEMS), max_size=2).map(tuple))
     )
 )

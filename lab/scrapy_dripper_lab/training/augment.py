@@ -21,7 +21,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.learning.alignment import align
 from scrapy_dripper.learning.sets import AnnotatedPage
-from scrapy_dripper.page import PageError, plant
+from scrapy_dripper.page import PageError, document_tree
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper_lab.training.prepare import in_processes
 
@@ -95,7 +95,7 @@ def _copy(task: tuple[AnnotatedPage, str, list[Donor]], folder: Path) -> Annotat
         return None
     document = Document(data, sample.url)
     try:
-        root, _ = plant(document, Config())
+        root, _ = document_tree(document, Config())
         elements = list(root.iter())
         page = cut(root, sample.url)
     except PageError:
@@ -104,7 +104,7 @@ def _copy(task: tuple[AnnotatedPage, str, list[Donor]], folder: Path) -> Annotat
         return None
     # cut() removes elements from its tree, so the copy is made from another tree, in which they have the same numbers.
     place = {element: i for i, element in enumerate(elements)}
-    fresh, _ = plant(document, Config())
+    fresh, _ = document_tree(document, Config())
     same = list(fresh.iter())
     main = align(page.blocks.text, sample.truth).main
     nodes = [page.tree.nodes[node] for node, chosen in zip(page.blocks.context, main, strict=True) if chosen]

@@ -151,7 +151,7 @@ class BatchTable:
     parent: Ints
     """Number of the parent node. A root is its own parent."""
     tag: Ints
-    signature: Ints
+    tag_class: Ints
     flags: Ints
     near: Ints
     """Bit set of the keyword groups of the node and its two nearest ancestors."""
@@ -219,7 +219,7 @@ def batch_table(pages: Sequence[Page]) -> BatchTable:
     return BatchTable(
         parent=parent,
         tag=tag,
-        signature=tree("signature") * len(pages) + page,
+        tag_class=tree("tag_class") * len(pages) + page,
         flags=tree("flags"),
         near=near,
         far=far,

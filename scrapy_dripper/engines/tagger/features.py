@@ -222,7 +222,7 @@ def _structure(x: Columns, t: BatchTable) -> None:
         there = neighbour(by, t.first, t.last)
         inside, other = there >= 0, t.context[there]
         x[f"parent_as_{name}"] = inside & (t.parent[t.context] == t.parent[other])
-        x[f"tag_as_{name}"] = inside & (t.signature[t.context] == t.signature[other])
+        x[f"tag_as_{name}"] = inside & (t.tag_class[t.context] == t.tag_class[other])
 
 
 def _repetition(x: Columns, t: BatchTable, c: Characters, pages: Sequence[Page]) -> None:
@@ -240,8 +240,8 @@ def _repetition(x: Columns, t: BatchTable, c: Characters, pages: Sequence[Page])
         up.append(t.parent[up[-1]])
     four = np.zeros(n, dtype=np.int64)
     for node in up:
-        four = pair(four, t.signature[node])
-    two = pair(t.signature[up[0]], t.signature[up[1]])
+        four = pair(four, t.tag_class[node])
+    two = pair(t.tag_class[up[0]], t.tag_class[up[1]])
     density = np.minimum(ratio(t.link_chars, c.chars), 1)
     for name, key in (("shape", four), ("class", two), ("path", t.path[t.context])):
         groups = Groups(key)

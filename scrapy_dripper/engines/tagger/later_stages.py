@@ -210,12 +210,12 @@ def _containers(x: Columns, t: BatchTable, p: Doubles, w: Doubles) -> None:
 
 
 def _alike(x: Columns, t: BatchTable, p: Doubles, w: Doubles) -> None:
-    own = t.signature[t.context]
+    own = t.tag_class[t.context]
     places = (
         ("class", own),
-        ("class_in_class", pair(own, t.signature[t.parent[t.context]])),
+        ("class_in_class", pair(own, t.tag_class[t.parent[t.context]])),
         ("path", t.path[t.context]),
-        ("leaf", t.signature[t.leaf]),
+        ("leaf", t.tag_class[t.leaf]),
     )
     for name, key in places:
         groups = Groups(key)

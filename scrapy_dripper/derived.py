@@ -67,15 +67,15 @@ class Source:
     extraction: Extraction
     document: Document
     config: Config
-    given: Items | None = None
+    listed: Items | None = None
     """The content list; None if it is that of the extraction, as it comes from a fallback."""
 
     @cached_property
     def items(self) -> Items:
         """The content list. Raise ValueError if there is none."""
-        if self.given is None and self.extraction.content is None:
+        if self.listed is None and self.extraction.content is None:
             raise ValueError("there is no content list, or it would be too long")
-        return from_json(self.extraction.content or ()) if self.given is None else self.given
+        return from_json(self.extraction.content or ()) if self.listed is None else self.listed
 
 
 def content(source: Source) -> list[dict[str, Any]]:
@@ -92,14 +92,14 @@ def chunks(source: Source) -> list[dict[str, Any]]:
     """Return the main content in chunks, with a larger chunk size if the output would otherwise be too long. Raise
     ValueError if it is always.
     """
-    from scrapy_dripper.output.chunks import chunks as cut
+    from scrapy_dripper.output.chunks import chunks as to_chunks
 
     config, document = source.config, source.document
     most = most_chars(len(document.html), config.limits.output)
     form = config.markdown
     write = partial(of_items, links=form.links, tables=form.tables, callouts=form.callouts, posts=form.posts)
     for larger in _LARGER:
-        made = cut(
+        made = to_chunks(
             source.items,
             document.url,
             size=config.chunks.size * larger,
@@ -123,7 +123,7 @@ def plain_content(written: Written, config: Config) -> list[dict[str, Any]] | No
     return attempt("content", lambda: to_json(items), []) if items is not None and _asked(config) else None
 
 
-def with_retrieval(extraction: Extraction, items: Items | None, document: Document, config: Config) -> Extraction:
+def with_derived(extraction: Extraction, items: Items | None, document: Document, config: Config) -> Extraction:
     """Return an extraction with content list, chunks, links and fingerprints, as far as fields are configured for them.
 
     ``items`` is the content list; by default that of the extraction, as it comes from a fallback. Never raises: forms
