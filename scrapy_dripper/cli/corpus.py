@@ -17,8 +17,7 @@ from scrapy_dripper.cli.inputs import WARC
 from scrapy_dripper.cli.options import OPTIONS, add_command, add_options, configured, count
 from scrapy_dripper.cli.outcomes import claim
 from scrapy_dripper.config import Config
-from scrapy_dripper.globs import matches
-from scrapy_dripper.replace import replace_file
+from scrapy_dripper.paths import matches, replace_file
 from scrapy_dripper.rules import RuleError, read_rules_file
 
 NOTE = "run.json"

@@ -25,7 +25,7 @@ from scrapy_dripper.cli.fetch import PIECE, SECONDS, fetch
 from scrapy_dripper.cli.urls import identity, is_url, read_urls
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
-from scrapy_dripper.globs import matches
+from scrapy_dripper.paths import matches
 
 PAGE_EXTENSIONS = (".html", ".htm", ".xhtml", ".mhtml", ".mht")
 WARC = (".warc", ".warc.gz", ".warc.zst", ".warc.lz4")

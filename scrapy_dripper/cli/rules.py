@@ -14,7 +14,7 @@ from scrapy_dripper.cli.inputs import Source, find_sources, read_page
 from scrapy_dripper.cli.options import a_url, add_command, add_options, add_url, configured
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import SUSPECT
-from scrapy_dripper.replace import replace_file
+from scrapy_dripper.paths import replace_file
 from scrapy_dripper.rules import SiteRule, to_toml
 from scrapy_dripper.workers.one_worker import OneWorker
 

@@ -36,7 +36,7 @@ from scrapy_dripper.egress import Egress, checked_host
 from scrapy_dripper.page import PageError
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.page.recover import has_attribute_run
-from scrapy_dripper.replace import replace_file
+from scrapy_dripper.paths import replace_file
 
 INDEX = "index.jsonl"
 JOB = ".crawl"

@@ -15,7 +15,7 @@ from scrapy.utils.job import job_dir
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.data import Extraction, SiteExtraction
-from scrapy_dripper.replace import replace_file
+from scrapy_dripper.paths import replace_file
 from scrapy_dripper.sites import Hosts, SiteMemory, Templates
 
 logger = logging.getLogger(__name__)

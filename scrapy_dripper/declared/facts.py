@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.characters import CJK
 from scrapy_dripper.declared.json_ld import types_of
-from scrapy_dripper.declared.limits import LONGEST_TEXT, MOST_NODES
+from scrapy_dripper.declared.text import LONGEST_TEXT, MOST_NODES
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
-from scrapy_dripper.declared.limits import ABOVE, LONGEST_TEXT, MOST_ELEMENTS, MOST_VALUES
-from scrapy_dripper.declared.text import heading_text
+from scrapy_dripper.declared.text import ABOVE, LONGEST_TEXT, MOST_ELEMENTS, MOST_VALUES, heading_text
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

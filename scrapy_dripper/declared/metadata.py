@@ -23,10 +23,17 @@ from scrapy_dripper.declared.authors import authors_of
 from scrapy_dripper.declared.dates import Dating
 from scrapy_dripper.declared.head import Declared, read_declared
 from scrapy_dripper.declared.json_ld import Linked, items, texts
-from scrapy_dripper.declared.limits import LONGEST_NAME, LONGEST_TEXT, LONGEST_URL, MOST_ELEMENTS
 from scrapy_dripper.declared.marked import Marked, around, marked
 from scrapy_dripper.declared.names import site_domain
-from scrapy_dripper.declared.text import UNSEEN, heading_text, text_of
+from scrapy_dripper.declared.text import (
+    LONGEST_NAME,
+    LONGEST_TEXT,
+    LONGEST_URL,
+    MOST_ELEMENTS,
+    UNSEEN,
+    heading_text,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

@@ -10,7 +10,7 @@ from itertools import chain, combinations
 from urllib.parse import urljoin, urlsplit
 
 from scrapy_dripper.declared.facts import tokens
-from scrapy_dripper.declared.limits import LONGEST_TEXT, LONGEST_TITLE
+from scrapy_dripper.declared.text import LONGEST_TEXT, LONGEST_TITLE
 
 MOST_PARTS = 8
 """Maximum number of parts of a title to consider."""

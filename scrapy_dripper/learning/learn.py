@@ -39,7 +39,7 @@ from scrapy_dripper.learning.metrics import Interval, mean_interval, neutral_prf
 from scrapy_dripper.learning.sets import TRAINING_PAGES, AnnotatedPage, training_pages
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.page.page import Page
-from scrapy_dripper.replace import replace_file
+from scrapy_dripper.paths import replace_file
 from scrapy_dripper.rules import hosts_of
 
 

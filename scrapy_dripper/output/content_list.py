@@ -11,7 +11,7 @@ from typing import Any
 
 from lxml import etree
 
-from scrapy_dripper.declared.notation import Notation
+from scrapy_dripper.declared.head import Notation
 from scrapy_dripper.output import inline_tags
 from scrapy_dripper.output.inline_tags import add_formula
 from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, OpenList, Reader, skip, stanzas

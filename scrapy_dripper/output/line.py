@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import TypeAlias
 
 from scrapy_dripper.characters import unbroken
-from scrapy_dripper.declared.notation import Notation
+from scrapy_dripper.declared.head import Notation
 from scrapy_dripper.structures.delimiters import NOTATION, join_formulas
 from scrapy_dripper.structures.items import (
     Code,

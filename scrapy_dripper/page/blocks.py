@@ -14,6 +14,7 @@ import re
 from array import array
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import accumulate, chain
 from operator import add
@@ -33,9 +34,8 @@ from scrapy_dripper.page.nodes import (
     kinds_in_text,
     may_be_hidden,
 )
-from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Page, gap_before
+from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Page, Styles, gap_before
 from scrapy_dripper.page.recover import xml_text
-from scrapy_dripper.page.styles import font_styles
 from scrapy_dripper.page.tags import (
     CELLS,
     LOOSE,
@@ -64,6 +64,8 @@ _BLOCK, _BR, _MEDIA = int(Kind.BLOCK), int(Kind.BREAK), int(Kind.MEDIA)
 _LINK, _STRONG, _PRE, _CODE = int(Flag.LINK), int(Flag.STRONG), int(Flag.PREFORMATTED), int(Flag.CODE)
 _MARKED = _LINK | _STRONG
 _word = re.compile(r"\w").search
+# The names that word processors make up, such as c7, T12 or ff3. Others may mean anything, such as a price.
+_font_rules = re.compile(r"\.([A-Za-z]{1,2}\d{1,4})\s{0,9}\{([^{}]{0,999})\}").findall
 BANNER = "banners"
 """The id of the banner that Google Docs adds to a published document."""
 
@@ -75,7 +77,7 @@ def cut(root: HtmlElement, url: str = "", declared: Declared | None = None) -> P
     """
     declared = declared or read_declared(root, url)
     unseen = list(root.iter(*UNSEEN))
-    styles = font_styles(unseen)
+    styles = _font_styles(unseen)
     kept = drawn(unseen)
     _drop([element for element in unseen if not (element in kept or is_silent_content(element))])
     for element in unseen:
@@ -355,3 +357,14 @@ class _Cutter:
             for slot in self.run_silent:
                 self.owner[slot] = gap_before(len(self.block_texts))
             self.run_silent = []
+
+
+def _font_styles(elements: Iterable[HtmlElement]) -> Styles:
+    """Return the declarations for numbered classes that set fonts, from the style sheets among some elements."""
+    found: dict[str, str] = {}
+    for element in elements:
+        if element.tag == "style":
+            text = element.text or ""
+            if "font-" in text:
+                found.update((name, rule) for name, rule in _font_rules(text) if "font-" in rule)
+    return found

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.page.page import Bools, Flag, Page
-from scrapy_dripper.replace import replace_file
+from scrapy_dripper.paths import replace_file
 from scrapy_dripper.rules import (
     DROP,
     KEEP,
