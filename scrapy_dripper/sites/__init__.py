@@ -17,11 +17,12 @@ from scrapy_dripper.sites.memory import (
     unpacked_hashes,
 )
 from scrapy_dripper.sites.templates import (
+    ALIKE,
+    MOST_TEMPLATES,
     Outcome,
     TemplateExample,
     TemplateLabels,
     Templates,
-    clustered,
     is_audited,
     layout,
     read_example,
@@ -33,6 +34,8 @@ from scrapy_dripper.sites.templates import (
 )
 
 __all__ = [
+    "ALIKE",
+    "MOST_TEMPLATES",
     "Hosts",
     "Outcome",
     "SiteMemory",
@@ -40,7 +43,6 @@ __all__ = [
     "TemplateLabels",
     "Templates",
     "boilerplate",
-    "clustered",
     "hashes",
     "host_of",
     "is_audited",

@@ -68,11 +68,11 @@ class Tally:
         self.sums = np.insert(self.sums, at, values[new].astype("<u4"))
         self.last = np.insert(self.last, at, np.uint32(time))
 
-    def limit(self, most: int, kept: int) -> None:
-        """Keep ``kept`` hashes if there are more than ``most``: those on most pages, the latest before the others."""
+    def limit(self, most: int) -> None:
+        """Keep a share of ``most`` hashes if there are more: those on most pages, the latest before the others."""
         if len(self.hashes) > most:
             # The hash comes last, so that the result does not depend on the order of pages.
-            self.keep(np.sort(np.lexsort((self.hashes, self.last, self.counts))[-kept:]))
+            self.keep(np.sort(np.lexsort((self.hashes, self.last, self.counts))[-int(KEPT * most) :]))
 
     def halve(self) -> None:
         """Halve all counts, and the sums with them, to forget what is rare."""
@@ -96,15 +96,13 @@ MOST_HOSTS = 512
 """Maximum number of hosts in a memory. The least recently seen one is evicted first."""
 MOST_TEXTS = 4_096
 """Maximum number of texts of a host. Those on the fewest pages are evicted first, the oldest before the others."""
-KEPT_TEXTS = 3_072
-"""Number of texts of a host that remain after an eviction."""
 MOST_PAGES = 1_024
 """Number of pages of a host that are recognised if they occur again. After the same number of pages, all counts are
 halved, so that the memory adapts to changes of the site."""
 MOST_PLACES = 1_024
 """Maximum number of places of a host. Those on the fewest pages are evicted first, with their texts."""
-KEPT_PLACES = 768
-"""Number of places of a host that remain after an eviction."""
+KEPT = 0.75
+"""Share of the texts, or the places, of a host that remain after an eviction."""
 BYTES_PER_HOST = (MOST_TEXTS + MOST_PLACES) * Tally.BYTES + MOST_PAGES * HASH.itemsize
 """Maximum size of the arrays of a host, in bytes."""
 REPETITIVE = 0.9
@@ -243,13 +241,13 @@ class Host:
         texts = np.unique(np.concatenate([main, others]))
         self.places.add(*np.unique(texts >> PLACE_BITS, return_counts=True), self.clock)
         self.texts.add(texts, np.zeros(len(texts)), self.clock)
-        self.places.limit(MOST_PLACES, KEPT_PLACES)
+        self.places.limit(MOST_PLACES)
         if self.pages >= MOST_PAGES:
             self.pages //= 2
             self.texts.halve()
             self.places.halve()
         self.texts.keep(np.isin(self.texts.hashes >> PLACE_BITS, self.places.hashes))
-        self.texts.limit(MOST_TEXTS, KEPT_TEXTS)
+        self.texts.limit(MOST_TEXTS)
         return True
 
 

@@ -56,12 +56,10 @@ LENGTH_FACTOR = 4.0
 """Maximum factor by which the main content may be longer than the longest, or shorter than the shortest, of the pages
 from which the template was learnt.
 """
-EXAMPLE_PATHS = 512
-"""Maximum number of paths in an example."""
 EXAMPLE_TEXTS = 256
 """Maximum number of texts in an example."""
-MOST_PLACES = 512
-"""Maximum number of paths of a template. Those on the fewest pages are left out."""
+MOST_PATHS = 512
+"""Maximum number of paths in an example, and of a template. Of a template, those on the fewest pages are left out."""
 MOST_RULES = 128
 """Maximum number of rules of a template. Most have fewer than 30. A template with more never answers."""
 LONGEST_TEXT = 300
@@ -80,8 +78,7 @@ MOST_TEMPLATES = 12
 """Maximum number of templates of a host. A new one replaces the least recently seen one that does not answer. If all
 answer, it replaces the least recently seen one. So single odd pages do not replace a template of many pages."""
 LONGEST_FILE_NAME = 240
-MOST_CLUSTERS = 256
-"""Maximum number of clusters of a host, of which most have a single page."""
+"""Maximum length of a host in the name of a file. Names of files have at most 255 bytes."""
 EXAMPLES = 8
 """Number of pages that a template is made of, the last ones, so that it adapts to changes of the site."""
 LARGEST_EXAMPLE = 16_384
@@ -130,26 +127,6 @@ def alike(one: npt.NDArray[np.number], other: npt.NDArray[np.number]) -> float:
     a, b = one.astype(np.float32), other.astype(np.float32)
     size = float(np.sqrt((a @ a) * (b @ b)))
     return float(a @ b) / size if size else 0.0
-
-
-def clustered(vectors: npt.NDArray[np.uint8]) -> list[list[int]]:
-    """Return clusters of vectors of shape (n, :data:`VECTOR_SIZE`), as their numbers, the largest cluster first.
-
-    A vector joins the cluster to whose sum its cosine is greatest, if that is at least :data:`ALIKE`. There are at most
-    :data:`MOST_TEMPLATES` clusters.
-    """
-    sums = np.zeros((0, VECTOR_SIZE), dtype=np.float32)
-    found: list[list[int]] = []
-    for i, vector in enumerate(vectors.astype(np.float32)):
-        unit = vector / max(float(np.linalg.norm(vector)), 1.0)
-        cosines = sums @ unit / np.linalg.norm(sums, axis=1)
-        best = int(cosines.argmax()) if len(found) else -1
-        if best >= 0 and cosines[best] >= ALIKE:
-            sums[best] += unit
-            found[best].append(i)
-        elif len(found) < MOST_CLUSTERS:
-            sums, found = np.vstack([sums, unit]), [*found, [i]]
-    return sorted(found, key=len, reverse=True)[:MOST_TEMPLATES]
 
 
 # ---------------------------------------------------------------------- what a template says about a page
@@ -292,7 +269,7 @@ def read_example(data: bytes) -> TemplateExample:
     except (TypeError, OverflowError, RecursionError, zlib.error) as error:
         raise ValueError(f"expected the example of a page ({error})") from None
     if (
-        len(paths) > EXAMPLE_PATHS
+        len(paths) > MOST_PATHS
         or len(texts) > EXAMPLE_TEXTS
         or not all(-1 <= above < i for i, (above, *_) in enumerate(paths))
         or not all(0 <= at < len(paths) for at, _, _ in texts)
@@ -386,7 +363,7 @@ def _places(
         np.bincount(of_each, weights=sums[tree.block_end] - sums[tree.block_start], minlength=len(paths))
         for sums in (of_all, of_main)
     )
-    kept = np.flatnonzero(whole > 0)[:EXAMPLE_PATHS].tolist()
+    kept = np.flatnonzero(whole > 0)[:MOST_PATHS].tolist()
     place = {old: new for new, old in enumerate(kept)}
     shares = (part / np.maximum(whole, 1)).round(3).tolist()
     found = [(place.get(paths[i][0], -1), paths[i][1], shares[i], i in own) for i in kept]
@@ -422,7 +399,7 @@ def rules_of(examples: Sequence[TemplateExample], host: str, least: int = LEAST_
             own.update(paths[-1:] if holds else ())
         for at, text, main in example.texts:
             texts[paths[at], text].add((number, main))
-    most = sorted(places.items(), key=lambda place: -len(place[1]))[:MOST_PLACES]  # an inner path is on fewer pages
+    most = sorted(places.items(), key=lambda place: -len(place[1]))[:MOST_PATHS]  # an inner path is on fewer pages
     said = {path: _kind(shares) if len(shares) >= least else "" for path, shares in most}
     found = selectors.distilled(said, own, MOST_RULES)
     for (path, text), pages in texts.items():

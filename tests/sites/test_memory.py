@@ -197,3 +197,18 @@ def test_packed_hashes_have_each_hash_once(blocks: list[tuple[int, bool]]) -> No
 
     assert main.tolist() == sorted({text for text, label in blocks if label})
     assert others.tolist() == sorted({text for text, _ in blocks} - set(main.tolist()))
+
+
+def test_what_is_kept_has_the_size_that_is_documented() -> None:
+    """100 kB for each of 512 hosts, and 1,000 texts of a page. What has to go makes room for a while."""
+    site, large = SiteMemory(), SiteMemory()
+    for number in range(600):
+        site.learn(f"https://{number}.org/", page({number}))
+    for number in range(5):
+        large.learn("https://e.org/" + str(number), page(set(range(1_000 * number, 1_000 * number + 1_500))))
+    ((_, host),) = large
+
+    assert len(site) == 512
+    assert pytest.approx(100_000, rel=0.01) == memory.BYTES_PER_HOST
+    assert len(packed_hashes(np.arange(1_500, dtype=np.uint64), np.ones(1_500, dtype=np.bool_))) == 8 * 1_001
+    assert len(host.places.hashes) == 768
