@@ -14,7 +14,7 @@ import numpy as np
 
 from scrapy_dripper.choose.scored import Bools, ScoredPage
 from scrapy_dripper.declared.facts import tokens
-from scrapy_dripper.declared.names import SAME_WORDS, leads_up
+from scrapy_dripper.declared.names import Match, leads_up
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
 from scrapy_dripper.page.vocabulary import SITE_NAMES, either
@@ -170,7 +170,7 @@ def headline(page: Page, main: Bools) -> int | None:
         words = tokens(text)
         if words and not names.is_other(words) and not names.ends(words) and not _is_site(page, i, fronts):
             match = names.match(words, h1=h1)
-            if (i <= body and not aside) or (h1 and match == SAME_WORDS):
+            if (i <= body and not aside) or (h1 and match is Match.ALL):
                 headings.append(HeadlineCandidate(i, words, match, is_h1=h1 and not aside))
     h1s = {"".join(one.words): one for one in headings if one.is_h1}
 

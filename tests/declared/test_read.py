@@ -86,6 +86,7 @@ def ld_article(headline: str) -> str:
     return ld({"@type": "Article", "headline": headline})
 
 
+PARTS = " - ".join(f"part {n}" for n in "one two three four five six seven eight nine ten".split())
 SAND = '<meta property="og:site_name" content="Sand">'
 
 
@@ -127,6 +128,10 @@ SAND = '<meta property="og:site_name" content="Sand">'
         (f'{SAND}<meta property="og:title" content="Sand">', "Tides", "Tides"),
         ('<h1><a href="/">The Sand</a></h1>', "", "The Sand"),  # nothing else
         (f"<h1>{'x' * 1_000}</h1>", "Tides", "Tides"),
+        ("<h1>part eight</h1><h1>Sand</h1>", PARTS, "part eight"),
+        ("<h1>part nine</h1><h1>Sand</h1>", PARTS, PARTS),
+        ("<h1>Tides and sand</h1><h1>Sand</h1>", "Tides and moon", "Tides and sand"),  # most words, or few
+        ("<h1>Tides at the pier</h1><h1>Sand</h1>", "Tides today", "Tides today"),
         ('<h1><a href="/"><svg><title>Sign</title></svg>The Sand</a></h1>', "", "The Sand"),
     ],
 )
