@@ -59,7 +59,7 @@ NOT_HERE = {
     "output/reader.py:Reader.add": "for the parts of a line, which hold no display formula",
     "output/content_list.py:_joined": "the levels of a list of Google Docs, at most nine",
     "choose/structures.py:_Finder.kind": "it calls no function of its name, but reads a table of kinds",
-    "data.py:_clean": "metadata, in which strings are nested twice",
+    "data.py:_without_controls": "metadata, in which strings are nested twice",
     "engines/qwen3/simplify.py:_make": "tries once more, with another name",
     "engines/tagger/lexicon.py:_longest": "words of our own, once",
     "extractor.py:Extractor._answers": "halves a batch if its engine fails",
