@@ -118,7 +118,7 @@ def _host(url: str) -> str:
 PAGE_WEIGHT = 20.0
 """Total weight of the blocks of a page in the loss, to which the regularisation adds half the squared weights."""
 _STEPS, _INNER = 30, 100
-_GAIN, _GRADIENT, _RESIDUAL = 1e-9, 1e-5, 1e-4
+_GAIN, _RESIDUAL = 1e-9, 1e-4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,7 +168,7 @@ def fit(examples: Sequence[SiteExample], vocabulary: Vocabulary) -> Site:
     for _ in range(_STEPS):
         p = 1 / (1 + np.exp(-np.clip(odds + places.odds(found), -500, 500)))
         gradient = places.gathered(weight * (p - main), size) + found
-        if np.linalg.norm(gradient) < _GRADIENT:
+        if not gradient.any():
             break
         step = _solve(places, weight * p * (1 - p), -gradient, size)
         length = 1.0
