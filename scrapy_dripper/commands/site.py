@@ -21,6 +21,7 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.spiders import SitemapSpider
+from scrapy.utils.response import get_base_url
 from scrapy.utils.sitemap import sitemap_urls_from_robots
 from tqdm import tqdm
 from twisted.python.failure import Failure
@@ -45,8 +46,12 @@ MOST_PAGES = 10_000
 """Default of ``--max-pages``. Some sites have no end, such as those with a calendar."""
 MOST_DELAY = 60.0
 """The longest delay, in seconds, that robots.txt can ask for."""
+MOST_ROBOTS = 500 * 1_024
+"""How many bytes of robots.txt are read, which is what RFC 9309 asks for."""
 MOST_SITEMAPS = 1_000
 """Largest number of sitemaps of a crawl. A server may name new ones for ever."""
+MOST_SITES = 10
+"""Largest number of sites on which robots.txt can name sitemaps. Each of them is asked for its own robots.txt, too."""
 MAX_PAGES = "max_pages"
 """The reason for the end of a crawl that has as many pages as were asked for."""
 RECORD = ("title", "source", "fallback_reason", "error", "page_type", "quality")
@@ -224,8 +229,8 @@ class SiteSpider(SitemapSpider):
         self._links = LinkExtractor(allow=tuple(allow), deny=tuple(deny))
         self._begun = folder.pages
         self._delay = 0.0
-        self._left_out, self._example = 0, ""
-        """Number of URLs of robots.txt and of sitemaps that are of other sites or schemes, and the first of them."""
+        self._left_out, self._unread = _Some(), _Some()
+        """URLs of robots.txt and of sitemaps that are of other sites or schemes, and sitemaps that cannot be read."""
         # On a terminal only. How many pages a site has is not known.
         total = None if max_pages == MOST_PAGES else max_pages
         self._bar = tqdm(initial=folder.pages, total=total, unit="page", disable=None, dynamic_ncols=True)
@@ -248,7 +253,7 @@ class SiteSpider(SitemapSpider):
     @property
     def _sitemap_sites(self) -> set[str]:
         """The site, and those on which robots.txt names a sitemap."""
-        return {*self._sites, *self.state.setdefault("sitemap_sites", set())}
+        return {*self._sites, *self.state.get("sitemap_sites", ())}
 
     async def start(self) -> AsyncIterator[Any]:
         """Yield the request for the first page or, in a crawl that goes on, for robots.txt, because of its delay."""
@@ -299,31 +304,38 @@ class SiteSpider(SitemapSpider):
     def parse_robots(self, response: Response) -> Iterator[Request]:
         """Follow the sitemaps that robots.txt names, and keep the delay that it asks for."""
         agent = self.settings["ROBOTSTXT_USER_AGENT"] or self.settings["USER_AGENT"]
-        self._delay, problem = delay_of(response.body.decode("utf-8", "replace"), str(agent))
+        robots = response.body[:MOST_ROBOTS]
+        self._delay, problem = delay_of(robots.decode("utf-8", "replace"), str(agent))
         if problem:
             print(on_one_line(f"{response.url}: {problem}"), file=sys.stderr)
         self._keep_delay(response)
-        named = list(sitemap_urls_from_robots(response.body, base_url=response.url))
-        self.state.setdefault("sitemap_sites", set()).update(filter(None, map(_site, named)))
-        for url in named or [self._usual_sitemap]:
+        named = list(sitemap_urls_from_robots(robots, base_url=response.url))
+        sites = dict.fromkeys(filter(None, map(_site, named[:MOST_SITEMAPS])))
+        self.state["sitemap_sites"] = [*sites][:MOST_SITES]
+        for url in named:
             yield from self._ask_sitemap(url)
+        if not named:
+            yield from self.no_robots()
 
-    def no_robots(self, _: Failure) -> Iterator[Request]:
+    def no_robots(self, _: Failure | None = None) -> Iterator[Request]:
         """Look for a sitemap at its usual place."""
-        yield from self._ask_sitemap(self._usual_sitemap)
+        yield from self._ask_sitemap(urljoin(self._home, "/sitemap.xml"), named=False)
 
-    def _ask_sitemap(self, url: str) -> Iterator[Request]:
+    def _ask_sitemap(self, url: str, named: bool = True) -> Iterator[Request]:
         asked = self.state.setdefault("sitemaps", 0)
         if asked < MOST_SITEMAPS and is_on(url, self._sitemap_sites):
-            self.state["sitemaps"] = asked + 1
-            yield from self._ask(url, self.parse_sitemap, self.no_sitemap)
+            for request in self._ask(url, self.parse_sitemap, self.no_sitemap, {"named": named}):
+                self.state["sitemaps"] = asked + 1
+                yield request
         else:
-            self._leave_out(url)
+            self._left_out.add(url)
 
     def parse_sitemap(self, response: Response) -> Iterator[Request]:
         """Follow a sitemap, or a list of them."""
         # Many sites answer any path with a page. In a second robots.txt, Scrapy would look for sitemaps.
         if isinstance(response, HtmlResponse) or response.url.endswith("/robots.txt"):
+            if response.meta.get("named"):
+                self._unread.add(f"{response.url}: not a sitemap")
             return
         for request in self._parse_sitemap(response):
             if request.callback == self.parse:
@@ -333,12 +345,11 @@ class SiteSpider(SitemapSpider):
 
     def no_sitemap(self, failure: Failure) -> None:
         """Go on without a sitemap that cannot be downloaded."""
+        request: Request = failure.request  # type: ignore[attr-defined]
         if isinstance(failure.value, RefusedRequest):
-            self._leave_out(failure.request.url)  # type: ignore[attr-defined]
-
-    def _leave_out(self, url: str) -> None:
-        self._example = self._example or url
-        self._left_out += 1
+            self._left_out.add(request.url)
+        elif request.meta.get("named"):
+            self._unread.add(f"{request.url}: {_reason(failure)}")
 
     def sitemap_filter(self, entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Yield the entries of a sitemap that are to be followed."""
@@ -346,7 +357,7 @@ class SiteSpider(SitemapSpider):
         for entry in entries:
             url = entry.get("loc", "")
             if not is_on(url, self._sitemap_sites if is_index else self._sites):
-                self._leave_out(url)
+                self._left_out.add(url)
             elif is_index or self._links.matches(url):
                 yield entry
 
@@ -411,9 +422,7 @@ class SiteSpider(SitemapSpider):
             self.folder.redirect(asked, str(error))
         if isinstance(error, KnownPage) or asked in self.folder.done:  # by another way
             return
-        reason = failure.getErrorMessage()
-        if isinstance(error, HttpError):
-            reason = f"HTTP {error.response.status}"
+        reason = _reason(failure)
         if request.meta.get("redirect_urls") and not isinstance(error, RefusedRequest):
             reason = f"redirects to {request.url}: {reason}"
         self.folder.fail(asked, reason)
@@ -421,10 +430,6 @@ class SiteSpider(SitemapSpider):
             print(on_one_line(f"{asked}: {reason}"), file=sys.stderr)
             if "home" not in self.state:
                 yield self._settle(self.url)
-
-    @property
-    def _usual_sitemap(self) -> str:
-        return urljoin(self._home, "/sitemap.xml")
 
     def _keep_delay(self, response: Response) -> None:
         """Let the downloader wait as long as robots.txt asks for."""
@@ -437,12 +442,28 @@ class SiteSpider(SitemapSpider):
         """Remember why the crawl has ended."""
         self.reason = reason
         self._bar.close()
-        if self._left_out:
-            what = "URL of robots.txt and sitemaps is" if self._left_out == 1 else "URLs of robots.txt and sitemaps are"
-            text = (
-                f"{self._left_out:,} {what} not followed, because they are not of this site or come after "
-                f"{MOST_SITEMAPS:,} sitemaps, such as {self._example[:200]}"
-            )
+        self._left_out.tell(
+            "URL of robots.txt and sitemaps is",
+            "URLs of robots.txt and sitemaps are",
+            f"not followed, because they are not of this site or come after {MOST_SITEMAPS:,} sitemaps",
+        )
+        self._unread.tell("sitemap", "sitemaps", "cannot be read")
+
+
+class _Some:
+    """Counts problems of one kind, and keeps the first one."""
+
+    def __init__(self) -> None:
+        self._count, self._first = 0, ""
+
+    def add(self, problem: str) -> None:
+        self._first = self._first or problem
+        self._count += 1
+
+    def tell(self, one: str, many: str, what: str) -> None:
+        """Print a line about them, if there are any."""
+        if self._count:
+            text = f"{self._count:,} {one if self._count == 1 else many} {what}, such as {self._first[:200]}"
             print(on_one_line(text), file=sys.stderr)
 
 
@@ -465,6 +486,12 @@ def _site(url: str) -> str | None:
         return site_of(safe_url_string(url))
     except ValueError:
         return None
+
+
+def _reason(failure: Failure) -> str:
+    """Return why a URL cannot be downloaded."""
+    error = failure.value
+    return f"HTTP {error.response.status}" if isinstance(error, HttpError) else why(error)
 
 
 def _asked(request: Request | None) -> str:
@@ -496,15 +523,26 @@ def _is_delay(value: str) -> bool:
 def readable(response: HtmlResponse) -> HtmlResponse:
     """Return a response that Scrapy can search for links in linear time.
 
-    libxml2 takes quadratic time for an element with 100,000 attributes, and nothing else would happen in the crawl.
+    libxml2 takes quadratic time for an element with 100,000 attributes, and nothing else would happen in the crawl. A
+    ``<base>`` that is no URL is taken out, because browsers ignore it, and Scrapy fails.
     """
-    if not has_attribute_run(response.text.encode("utf-8", "replace")):
+    known = _knows_base(response)
+    if known and not has_attribute_run(response.text.encode("utf-8", "replace")):
         return response
     try:
         root = parse(response.text)
     except PageError:
         return response.replace(body=b"")
+    for base in () if known else root.xpath("//base"):
+        base.drop_tree()
     return response.replace(body=tostring(root, method="html", encoding="utf-8"), encoding="utf-8")
+
+
+def _knows_base(response: HtmlResponse) -> bool:
+    try:
+        return bool(get_base_url(response))
+    except ValueError:
+        return False
 
 
 def _records(index: Path) -> Iterator[dict[str, Any]]:
