@@ -9,6 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from scrapy_dripper.characters import without_controls
+from scrapy_dripper.checks import short
 
 if TYPE_CHECKING:
     from scrapy_dripper.config import Config
@@ -332,16 +333,30 @@ def _rounded(share: float | None) -> float | None:
     return None if share is None else round(share, 4)
 
 
+def at_form(form: str | None) -> None:
+    """Do nothing before a form is made, and after it, with None. A worker process replaces this function by one that
+    tells the crawl, and raises :exc:`LeftOutError` for a form that has stopped a worker before.
+    """
+
+
+class LeftOutError(Exception):
+    """A form is not made, because it has stopped a worker."""
+
+
 def attempt(form: str, make: Callable[[], T], failed: list[str]) -> T | None:
     """Return a form of the output that was asked for in addition. If it cannot be made, add its name to ``failed``, and
     return None: an extraction keeps what it has, and names what failed.
     """
     try:
+        at_form(form)
         return make()
     except Exception:  # includes MemoryError and RecursionError
-        failed.append(form)
+        if form not in failed:
+            failed.append(form)
         logger.debug("cannot make the form %(form)s of a page", {"form": form}, exc_info=True)
         return None
+    finally:
+        at_form(None)
 
 
 def fingerprints(text: str | None) -> dict[str, str]:
@@ -364,6 +379,69 @@ def nothing(
     if fallback == "none":
         return Extraction(url, None, None, None, None, "fallback:none", reason, error)
     return Extraction(url, None, "", "", "", "fallback:empty", reason, error)
+
+
+_VALUES = [option.name for option in fields(Extraction)]
+STRINGS = ("title", "main_html", "markdown", "text", "source", "error", "page_type")
+"""The values of an extraction that are texts, apart from its URL."""
+
+
+def to_plain(extraction: Extraction) -> dict[str, Any]:
+    """Return an extraction as plain values, without what the crawl learns from it. Raise what :func:`from_plain`
+    raises, because a user's fallback may return anything.
+    """
+    metadata = {"metadata": None if extraction.metadata is None else extraction.metadata.as_dict()}
+    checked = from_plain({name: getattr(extraction, name) for name in _VALUES} | metadata)
+    return {name: getattr(checked, name) for name in _VALUES} | metadata
+
+
+def from_plain(values: Mapping[str, Any]) -> Extraction:
+    """Return the extraction of :func:`to_plain`, also after JSON. Raise ValueError, TypeError, KeyError or
+    AttributeError for other values.
+    """
+    found = {name: values[name] for name in _VALUES}
+    for name in ("url", *STRINGS):
+        if not isinstance(found[name], str) and (found[name] is not None or name in ("url", "source")):
+            raise TypeError(f"expected a string as {name} (got {short(found[name])})")
+    some = [] if found["content"] is None else found["content"]
+    if not isinstance(some, list) or not all(isinstance(one, dict) for one in some):
+        raise TypeError(f"expected a list of dicts as content (got {short(some)})")
+    if not isinstance(found["extra"], Mapping):
+        raise TypeError(f"expected a dict as extra (got {short(found['extra'])})")
+    if len(found["labels"]) != len(found["probabilities"]):
+        raise ValueError(
+            f"expected {len(found['labels'])} probabilities, one per label (got {len(found['probabilities'])})"
+        )
+    reason, quality, metadata = found["fallback_reason"], found["quality"], found["metadata"]
+    return Extraction(
+        **found
+        | {
+            "fallback_reason": None if reason is None else FallbackReason(reason),
+            "labels": tuple(map(bool, found["labels"])),
+            "probabilities": tuple(map(float, found["probabilities"])),
+            "truncated": bool(found["truncated"]),
+            "quality": None if quality is None else float(quality),
+            "metadata": None if metadata is None else Metadata.from_dict(metadata),
+            "extra": dict(found["extra"]),
+            "details": _details(found["details"]),
+        }
+    )
+
+
+def _details(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the details of an extraction. Raise ValueError, TypeError or AttributeError if the crawl cannot count
+    them.
+    """
+    details = dict(values)
+    for name in ("rules", "work"):
+        if details.get(name) is not None:
+            details[name] = {key: int(count) for key, count in details[name].items()}
+    if details.get("removed") is not None:
+        details["removed"] = {key: [int(block) for block in blocks] for key, blocks in details["removed"].items()}
+    for name in ("overruled", "missing", "failed"):
+        if not all(isinstance(one, str) for one in details.get(name, [])):
+            raise TypeError(f"expected a list of names as {name}")
+    return details
 
 
 # What goes with pages between a crawl and its workers. Users do not see it.

@@ -487,7 +487,6 @@ class Extractor:
         """Return the metadata of a document with this main content. Errors propagate."""
         found = one.found.page.metadata if isinstance(one.found, _Read) else None
         if found is None:
-            self._begin(one.document)
             found = metadata(one.document, one.config)
         if found.language is None:
             from scrapy_dripper.declared.metadata import detected_language  # loaded with the metadata

@@ -14,8 +14,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, BinaryIO
 
+from scrapy_dripper import data
 from scrapy_dripper.config import OUT_OF_PROCESS, Config, ConfigError
-from scrapy_dripper.data import SUSPECT, Document, Extraction, FallbackReason, nothing
+from scrapy_dripper.data import SUSPECT, Document, Extraction, FallbackReason, LeftOutError, nothing
 from scrapy_dripper.engines.base import Engine, ModelError
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fallback import fall_back, first_part
@@ -82,6 +83,10 @@ class Pages:
         self._again = 0.0
         self._tasks: dict[int, int] = {}
         """The number of each task by the identity of its document."""
+        self._without: list[tuple[str, ...]] = []
+        """The forms that each task leaves out."""
+        self._number: int | None = None
+        """That of the task in progress."""
         self._ready = 0
         """The size of the address space, in bytes, when the engine was loaded."""
 
@@ -98,6 +103,7 @@ class Pages:
     def answer(self, header: dict[str, Any], bodies: list[bytes]) -> None:
         """Extract the documents of a request and send the extractions."""
         tasks = unpack_tasks(header, bodies)
+        self._without, data.at_form = [task.without for task in tasks], self._at_form
         found = self._extracted(tasks)
         self._step(None)
         rows, parts = [], []
@@ -138,8 +144,14 @@ class Pages:
     def _watch(self, document: Document | None) -> None:
         self._step(None if document is None else self._tasks[id(document)])
 
-    def _step(self, number: int | None) -> None:
-        self._port.say({"say": "step", "task": number})
+    def _step(self, number: int | None, form: str | None = None) -> None:
+        self._number = number
+        self._port.say({"say": "step", "task": number, "form": form})
+
+    def _at_form(self, form: str | None) -> None:
+        if self._number is not None and form in self._without[self._number]:
+            raise LeftOutError
+        self._step(self._number, form)
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, startup: dict[str, Any], ready: Callable[[], object]) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document, FallbackReason, Metadata
+from scrapy_dripper.data import Document, FallbackReason, Metadata, attempt
 from scrapy_dripper.declared import read as read_declared
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.charset import decoded, in_utf8
@@ -70,8 +69,7 @@ def read(document: Document, config: Config, profile: Profile = NATIVE, engine_l
     if config.reads_metadata:
         from scrapy_dripper.declared.metadata import read_metadata  # for crawls that ask for it
 
-        with contextlib.suppress(Exception):  # a page must not fail for it; the extractor tries again and tells
-            metadata = read_metadata(declared, root)
+        metadata = attempt("metadata", lambda: read_metadata(declared, root), [])  # the extractor tries again and tells
     page = profile.cut(root, document.url, declared)
     if page.tree.depth.max() >= limits.depth:
         root, cut_off = plant(document, config, profile, True)
