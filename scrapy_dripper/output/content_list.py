@@ -21,7 +21,7 @@ from scrapy_dripper.structures.callouts import alert_of, callout, has_callout_cl
 from scrapy_dripper.structures.code import code_block, has_code_class, with_code_lines
 from scrapy_dripper.structures.footnotes import footnotes, gathered, without_label
 from scrapy_dripper.structures.formulas import has_math_class
-from scrapy_dripper.structures.headings import anchor_of
+from scrapy_dripper.structures.headings import anchor_of, is_edit_link
 from scrapy_dripper.structures.images import (
     FIGURE_CLASSES,
     PLAYER_TAGS,
@@ -193,6 +193,9 @@ def block_with_class(reader: Reader, element: etree._Element) -> Leave:
             return figure(reader, element)
         if has_callout_class(name):
             return _callout(reader, element)
+        if is_edit_link(name):
+            reader.flush()
+            return skip
     return block(reader, element)
 
 
@@ -203,6 +206,7 @@ def _is_plain(name: str) -> bool:
         has_code_class(name)
         or has_math_class(name)
         or has_callout_class(name)
+        or is_edit_link(name)
         or not FIGURE_CLASSES.isdisjoint(name.split())
     )
 
@@ -370,7 +374,7 @@ def _list(reader: Reader, element: etree._Element) -> Leave:
     reader.push(reader.frame._replace(items=[], open_list=opened, nesting=reader.frame.nesting + 1))
 
     def leave() -> None:
-        _end_entry(reader, opened)
+        _begin_entry(reader, opened)
         reader.pop()
         _add_list(reader, opened, _level_after(element))
 
@@ -496,6 +500,16 @@ def _end_entry(reader: Reader, around: OpenList, label: str | None = None, numbe
     around.checked = None
 
 
+def _begin_entry(reader: Reader, around: OpenList) -> None:
+    """End what stands before an entry, or before the end of a list. A list there belongs to the entry before it."""
+    reader.flush()
+    if reader.items and around.entries and all(type(item) is List for item in reader.items):
+        last = around.entries[-1]
+        around.entries[-1] = replace(last, items=(*last.items, *reader.items))
+        reader.items.clear()
+    _end_entry(reader, around)
+
+
 def _on_one_line(items: Items, number: str) -> Items:
     """Return the items of an entry with its amount beside its name, and without a paragraph that repeats its mark.
 
@@ -520,12 +534,7 @@ def _item(reader: Reader, element: etree._Element) -> Leave:
     around = reader.frame.open_list
     if reader.frame.flat or around is None or around.kind == "definition":
         return block(reader, element)
-    reader.flush()
-    if reader.items and around.entries and all(type(item) is List for item in reader.items):
-        last = around.entries[-1]  # a list between two entries belongs to the first one
-        around.entries[-1] = replace(last, items=(*last.items, *reader.items))
-        reader.items.clear()
-    _end_entry(reader, around)
+    _begin_entry(reader, around)
     number = around.number
     if number is not None:
         value = _digits(element.get("value") or "")
