@@ -220,7 +220,7 @@ def kinds_in_text(nodes: Nodes) -> list[int]:
     doubtful = {tag for tag in known if "-" in tag or tag == "button"}
     if doubtful:
         asked = [i for i, tag in enumerate(tags) if tag in doubtful]
-        breaking = {tag: _ends_line(tag) for tag in known}
+        breaking = {tag: ends_line(tag) for tag in known}
         lines = [0, *accumulate([breaking[tag] for tag in tags])]
         until = 0
         for i in asked:
@@ -233,10 +233,10 @@ def kinds_in_text(nodes: Nodes) -> list[int]:
 def in_sentence(element: etree._Element) -> bool:
     """Return True if a custom element or a button holds no block and is part of running text."""
     inside = list(islice(element.iter(), 1, SHORT + 2))
-    return len(inside) <= SHORT and not any(_ends_line(node.tag) for node in inside) and _in_text(element)
+    return len(inside) <= SHORT and not any(ends_line(node.tag) for node in inside) and _in_text(element)
 
 
-def _ends_line(tag: object) -> bool:
+def ends_line(tag: object) -> bool:
     """Return True for a tag that is a block or a line break in any context."""
     kind = KINDS.get(tag, Kind.INLINE) if isinstance(tag, str) else Kind.INLINE
     return kind is Kind.BREAK or (kind is Kind.BLOCK and tag != "button")
@@ -265,10 +265,10 @@ def _beside(element: etree._Element, *, forward: bool) -> bool:
         if text and _text(text):
             return True
         if sibling is None:
-            if parent.tag in _CODE or _ends_line(parent.tag):
+            if parent.tag in _CODE or ends_line(parent.tag):
                 return False
             node = parent
-        elif _ends_line(sibling.tag):
+        elif ends_line(sibling.tag):
             return False
         else:
             node = sibling
@@ -279,7 +279,7 @@ def _line_of(element: etree._Element) -> str:
     """Return the tag of the nearest block around an element."""
     node = element.getparent()
     for _ in range(SIBLINGS_AROUND):
-        if node is None or _ends_line(node.tag):
+        if node is None or ends_line(node.tag):
             break
         node = node.getparent()
     return str(node.tag) if node is not None else ""

@@ -205,7 +205,7 @@ class Page:
     facts: tuple[Fact, ...] = ()
     """The facts that the page declares about itself."""
     styles: Styles = field(default_factory=dict)
-    """The fonts of classes in its own style sheets."""
+    """What its own style sheets declare for classes: fonts, white space, and what is not shown."""
 
     def text_of(self, main: Bools) -> str:
         """Return the text of the main blocks, each on one or more lines. Outside preformatted text, white space
