@@ -44,6 +44,8 @@ from scrapy_dripper.choose.siblings import (
 from scrapy_dripper.choose.structures import with_footnotes, with_whole_structures
 from scrapy_dripper.choose.user_rules import with_rules, with_rules_again
 from scrapy_dripper.page.page import Mask
+from scrapy_dripper.structures.embeds import names as embed_names
+from scrapy_dripper.structures.embeds import with_embeds
 from scrapy_dripper.structures.hidden import hidden_blocks, hidden_nodes
 
 if TYPE_CHECKING:
@@ -119,6 +121,12 @@ STEPS = (
     Step("price", "the price of a product stays with its name", with_price, _BY_MODEL),
     Step("footnotes", "a footnote has the label of its marks", with_footnotes, _BY_MODEL),
     Step("recipe_facts", "a recipe says how long it takes and how much it makes", with_recipe_facts, _BY_MODEL),
+    Step(
+        "embeds",
+        "a text embeds the post or the link",
+        lambda scored, main: with_embeds(scored.page, main, scored.names.matching(embed_names)),
+        _BY_MODEL,
+    ),
     Step("hero_links", "the links of a hero belong to its headline", with_hero_links, _BY_MODEL),
     # Last of these, so that no other step adds a duplicate again.
     Step("duplicates", "what is in the source twice, but shown once, is kept once", without_duplicates, _BY_MODEL),

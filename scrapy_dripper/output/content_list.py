@@ -19,6 +19,7 @@ from scrapy_dripper.page.nodes import in_sentence
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, UNSEEN, Kind
 from scrapy_dripper.structures.callouts import alert_of, callout, has_callout_class, title_of
 from scrapy_dripper.structures.code import code_block, has_code_class, with_code_lines
+from scrapy_dripper.structures.embeds import is_post, quoted
 from scrapy_dripper.structures.footnotes import footnotes, gathered, without_label
 from scrapy_dripper.structures.formulas import has_math_class
 from scrapy_dripper.structures.headings import anchor_of, is_edit_link
@@ -196,6 +197,9 @@ def block_with_class(reader: Reader, element: etree._Element) -> Leave:
         if is_edit_link(name):
             reader.flush()
             return skip
+        if is_post(name) and reader.fits:
+            reader.split_title()
+            return reader.hold(quoted)
     return block(reader, element)
 
 
@@ -207,6 +211,7 @@ def _is_plain(name: str) -> bool:
         or has_math_class(name)
         or has_callout_class(name)
         or is_edit_link(name)
+        or is_post(name)
         or not FIGURE_CLASSES.isdisjoint(name.split())
     )
 

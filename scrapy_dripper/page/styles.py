@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 LONGEST_RULE = 1_000
 """Maximum length of the selectors, and of the declarations, of a rule."""
 
-_tells = re.compile(r"white-space|display\s{0,9}:|visibility").search
+_telling = re.compile(r"(?:white-space|display|visibility)[\w-]{0,20}\s{0,9}:[^;]{1,99}").findall
 # The names that word processors make up, such as c7, T12 or ff3. Fonts of others may mean anything, such as a price.
 _made_up = re.compile(r"[A-Za-z]{1,2}\d{1,4}").fullmatch
 _class = re.compile(
@@ -30,17 +30,20 @@ def class_styles(elements: Iterable[HtmlElement]) -> Styles:
     found: dict[str, str] = {}
     for element in elements:
         text = element.text or "" if element.tag == "style" else ""
-        if "font-" not in text and not _tells(text):
+        if not any(word in text for word in ("font-", "white-space", "display", "visibility")):
             continue
         depth = 0
         for part in text.split("}"):
             depth = max(0, depth + part.count("{") - 1)
             before, _, rule = part.rpartition("{")
-            tells = _tells(rule)
-            if depth or len(part) > 2 * LONGEST_RULE or not (tells or "font-" in rule):
+            if depth or len(part) > 2 * LONGEST_RULE:
+                continue
+            told = ";".join(_telling(rule))
+            if not told and "font-" not in rule:
                 continue
             for selector in before.rpartition(";")[2].rpartition("/")[2].split(","):
                 match = _class(selector)
-                if match and (tells or _made_up(match[1])):
-                    found[match[1]] = f"{found.get(match[1], '')};{rule}"
+                declared = told if match is None or not _made_up(match[1]) else rule
+                if match and declared:
+                    found[match[1]] = f"{found.get(match[1], '')};{declared}"
     return found

@@ -9,7 +9,7 @@ import numpy as np
 from lxml import etree
 
 from scrapy_dripper.page.nodes import ends_line, in_sentence, inner_text
-from scrapy_dripper.page.page import Styles, Tree
+from scrapy_dripper.page.page import Flag, Styles, Tree
 from scrapy_dripper.page.tags import tag_mask
 from scrapy_dripper.structures.code import has_code_class
 
@@ -71,9 +71,11 @@ def _decided(tree: Tree, known: Styles) -> dict[int, bool]:
         style = tree.nodes[i].get("style") or ""
         if "white-space" in style:
             found[i] = _last(style)
-    if any(found.values()):  # what is preformatted has its own lines
-        return found | dict.fromkeys(np.flatnonzero(_is_preformatted[tree.tag]).tolist(), False)
-    return {}
+    if not any(found.values()):
+        return {}
+    # What is preformatted has its own lines.
+    outside = {i: kept for i, kept in found.items() if not tree.flags[i] & Flag.PREFORMATTED}
+    return outside | dict.fromkeys(np.flatnonzero(_is_preformatted[tree.tag]).tolist(), False)
 
 
 def _last(declarations: str) -> bool:

@@ -26,7 +26,7 @@ def test_levels_of_a_list_that_stand_apart() -> None:
 
 
 SHEET = (
-    "<style>@import url(x.css);.T4{font-weight:700}.price{font-weight:700}.c4{font-size:11pt}/* */\n.verse p{color:red;"
+    "<style>@import url(x.css);.T4{font-weight:700}.price{font-weight:700}.c4{font-size:11pt}.x4{}.price{display:inline;font-weight:700}/* */\n.verse p{color:red;"
     "white-space:pre-line} .chat .msg[data-v-1], p.post{white-space : pre-wrap}@media print{.T9{font-weight:700}"
     ".flat{white-space:pre}}</style>"
 )
@@ -92,7 +92,10 @@ SIGN = (
         ("<div><code style='white-space: pre'>if x:\n    y()\n</code></div>", "```\nif x:\n    y()\n```"),
         ("<div class=code style='white-space: pre'>if x:\n    y()</div>", "```\nif x:\n    y()\n```"),
         ("<p>Call <code style='white-space: pre-wrap'>y(\n)</code> once.</p>", "Call `y( )` once."),
-        ("<div style='white-space: pre-wrap'><pre>if x:\n    y()</pre></div>", "```\nif x:\n    y()\n```"),
+        (
+            "<div class=text-pre-wrap><pre><code class=ws-pre>if x:\n    y()</code></pre></div>",
+            "```\nif x:\n    y()\n```",
+        ),
         # The banner of a published document is left out.
         (f"{PUBLISHED}<p class=c4>We met.</p>", "We met."),
     ],
