@@ -97,8 +97,9 @@ class Step:
 
 
 _BY_MODEL = frozenset({PROBABILITIES})
+_NOSCRIPT = Step("noscript", "scripts have run", without_noscript, _BY_MODEL, free=MOST_NOSCRIPT_WORDS)
 STEPS = (
-    Step("noscript", "scripts have run", without_noscript, _BY_MODEL, free=MOST_NOSCRIPT_WORDS),
+    _NOSCRIPT,
     Step("holes", "a small hole in the main content is filled if it is likely to be main", with_holes, _BY_MODEL),
     Step(
         "short_page",
@@ -128,7 +129,8 @@ STEPS = (
         _BY_MODEL,
     ),
     Step("hero_links", "the links of a hero belong to its headline", with_hero_links, _BY_MODEL),
-    # Last of these, so that no other step adds a duplicate again.
+    # Last of these, so that no other step adds such a text or a duplicate again.
+    _NOSCRIPT,
     Step("duplicates", "what is in the source twice, but shown once, is kept once", without_duplicates, _BY_MODEL),
     Step(
         REPEATED,
@@ -230,7 +232,7 @@ def choose(scored: ScoredPage) -> Choice:
     main text counts as hidden, something that cannot be seen here shows it, such as a style sheet or a script.
     """
     changes = tuple(apply(STEPS, scored))
-    overruled = tuple(change.step for change in changes if change.is_overruled)
+    overruled = tuple(dict.fromkeys(change.step for change in changes if change.is_overruled))
     main, hidden = changes[-1].main, hidden_nodes(scored.page.tree)
     by_page = next((before.main for before, after in pairwise(changes) if after.step == REPEATED), main)
     if hidden.any():

@@ -15,7 +15,7 @@ from scrapy_dripper.declared.notation import Notation
 from scrapy_dripper.output import inline_tags
 from scrapy_dripper.output.inline_tags import add_formula
 from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, OpenList, Reader, skip, stanzas
-from scrapy_dripper.page.nodes import in_sentence
+from scrapy_dripper.page.nodes import SLATE, in_sentence
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, UNSEEN, Kind
 from scrapy_dripper.structures.callouts import alert_of, callout, has_callout_class, title_of
 from scrapy_dripper.structures.code import code_block, has_code_class, with_code_lines
@@ -181,7 +181,7 @@ def _is_note(reader: Reader, element: etree._Element) -> bool:
 def block_with_class(reader: Reader, element: etree._Element) -> Leave:
     """Enter a ``<div>``, ``<p>`` or similar element, whose meaning can depend on its class."""
     name = element.get("class")
-    if element.get("data-lang"):
+    if element.get("data-lang") or element.get(SLATE):
         name = f"{name or ''} code"
     if name and not (len(name) <= LONGEST_CLASS and _is_plain(name)):
         if has_code_class(name):

@@ -27,7 +27,10 @@ _TAG_FLAGS = {tag: int(flag) for tag, flag in TAG_FLAGS.items()}
 _ROLE_FLAGS = {role: int(flag) for role, flag in ROLE_FLAGS.items()}
 _HIDDEN, _ARIA = int(Flag.HIDDEN), int(Flag.ARIA)
 _HIDING = frozenset({"style", "hidden"})
-_TELLING = _HIDING | REFERENCES | {"role"}
+SLATE = "data-slate-type"
+"""The attribute by which the editor Slate names its blocks."""
+SLATE_CODE = frozenset({"pre", "code", "code-block", "code_block"})
+_TELLING = _HIDING | REFERENCES | {"role", SLATE}
 _hiding = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden").search
 
 
@@ -130,6 +133,8 @@ def _flags_of(attribute: str, value: str) -> int:
         return _ROLE_FLAGS.get(value, 0) | _ARIA
     if attribute == "hidden":
         return _HIDDEN
+    if attribute == SLATE:
+        return int(Flag.CODE) if value in SLATE_CODE else 0
     if attribute == "style":
         return _HIDDEN if _hiding(value.lower()) else 0
     if attribute[:5] == "aria-":

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from lxml import etree
 from lxml.etree import _Element
 
-from scrapy_dripper.page.nodes import inner_text
+from scrapy_dripper.page.nodes import SLATE, SLATE_CODE, inner_text
 from scrapy_dripper.page.tags import LONGEST_CLASS, by_class
 from scrapy_dripper.structures.copy_labels import copy_label, is_copy_label
 from scrapy_dripper.structures.items import (
@@ -257,6 +257,7 @@ def _is_named(element: _Element) -> bool:
         (bool(name) and has_number_class(name))  # type: ignore[arg-type]
         or "data-line-number" in element.attrib
         or "data-linenos" in element.attrib
+        or "data-code-line-number" in element.attrib
     )
 
 
@@ -523,7 +524,7 @@ def code_block(element: _Element) -> CodeBlock | None:
     tokens = frozenset(name.lower().split())
     if (is_numbers(element) and has_number_class(name)) or _is_rendered_twin(element, tokens):
         return TWIN
-    if tokens & _BOXES:
+    if tokens & _BOXES or element.get(SLATE) in SLATE_CODE:
         return _whole(element)
     inner = _sole_code(element)
     if inner is None:

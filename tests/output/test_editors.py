@@ -26,7 +26,8 @@ def test_levels_of_a_list_that_stand_apart() -> None:
 
 
 SHEET = (
-    "<style>@import url(x.css);.T4{font-weight:700}.price{font-weight:700}.c4{font-size:11pt}.x4{}.price{display:inline;font-weight:700}/* */\n.verse p{color:red;"
+    "<style>@import url(x.css);.T4{font-weight:700}.price{font-weight:700}.c4{font-size:11pt}.x4{}"
+    "/* */\n.price{display:inline;font-weight:700}.verse p{color:red;"
     "white-space:pre-line} .chat .msg[data-v-1], p.post{white-space : pre-wrap}@media print{.T9{font-weight:700}"
     ".flat{white-space:pre}}</style>"
 )
