@@ -44,6 +44,7 @@ from scrapy_dripper.choose.siblings import (
 from scrapy_dripper.choose.structures import with_footnotes, with_whole_structures
 from scrapy_dripper.choose.user_rules import with_rules, with_rules_again
 from scrapy_dripper.page.page import Mask
+from scrapy_dripper.structures.asides import without_asides
 from scrapy_dripper.structures.embeds import names as embed_names
 from scrapy_dripper.structures.embeds import with_embeds
 from scrapy_dripper.structures.hidden import hidden_blocks, hidden_nodes
@@ -145,6 +146,14 @@ STEPS = (
     Step("comments", "", with_comments, free=ASKED, option="comments"),
     Step("empty_headings", "nothing below the heading is main", without_empty_headings, free=MOST_WORDS),
     Step("headline", "the headline comes first, with its lead", with_headline, free=ASKED, option="title"),
+    # After the headline, whose lead it could be.
+    Step(
+        "asides",
+        "it stands beside the text, or is laid over the page",
+        lambda scored, main: without_asides(scored.page, main, scored.names.matching),
+        _BY_MODEL,
+        free=ASKED,
+    ),
     Step("rules", "a rule of DRIPPER_RULES", with_rules_again, free=ASKED),
 )
 """All steps, in their order. What only follows from the page comes first."""

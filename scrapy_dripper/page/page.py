@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import IntFlag
-from itertools import compress
+from itertools import accumulate, compress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -168,6 +168,10 @@ class Blocks:
     def chars(self) -> npt.NDArray[np.int64]:
         """Return the number of characters of each block."""
         return np.fromiter(map(len, self.text), dtype=np.int64, count=len(self.text))
+
+    def words_before(self) -> list[int]:
+        """Return the number of words before each block, and before the end: n + 1 numbers."""
+        return [0, *accumulate(len(text.split()) for text in self.text)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

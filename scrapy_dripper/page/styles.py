@@ -45,5 +45,5 @@ def class_styles(elements: Iterable[HtmlElement]) -> Styles:
                 match = _class(selector)
                 declared = told if match is None or not _made_up(match[1]) else rule
                 if match and declared:
-                    found[match[1]] = f"{found.get(match[1], '')};{declared}"
+                    found[match[1]] = f"{found.get(match[1], '')};{declared}"[-LONGEST_RULE:]
     return found

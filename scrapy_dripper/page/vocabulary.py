@@ -245,6 +245,32 @@ SIGNATURES: Group = (
 """Names of the elements of signatures in forums, complete."""
 
 # ---------------------------------------------------------------------- what belongs to the headline
+STANDFIRSTS: Group = (
+    *(
+        "dek",
+        "deck",
+        "standfirst",
+        "sub-?title",
+        "sub-?headline",
+        "sub-?heading",
+        "rubric",
+        "teaser-?text",
+        "lead-?text",
+    ),
+    *(
+        "article-?lead",
+        "chap[oô]",
+        "chapeau",
+        "untertitel",
+        "vorspann",
+        "entradilla",
+        "bajada",
+        "sottotitolo",
+        "ingress",
+    ),
+)
+"""Whole names of the sentence below a headline that says what the text is about."""
+
 HEROES: Group = ("hero", "jumbotron")
 """Parts of names of the element at the top of a site, with its name, a sentence and links."""
 

@@ -35,8 +35,8 @@ names = re.compile(rf"\s(?:{either(POSTS, LINKS)})(?=\s|$)")
 """Matches the class of an embed, in lower case and after white space."""
 _post = re.compile(rf"\s(?:{either(POSTS)})(?=\s|$)").search
 _count = re.compile(rf"[\s_-](?:{either(COUNTS)})(?=[\s_-]|$)").search
-LEAST_WORDS, MOST_WORDS = 5, 300
-"""Number of words of an embed. Fewer are those of a button, and more are a part of the page."""
+LEAST_WORDS, MOST_WORDS = 8, 300
+"""Number of words of an embed. Fewer are those of a button or a deleted post, more a part of the page."""
 MOST_BEHIND = 3
 """Number of blocks behind a card, one of which has to be main, because something else may stand between."""
 
@@ -57,13 +57,13 @@ def with_embeds(page: Page, main: Bools, found: Iterable[int]) -> Bools:
     Behind cards of links, that text has to go on, because the cards at its end lead elsewhere.
     """
     labels: Bools = main.copy()
-    tree, texts = page.tree, page.blocks.text
+    tree, nodes = page.tree, list(found)
+    words = page.blocks.words_before() if nodes else []
     runs: list[tuple[int, list[int]]] = []  # of embeds side by side, with the element around them
     done = 0
-    for node in found:
+    for node in nodes:
         a, b = int(tree.block_start[node]), int(tree.block_end[node])
-        words = sum(len(text.split()) for text in texts[a : min(b, a + MOST_WORDS)])
-        if a < done or not LEAST_WORDS <= words <= MOST_WORDS:
+        if a < done or not LEAST_WORDS <= words[b] - words[a] <= MOST_WORDS:
             continue
         around = page.around(node, a, b)
         if runs and runs[-1][0] == around and a == done:
@@ -71,16 +71,16 @@ def with_embeds(page: Page, main: Bools, found: Iterable[int]) -> Bools:
         elif around >= 0:
             runs.append((around, [node]))
         done = b
-    for around, nodes in runs:
-        a, b = int(tree.block_start[nodes[0]]), int(tree.block_end[nodes[-1]])
+    for around, run in runs:
+        a, b = int(tree.block_start[run[0]]), int(tree.block_end[run[-1]])
         behind = slice(b, min(int(tree.block_end[around]), b + MOST_BEHIND))
-        goes_on = main[behind].any() or _post(f" {tree.names[nodes[0]][:LONGEST_CLASS].lower()}")
+        goes_on = main[behind].any() or _post(f" {tree.names[run[0]][:LONGEST_CLASS].lower()}")
         is_text = a > tree.block_start[around] and main[a - 1] and goes_on
         if is_text and not tree.flags[page.blocks.context[a - 1]] & Flag.HEADING:
             labels[a:b] = True
             counts = (
                 i
-                for i in range(nodes[0] + 1, int(tree.end[nodes[-1]]))
+                for i in range(run[0] + 1, int(tree.end[run[-1]]))
                 if _count(f" {tree.names[i][:LONGEST_CLASS].lower()}")
             )
             for i in counts:
