@@ -44,10 +44,11 @@ from scrapy_dripper.choose.siblings import (
 from scrapy_dripper.choose.structures import with_footnotes, with_whole_structures
 from scrapy_dripper.choose.user_rules import with_rules, with_rules_again
 from scrapy_dripper.page.page import Mask
-from scrapy_dripper.structures.asides import without_asides
+from scrapy_dripper.structures.asides import MOST_ASIDE_WORDS, without_asides
 from scrapy_dripper.structures.embeds import names as embed_names
 from scrapy_dripper.structures.embeds import with_embeds
 from scrapy_dripper.structures.hidden import hidden_blocks, hidden_nodes
+from scrapy_dripper.structures.overlays import without_dialogs
 
 if TYPE_CHECKING:
     from scrapy_dripper.structures.items import Card
@@ -148,11 +149,17 @@ STEPS = (
     Step("headline", "the headline comes first, with its lead", with_headline, free=ASKED, option="title"),
     # After the headline, whose lead it could be.
     Step(
+        "dialogs",
+        "it is a dialog that is not open",
+        lambda scored, main: without_dialogs(scored.page, main, scored.names.matching),
+        free=ASKED,
+    ),
+    Step(
         "asides",
-        "it stands beside the text, or is laid over the page",
+        "it stands beside the text",
         lambda scored, main: without_asides(scored.page, main, scored.names.matching),
         _BY_MODEL,
-        free=ASKED,
+        free=MOST_ASIDE_WORDS,
     ),
     Step("rules", "a rule of DRIPPER_RULES", with_rules_again, free=ASKED),
 )

@@ -1,5 +1,5 @@
 """What stands beside a text or in it, and is not of it: lines to other articles, quotations that repeat it, messages of
-forms, the small print of a mail, and what is laid over the page.
+forms, the small print of a mail, and panels that ask for consent.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.page.vocabulary import Group, either
-from scrapy_dripper.structures.overlays import overlays
+from scrapy_dripper.structures.overlays import consent_panels, unless_all
 
 READ_ALSO: Group = (
     *("read (?:also|next)", "also read", "(?:read more|more on this|don['’]t miss|recommended)(?=\\s?[:>])"),
@@ -72,12 +72,12 @@ LINKED = 0.8
 """Minimum share of such a line, without its first words, in links."""
 MOST_SMALL_PRINT, LONGEST_MESSAGE = 80, 60
 """Maximum number of words in the small print of a mail, and in the messages of a form."""
+MOST_ASIDE_WORDS = 300
+"""Maximum number of words of asides that are left out of a page however sure the model is of them."""
 MOST_QUOTES = 50
 """Maximum number of quotations to search for in the text."""
 NEAR_FORM = 2
 """Number of elements between the messages of a form and an element that holds the form as well."""
-LEAST_LEFT = 20
-"""Minimum number of main words outside of all asides. On other pages, they are the content."""
 
 
 def without_asides(page: Page, main: Bools, matching: Callable[..., list[int]]) -> Bools:
@@ -86,17 +86,11 @@ def without_asides(page: Page, main: Bools, matching: Callable[..., list[int]]) 
     ``matching`` returns the nodes with a class or id that a pattern finds.
     """
     labels: Bools = main.copy()
-    for a, b in (*overlays(page, main, matching), *_lines(page, main), *_messages(page, matching)):
+    for a, b in (*consent_panels(page, main, matching), *_lines(page, main), *_messages(page, matching)):
         labels[a:b] = False
     for a, b in _repeated(page, labels, matching):
         labels[a:b] = False
-    texts, flags = page.blocks.text, page.tree.flags[page.blocks.context]
-    named = (
-        i for i in np.flatnonzero(main & ~labels).tolist() if flags[i] & Flag.HEADING and texts[i] == page.headline
-    )
-    labels[list(named)] = True
-    left = sum(len(texts[i].split()) for i in np.flatnonzero(labels).tolist())
-    return labels if left >= LEAST_LEFT else main
+    return unless_all(page, main, labels)
 
 
 def _lines(page: Page, main: Bools) -> Iterator[tuple[int, int]]:

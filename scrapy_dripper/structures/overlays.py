@@ -97,19 +97,35 @@ _DIALOG = TAGS["dialog"]
 _not_shown = re.compile(r"display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}hidden", re.I).search
 LONGEST_PANEL, LONGEST_BUTTON = 250, 40
 """Maximum length of a panel that asks for consent, in words, and of the text of its button, in characters."""
+LEAST_LEFT = 20
+"""Minimum number of main words that are left. On other pages, what is taken away is the content."""
 LEVELS = 4
 """Number of elements between the first line of a panel and the panel."""
 MOST_ABOUT = 2
 """Maximum number of main blocks about cookies outside of a panel. A page with more is about them itself."""
 
 
-def overlays(page: Page, main: Bools, matching: Callable[[re.Pattern[str]], list[int]]) -> Iterator[tuple[int, int]]:
-    """Yield the blocks a to b - 1 of each overlay of a page. ``matching`` returns the nodes with a name."""
-    yield from _dialogs(page, matching)
-    yield from _panels(page, main, matching)
+def without_dialogs(page: Page, main: Bools, matching: Callable[..., list[int]]) -> Bools:
+    """Return the labels of a page without its dialogs that are not open, if there is other text.
+
+    ``matching`` returns the nodes with a class or id that a pattern finds.
+    """
+    labels: Bools = main.copy()
+    for a, b in _dialogs(page, matching):
+        labels[a:b] = False
+    return unless_all(page, main, labels)
 
 
-def _dialogs(page: Page, matching: Callable[[re.Pattern[str]], list[int]]) -> Iterator[tuple[int, int]]:
+def unless_all(page: Page, main: Bools, labels: Bools) -> Bools:
+    """Return labels with the headline as it was, or the labels before if hardly any text is left."""
+    texts, flags = page.blocks.text, page.tree.flags[page.blocks.context]
+    lost = np.flatnonzero(main & ~labels).tolist()
+    labels[[i for i in lost if flags[i] & Flag.HEADING and texts[i] == page.headline]] = True
+    left = sum(len(texts[i].split()) for i in np.flatnonzero(labels).tolist()) if lost else LEAST_LEFT
+    return labels if left >= LEAST_LEFT else main
+
+
+def _dialogs(page: Page, matching: Callable[..., list[int]]) -> Iterator[tuple[int, int]]:
     """Yield the dialogs that are not open: those of attributes, of Bootstrap, and of classes that hide."""
     tree = page.tree
     dialogs = tree.flags & Flag.DIALOG != 0
@@ -130,8 +146,8 @@ def _dialogs(page: Page, matching: Callable[[re.Pattern[str]], list[int]]) -> It
             yield int(tree.block_start[node]), int(tree.block_end[node])
 
 
-def _panels(page: Page, main: Bools, matching: Callable[[re.Pattern[str]], list[int]]) -> Iterator[tuple[int, int]]:
-    """Yield the panels that ask for consent, by their names, or by how they begin."""
+def consent_panels(page: Page, main: Bools, matching: Callable[..., list[int]]) -> Iterator[tuple[int, int]]:
+    """Yield the blocks a to b - 1 of each panel that asks for consent, by its name, or by how it begins."""
     tree, texts = page.tree, page.blocks.text
     about = [i for i in np.flatnonzero(main).tolist() if any(map(texts[i].lower().count, _COOKIES))]
     if not about:
