@@ -124,7 +124,8 @@ SAME_PAGE = 0.8
 """If at least this share of the main texts of a page is known, the page is a copy of one seen before."""
 REPEATED_AROUND = 0.8
 """Minimum share of repeated text in the element around a block. A theme repeats whole elements. If an author repeats a
-sentence or a heading, the text around it is new."""
+sentence or a heading, the text around it is new. An element of a single block that has a class of its own, and no
+heading, is one of the theme as well."""
 LEAST_WORDS = 60
 """Minimum number of words of main content that must remain. With fewer words, the page is a copy of others."""
 LEAST_SHARE = 0.1
@@ -135,7 +136,7 @@ Longer repeated text is an article that lists of the site show in full. It is th
 comments follow.
 """
 OWN_WORDS = 10
-"""Minimum number of words in a block of the page's own text, as opposed to a date or a label."""
+"""Minimum number of words in a text, as opposed to a date or a label."""
 
 _digit = re.compile(r"\d").search
 _words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
@@ -302,6 +303,16 @@ def _address(url: str) -> np.uint64:
     return address
 
 
+def _is_box(page: Page, block: int, holder: int) -> bool:
+    """Return True if the theme names the element of a block, which is below the one that holds other blocks as well."""
+    node = int(page.blocks.context[block])
+    if page.tree.flags[node] & Flag.HEADING:
+        return False
+    while node != holder and b" " not in name_of(page.tree.nodes[node]).strip():
+        node = int(page.tree.parent[node])
+    return node != holder
+
+
 def furniture(page: Page, main: Bools, found: Hashes, known: Hashes) -> Bools:
     """Return which main blocks are furniture of the site. All arrays except ``known`` have shape (n,) for n blocks.
 
@@ -314,16 +325,17 @@ def furniture(page: Page, main: Bools, found: Hashes, known: Hashes) -> Bools:
         return none
     chars = page.blocks.chars()
     of_all, of_repeated = (np.cumsum(np.append(0, sizes)).tolist() for sizes in (chars, chars * repeated))
+    words = np.zeros(len(main), dtype=np.int64)
+    for i in np.flatnonzero(main).tolist():
+        words[i] = len(_words(page.blocks.text[i]))
     taken = none.copy()
     for i in np.flatnonzero(repeated & main).tolist():
         holder = page.holder(i)
         first, end = (
             (int(page.tree.block_start[holder]), int(page.tree.block_end[holder])) if holder >= 0 else (i, i + 1)
         )
-        taken[i] = of_repeated[end] - of_repeated[first] >= REPEATED_AROUND * (of_all[end] - of_all[first])
-    words = np.zeros(len(main), dtype=np.int64)
-    for i in np.flatnonzero(main).tolist():
-        words[i] = len(_words(page.blocks.text[i]))
+        around = of_repeated[end] - of_repeated[first] >= REPEATED_AROUND * (of_all[end] - of_all[first])
+        taken[i] = around or (words[i] >= OWN_WORDS and _is_box(page, i, holder))
     whole = words.sum()
     own = np.flatnonzero(main & ~repeated & (words >= OWN_WORDS))
     above = slice(own[0] if len(own) else None)

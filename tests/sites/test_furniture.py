@@ -20,7 +20,9 @@ def site(*bodies: str) -> list[Document]:
     """Return pages of one host, with unique text in place of a star."""
     return [
         Document(
-            f"<body><article>{body.replace('*', OWN.replace('of this page', f'number {i}'))}</article></body>", url
+            f"<body><article>{body.replace('@', f'{i}').replace('*', OWN.replace('of this page', f'number {i}'))}"
+            "</article></body>",
+            url,
         )
         for i, body in enumerate(bodies)
         for url in [f"https://e.org/{i}"]
@@ -43,6 +45,15 @@ def test_a_box_on_every_page_is_left_out_from_the_fourth_on() -> None:
 
     assert ["The team" in text for text in texts] == [True] * 3 + [False] * 5
     assert ["Ann writes" in text for text in texts] == [True] * 3 + [False] * 5
+    assert all(text.count("Sentence") == 8 for text in texts)
+
+
+@pytest.mark.parametrize("box", ["<p class=about>{}</p>", "<div class='about us'><p>{}</p></div>"])
+def test_a_box_of_one_paragraph_is_left_out_if_it_has_a_class_of_its_own(box: str) -> None:
+    """The text around it is the article's, but no article has another text in its place."""
+    texts = extracted(site(*["*" + box.format("About us: we sail, write about the sea, and sell what we catch.")] * 8))
+
+    assert ["About us" in text for text in texts] == [True] * 3 + [False] * 5
     assert all(text.count("Sentence") == 8 for text in texts)
 
 
@@ -78,6 +89,9 @@ def test_off_nothing_is_left_out() -> None:
         "<p>This post is part of a series on the sea, see the first part.</p>*",
         "*<p>Thanks for reading, and until next week. Ann</p>",
         "<div><h2>Usage</h2>*</div>",
+        "<div class=label>Prep time and ingredients</div>*",
+        "<h2 class=title>What you need to know of the sea before you sail it</h2>*",
+        "<p class=lead>This post is part of a series on the sea, see the first part.</p><p class=lead>Number @</p>*",
     ],
 )
 def test_what_an_author_repeats_stays(body: str) -> None:
