@@ -70,8 +70,8 @@ class Pages:
             raise OutputError(
                 f"{path} holds an unfinished crawl of {', '.join(others)}; choose another one, or delete {self.left}"
             )
-        if not self.goes_on and not is_on(first := self._first(), {None, *map(name_of, self._urls)}):
-            raise OutputError(f"{path} has pages of another site, such as {first}; choose another one, or delete it")
+        if not self.goes_on:
+            self._refuse_others()
         for record in records(self.index) if self.goes_on else ():
             self._count(record)
         self.left.mkdir(parents=True, exist_ok=True)
@@ -84,15 +84,18 @@ class Pages:
         """True if each page has a file of its own."""
         return self._form is None
 
-    def _first(self) -> str:
-        """Return the URL of the first page that is there; an empty string if there is none. Raise :exc:`OutputError` if
-        a table cannot be read."""
-        if self._form != ".parquet":
-            return next((str(record.get("url")) for record in records(self.index)), "")
-        with no_table(self.path):
-            from scrapy_dripper.commands.tables import urls
+    def _refuse_others(self) -> None:
+        """Raise :exc:`OutputError` if there are pages, but none of these sites, or no table in its place."""
+        if self._form == ".parquet":
+            with no_table(self.path):
+                from scrapy_dripper.commands.tables import urls
 
-            return next(urls(self.path), "") if self.path.exists() else ""
+                there = list(urls(self.path)) if self.path.exists() else []
+        else:
+            there = [str(record.get("url")) for record in records(self.index)]
+        names = {*map(name_of, self._urls)}
+        if there and not any(is_on(url, names) for url in there):
+            raise OutputError(f"{self.path} has pages of another site, such as {there[0]}; choose another name")
 
     def begin(self) -> None:
         """Open the index and the frontier. Raise OSError if they cannot be written."""

@@ -95,6 +95,8 @@ class SiteSpider(SitemapSpider):
         self._links = LinkExtractor(allow=tuple(allow), deny=tuple(deny))
         self._left_out, self._example = 0, ""
         """Number of URLs of robots.txt and of sitemaps that are of other sites or schemes, and the first of them."""
+        self._bar: tqdm[Any] | None = None
+        self._task: asyncio.Task[None] | None = None
 
     @property
     def _sites(self) -> list[Site]:
@@ -108,11 +110,11 @@ class SiteSpider(SitemapSpider):
             site.begun = self.pages.by_site[site.name]
         # On a terminal only. How many pages a site has is not known.
         total = None if self.max_pages == MOST_PAGES else self.max_pages * len(self._sites)
-        self._bar = tqdm(initial=self.pages.pages, total=total, unit="page", disable=None, dynamic_ncols=True)
+        self._bar = bar = tqdm(initial=self.pages.pages, total=total, unit="page", disable=None, dynamic_ncols=True)
         self._most = max(1, self.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"))
         self.crawler.signals.connect(self._go_on, signals.spider_idle)
         interval = self.settings.getfloat("LOGSTATS_INTERVAL")
-        if self._bar.disable and interval > 0:
+        if bar.disable and interval > 0:
             self._task = asyncio.ensure_future(self._tell(interval))
         for site in self._sites:
             if site.home is None:
@@ -316,7 +318,8 @@ class SiteSpider(SitemapSpider):
                 self.pages.write(place, page)
             if asked != place:
                 self.pages.redirect(asked, place)
-        self._bar.update(self.pages.pages - self._bar.n)
+        if self._bar is not None:
+            self._bar.update(self.pages.pages - self._bar.n)
 
     def _is_new(self, response: Response, site: Site, url: str, asked: str) -> bool:
         """Return True for a page of the site that is to be written. If it is not, write why."""
@@ -365,10 +368,10 @@ class SiteSpider(SitemapSpider):
         """Remember why the crawl has ended."""
         has_more = reason == "finished" and any(site.has_more for site in self._sites)
         self.reason = MAX_PAGES if has_more else reason
-        if task := getattr(self, "_task", None):
-            task.cancel()
-        if bar := getattr(self, "_bar", None):
-            bar.close()
+        if self._task is not None:
+            self._task.cancel()
+        if self._bar is not None:  # not its truth, which needs a total
+            self._bar.close()
         if self._left_out:
             what = "URL of robots.txt and sitemaps is" if self._left_out == 1 else "URLs of robots.txt and sitemaps are"
             text = (

@@ -315,7 +315,7 @@ def test_one_file_with_chunks(name: str, shop: Site, tmp_path: Path) -> None:
         assert [path.name for path in tmp_path.iterdir()] == [name]
         records = read(tmp_path / name)
         assert (len(records), records["/gone"]["error"]) == (9, "HTTP 404")
-        assert records["/page/1"]["markdown"] == "MAIN text of page 1, which is about nothing in particular."
+        assert "MAIN text of page 1, which is about nothing in particular." in records["/page/1"]["markdown"]
         (chunk,) = records["/page/1"]["chunks"]
         assert (chunk["markdown"], chunk["url"]) == (records["/page/1"]["markdown"], shop.url("/page/1"))
         assert not records["/empty"]["markdown"]
@@ -526,7 +526,7 @@ def test_a_folder_of_another_site_is_refused(site: Site, tmp_path: Path) -> None
     done = follow(site.url("/"), tmp_path)
 
     assert done.returncode == 2
-    assert "is the index of another site" in done.stdout + done.stderr
+    assert "has pages of another site" in done.stdout + done.stderr
 
 
 def test_a_folder_that_becomes_unwritable(site: Site, tmp_path: Path) -> None:
