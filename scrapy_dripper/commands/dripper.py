@@ -194,7 +194,7 @@ class Command(ScrapyCommand):
                 command.show(response, await Dripper.from_crawler(self.crawler).extract(response), form)
 
             def no_page(self, failure: Failure) -> None:
-                command.complain(url, failure.getErrorMessage())
+                command.complain(url, why(failure.value))
 
         logging.getLogger(STATS).setLevel(logging.CRITICAL)
         crawler = self._with_addon(OnePage)
@@ -277,7 +277,7 @@ class Command(ScrapyCommand):
         callback = _callback(spider, opts.callback or "parse")
 
         def no_page(failure: Failure) -> None:
-            self.complain(url, failure.getErrorMessage())
+            self.complain(url, why(failure.value))
 
         async def start(self: Spider) -> AsyncIterator[Any]:
             yield Request(url, getattr(self, callback), errback=no_page, dont_filter=True)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
-from urllib.parse import unquote_plus, urldefrag, urlsplit, urlunsplit
+from urllib.parse import unquote_plus, urldefrag, urljoin, urlsplit, urlunsplit
 
 from w3lib.url import canonicalize_url, safe_url_string
 
@@ -57,6 +57,11 @@ class Site:
     def name(self) -> str:
         """What the URLs of the site have in common."""
         return site_of(self.home or self.url)
+
+    @property
+    def usual_sitemap(self) -> str:
+        """Where a sitemap is that robots.txt does not name."""
+        return urljoin(self.home or self.url, "/sitemap.xml")
 
 
 class Frontier:

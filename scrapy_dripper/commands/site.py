@@ -20,6 +20,7 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.spiders import SitemapSpider
+from scrapy.utils.response import get_base_url
 from scrapy.utils.sitemap import sitemap_urls_from_robots
 from tqdm import tqdm
 from twisted.python.failure import Failure
@@ -40,8 +41,12 @@ MOST_PAGES = 10_000
 """Default of ``--max-pages``. Some sites have no end, such as those with a calendar."""
 MOST_DELAY = 60.0
 """The longest delay, in seconds, that robots.txt can ask for."""
+MOST_ROBOTS = 500 * 1_024
+"""How many bytes of robots.txt are read, which is what RFC 9309 asks for."""
 MOST_SITEMAPS = 1_000
 """Largest number of sitemaps of a site. A server may name new ones for ever."""
+MOST_SITES = 10
+"""Largest number of sites on which robots.txt can name sitemaps. Each of them is asked for its own robots.txt, too."""
 MAX_PAGES = "max_pages"
 """The reason for the end of a crawl that has as many pages as were asked for, and knows of more."""
 
@@ -66,6 +71,7 @@ class SiteSpider(SitemapSpider):
     name = "dripper-site"
     custom_settings = {  # noqa: RUF012
         "DRIPPER_META_FIELD": "dripper",
+        "DRIPPER_METADATA_FIELD": "metadata",
         "ITEM_PIPELINES": {},
         "FEEDS": {},
         "SCHEDULER": InMemory,
@@ -93,8 +99,8 @@ class SiteSpider(SitemapSpider):
         self.reason: str | None = None
         """Why the crawl has ended; None before, and if it was killed."""
         self._links = LinkExtractor(allow=tuple(allow), deny=tuple(deny))
-        self._left_out, self._example = 0, ""
-        """Number of URLs of robots.txt and of sitemaps that are of other sites or schemes, and the first of them."""
+        self._left_out, self._unread = _Some(), _Some()
+        """URLs of robots.txt and of sitemaps that are of other sites or schemes, and sitemaps that cannot be read."""
         self._bar: tqdm[Any] | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -210,12 +216,14 @@ class SiteSpider(SitemapSpider):
         """Follow the sitemaps that robots.txt names, and keep the delay that it asks for."""
         site: Site = response.meta["site"]
         agent = self.settings["ROBOTSTXT_USER_AGENT"] or self.settings["USER_AGENT"]
-        site.delay, problem = delay_of(response.body.decode("utf-8", "replace"), str(agent))
+        robots = response.body[:MOST_ROBOTS]
+        site.delay, problem = delay_of(robots.decode("utf-8", "replace"), str(agent))
         if problem:
             print(on_one_line(f"{response.url}: {problem}"), file=sys.stderr)
         self._keep_delay(response)
-        named = list(sitemap_urls_from_robots(response.body, base_url=response.url))
-        site.others.update(filter(None, map(name_of, named)))
+        named = list(sitemap_urls_from_robots(robots, base_url=response.url))
+        others = dict.fromkeys(filter(None, map(name_of, named[:MOST_SITEMAPS])))
+        site.others = {*list(others)[:MOST_SITES]}
         yield from self._begin(site, named)
 
     def no_robots(self, failure: Failure) -> Iterator[Request]:
@@ -229,7 +237,7 @@ class SiteSpider(SitemapSpider):
             for url, is_read in list(site.sitemaps.items()):
                 if not is_read:
                     yield self._sitemap(site, url)
-            for url in sitemaps or [urljoin(str(site.home), "/sitemap.xml")]:
+            for url in sitemaps or [site.usual_sitemap]:
                 yield from self._ask_sitemap(site, url)
         yield from self._next(site)
 
@@ -240,7 +248,7 @@ class SiteSpider(SitemapSpider):
             self.pages.frontier.sitemap(site, url, is_read=False)
             yield self._sitemap(site, url)
         else:
-            self._leave_out(url)
+            self._left_out.add(url)
 
     def _sitemap(self, site: Site, url: str) -> Request:
         meta = {"site": site, "sitemap": url}
@@ -250,12 +258,14 @@ class SiteSpider(SitemapSpider):
         """Follow a sitemap, or a list of them."""
         site: Site = response.meta["site"]
         # Many sites answer any path with a page. In a second robots.txt, Scrapy would look for sitemaps.
-        if not (isinstance(response, HtmlResponse) or response.url.endswith("/robots.txt")):
+        if isinstance(response, HtmlResponse) or response.url.endswith("/robots.txt"):
+            self._cannot_read(site, response.meta["sitemap"], "not a sitemap")
+        else:
             for request in self._parse_sitemap(response):
                 if request.callback != self.parse:
                     yield from self._ask_sitemap(site, request.url)
                 elif not is_on(request.url, {site.name}):
-                    self._leave_out(request.url)
+                    self._left_out.add(request.url)
                 elif self._links.matches(request.url):
                     self.pages.frontier.add(site, without_tracking(request.url), 0)
         yield from self._end_sitemap(site, response.meta["sitemap"])
@@ -264,7 +274,9 @@ class SiteSpider(SitemapSpider):
         """Go on without a sitemap that cannot be downloaded."""
         request: Request = failure.request  # type: ignore[attr-defined]
         if isinstance(failure.value, RefusedRequest):
-            self._leave_out(request.url)
+            self._left_out.add(request.url)
+        else:
+            self._cannot_read(request.meta["site"], request.meta["sitemap"], _reason(failure))
         yield from self._end_sitemap(request.meta["site"], request.meta["sitemap"])
 
     def _end_sitemap(self, site: Site, url: str) -> Iterator[Request]:
@@ -273,15 +285,15 @@ class SiteSpider(SitemapSpider):
             self.pages.frontier.flush()
         yield from self._next(site)
 
-    def _leave_out(self, url: str) -> None:
-        self._example = self._example or url
-        self._left_out += 1
+    def _cannot_read(self, site: Site, url: str, reason: str) -> None:
+        if url != site.usual_sitemap:  # which nobody has named
+            self._unread.add(f"{url}: {reason}")
 
     def sitemap_filter(self, entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Yield the entries of a sitemap that are URLs of the web."""
         for entry in entries:
             if name_of(url := entry.get("loc", "")) is None:
-                self._leave_out(url)
+                self._left_out.add(url)
             else:
                 yield entry
 
@@ -342,9 +354,7 @@ class SiteSpider(SitemapSpider):
         site: Site = request.meta["site"]
         site.asked -= 1
         asked, error = _asked(request), failure.value
-        reason = failure.getErrorMessage()
-        if isinstance(error, HttpError):
-            reason = f"HTTP {error.response.status}"
+        reason = _reason(failure)
         if request.meta.get("redirect_urls") and not isinstance(error, RefusedRequest):
             reason = f"redirects to {request.url}: {reason}"
         with self._writing():
@@ -372,13 +382,35 @@ class SiteSpider(SitemapSpider):
             self._task.cancel()
         if self._bar is not None:  # not its truth, which needs a total
             self._bar.close()
-        if self._left_out:
-            what = "URL of robots.txt and sitemaps is" if self._left_out == 1 else "URLs of robots.txt and sitemaps are"
-            text = (
-                f"{self._left_out:,} {what} not followed, because they are not of this site or come after "
-                f"{MOST_SITEMAPS:,} sitemaps, such as {self._example[:200]}"
-            )
+        self._left_out.tell(
+            "URL of robots.txt and sitemaps is",
+            "URLs of robots.txt and sitemaps are",
+            f"not followed, because they are not of this site or come after {MOST_SITEMAPS:,} sitemaps",
+        )
+        self._unread.tell("sitemap", "sitemaps", "cannot be read")
+
+
+class _Some:
+    """Counts problems of one kind, and keeps the first one."""
+
+    def __init__(self) -> None:
+        self._count, self._first = 0, ""
+
+    def add(self, problem: str) -> None:
+        self._first = self._first or problem
+        self._count += 1
+
+    def tell(self, one: str, many: str, what: str) -> None:
+        """Print a line about them, if there are any."""
+        if self._count:
+            text = f"{self._count:,} {one if self._count == 1 else many} {what}, such as {self._first[:200]}"
             print(on_one_line(text), file=sys.stderr)
+
+
+def _reason(failure: Failure) -> str:
+    """Return why a URL cannot be downloaded."""
+    error = failure.value
+    return f"HTTP {error.response.status}" if isinstance(error, HttpError) else why(error)
 
 
 def _asked(request: Request | None) -> str:
@@ -410,12 +442,23 @@ def _is_delay(value: str) -> bool:
 def readable(response: HtmlResponse) -> HtmlResponse:
     """Return a response that Scrapy can search for links in linear time.
 
-    libxml2 takes quadratic time for an element with 100,000 attributes, and nothing else would happen in the crawl.
+    libxml2 takes quadratic time for an element with 100,000 attributes, and nothing else would happen in the crawl. A
+    ``<base>`` that is no URL is taken out, because browsers ignore it, and Scrapy fails.
     """
-    if not has_attribute_run(response.text.encode("utf-8", "replace")):
+    known = _knows_base(response)
+    if known and not has_attribute_run(response.text.encode("utf-8", "replace")):
         return response
     try:
         root = parse(response.text)
     except PageError:
         return response.replace(body=b"")
+    for base in () if known else root.xpath("//base"):
+        base.drop_tree()
     return response.replace(body=tostring(root, method="html", encoding="utf-8"), encoding="utf-8")
+
+
+def _knows_base(response: HtmlResponse) -> bool:
+    try:
+        return bool(get_base_url(response))
+    except ValueError:
+        return False

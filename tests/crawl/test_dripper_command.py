@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.crawling import Site, page
+from tests.crawl.crawling import Site, answer, page
 from tests.crawl.processes import COMMAND, Done, run, scrapy_command
 
 MAIN = "MAIN text of page 1"
@@ -38,13 +38,32 @@ def test_it_says_why_there_is_nothing(site: Site) -> None:
     site.routes["/gone"] = ("text/html", page(1).encode())
     site.status["/gone"] = 404
 
-    pdf, gone, refused = (command(url) for url in (site.url("/pdf"), site.url("/gone"), "http://127.0.0.1:1/"))
+    site.raw["/cut"] = [(answer(b"<p>MAIN", length=99), "close")]
+    long = site.url("/long?" + "x" * 3_000)
 
-    assert (pdf.stdout, pdf.returncode, gone.returncode, refused.returncode) == ("", 1, 1, 1)
+    pdf, gone, cut = (command(site.url(path)) for path in ("/pdf", "/gone", "/cut"))
+    refused, too_long = command("http://127.0.0.1:1/"), command(long)
+
+    assert [one.returncode for one in (pdf, gone, cut, refused, too_long)] == [1] * 5
+    assert pdf.stdout == ""
+    assert f"{site.url('/cut')}: ResponseDataLossError" in cut.stderr
+    assert f"{long}: a URL of {len(long):,} characters, over URLLENGTH_LIMIT = 2,083" in too_long.stderr
     assert "not an HTML page" in pdf.stderr
     assert "HTTP 404" in gone.stderr
     assert "http://127.0.0.1:1/: " in refused.stderr
     assert len(refused.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "head", ["<base href='https://[host]/'>", "<meta http-equiv=refresh content='0; url=http://['>"]
+)
+def test_what_is_no_url_costs_no_page(site: Site, head: str) -> None:
+    """Browsers ignore it, too."""
+    site.routes["/page"] = ("text/html", page(1).replace("<head>", f"<head>{head}").encode())
+
+    done = command(site.url("/page"))
+
+    assert (MAIN in done.stdout, done.returncode) == (True, 0)
 
 
 def test_a_closed_pipe_is_not_an_error(site: Site) -> None:

@@ -423,6 +423,29 @@ def test_pages_behind_redirects(site: Site, tmp_path: Path) -> None:
     assert site.seen.count("/loop") < 30
 
 
+def test_pages_that_are_broken(site: Site, tmp_path: Path) -> None:
+    """Each has a line with a reason. A refresh and a base that are no URLs are ignored, as browsers do."""
+    long = "/long?" + "x" * 3_000
+    site.routes |= {
+        "/": (HTML, page("home", "".join(f'<a href="{path}">link</a>' for path in ("/base", "/cut", long))).encode()),
+        "/base": (HTML, page("base").replace("<head>", "<head><base href='https://[host]/'>").encode()),
+        "/refresh": (HTML, page("refresh", "<meta http-equiv=refresh content='0; url=http://['>").encode()),
+    }
+    site.routes["/base"] = (HTML, site.routes["/base"][1].replace(b"<nav>", b"<nav><a href='/refresh'>link</a>"))
+    site.raw["/cut"] = [(answer(page("cut").encode(), length=9_999), "close")]
+    site.status |= {"/robots.txt": 404, "/sitemap.xml": 404}
+
+    done, first = follow(site.url("/"), tmp_path / "a", "-s", "RETRY_ENABLED=0"), follow(site.url(long), tmp_path / "b")
+
+    found = index(tmp_path / "a")
+    assert {path for path, record in found.items() if "source" in record} == {"/", "/base", "/refresh"}, done.stderr
+    assert {path: record["error"] for path, record in found.items() if "source" not in record} == {
+        "/cut": "ResponseDataLossError",
+        long: f"a URL of {len(site.url(long)):,} characters, over URLLENGTH_LIMIT = 2,083",
+    }
+    assert "over URLLENGTH_LIMIT = 2,083" in first.stderr
+
+
 def public(site: Site, path: str, host: str = "site.example") -> str:
     """Return the URL of a path on a host of the internet."""
     return f"http://{host}:{site.port}{path}"
@@ -464,6 +487,34 @@ def test_sitemaps_without_end(site: Site, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert len({path for path in site.seen if path.startswith("/map/")}) == 999
     assert "6 URLs of robots.txt and sitemaps are not followed" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("robots", "lines"),
+    [
+        (b"Sitemap: /a.xml\n", ["1 sitemap cannot be read, such as .*/a.xml: HTTP 500$"]),
+        (b"Sitemap: /page/1\n", ["1 sitemap cannot be read, such as .*/page/1: not a sitemap$"]),
+        (
+            b"".join(b"Sitemap: http://127.0.0.1:%d/\n" % port for port in range(1, 16)),
+            [
+                "5 URLs of robots.txt and sitemaps are not followed",
+                "10 sitemaps cannot be read, such as http://127.*: Conn",
+            ],
+        ),
+        (b"#\n" * 300_000 + b"Sitemap: /a.xml\n", []),
+    ],
+    ids=["failing", "page", "on other sites", "after 500 kB"],
+)
+def test_sitemaps_that_are_not_read(site: Site, tmp_path: Path, robots: bytes, lines: list[str]) -> None:
+    """One line says so of those that robots.txt names. It may name sitemaps on ten other sites."""
+    site.routes |= {"/": (HTML, page("home").encode()), "/robots.txt": ("text/plain", robots)}
+    site.status |= {"/a.xml": 500, "/sitemap.xml": 500}
+
+    done = follow(site.url("/"), tmp_path, "-s", "RETRY_ENABLED=0")
+
+    said = re.findall(r"^\d+ (?:sitemap|URL).*", done.stderr, re.MULTILINE)
+    assert len(said) == len(lines), done.stderr
+    assert all(map(re.match, lines, said)), said
 
 
 def test_a_first_page_that_has_moved(site: Site, tmp_path: Path) -> None:
