@@ -596,24 +596,6 @@ def test_a_folder_that_becomes_unwritable(site: Site, tmp_path: Path) -> None:
     assert (tmp_path / name).is_file()
 
 
-def test_the_spider_of_the_guide(shop: Site, tmp_path: Path) -> None:
-    """It writes the pages that are linked to, and their index."""
-    guide = (Path(__file__).parents[2] / "docs" / "guides" / "site.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n# site_spider\.py\n(.*?)```", guide, re.S)
-    assert len([line for line in code.splitlines() if line]) <= 20
-    code = code.replace("https://quotes.toscrape.com/", shop.url("/")).replace("quotes.toscrape.com", "127.0.0.1")
-    (tmp_path / "site_spider.py").write_text(code, encoding="utf-8")
-
-    arguments = ["runspider", "site_spider.py", "-O", "index.jsonl", "-s", "DOWNLOAD_DELAY=0"]
-    done = run(scrapy_command, arguments, {}, cwd=tmp_path)
-
-    assert done.returncode == 0, done.stderr
-    records = map(json.loads, (tmp_path / "index.jsonl").read_text(encoding="utf-8").splitlines())
-    files = {record["url"].removeprefix(shop.url("")): record["file"] for record in records}
-    assert set(files) == {"/", "/page/1", "/page/2", "/page/3?lang=de"}
-    assert (tmp_path / "site" / files["/page/1"]).read_text(encoding="utf-8").startswith('---\ntitle: "Page 1"\n')
-
-
 def test_links_of_a_page_that_would_block_the_crawl() -> None:
     """libxml2 takes minutes for the attributes of this element."""
     run_of_attributes = " ".join(f"a{number}=1" for number in range(100_000))
