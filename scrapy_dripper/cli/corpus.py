@@ -36,7 +36,7 @@ def run_pipeline(
     from scrapy_dripper.corpus.progress import Progress
     from scrapy_dripper.corpus.tasks import LocalTasks
 
-    progress = Progress(logs / "progress", name)
+    progress = Progress(logs / "progress", name, say)
     executor = LocalTasks([steps[0], progress.step, *steps[1:]], tasks, workers or os.cpu_count() or 1, logs)
     left = executor.get_incomplete_ranks()
     try:

@@ -158,7 +158,7 @@ class Command(ScrapyCommand):
         if not urls:
             raise UsageError(print_help=not opts.urls)
         if wrong := next((url for url in urls if not _is_url(url)), None):
-            raise _wrong(f"expected a URL, such as https://example.com/story (got {short(wrong)})")
+            raise _wrong(f"expected a URL, such as https://example.com/story (got {wrong[:200]})")
         if len(urls) > 1 and not opts.follow:
             raise _wrong(f"expected one URL, such as https://example.com/story (got {short(urls[1])})")
         self.exitcode = 1

@@ -13,8 +13,6 @@ from typing import TypeVar
 
 from tqdm import tqdm
 
-from scrapy_dripper.cli.console import say
-
 T = TypeVar("T")
 
 SECONDS, LINE_SECONDS = 0.5, 60.0
@@ -27,8 +25,9 @@ class Progress:
     So it needs no process of its own, and shows what is done, not what a task that is half done would take.
     """
 
-    def __init__(self, path: Path, name: str) -> None:
-        self._path, self._name = path, name
+    def __init__(self, path: Path, name: str, say: Callable[[str], None]) -> None:
+        """``say`` prints a line above the progress bar."""
+        self._path, self._name, self._say = path, name, say
 
     @property
     def step(self) -> Callable[..., Iterator[object]]:
@@ -56,7 +55,9 @@ class Progress:
                 bar.update(count - bar.n)
                 self._path.unlink()
         if count:
-            say(f"{self._name}: {_pages(count)} in {tqdm.format_interval(seconds)}, {count / seconds:,.1f} a second")
+            self._say(
+                f"{self._name}: {_pages(count)} in {tqdm.format_interval(seconds)}, {count / seconds:,.1f} a second"
+            )
 
     def _count(self) -> int:
         return os.stat(self._path).st_size
@@ -68,7 +69,7 @@ class Progress:
             bar.update(now - bar.n)
             if bar.disable:
                 of = "" if total is None else f" of {total:,}"
-                say(f"{self._name}: {_pages(now)}{of}, {(now - before) * 60 / LINE_SECONDS:,.0f} a minute")
+                self._say(f"{self._name}: {_pages(now)}{of}, {(now - before) * 60 / LINE_SECONDS:,.0f} a minute")
                 before = now
 
 

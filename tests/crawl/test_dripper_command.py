@@ -189,7 +189,7 @@ URL = "https://a.example/"
     ("arguments", "message"),
     [
         ([], "[options] <url>"),  # as every command of Scrapy
-        (["example.com/x"], "expected one URL, such as https://example.com/story (got example.com/x)"),
+        (["example.com/x"], "expected a URL, such as https://example.com/story (got example.com/x)"),
         ([URL, "https://b.example/"], "expected one URL, such as"),
         ([URL, "-s", "DRIPPER_FAVOR=recal"], "DRIPPER_FAVOR must be one of"),
         ([URL, "-s", "DRIPPER_MODEL=none-there"], "No tagger model in none-there"),
@@ -201,8 +201,8 @@ URL = "https://a.example/"
         ),
         ([URL, "--spider", "pages", "-f", "html"], "items are printed as text or json (got html)"),
         ([URL, "--spider", "pages", "-a", "day"], "argument -a: expected NAME=VALUE"),
-        ([URL, "--follow"], "--follow needs a folder for the pages, as in -o pages/"),
-        ([URL, "-o", "x"], "-o, --max-pages, --allow and --deny need --follow"),
+        ([URL, "--follow"], "--follow needs a folder or a file for the pages, as in -o pages/"),
+        ([URL, "-o", "x"], "--output needs --follow"),
         ([URL, "--follow", "-o", "x", "-f", "json"], "--follow has its own spider, and writes Markdown"),
         ([URL, "--follow", "-o", "x", "--max-pages", "0"], "expected a whole number of at least 1 (got '0')"),
         ([URL, "--follow", "-o", "x", "--allow", "["], "'[' is not a regular expression"),
