@@ -73,7 +73,8 @@ class OutputField:
     is_content: bool = False
     """True for main content. In an item, all such fields hold that of the same document."""
     in_page_item: str | None = None
-    """The field of a :class:`~scrapy_dripper.items.PageItem` if the option names none."""
+    """The field of a :class:`~scrapy_dripper.items.PageItem`, which other classes may have as well, if the option names
+    none."""
     flag: str = ""
     """The flag of ``scrapy-dripper extract`` that adds the value to JSON, if it is not always there."""
 
@@ -328,6 +329,12 @@ class Config:
         checks.optional(checks.item_names),
         "Item classes, or their names, whose fields are filled, including subclasses ('dict' for dicts). By default "
         "all classes that have such a field, and a dict if it is the only one of its response.",
+    )
+    fill_by_name: bool = _page(
+        True,
+        checks.boolean,
+        "Whether an item class gets the fields of PageItem that it has ('title', 'text', 'metadata'), although no "
+        "setting names them. A dict only gets those of the settings.",
     )
     html_field: str | None = _field("main_html", "the Main-HTML", key="main_html", is_content=True)
     markdown_field: str | None = _field("markdown", "the Markdown", is_content=True)
