@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from scrapy_dripper.characters import without_controls
+from scrapy_dripper.checks import short
 
 if TYPE_CHECKING:
     from scrapy_dripper.config import Config
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
+_words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+").findall
+"""Each Chinese or Japanese character counts as a word."""
 
 
 class FallbackReason(str, Enum):
@@ -162,7 +166,38 @@ class Metadata:
         return Metadata(**{one.name: _clean(getattr(self, one.name)) for one in fields(self)})
 
 
-@dataclass(frozen=True, slots=True)
+class _Unread(Metadata):
+    """Stands for metadata that was not asked for. It is false, and its values raise AttributeError."""
+
+    __slots__ = ()
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in _OF_METADATA:
+            raise AttributeError(_NOT_ASKED)
+        return super().__getattribute__(name)
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return f"<{_NOT_ASKED}>"
+
+    def __reduce__(self) -> str:
+        return "UNREAD"
+
+
+_NOT_ASKED = (
+    "the metadata of the page was not read: in a callback, ask for it with extract(response, metadata=True); an "
+    "Extractor reads it with Config(metadata_field='metadata'), and scrapy_dripper.extract always does"
+)
+_OF_METADATA = {name for name in vars(Metadata) if not name.startswith("_")}
+UNREAD = _Unread()
+"""The metadata of an extraction whose options do not ask for it."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Extraction:
     """The result of extracting one page.
 
@@ -197,7 +232,8 @@ class Extraction:
     """Expected word F1 of this extraction, 0 to 1; None if it is empty or the engine does not predict it, and for
     fallbacks."""
     metadata: Metadata | None = None
-    """None unless ``DRIPPER_METADATA_FIELD`` names a field, or Markdown has front matter."""
+    """None if it cannot be read. If nothing asks for it (``DRIPPER_METADATA_FIELD``, front matter, ``metadata=True`` in
+    a callback), it is false, and its values raise AttributeError with what to do."""
     content: list[dict[str, Any]] | None = None
     """The content list as plain JSON values, of which :func:`~scrapy_dripper.output.content_json.from_json` makes
     items; None unless ``DRIPPER_CONTENT_FIELD`` names a field."""
@@ -228,6 +264,17 @@ class Extraction:
     * ``content_hash``, ``simhash``: fingerprints of the text, if ``DRIPPER_META_FIELD`` names a field;
     * ``milliseconds``: processing time of this page, including its share of the batch's model call.
     """
+
+    def __repr__(self) -> str:
+        """Return a line with the title, the source, and how much was extracted how well."""
+        by = self.source if self.fallback_reason is None else f"{self.source} ({self.fallback_reason})"
+        size = "nothing" if self.is_empty else f"{len(_words(self.text or self.markdown or '')):,} words"
+        quality = "" if self.quality is None else f", quality {self.quality:.2f}"
+        return f"Extraction({short(self.title)}, {by}, {size}{quality})"
+
+    def _repr_markdown_(self) -> str | None:
+        """Return what a notebook shows: the Markdown; None, and so the line of ``repr``, if there is none."""
+        return self.markdown or None
 
     def __getattr__(self, name: str) -> Any:
         if name != "extra" and name in self.extra:
@@ -384,7 +431,7 @@ def known_of(document: Document) -> tuple[bytes | None, bytes | None]:
     return (document.known, document.templates) if isinstance(document, InformedDocument) else (None, None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TeachingExtraction(Extraction):
     """An extraction with what can be learnt about its host."""
 

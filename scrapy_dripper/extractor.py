@@ -22,7 +22,7 @@ from scrapy_dripper.choose import Choice, ScoredPage, choose
 from scrapy_dripper.choose.steps import MOST_TAKEN, REPEATED, TEMPLATE
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import FALLBACKS, Config
-from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, attempt, teaching
+from scrapy_dripper.data import UNREAD, Document, Extraction, FallbackReason, Metadata, attempt, teaching
 from scrapy_dripper.declared.facts import missing, tokens
 from scrapy_dripper.engines import load_engine, profile_of
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked, quality_of
@@ -467,7 +467,9 @@ class Extractor:
         if isinstance(made, PageError):
             return PageError(FallbackReason.JS_SHELL, shell.error or "") if shell.is_empty else shell
         if shell.is_empty:
-            return replace(made, fallback_reason=shell.fallback_reason, error=shell.error)
+            # What the page shows is its frame, which says nothing about its type.
+            bare = made.with_details(page_type_probability=None)
+            return replace(bare, fallback_reason=shell.fallback_reason, error=shell.error, page_type=None, quality=None)
         return shell.with_details(rules=made.details.get("rules"))
 
     def _described(self, one: _Pending, made: Extraction) -> Extraction:
@@ -476,7 +478,9 @@ class Extractor:
         if read and read.template and read.choice and isinstance(read.labels, Labels) and not read.labels.truncated:
             made = made.with_details(template=read.template.outcome.value)
             made = teaching(made, lesson=read.template.lesson(read.choice.by_page))
-        if not one.config.reads_metadata or made.fallback_reason in NOT_A_PAGE:
+        if not one.config.reads_metadata:
+            return replace(made, metadata=UNREAD)
+        if made.fallback_reason in NOT_A_PAGE:
             return made
         failed = named_failures(made)
         found = attempt("metadata", lambda: self._metadata(one, made.text or ""), failed)

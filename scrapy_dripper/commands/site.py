@@ -138,7 +138,7 @@ class SiteFolder:
         if page.markdown:
             file = file_name(unique(page_id(url), self._counts), ".md")
             replace_file(self.path / file, page.markdown.strip("\n") + "\n")
-        about = page.metadata.as_dict() if page.metadata is not None else None
+        about = page.metadata.as_dict() if page.metadata else None
         self._add({"url": url, "file": file} | {name: getattr(page, name) for name in RECORD} | {"metadata": about})
         self.pages += 1
         self.files += file is not None

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 from scrapy_dripper.checks import short
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import (
+    UNREAD,
     Document,
     Extraction,
     FallbackReason,
@@ -151,7 +152,8 @@ def to_plain(extraction: Extraction) -> Values:
     """Return an extraction as plain values, without what the crawl learns from it. Raise what :func:`from_plain`
     raises, because a user's fallback may return anything.
     """
-    metadata = {"metadata": None if extraction.metadata is None else extraction.metadata.as_dict()}
+    about = extraction.metadata
+    metadata: Values = {"metadata": False if about is UNREAD else about and about.as_dict()}
     checked = from_plain({name: getattr(extraction, name) for name in _NAMES} | metadata)
     return {name: getattr(checked, name) for name in _NAMES} | metadata
 
@@ -182,11 +184,17 @@ def from_plain(values: Mapping[str, Any]) -> Extraction:
             "probabilities": tuple(found["probabilities"]),
             "truncated": bool(found["truncated"]),
             "quality": None if quality is None else float(quality),
-            "metadata": None if metadata is None else Metadata.from_dict(metadata),
+            "metadata": _metadata(metadata),
             "extra": dict(found["extra"]),
             "details": _details(found["details"]),
         }
     )
+
+
+def _metadata(values: Any) -> Metadata | None:
+    if values is False:
+        return UNREAD
+    return None if values is None else Metadata.from_dict(values)
 
 
 def _details(values: Mapping[str, Any]) -> Values:

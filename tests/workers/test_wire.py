@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from scrapy_dripper.config import CONTENT_TYPES, Config, ConfigError
 from scrapy_dripper.data import (
+    UNREAD,
     Breadcrumb,
     Document,
     Extraction,
@@ -105,7 +106,7 @@ EXTRACTIONS = st.builds(
     error=st.none() | ANY,
     truncated=st.booleans(),
     content=st.none() | ITEMS.map(to_json),
-    metadata=st.none() | METADATA,
+    metadata=st.none() | st.just(UNREAD) | METADATA,
     extra=st.fixed_dictionaries(
         {},
         optional={
@@ -131,7 +132,8 @@ def test_any_extraction_arrives_as_it_was(extraction: Extraction) -> None:
     """Texts can be None or empty, with any characters, and types are kept."""
     found = other_side(extraction)
     assert found == extraction
-    assert [type(value) for value in asdict(found).values()] == [type(value) for value in asdict(extraction).values()]
+    names = [option.name for option in fields(Extraction)]
+    assert [type(getattr(found, name)) for name in names] == [type(getattr(extraction, name)) for name in names]
     assert all(type(label) is bool for label in found.labels)
 
 
