@@ -128,6 +128,12 @@ class Metadata:
     """URL of the image that represents the page."""
     breadcrumbs: tuple[Breadcrumb, ...] = ()
     """The path from the front page of the site to the page."""
+    tags: tuple[str, ...] = ()
+    """The keywords that the page gives itself."""
+    categories: tuple[str, ...] = ()
+    """The sections of the site that it is in."""
+    license: str | None = None
+    """URL or name of the licence of its content."""
 
     @property
     def author(self) -> str | None:
@@ -142,21 +148,20 @@ class Metadata:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the values, including ``author`` and ``date``, as plain JSON values."""
-        values = asdict(self) | {
-            "authors": list(self.authors),
-            "breadcrumbs": [asdict(one) for one in self.breadcrumbs],
-        }
+        values = asdict(self) | {name: list(getattr(self, name)) for name in _LISTS}
+        values["breadcrumbs"] = [asdict(one) for one in self.breadcrumbs]
         return {"title": values.pop("title"), "author": self.author, "date": self.date, **values}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Metadata:
         """Return the metadata of :meth:`as_dict`. Raise TypeError, ValueError or KeyError for other values."""
         known = {field.name: values[field.name] for field in fields(cls)}
-        known["authors"] = tuple(known["authors"])
+        known |= {name: tuple(known[name]) for name in _LISTS}
         known["breadcrumbs"] = tuple(Breadcrumb(one["name"], one["url"]) for one in known["breadcrumbs"])
-        single = (value for name, value in known.items() if name not in ("authors", "breadcrumbs"))
+        listed = [value for name in _LISTS for value in known[name]]
+        single = (value for name, value in known.items() if name not in (*_LISTS, "breadcrumbs"))
         steps = (value for one in known["breadcrumbs"] for value in (one.name, one.url))
-        for value in (*known["authors"], *(one for one in (*single, *steps) if one is not None)):
+        for value in (*listed, *(one for one in (*single, *steps) if one is not None)):
             if not isinstance(value, str):
                 raise TypeError(f"expected a string (got {type(value).__name__})")
         return cls(**known)
@@ -164,6 +169,10 @@ class Metadata:
     def without_controls(self) -> Metadata:
         """Return the metadata without control characters."""
         return Metadata(**{one.name: _clean(getattr(self, one.name)) for one in fields(self)})
+
+
+_LISTS = ("authors", "tags", "categories")
+"""The values of metadata that are tuples of texts."""
 
 
 class _Unread(Metadata):

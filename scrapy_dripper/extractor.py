@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from itertools import islice
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from scrapy_dripper.checks import LANGUAGE_MODELS, LONGEST_VALUE, METHODS, short
+from scrapy_dripper.checks import LANGUAGE_MODELS, LONGEST_VALUE, METHODS, did_you_mean, short
 from scrapy_dripper.choose import Choice, ScoredPage, choose
 from scrapy_dripper.choose.steps import MOST_TAKEN, REPEATED, TEMPLATE
 from scrapy_dripper.choose.user_rules import marks
-from scrapy_dripper.config import FALLBACKS, Config
+from scrapy_dripper.config import FALLBACKS, OPTION_NAMES, OUTPUT_FIELDS, Config
 from scrapy_dripper.data import UNREAD, Document, Extraction, FallbackReason, Metadata, attempt, teaching
 from scrapy_dripper.declared.facts import missing, tokens
 from scrapy_dripper.engines import load_engine, profile_of
@@ -390,7 +390,7 @@ class Extractor:
         extraction = extraction.with_details(
             rules=ruled and ruled.blocks, repeated=choice.taken_by(REPEATED), overruled=list(choice.overruled)
         )
-        extraction = with_retrieval(extraction, items, document, page.config)
+        extraction = with_retrieval(extraction, items, document, page.config, choice)
         return teaching(extraction, digest=repeated.digest(choice.by_page) if repeated else b"")
 
     def _composed(self, document: Document, labels: Labels, choice: Choice) -> tuple[Extraction, Items | None]:
@@ -554,25 +554,77 @@ _lock = threading.RLock()
 _extractor: Extractor | None = None
 
 
-def extract(html: str | bytes, url: str = "") -> Extraction:
-    """Return the main content of one page, with its metadata and its content list. The URL makes links absolute, and
-    helps with the rest.
+def extract(html: str | bytes, url: str = "", **options: Any) -> Extraction:
+    """Return the main content of one page, with its metadata, its content list and all other fields. The URL makes
+    links absolute, and helps with the rest.
 
-    The first call loads the model. All threads share it, and take turns. A forked process loads its own at its first
-    call. No page makes this function raise. Anything but text or bytes is a TypeError, and the name of a file or a URL
-    is a ValueError. For other options, or for many pages at once, which is faster, use
+    The options are those of a page, by the names of the command line: ``favor="recall"``, ``front_matter=True``,
+    ``max_nodes=5_000``, ``markdown={"links": "drop"}``. The first call loads the model. All threads share it, and take
+    turns. A forked process loads its own at its first call. No page makes this function raise. Anything but text or
+    bytes, or an unknown option, is a TypeError, a wrong value a :exc:`~scrapy_dripper.config.ConfigError`, and the name
+    of a file or a URL a ValueError. For other engines, or for many pages at once, which is faster, use
     :class:`~scrapy_dripper.extractor.Extractor`.
     """
-    global _extractor
     if not isinstance(html, (str, bytes)):
         raise TypeError(
             "extract takes the HTML of one page, as text or bytes: extract(path.read_bytes()) for a file, and "
             f"extract(response.body, url=response.url) for a response (got {type(html).__name__})"
         )
+    return _extract(Document(_page_itself(html), url, config=_named("extract", options)))
+
+
+def fetch(url: str, **options: Any) -> Extraction:
+    """Return the main content of the page at a URL, as :func:`extract` does, with the same options.
+
+    There is one request without a browser, and redirects do not lead into private networks. After 60 seconds, or
+    without a valid answer, it raises OSError (TimeoutError, URLError, HTTPError), and ValueError for a URL that is not
+    one of the web. To fetch many pages politely, use a crawl.
+    """
+    from scrapy_dripper.download import download  # loads ssl
+
+    config = _named("fetch", options)
+    body, found, charset = download(url, (config or _ALL_FIELDS).limits.bytes)
+    return _extract(Document(body, found, charset, config))
+
+
+def _extract(document: Document) -> Extraction:
+    global _extractor
     with _lock:
         if _extractor is None:
-            _extractor = Extractor(Config(metadata_field="metadata", content_field="content"))
-        return _extractor.extract([Document(_page_itself(html), url)])[0]
+            _extractor = Extractor(_ALL_FIELDS)
+        return _extractor.extract([document])[0]
+
+
+def _named(function: str, options: Mapping[str, Any]) -> Config | None:
+    """Return the configuration of a page with options by name, or None without any."""
+    if not options:
+        return None
+    values: dict[str, Any] = {}
+    of_a_page = [name for name, one in OPTION_NAMES.items() if one.of_a_page]
+    dicts = {one.of for one in OPTION_NAMES.values() if one.of}
+    for name, value in options.items():
+        known = OPTION_NAMES.get(name)
+        if known is None and name not in dicts:
+            raise TypeError(f"{function} has no option {name!r}{did_you_mean(name, of_a_page) or _SEE}")
+        if name == "methods" or (known and not known.of_a_page):
+            raise TypeError(f"{function} has no option {name!r}, which is not for one page: use an Extractor for it")
+        if known is None or not known.of:
+            values[name] = value
+        elif known.of in options:
+            raise TypeError(f"{function} takes {known.of!r} or {name!r}, but not both")
+        else:
+            values.setdefault(known.of, {})[known.option.name] = value
+    config = replace(_ALL_FIELDS, **values)
+    if config.engine not in (*METHODS, _ALL_FIELDS.engine):
+        raise TypeError(
+            f"{function} takes the engines {', '.join(METHODS)}: use an Extractor for {short(config.engine)}"
+        )
+    check_methods(config)
+    return config
+
+
+_SEE = ": the settings of the reference that are marked \u2022 are its options"
+_ALL_FIELDS = Config(**{f"{name}_field": name for name, one in OUTPUT_FIELDS.items() if one.make or one.of_metadata})
 
 
 def _page_itself(html: str | bytes) -> str | bytes:
@@ -583,12 +635,12 @@ def _page_itself(html: str | bytes) -> str | bytes:
     # A sentence may end in the name of a file.
     is_name = _file_name(name) and (" " not in name or _folder(name) or os.path.isfile(name))
     if is_name or _url(name):
-        place, call = "file name", "open(path, 'rb').read()"
+        place, call = "file name", "read the page first, as in extract(open(path, 'rb').read())"
         if _url(name):
-            place, call = "URL", "response.body, url=response.url"
+            place, call = "URL", "call fetch(url), or extract(response.body, url=response.url) for a response"
         raise ValueError(
-            f"extract takes the HTML of a page, and {short(html.strip())} is a {place}: "
-            f"read the page first, as in extract({call}), or run the command `scrapy-dripper extract`"
+            f"extract takes the HTML of a page, and {short(html.strip())} is a {place}: {call}, or run the command "
+            "`scrapy-dripper extract`"
         )
     return html
 

@@ -29,6 +29,51 @@ def ld(*values: Any) -> str:
     return "".join(f'<script type="application/ld+json">{json.dumps(value)}</script>' for value in values)
 
 
+# ---------------------------------------------------------------------- what a page is about
+KEYWORDS = '<meta name=keywords content="seo, spam">'
+CC = "https://creativecommons.org/licenses/by/4.0/"
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "tags", "categories", "license_"),
+    [
+        (KEYWORDS, "", ("seo", "spam"), (), None),
+        (
+            KEYWORDS + "<meta property=article:tag content=sea><meta property=article:tag content=moon>",
+            "",
+            None,
+            (),
+            None,
+        ),
+        (KEYWORDS + ld({"@type": "Article", "keywords": ["sea", "moon", "sea"]}), "", None, (), None),
+        (
+            ld({"@type": "Article", "keywords": "sea; moon", "articleSection": "Science", "license": CC}),
+            "",
+            *(None,) * 3,
+        ),
+        (
+            KEYWORDS,
+            "<a rel='category tag' href=/s>Science</a> <a rel=tag href=/1>#sea</a><a rel=tag href=/2>moon</a>"
+            f"<a rel=license href={CC}>CC BY</a>",
+            *(None,) * 3,
+        ),
+        (f'<link rel=license href={CC}><meta property="article:section" content=Science>', "", (), None, None),
+        ('<meta name="dcterms.rights" content="All rights reserved">', "", (), (), "All rights reserved"),
+    ],
+)
+def test_tags_categories_and_licence(
+    head: str, body: str, tags: Any, categories: tuple[str, ...] | None, license_: str | None
+) -> None:
+    """What editors say comes before what is written for search engines. None stands for the usual value here."""
+    found = about(head, f"<h1>Tides</h1><p>Text.</p>{body}")
+    usual = CC if CC in head + body or license_ == CC else license_
+
+    assert found.tags == (("sea", "moon") if tags is None else tags)
+    assert found.categories == (("Science",) if categories is None else categories)
+    assert found.license == usual
+    assert Metadata.from_dict(json.loads(json.dumps(found.as_dict()))) == found
+
+
 # ---------------------------------------------------------------------- the way of a page
 def test_a_page_has_its_metadata_on_request() -> None:
     """It is read before the head and the scripts are removed from the tree."""
