@@ -624,7 +624,8 @@ def _named(function: str, options: Mapping[str, Any]) -> Config | None:
 
 
 _SEE = ": the settings of the reference that are marked \u2022 are its options"
-_ALL_FIELDS = Config(**{f"{name}_field": name for name, one in OUTPUT_FIELDS.items() if one.make or one.of_metadata})
+_FIELDS: dict[str, Any] = {f"{name}_field": name for name, one in OUTPUT_FIELDS.items() if one.make or one.of_metadata}
+_ALL_FIELDS = Config(**_FIELDS)
 
 
 def _page_itself(html: str | bytes) -> str | bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Any
 
 from itemadapter import ItemAdapter
@@ -10,11 +11,11 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 
-from scrapy_dripper.config import OUTPUT_FIELDS, Config
+from scrapy_dripper.config import OUTPUT_FIELDS, Config, ConfigError
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.data import Extraction
 
-HEADED = ("csv", "parquet", "xlsx", "orc", "avro")
+HEADED = ("csv", "xlsx", "orc", "avro")
 """Formats whose exporters take the columns from the first item: Scrapy's own, and those of plugins."""
 _DEFAULT = Config()
 
@@ -36,6 +37,7 @@ class Filler:
         self._stats = self._dripper.stats
         if not self._dripper.config.enabled:
             raise NotConfigured("DRIPPER_ENABLED is False")
+        _check_parquet(crawler.settings)
         self._warn_of_feeds(crawler.settings)
 
     @classmethod
@@ -145,6 +147,18 @@ def _by_name(item: Any, config: Config, *, has: bool = True) -> dict[str, str]:
     named = {config.item_field(name) for name in OUTPUT_FIELDS}
     wanted = {name: one.in_page_item for name, one in OUTPUT_FIELDS.items() if config.item_field(name) is None}
     return {name: one for name, one in wanted.items() if one and one not in named and (one in there or not has)}
+
+
+def _check_parquet(settings: BaseSettings) -> None:
+    """Raise :exc:`ConfigError` if a feed in Parquet would be added to a file, which would lose all of its items."""
+    for uri, feed in settings.getdict("FEEDS").items():
+        path = Path(f"{uri}".removeprefix("file://"))
+        appends = f"{feed.get('format')}" == "parquet" and not feed.get("overwrite")
+        if appends and path.is_file() and path.stat().st_size:
+            raise ConfigError(
+                f"The feed {path} exists, and no rows can be added to a Parquet file: set 'overwrite': True for it in "
+                "FEEDS, or use -O"
+            )
 
 
 def _is_empty(value: Any) -> bool:

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, unquote, urljoin, urlsplit
 
 from scrapy_dripper.characters import without_controls
@@ -119,7 +119,7 @@ def outlinks(items: Items) -> tuple[Outlink, ...]:
 def media(items: Items, kind: type[Medium]) -> list[Medium]:
     """Return the images, videos or sounds of a content list in order, each URL once."""
     found: dict[str, Medium] = {}
-    todo: list[Item | Run] = list(reversed(items))
+    todo: list[Any] = [*reversed(items)]
     while todo:
         part = todo.pop()
         if isinstance(part, kind) and part.src:
