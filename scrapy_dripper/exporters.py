@@ -55,8 +55,9 @@ class ParquetItemExporter(BaseItemExporter):
 
     def export_item(self, item: Any) -> None:
         """Keep an item for the end of the feed."""
-        # Scrapy 2.14 calls it by its former name.
-        serialized = getattr(self, "get_serialized_fields", None) or self._get_serialized_fields
+        # Scrapy 2.14 has it under its former name.
+        name = "get_serialized_fields"
+        serialized = getattr(self, name if hasattr(self, name) else f"_{name}")
         row = {name: _plain(value) for name, value in serialized(item, None)}
         for name, value in row.items():
             self._kinds[name] = _common(self._kinds.get(name, _NOTHING), _kind(value))

@@ -121,7 +121,7 @@ def media(items: Items, kind: type[Medium]) -> list[Medium]:
     found: dict[str, Medium] = {}
     todo: list[Any] = [*reversed(items)]
     while todo:
-        part = todo.pop()
+        part: Any = todo.pop()
         if isinstance(part, kind) and part.src:
             found.setdefault(part.src, part)
         todo += reversed([*getattr(part, "runs", ()), *inside(part)])
