@@ -1,8 +1,7 @@
 """Run the model: passes over a sequence whose keys and values stay on the device, and what to do if they fail.
 
-GroupQueryAttention writes keys and values in place, into buffers of a fixed size. It only accepts several sequences if
-none has been read before (onnxruntime: "batch_size must be 1 when sequence_length > 1 and past context is given"). A
-page keeps a GPU busy by itself, so pages are read one after the other.
+GroupQueryAttention writes keys and values in place, into buffers of a fixed size. The tokens at the start of all
+prompts are read once for all pages: their keys and values stay where they are, and those of a page follow them.
 """
 
 from __future__ import annotations
@@ -31,10 +30,11 @@ GRANULE = 64
 CHUNK = {"cuda": 256, "cpu": 1}
 """A pass reads a multiple of this number of tokens. It is padded after the text.
 
-From onnxruntime 1.28 on, compute capability 9.0 and above uses cuDNN's attention, with a plan for each combination of
-tokens and capacity. Creating a plan takes 40 to 400 ms, and nearly every page would need a new one.
+onnxruntime may use cuDNN's attention, which makes a plan for each combination of tokens and capacity. Nearly every page
+would need a new one.
 """
 
+_NONE: Ids = np.zeros(0, dtype=np.int64)
 _TYPES = {"float16": np.float16, "bfloat16": 16, "float32": np.float32}
 """Types as onnxruntime accepts them. numpy has no bfloat16, so it is given by its number in ONNX."""
 
@@ -45,9 +45,12 @@ class Passes:
     Tokens and capacity are rounded up, so that there are few combinations of them (:data:`CHUNK`).
     """
 
-    def __init__(self, session: InferenceSession, prepared: Prepared, most: int | None = None) -> None:
-        """``most`` is the maximum number of tokens of a sequence, by default the model's context."""
-        self._session, self._prepared = session, prepared
+    def __init__(
+        self, session: InferenceSession, prepared: Prepared, most: int | None = None, shared: Ids = _NONE
+    ) -> None:
+        """``most`` is the maximum number of tokens of a sequence, by default the model's context. ``shared`` are the
+        first tokens of all prompts."""
+        self._session, self._prepared, self._shared = session, prepared, shared
         self._most = most or prepared.context
         types = {"tensor(float16)": np.float16, "tensor(float)": np.float32}
         self._logits = types[next(one.type for one in session.get_outputs() if one.name == "choice_logits")]
@@ -57,13 +60,26 @@ class Passes:
         """Give back all keys and values."""
         self._binding: IOBinding | None = None
         self._capacity = 0
+        self._has_shared = False
 
-    def begin(self, length: int) -> None:
-        """Forget the sequence, and allocate the capacity for a new one of the given length."""
+    def begin(self, length: int, prompt: Ids = _NONE) -> int:
+        """Allocate the capacity for a new sequence of the given length. Return how many tokens of its prompt are read.
+
+        These are the shared ones, or none. They are always read in a pass of their own, so that a page's logits do not
+        depend on the pages before it.
+        """
         if self._capacity < length:
             self.release()  # frees before it allocates
             capacity = max(length, min(1 << (length - 1).bit_length(), self._most))
             self._allocate(math.ceil(capacity / GRANULE) * GRANULE)
+        start = len(self._shared)
+        if not start or not np.array_equal(prompt[:start], self._shared):
+            self._has_shared = False  # the sequence will be written over them
+            return 0
+        if not self._has_shared:
+            self.forward(0, self._shared, np.array([start - 1]))
+            self._has_shared = True
+        return start
 
     def forward(self, start: int, ids: Ids, rows: Ids) -> Floats:
         """Read tokens after the cached ones; return float32 logits [rows, 2] of main and other.
@@ -121,7 +137,7 @@ class Decoder:
                 f"The model in {prepared.folder} has no room for pages: it takes {self.limit:,} tokens here, and its "
                 f"prompt has {around:,} without a page"
             )
-        self.passes: Passes | None = Passes(session, prepared, self.limit)
+        self.passes: Passes | None = Passes(session, prepared, self.limit, self.prompt.shared)
         try:
             self._smoke()
         except Exception as error:
@@ -170,8 +186,7 @@ class Decoder:
         if passes is None:
             raise RuntimeError("the model was closed")
         try:
-            passes.begin(len(task))
-            return decode(passes, task, lookahead)
+            return decode(passes, task, lookahead, passes.begin(len(task), task.prompt))
         except Exception:
             passes.release()
             raise

@@ -72,15 +72,15 @@ class Decoded:
         return p
 
 
-def decode(model: CausalModel, task: DecodeTask, lookahead: int | None = None) -> Decoded:
-    """Return the labels of a page.
+def decode(model: CausalModel, task: DecodeTask, lookahead: int | None = None, start: int = 0) -> Decoded:
+    """Return the labels of a page, of whose prompt the model has read the first ``start`` tokens.
 
     ``lookahead`` limits how many labels of the draft a pass reads beyond the next one to choose; 0 means decoding
     without a draft, with one pass per block. Raise :exc:`PrecisionError` if a logit is not finite.
     """
     answer, n, before = task.answer, len(task.answer), len(task.prompt)
     labels, margins = task.draft.copy(), np.zeros(n, dtype=np.float32)
-    fixed = passes = positions = start = 0  # the first ``fixed`` labels are final, the first ``start`` tokens read
+    fixed = passes = positions = 0  # the first ``fixed`` labels are final, the first ``start`` tokens read
     while fixed < n:
         end = n if lookahead is None else min(fixed + lookahead + 1, n)
         ids = np.concatenate([task.prompt, answer.ids[: answer.places[end - 1]]])

@@ -136,7 +136,7 @@ def _free_bytes(device: str) -> int | None:
 # ---------------------------------------------------------------------- CUDA
 def _no_cuda(why: str) -> ModelError:
     """Return the error for missing CUDA, with advice."""
-    # onnxruntime itself would silently continue on the CPU, hundreds of times slower.
+    # onnxruntime itself would silently continue on the CPU.
     return ModelError(
         f"{CUDA} was asked for, but {why}: run 'pip uninstall onnxruntime onnxruntime-gpu', then 'pip install "
         f"scrapy-dripper[{GPU_EXTRA}]'; 'python -c \"import onnxruntime; onnxruntime.preload_dlls()\"' shows which "

@@ -19,6 +19,7 @@ from scrapy_dripper.engines.base import EngineError, EngineLostError, Labels, Mo
 from scrapy_dripper.engines.qwen3.decoder import Decoder, Passes
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.folder import Prepared
+from scrapy_dripper.engines.qwen3.grammar import Ids
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.page import Page
@@ -58,10 +59,10 @@ def passes_that(engine: Qwen3Engine, fail: Callable[[int], None]) -> Iterator[li
     begun: list[int] = []
     begin = Passes.begin
 
-    def failing(passes: Passes, length: int) -> None:
+    def failing(passes: Passes, length: int, prompt: Ids) -> int:
         begun.append(length)
         fail(length)
-        begin(passes, length)
+        return begin(passes, length, prompt)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Passes, "begin", failing)

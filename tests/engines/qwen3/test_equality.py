@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import onnx
@@ -14,10 +15,10 @@ from onnx import TensorProto, helper
 
 from benchmarks.equality import Prover, naive
 from scrapy_dripper.engines.files import hashes
-from scrapy_dripper.engines.qwen3.decoder import CHUNK, Passes
+from scrapy_dripper.engines.qwen3.decoder import CHUNK, Decoder, Passes
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, Ids
-from scrapy_dripper.engines.qwen3.loop import Floats
+from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, Floats
 from scrapy_dripper.engines.qwen3.session import open_session
 
 
@@ -36,10 +37,12 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, int]]:
 
 @pytest.mark.parametrize("answer", FORMATS)
 def test_section_3_4_labels_are_those_of_one_token_at_a_time(prepared: Prepared, answer: str) -> None:
-    """With drafts of any quality."""
+    """With drafts of any quality, and whether or not the start of the prompt was read for all pages."""
     *_, proof = Prover(prepared.folder, answer, seed=1).prove(pages=10, most_blocks=30)
 
     assert (proof.chunked, proof.drafted) == (0, 0)
+    assert 0 < proof.cached < proof.pages
+    assert proof.apart < 1e-4
     assert proof.choices > 30
     assert 0 < proof.main < proof.choices
 
@@ -66,6 +69,32 @@ def test_padding_stays_within_the_context(prepared: Prepared, monkeypatch: pytes
     passes.forward(267, np.arange(3, 36), np.array([32]))
 
     assert [end for _, end, _ in shapes] == [300, 300]
+
+
+def test_the_start_of_all_prompts_is_read_once(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read again if the buffers have grown, or if a pass failed. Other pages do not change a page's logits."""
+    shapes = noted(monkeypatch)
+    decoder = Decoder(prepared)
+    shared = len(decoder.prompt.shared)
+    tasks = []
+    for n in (3, 40, 5, 3):
+        (prompt,) = decoder.prompt.encode(["".join(f'<p _item_id="{k}">tide</p>' for k in range(n))])
+        tasks.append(DecodeTask(prompt, decoder.grammar.answer(n), np.zeros(n, dtype=np.bool_)))
+    del shapes[:]
+    first, *_, last = decoder.decode(tasks)
+
+    assert isinstance(first, Decoded)
+    assert isinstance(last, Decoded)
+    assert shared > 15
+    assert [read for read, end, _ in shapes if read == end] == [shared], "the buffers grew once, with the second page"
+    assert first.positions == sum(read for read, *_ in shapes[: first.passes]) < len(tasks[0].prompt)
+    assert first.margins.tolist() == last.margins.tolist()
+    with monkeypatch.context() as patch:
+        patch.setattr(Passes, "forward", Mock(side_effect=RuntimeError))
+        decoder.decode(tasks[:1])
+    del shapes[:]
+    decoder.decode(tasks[:1])
+    assert shapes[0][:2] == (shared, shared)
 
 
 def test_one_token_at_a_time_is_what_the_whole_text_gives(prepared: Prepared) -> None:
