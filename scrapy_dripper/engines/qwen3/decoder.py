@@ -33,6 +33,9 @@ CHUNK = {"cuda": 256, "cpu": 1}
 onnxruntime may use cuDNN's attention, which makes a plan for each combination of tokens and capacity. Nearly every page
 would need a new one.
 """
+PIECE = {"cuda": 4096, "cpu": 512}
+"""A pass reads at most this number of tokens, and a longer text is read in several, so that its length only determines
+the memory of its keys and values."""
 
 _NONE: Ids = np.zeros(0, dtype=np.int64)
 _TYPES = {"float16": np.float16, "bfloat16": 16, "float32": np.float32}
@@ -45,13 +48,11 @@ class Passes:
     Tokens and capacity are rounded up, so that there are few combinations of them (:data:`CHUNK`).
     """
 
-    def __init__(
-        self, session: InferenceSession, prepared: Prepared, most: int | None = None, shared: Ids = _NONE
-    ) -> None:
-        """``most`` is the maximum number of tokens of a sequence, by default the model's context. ``shared`` are the
-        first tokens of all prompts."""
+    def __init__(self, session: InferenceSession, prepared: Prepared, shared: Ids = _NONE) -> None:
+        """``shared`` are the first tokens of all prompts."""
         self._session, self._prepared, self._shared = session, prepared, shared
-        self._most = most or prepared.context
+        self.most = prepared.context
+        """Maximum number of tokens of a sequence."""
         types = {"tensor(float16)": np.float16, "tensor(float)": np.float32}
         self._logits = types[next(one.type for one in session.get_outputs() if one.name == "choice_logits")]
         self.release()
@@ -62,6 +63,12 @@ class Passes:
         self._capacity = 0
         self._has_shared = False
 
+    def warm_up(self) -> None:
+        """Read the longest piece, for whose pass onnxruntime keeps the memory. Later ones need no more than that."""
+        size = min(PIECE[self._prepared.device], self.most)
+        self.begin(size)
+        self.forward(0, np.zeros(size, dtype=np.int64), np.array([size - 1]))
+
     def begin(self, length: int, prompt: Ids = _NONE) -> int:
         """Allocate the capacity for a new sequence of the given length. Return how many tokens of its prompt are read.
 
@@ -70,7 +77,7 @@ class Passes:
         """
         if self._capacity < length:
             self.release()  # frees before it allocates
-            capacity = max(length, min(1 << (length - 1).bit_length(), self._most))
+            capacity = max(length, min(1 << (length - 1).bit_length(), self.most))
             self._allocate(math.ceil(capacity / GRANULE) * GRANULE)
         start = len(self._shared)
         if not start or not np.array_equal(prompt[:start], self._shared):
@@ -82,7 +89,19 @@ class Passes:
         return start
 
     def forward(self, start: int, ids: Ids, rows: Ids) -> Floats:
-        """Read tokens after the cached ones; return float32 logits [rows, 2] of main and other.
+        """Read tokens after the cached ones, in pieces; return float32 logits [rows, 2] of main and other."""
+        size = PIECE[self._prepared.device]
+        found = [np.zeros((0, 2), dtype=np.float32)]
+        for first in range(0, len(ids), size):
+            piece = ids[first : first + size]
+            here = rows[(rows >= first) & (rows < first + size)] - first
+            # A graph gives logits for at least one row.
+            logits = self._pass(start + first, piece, here if len(here) else np.array([len(piece) - 1]))
+            found.append(logits[: len(here)])
+        return np.concatenate(found)
+
+    def _pass(self, start: int, ids: Ids, rows: Ids) -> Floats:
+        """Read tokens in one pass.
 
         The graph reads padding as text. That has no effect, because no earlier token attends to it, and the next tokens
         overwrite it.
@@ -128,18 +147,16 @@ class Decoder:
         tokenizer = prepared.tokenizer()
         self.grammar = Grammar(tokenizer, prepared.answer)
         self.prompt = Prompt(tokenizer, prepared.prompt)
-        session = open_session(prepared)
-        self.limit = min(prepared.context, tokens_that_fit(prepared))
-        """Maximum number of tokens of a prompt together with its answer."""
         around = len(self.prompt.encode([""])[0])
-        if self.limit - around <= self.grammar.length(1):
-            raise ModelError(
-                f"The model in {prepared.folder} has no room for pages: it takes {self.limit:,} tokens here, and its "
-                f"prompt has {around:,} without a page"
-            )
-        self.passes: Passes | None = Passes(session, prepared, self.limit, self.prompt.shared)
+        passes = Passes(open_session(prepared), prepared, self.prompt.shared)
+        self.passes: Passes | None = passes
         try:
-            self._smoke()
+            passes.warm_up()
+            self.limit = passes.most = min(prepared.context, tokens_that_fit(prepared))
+            """Maximum number of tokens of a prompt together with its answer."""
+            has_room = self.limit - around > self.grammar.length(1)
+            if has_room:
+                self._smoke()
         except Exception as error:
             if is_no_memory(error):
                 raise no_room(prepared, error) from None
@@ -147,6 +164,11 @@ class Decoder:
                 f"The model in {prepared.folder} does not run ({self._explained(error)}): see what 'scrapy-dripper "
                 "export --check' says, and export it again"
             ) from None
+        if not has_room:
+            raise ModelError(
+                f"The model in {prepared.folder} has no room for pages: it takes {self.limit:,} tokens here, and its "
+                f"prompt has {around:,} without a page"
+            )
 
     def decode(self, tasks: Sequence[DecodeTask]) -> list[Decoded | EngineError]:
         """Return the labels or the error of each task, in order."""

@@ -105,13 +105,13 @@ def _check_graph(session: onnxruntime.InferenceSession, prepared: Prepared) -> N
 
 # ---------------------------------------------------------------------- memory
 def tokens_that_fit(prepared: Prepared) -> int:
-    """Return how many tokens fit into a share of the device's free memory, with their keys and values, in one pass.
+    """Return for how many tokens the keys and values fit into a share of the device's free memory.
 
-    For each token, a pass needs about as much memory as the keys and values (Qwen3-0.6B: 72 KiB and 112 KiB).
+    The memory of a pass is no longer free by then (:meth:`~scrapy_dripper.engines.qwen3.decoder.Passes.warm_up`).
     """
     free = _free_bytes(prepared.device)
     usable = (CUDA_SHARE if prepared.device == "cuda" else CPU_SHARE) * (UNKNOWN_MEMORY if free is None else free)
-    return int(usable / (2 * prepared.token_bytes))
+    return int(usable / prepared.token_bytes)
 
 
 def is_no_memory(error: Exception) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import repeat
 from typing import Any
 from unittest.mock import Mock
 
@@ -222,7 +223,7 @@ def test_a_model_that_does_not_run_is_found_at_load(
     prepared: Prepared, logits: Any, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error comes before the crawl, and tells a lack of memory from a damaged graph."""
-    monkeypatch.setattr(Passes, "forward", Mock(side_effect=[logits]))
+    monkeypatch.setattr(Passes, "forward", Mock(side_effect=repeat(logits)))
 
     with pytest.raises(ModelError, match=message):
         Qwen3Engine(prepared, FakeTagger())

@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 
 from benchmarks.equality import Prover, naive
 from scrapy_dripper.engines.files import hashes
-from scrapy_dripper.engines.qwen3.decoder import CHUNK, Decoder, Passes
+from scrapy_dripper.engines.qwen3.decoder import CHUNK, PIECE, Decoder, Passes
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, Ids
 from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, Floats
@@ -57,6 +57,21 @@ def test_padding_changes_no_label(prepared: Prepared, monkeypatch: pytest.Monkey
     assert proof.choices > 20
     assert {capacity for *_, capacity in shapes} <= {64, 128, 256, 512, 1024}
     assert all(read % 256 == 0 or end == capacity for read, end, capacity in shapes)
+
+
+def test_pieces_change_no_label(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pass reads more than a piece, so the memory of a pass does not depend on the page."""
+    monkeypatch.setitem(PIECE, "cpu", 16)
+    shapes = noted(monkeypatch)
+    *_, proof = Prover(prepared.folder, "json", seed=6).prove(pages=6, most_blocks=30)
+
+    assert (proof.chunked, proof.drafted) == (0, 0)
+    assert max(read for read, *_ in shapes) == 16
+    assert proof.choices > 20
+    ids = np.random.default_rng(0).integers(3, 500, size=90)
+    in_pieces = logits(prepared, ids)
+    monkeypatch.undo()
+    np.testing.assert_allclose(in_pieces, logits(prepared, ids), atol=1e-4)
 
 
 def test_padding_stays_within_the_context(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,7 +139,7 @@ def test_room_follows_free_memory(
 
     for size in (1 << 30, 1 << 31):
         free[device] = size
-        assert tokens_that_fit(one) == int(share * size / (2 * prepared.token_bytes))
+        assert tokens_that_fit(one) == int(share * size / prepared.token_bytes)
     assert prepared.token_bytes == 2 * 2 * 2 * 16 * 4, "keys and values, layers, heads, width, bytes"
     free[device] = None
     assert tokens_that_fit(one) > 0
