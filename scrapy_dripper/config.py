@@ -212,6 +212,12 @@ class Config:
     model: str | None = _crawl(
         None, checks.optional(checks.path), "Folder of the model; by default the model that is bundled with the engine."
     )
+    device: str | None = _crawl(
+        None,
+        checks.optional(checks.device),
+        "Device of 'qwen3': 'cpu', 'cuda:1' for the second GPU, or 'tensorrt:1' for TensorRT there; by default the "
+        "CPU or the first GPU, whichever the model was exported for.",
+    )
     batch_size: int = _crawl(
         8,
         checks.whole(1),

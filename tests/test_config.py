@@ -38,6 +38,7 @@ def test_defaults() -> None:
         ("timeout", 3, 3.0),
         ("model", Path("models/mine"), "models/mine"),
         ("model", "", None),
+        ("device", "tensorrt:1", "tensorrt:1"),
         ("markdown_field", None, None),
         ("meta_field", "", None),
         ("processes", "2", 2),

@@ -18,7 +18,7 @@ from scrapy_dripper.engines.base import EngineError, EngineLostError, ModelError
 from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids, Prompt
 from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, Floats, decode
-from scrapy_dripper.engines.qwen3.session import is_no_memory, no_room, open_session, tokens_that_fit
+from scrapy_dripper.engines.qwen3.session import CUDA, is_no_memory, no_room, open_session, tokens_that_fit
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession, IOBinding, OrtValue
@@ -55,6 +55,9 @@ class Passes:
         """Maximum number of tokens of a sequence."""
         types = {"tensor(float16)": np.float16, "tensor(float)": np.float32}
         self._logits = types[next(one.type for one in session.get_outputs() if one.name == "choice_logits")]
+        options: dict[str, dict[str, str]] = session.get_provider_options()
+        self.device_id = int(options.get(CUDA, {}).get("device_id", 0))
+        """Number of the GPU."""
         self.release()
 
     def release(self) -> None:
@@ -133,7 +136,9 @@ class Passes:
         shape = [1, prepared.kv_heads, capacity, prepared.head_dim]
         self._binding = self._session.io_binding()
         for name in prepared.cache_names:
-            value: OrtValue = OrtValue.ortvalue_from_shape_and_type(shape, _TYPES[prepared.dtype], prepared.device, 0)
+            value: OrtValue = OrtValue.ortvalue_from_shape_and_type(
+                shape, _TYPES[prepared.dtype], prepared.device, self.device_id
+            )
             self._binding.bind_ortvalue_input(f"past_key_values.{name}", value)
             self._binding.bind_ortvalue_output(f"present.{name}", value)
 
@@ -141,25 +146,27 @@ class Passes:
 class Decoder:
     """Labels the blocks of prompts. It needs neither pages nor the tagger, so it can run in a separate process."""
 
-    def __init__(self, prepared: Prepared) -> None:
-        """Open a prepared model. Raise :exc:`ModelError` if it does not run as configured."""
+    def __init__(self, prepared: Prepared, device: str | None = None) -> None:
+        """Open a prepared model on a device, by default the first of its kind. Raise :exc:`ModelError` if it does not
+        run as configured.
+        """
         self.prepared = prepared
         tokenizer = prepared.tokenizer()
         self.grammar = Grammar(tokenizer, prepared.answer)
         self.prompt = Prompt(tokenizer, prepared.prompt)
         around = len(self.prompt.encode([""])[0])
-        passes = Passes(open_session(prepared), prepared, self.prompt.shared)
+        passes = Passes(open_session(prepared, device), prepared, self.prompt.shared)
         self.passes: Passes | None = passes
         try:
             passes.warm_up()
-            self.limit = passes.most = min(prepared.context, tokens_that_fit(prepared))
+            self.limit = passes.most = min(prepared.context, tokens_that_fit(prepared, passes.device_id))
             """Maximum number of tokens of a prompt together with its answer."""
             has_room = self.limit - around > self.grammar.length(1)
             if has_room:
                 self._smoke()
         except Exception as error:
             if is_no_memory(error):
-                raise no_room(prepared, error) from None
+                raise no_room(prepared, error, passes.device_id) from None
             raise ModelError(
                 f"The model in {prepared.folder} does not run ({self._explained(error)}): see what 'scrapy-dripper "
                 "export --check' says, and export it again"

@@ -93,7 +93,7 @@ def test_work_is_counted(engine: Qwen3Engine) -> None:
     """The stats sum up at most one pass per block, and count the fate of the draft."""
     answer = good(engine.label([page(30)])[0])
 
-    assert set(answer.work) == {"passes", "positions", "draft", "draft_kept"}
+    assert set(answer.work) == {"passes", "positions", "draft", "draft_kept", "prefill_ms", "decode_ms"}
     assert 1 <= answer.work["passes"] <= 30
     assert answer.work["draft"] == 30
     agree = answer.main == np.array([k % 3 == 0 for k in range(30)])
@@ -120,7 +120,7 @@ def test_a_page_that_is_too_long(engine: Qwen3Engine) -> None:
 
 
 def test_little_memory_is_a_limit_too(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrapy_dripper.engines.qwen3.decoder.tokens_that_fit", lambda _: 500)
+    monkeypatch.setattr("scrapy_dripper.engines.qwen3.decoder.tokens_that_fit", lambda *_: 500)
     engine = Qwen3Engine(prepared, FakeTagger())
 
     assert isinstance(engine.label([page(60)])[0], OversizeError)

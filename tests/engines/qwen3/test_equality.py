@@ -152,7 +152,9 @@ def test_buffers_grow_to_powers_of_two_and_keep_nothing_of_earlier_pages(prepare
 
 @pytest.mark.parametrize(("name", "kind"), [("tensor(float16)", np.float16), ("tensor(float)", np.float32)])
 def test_logits_have_the_type_that_the_graph_gives_them(prepared: Prepared, name: str, kind: type) -> None:
-    session: Any = SimpleNamespace(get_outputs=lambda: [SimpleNamespace(name="choice_logits", type=name)])
+    session: Any = SimpleNamespace(
+        get_outputs=lambda: [SimpleNamespace(name="choice_logits", type=name)], get_provider_options=dict
+    )
 
     assert Passes(session, prepared)._logits is kind
 
