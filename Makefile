@@ -12,6 +12,7 @@ DATA ?= .cache/wcxb-dev
 EXTRA ?= $(wildcard .cache/read-labels)
 SETS ?= $(if $(filter file,$(origin DATA)),$(wildcard .cache/elsewhere .cache/sites))
 FACTS ?= $(if $(filter file,$(origin DATA)),$(wildcard .cache/facts))
+KINDS ?= $(if $(filter file,$(origin DATA)),$(wildcard .cache/kinds))
 PEERS ?= trafilatura,trafilatura-no-comments,resiliparse
 ARGS ?=
 EXTRAS ?= dev
@@ -92,9 +93,9 @@ reference: $(VENV_TEST)/.installed-dev  ## Write the generated parts of docs/ref
 fuzz: $(VENV)/.installed-fuzz  ## Try damaged pages for MINUTES; see docs/internals/reliability.md
 	@OMP_NUM_THREADS=1 '$(VENV)/bin/python' -m fuzz --minutes $(MINUTES) $(ARGS)
 
-train: $(VENV)/.installed-train  ## Train the tagger on the pages in DATA, SETS and FACTS, with those in EXTRA; see docs/lab/training.md
+train: $(VENV)/.installed-train  ## Train the tagger on the pages in DATA, SETS, FACTS and KINDS, with those in EXTRA; see docs/lab/training.md
 	@'$(VENV)/bin/python' -m scrapy_dripper_lab.training '$(DATA)' $(foreach set,$(SETS),--set '$(set)') \
-	  $(foreach set,$(FACTS),--set '$(set):0.3') \
+	  $(foreach set,$(FACTS),--set '$(set):0.3') $(foreach set,$(KINDS),--set '$(set):0.5') \
 	  $(foreach set,$(EXTRA),--extra '$(set)') $(ARGS)
 
 evaluate: $(VENV)/.installed-evaluate  ## Measure the bundled model on DATA and SETS, beside PEERS; see docs/lab/evaluation.md

@@ -32,7 +32,7 @@ from tqdm import tqdm
 
 from scrapy_dripper import Document
 from scrapy_dripper.choose import ScoredPage, steps
-from scrapy_dripper.choose.expected_f1 import DecisionRule, decide
+from scrapy_dripper.choose.decision import DecisionRule, decide
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import Labels
 from scrapy_dripper.engines.tagger import Tagger
@@ -128,12 +128,8 @@ def _evidence(row: str, store: Path) -> Scores:
             if (one := examples.get(name)) is None:
                 continue
             types = fit.predict_types(fitted.types, one, fitted.stage(one))[0]
-            main = decide(
-                fitted(one).astype(np.float32),
-                one.features.size,
-                rule.recall_of(dict(zip(PAGE_TYPES, types, strict=True))),
-                rule.min_words,
-            )
+            p, chances = fitted(one).astype(np.float32), dict(zip(PAGE_TYPES, types.tolist(), strict=True))
+            main = decide(one.features.table, p, one.features.size, rule, chances)
             text = "\n".join(block for block, chosen in zip(one.texts, main, strict=True) if chosen)
             found |= _scores(samples[name], text)
     return found

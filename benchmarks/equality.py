@@ -16,6 +16,8 @@ from scrapy_dripper.engines.qwen3.loop import CausalModel, Decoded, DecodeTask, 
 from scrapy_dripper.engines.qwen3.session import open_session
 
 MOST_BLOCKS = 300
+SHARED = 40
+"""Number of the first tokens that four of five pages share."""
 THINKING = "mineru_v2"
 """The answer format that needs two special tokens."""
 ACCURACIES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
@@ -56,6 +58,10 @@ class Proof:
     main: int = 0
     smallest: float = np.inf
     """Smallest difference between the logits of main and other that decided about a label."""
+    apart: float = 0.0
+    """Largest difference between such a difference and that of one token at a time."""
+    cached: int = 0
+    """Number of drafted pages whose first tokens had been read for all pages."""
 
 
 class Prover:
@@ -71,9 +77,10 @@ class Prover:
             tokenizer.add_special_tokens(["</think>"])
             tokenizer.add_tokens(["\n\n"])
         self.grammar = Grammar(tokenizer, answer)
-        self.passes = Passes(open_session(prepared), prepared)
         self.vocabulary, self.context = prepared.vocab_size, prepared.context
         self.chance = np.random.default_rng(seed)
+        self.shared = self.chance.integers(3, self.vocabulary, size=SHARED)
+        self.passes = Passes(open_session(prepared), prepared, shared=self.shared)
 
     def prove(self, pages: int, most_blocks: int = MOST_BLOCKS) -> Iterator[Proof]:
         """Compare a number of pages. Yield the same object of totals after each."""
@@ -82,18 +89,24 @@ class Prover:
             task = self._task(most_blocks)
             expected = naive(self.begun(task), task)
             drafted = self._drafted(task, expected.main)
-            by_chunks, by_draft = (decode(self.begun(task), drafted, lookahead) for lookahead in (0, None))
+            start = self.passes.begin(len(task), task.prompt)
+            by_draft = decode(self.passes, drafted, start=start)
+            by_chunks = decode(self.passes, drafted, 0, start)
             proof.pages += 1
             proof.choices += len(expected.main)
             proof.chunked += not np.array_equal(expected.main, by_chunks.main)
             proof.drafted += not np.array_equal(expected.main, by_draft.main)
             proof.passes += by_draft.passes
+            proof.cached += start > 0
+            if np.array_equal(expected.main, by_draft.main):
+                apart = float(np.abs(expected.margins - by_draft.margins).max())
+                proof.apart = max(proof.apart, apart)
             proof.main += int(expected.main.sum())
             proof.smallest = min(proof.smallest, float(np.abs(expected.margins).min()))
             yield proof
 
     def begun(self, task: DecodeTask) -> Passes:
-        """Return the model with room for a page."""
+        """Return the model with room for a page, of which nothing is read."""
         self.passes.begin(len(task) + 1)
         return self.passes
 
@@ -102,6 +115,8 @@ class Prover:
         answer = self.grammar.answer(n)
         most = min(400, self.context - len(answer.ids))
         prompt = self.chance.integers(3, self.vocabulary, size=self.chance.integers(5, most))
+        if self.chance.random() < 0.8:
+            prompt[:SHARED] = self.shared[: len(prompt)]
         return DecodeTask(prompt, answer, np.zeros(n, dtype=np.bool_))
 
     def _drafted(self, task: DecodeTask, labels: npt.NDArray[np.bool_]) -> DecodeTask:

@@ -45,6 +45,7 @@ MORE = {
     "markdown": "[Markdown](markdown.md), [front matter](../guides/rag.md#front-matter), [the types](content-list.md)",
     "chunks": "[how the content is cut](../guides/rag.md#how-the-content-is-cut)",
     "items": "[feeds](../guides/feeds.md)",
+    "fill_by_name": "[which items](../guides/addon.md#which-items)",
     "content_field": "[the content list](content-list.md)",
     "chunks_field": "[chunks](../guides/rag.md#chunks)",
     "metadata_field": "[metadata](metadata.md)",
@@ -54,7 +55,7 @@ MORE = {
     "report": "[the pages of a crawl](../guides/inspect.md#the-pages-of-a-crawl)",
 }
 """Where to read more about an option."""
-EVERY_FIELD = "With `None`, there is no such field. A request can set each of them."
+EVERY_FIELD = "With `None`, no setting names such a field. A request can set each of them."
 
 
 def settings(page: str) -> str:

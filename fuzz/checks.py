@@ -143,7 +143,7 @@ def _shape(case: Case, found: Extraction, page: Page | None) -> None:
 def _plain(found: Extraction) -> None:
     """Check that all values can be written as JSON, and that no string has a control or half a character."""
     values = {name: getattr(found, name) for name in ("main_html", "markdown", "text", "title", "content")}
-    values["metadata"] = found.metadata and found.metadata.as_dict()
+    values["metadata"] = found.metadata.as_dict() if found.metadata else None
     for name, value in values.items():
         try:
             written = json.dumps(value, ensure_ascii=False)

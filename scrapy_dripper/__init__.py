@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from scrapy_dripper.config import Config, ConfigError
     from scrapy_dripper.crawl.dripper import Dripper
     from scrapy_dripper.data import Document, Extraction, FallbackReason
+    from scrapy_dripper.derived import markdown
     from scrapy_dripper.engines.base import Engine, EngineError, Labels, Limits, ModelError
-    from scrapy_dripper.extractor import Extractor, extract
+    from scrapy_dripper.extractor import Extractor, extract, fetch
     from scrapy_dripper.items import PageItem
     from scrapy_dripper.page.page import Page
-    from scrapy_dripper.retrieval import markdown
 
 __all__ = [
     "Addon",
@@ -33,6 +33,7 @@ __all__ = [
     "Page",
     "PageItem",
     "extract",
+    "fetch",
     "markdown",
 ]
 
@@ -42,10 +43,10 @@ _MODULES = {
     "Dripper": "crawl.dripper",
     **dict.fromkeys(("Engine", "EngineError", "Labels", "Limits", "ModelError"), "engines.base"),
     **dict.fromkeys(("Document", "Extraction", "FallbackReason"), "data"),
-    **dict.fromkeys(("Extractor", "extract"), "extractor"),
+    **dict.fromkeys(("Extractor", "extract", "fetch"), "extractor"),
     "Page": "page.page",
     "PageItem": "items",
-    "markdown": "retrieval",
+    "markdown": "derived",
 }
 
 

@@ -1,10 +1,15 @@
-"""Characters that are removed from texts: control characters, which a terminal obeys, and optional line breaks."""
+"""What a word is, and which characters are removed from texts: what a terminal obeys, and optional line breaks."""
 
 from __future__ import annotations
 
 import json
 import re
 from typing import Any
+
+CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+"""Kana and Han, for a class of a regular expression. Each of them counts as a word."""
+words_of = re.compile(rf"[{CJK}]|\w+").findall
+"""The words of a text."""
 
 _ASCII = bytes([*range(9), 11, 12, *range(14, 32), 127])
 _NEXT_LINE = "\x85"

@@ -132,6 +132,16 @@ def engine(value: Any) -> str:
     raise ValueError(f"{_one_of(ENGINES)} or a dotted path to a callable")
 
 
+_device = re.compile(r"cpu|(?:cuda|tensorrt)(?::\d{1,3})?").fullmatch
+
+
+def device(value: Any) -> str:
+    """Accept the name of a device."""
+    if isinstance(value, str) and _device(value):
+        return value
+    raise ValueError("'cpu', or 'cuda' or 'tensorrt', with a number as in 'cuda:1'")
+
+
 def fallback(value: Any) -> str | Callable[..., Any]:
     """Accept the name of a fallback, a dotted path to a function, or a function."""
     named = isinstance(value, str) and (value in FALLBACKS or _is_dotted(value))

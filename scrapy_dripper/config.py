@@ -7,10 +7,10 @@ dict has a class of its own, with an option for each key: ``DRIPPER_LIMITS["byte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from scrapy_dripper import checks
 from scrapy_dripper.checks import CONTENT_TYPES, ENGINES, FALLBACKS, METHODS, OUT_OF_PROCESS, came, did_you_mean, short
@@ -68,12 +68,15 @@ class OutputField:
     value: Callable[[Any], Any]
     """Its value in an extraction, as plain JSON values."""
     make: str = ""
-    """Dotted path of the function that makes the value from a :class:`~scrapy_dripper.retrieval.Source`, if the field
+    """Dotted path of the function that makes the value from a :class:`~scrapy_dripper.derived.Source`, if the field
     is asked for; empty if extractions have it anyway."""
+    of_metadata: bool = False
+    """True if it is one of the page's metadata, which are then read."""
     is_content: bool = False
     """True for main content. In an item, all such fields hold that of the same document."""
     in_page_item: str | None = None
-    """The field of a :class:`~scrapy_dripper.items.PageItem` if the option names none."""
+    """The field of a :class:`~scrapy_dripper.items.PageItem`, which other classes may have as well, if the option names
+    none."""
     flag: str = ""
     """The flag of ``scrapy-dripper extract`` that adds the value to JSON, if it is not always there."""
 
@@ -212,6 +215,12 @@ class Config:
     model: str | None = _crawl(
         None, checks.optional(checks.path), "Folder of the model; by default the model that is bundled with the engine."
     )
+    device: str | None = _crawl(
+        None,
+        checks.optional(checks.device),
+        "Device of 'qwen3': 'cpu', 'cuda:1' for the second GPU, or 'tensorrt:1' for TensorRT there; by default the "
+        "CPU or the first GPU, whichever the model was exported for.",
+    )
     batch_size: int = _crawl(
         8,
         checks.whole(1),
@@ -329,6 +338,12 @@ class Config:
         "Item classes, or their names, whose fields are filled, including subclasses ('dict' for dicts). By default "
         "all classes that have such a field, and a dict if it is the only one of its response.",
     )
+    fill_by_name: bool = _page(
+        True,
+        checks.boolean,
+        "Whether an item class gets the fields of PageItem that it has ('title', 'text', 'metadata'), although no "
+        "setting names them. A dict only gets those of the settings.",
+    )
     html_field: str | None = _field("main_html", "the Main-HTML", key="main_html", is_content=True)
     markdown_field: str | None = _field("markdown", "the Markdown", is_content=True)
     text_field: str | None = _field(None, "the main content as plain text", is_content=True, in_page_item="text")
@@ -336,32 +351,55 @@ class Config:
     content_field: str | None = _field(
         None,
         "the content list, as plain JSON values",
-        make="scrapy_dripper.retrieval:content",
+        make="scrapy_dripper.derived:content",
         is_content=True,
         flag="--content",
     )
     chunks_field: str | None = _field(
         None,
         "the main content in chunks along its headings, as plain JSON values (DRIPPER_CHUNKS)",
-        make="scrapy_dripper.retrieval:chunks",
+        make="scrapy_dripper.derived:chunks",
         is_content=True,
         flag="--chunks",
     )
     links_field: str | None = _field(
         None,
         "the links of the main content, each with url and text",
-        make="scrapy_dripper.retrieval:links",
+        make="scrapy_dripper.derived:links",
         is_content=True,
         flag="--link-list",
+    )
+    images_field: str | None = _field(
+        None,
+        "the images of the main content, each with url, alt, title and caption",
+        make="scrapy_dripper.derived:images",
+        flag="--image-list",
+    )
+    videos_field: str | None = _field(
+        None,
+        "its videos and players, each with url, poster, title and caption",
+        make="scrapy_dripper.derived:videos",
+        flag="--video-list",
+    )
+    comments_field: str | None = _field(
+        None,
+        "the readers' comments below the main content, each with author, date and text, whatever DRIPPER_COMMENTS is",
+        make="scrapy_dripper.derived:comments",
+        flag="--comment-list",
     )
     metadata_field: str | None = _field(
         None,
         "what the page says about itself: title, authors, dates, language, site name, canonical URL, description, "
-        "image, breadcrumbs",
-        value=lambda page: page.metadata and page.metadata.as_dict(),
+        "image, breadcrumbs, tags, categories, licence",
+        value=lambda page: page.metadata.as_dict() if page.metadata else None,
+        of_metadata=True,
         in_page_item="metadata",
         flag="--metadata",
     )
+    tags_field: str | None = _field(None, "the page's tags or keywords, of its metadata", of_metadata=True)
+    categories_field: str | None = _field(None, "the sections of the site that it is in, likewise", of_metadata=True)
+    license_field: str | None = _field(None, "the URL or name of its licence, likewise", of_metadata=True)
+    site_name_field: str | None = _field(None, "the name of its site, likewise", of_metadata=True)
     meta_field: str | None = _field(
         None,
         "a small dict about the extraction: source, fallback reason, error, limit, confidence, page type, quality, "
@@ -399,7 +437,7 @@ class Config:
     @property
     def reads_metadata(self) -> bool:
         """True if metadata is needed for the extraction or for front matter."""
-        return self.metadata_field is not None or self.markdown.front_matter
+        return self.markdown.front_matter or any(map(self.item_field, _OF_METADATA))
 
     @property
     def site_memory(self) -> bool:
@@ -481,7 +519,15 @@ setattr(Config, "__init__", _naming_wrong_options(Config.__init__))  # noqa: B01
 
 def _output_field(name: str, output: dict[str, Any]) -> OutputField:
     key = output.get("key", name)
-    return OutputField(**{"key": key, "value": lambda page: getattr(page, key, None)} | output)
+
+    def value(page: Any) -> Any:
+        return getattr(page, key, None)
+
+    def of_metadata(page: Any) -> Any:
+        found = getattr(page.metadata, key) if page.metadata else None
+        return list(found) if isinstance(found, tuple) else found
+
+    return OutputField(**{"key": key, "value": of_metadata if output.get("of_metadata") else value} | output)
 
 
 OUTPUT_FIELDS: Mapping[str, OutputField] = {
@@ -490,6 +536,7 @@ OUTPUT_FIELDS: Mapping[str, OutputField] = {
     if "output" in option.metadata
 }
 """The fields of the output, by name, as the options ``{name}_field`` declare them."""
+_OF_METADATA = tuple(name for name, output in OUTPUT_FIELDS.items() if output.of_metadata)
 
 
 def _checked(option: Field[Any], value: Any, name: str, now: Any, *, outside: bool = False) -> Any:
@@ -529,4 +576,35 @@ def _with_keys(kind: type, value: Any, name: str, now: Any, outside: bool) -> An
 def _unknown_key(name: str, values: Mapping[Any, Any], known: Mapping[str, Any]) -> str:
     """Return a message about the first key of a dict that is not known."""
     wrong = next((key for key in values if key not in known), None)
-    return f"{name} takes the keys {', '.join(known)} (got {short(wrong)}{did_you_mean(wrong, known)})"
+    meant = did_you_mean(wrong, known) or f"; the keys are {', '.join(known)}"
+    return f"{name} has no key {short(wrong)}{meant}"
+
+
+def _option_names() -> Iterator[tuple[str, NamedOption]]:
+    for option in fields(Config):
+        kind = option.metadata["check"]
+        if option.name not in PREFIXES:
+            yield option.name, NamedOption(option)
+            continue
+        for key in fields(kind):
+            yield PREFIXES[option.name] + key.name, NamedOption(key, option.name)
+
+
+class NamedOption(NamedTuple):
+    """An option, or a key of an option that is a dict."""
+
+    option: Field[Any]
+    of: str = ""
+    """The name of the option that is a dict, if it is a key."""
+
+    @property
+    def of_a_page(self) -> bool:
+        """True if a page can have its own value."""
+        return bool(self.option.metadata["per_request"])
+
+
+PREFIXES = {"limits": "max_", "methods": "method_", "markdown": "", "chunks": "chunk_"}
+"""The options that are dicts. Each key is an option by name, with this at its beginning."""
+OPTION_NAMES: Mapping[str, NamedOption] = dict(_option_names())
+"""All options by name, with those of dicts: ``front_matter`` is ``markdown["front_matter"]``, and ``max_nodes`` is
+``limits["nodes"]``. Flags and arguments of functions have these names."""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from scrapy_dripper.characters import without_controls
+from scrapy_dripper.checks import short
 
 if TYPE_CHECKING:
     from scrapy_dripper.config import Config
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
+_words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+").findall
+"""Each Chinese or Japanese character counts as a word."""
 
 
 class FallbackReason(str, Enum):
@@ -124,6 +128,12 @@ class Metadata:
     """URL of the image that represents the page."""
     breadcrumbs: tuple[Breadcrumb, ...] = ()
     """The path from the front page of the site to the page."""
+    tags: tuple[str, ...] = ()
+    """The keywords that the page gives itself."""
+    categories: tuple[str, ...] = ()
+    """The sections of the site that it is in."""
+    license: str | None = None
+    """URL or name of the licence of its content."""
 
     @property
     def author(self) -> str | None:
@@ -138,31 +148,65 @@ class Metadata:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the values, including ``author`` and ``date``, as plain JSON values."""
-        values = asdict(self) | {
-            "authors": list(self.authors),
-            "breadcrumbs": [asdict(one) for one in self.breadcrumbs],
-        }
+        values = asdict(self) | {name: list(getattr(self, name)) for name in _LISTS}
+        values["breadcrumbs"] = [asdict(one) for one in self.breadcrumbs]
         return {"title": values.pop("title"), "author": self.author, "date": self.date, **values}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Metadata:
         """Return the metadata of :meth:`as_dict`. Raise TypeError, ValueError or KeyError for other values."""
         known = {field.name: values[field.name] for field in fields(cls)}
-        known["authors"] = tuple(known["authors"])
+        known |= {name: tuple(known[name]) for name in _LISTS}
         known["breadcrumbs"] = tuple(Breadcrumb(one["name"], one["url"]) for one in known["breadcrumbs"])
-        single = (value for name, value in known.items() if name not in ("authors", "breadcrumbs"))
+        listed = [value for name in _LISTS for value in known[name]]
+        single = (value for name, value in known.items() if name not in (*_LISTS, "breadcrumbs"))
         steps = (value for one in known["breadcrumbs"] for value in (one.name, one.url))
-        for value in (*known["authors"], *(one for one in (*single, *steps) if one is not None)):
+        for value in (*listed, *(one for one in (*single, *steps) if one is not None)):
             if not isinstance(value, str):
                 raise TypeError(f"expected a string (got {type(value).__name__})")
         return cls(**known)
 
     def without_controls(self) -> Metadata:
         """Return the metadata without control characters."""
-        return Metadata(**{one.name: _clean(getattr(self, one.name)) for one in fields(self)})
+        return Metadata(**{one.name: _without_controls(getattr(self, one.name)) for one in fields(self)})
 
 
-@dataclass(frozen=True, slots=True)
+_LISTS = ("authors", "tags", "categories")
+"""The values of metadata that are tuples of texts."""
+
+
+class _Unread(Metadata):
+    """Stands for metadata that was not asked for. It is false, and its values raise AttributeError."""
+
+    __slots__ = ()
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in _OF_METADATA:
+            raise AttributeError(_NOT_ASKED)
+        return super().__getattribute__(name)
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return f"<{_NOT_ASKED}>"
+
+    def __reduce__(self) -> str:
+        return "UNREAD"
+
+
+_NOT_ASKED = (
+    "the metadata of the page was not read: in a callback, ask for it with extract(response, metadata=True); an "
+    "Extractor reads it with Config(metadata_field='metadata'), and scrapy_dripper.extract always does"
+)
+_OF_METADATA = {name for name in vars(Metadata) if not name.startswith("_")}
+UNREAD = _Unread()
+"""The metadata of an extraction whose options do not ask for it."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Extraction:
     """The result of extracting one page.
 
@@ -197,7 +241,8 @@ class Extraction:
     """Expected word F1 of this extraction, 0 to 1; None if it is empty or the engine does not predict it, and for
     fallbacks."""
     metadata: Metadata | None = None
-    """None unless ``DRIPPER_METADATA_FIELD`` names a field, or Markdown has front matter."""
+    """None if it cannot be read. If nothing asks for it (``DRIPPER_METADATA_FIELD``, front matter, ``metadata=True`` in
+    a callback), it is false, and its values raise AttributeError with what to do."""
     content: list[dict[str, Any]] | None = None
     """The content list as plain JSON values, of which :func:`~scrapy_dripper.output.content_json.from_json` makes
     items; None unless ``DRIPPER_CONTENT_FIELD`` names a field."""
@@ -228,6 +273,17 @@ class Extraction:
     * ``content_hash``, ``simhash``: fingerprints of the text, if ``DRIPPER_META_FIELD`` names a field;
     * ``milliseconds``: processing time of this page, including its share of the batch's model call.
     """
+
+    def __repr__(self) -> str:
+        """Return a line with the title, the source, and how much was extracted how well."""
+        by = self.source if self.fallback_reason is None else f"{self.source} ({self.fallback_reason})"
+        size = "nothing" if self.is_empty else f"{len(_words(self.text or self.markdown or '')):,} words"
+        quality = "" if self.quality is None else f", quality {self.quality:.2f}"
+        return f"Extraction({short(self.title)}, {by}, {size}{quality})"
+
+    def _repr_markdown_(self) -> str | None:
+        """Return what a notebook shows: the Markdown; None, and so the line of ``repr``, if there is none."""
+        return self.markdown or None
 
     def __getattr__(self, name: str) -> Any:
         if name != "extra" and name in self.extra:
@@ -306,11 +362,11 @@ class Extraction:
         """Return a copy without control characters. The content list is not changed."""
         return replace(
             self,
-            title=_clean(self.title),
-            main_html=_clean(self.main_html),
-            markdown=_clean(self.markdown),
-            text=_clean(self.text),
-            error=_clean(self.error),
+            title=_without_controls(self.title),
+            main_html=_without_controls(self.main_html),
+            markdown=_without_controls(self.markdown),
+            text=_without_controls(self.text),
+            error=_without_controls(self.error),
             metadata=self.metadata and self.metadata.without_controls(),
         )
 
@@ -319,17 +375,27 @@ class Extraction:
         return replace(self, details={**self.details, **details})
 
 
-def _clean(value: Any) -> Any:
+def _without_controls(value: Any) -> Any:
     """Return a value of metadata without control characters. Values of other types stay as they are."""
     if isinstance(value, str):
         return without_controls(value)
     if isinstance(value, Breadcrumb):
-        return Breadcrumb(_clean(value.name), _clean(value.url))
-    return tuple(map(_clean, value)) if isinstance(value, tuple) else value
+        return Breadcrumb(_without_controls(value.name), _without_controls(value.url))
+    return tuple(map(_without_controls, value)) if isinstance(value, tuple) else value
 
 
 def _rounded(share: float | None) -> float | None:
     return None if share is None else round(share, 4)
+
+
+def at_form(form: str | None) -> None:
+    """Do nothing before a form is made, and after it, with None. A worker process replaces this function by one that
+    tells the crawl, and raises :exc:`LeftOutError` for a form that has stopped a worker before.
+    """
+
+
+class LeftOutError(Exception):
+    """A form is not made, because it has stopped a worker."""
 
 
 def attempt(form: str, make: Callable[[], T], failed: list[str]) -> T | None:
@@ -337,11 +403,15 @@ def attempt(form: str, make: Callable[[], T], failed: list[str]) -> T | None:
     return None: an extraction keeps what it has, and names what failed.
     """
     try:
+        at_form(form)
         return make()
     except Exception:  # includes MemoryError and RecursionError
-        failed.append(form)
+        if form not in failed:
+            failed.append(form)
         logger.debug("cannot make the form %(form)s of a page", {"form": form}, exc_info=True)
         return None
+    finally:
+        at_form(None)
 
 
 def fingerprints(text: str | None) -> dict[str, str]:
@@ -366,39 +436,109 @@ def nothing(
     return Extraction(url, None, "", "", "", "fallback:empty", reason, error)
 
 
+_VALUES = [option.name for option in fields(Extraction)]
+STRINGS = ("title", "main_html", "markdown", "text", "source", "error", "page_type")
+"""The values of an extraction that are texts, apart from its URL."""
+
+
+def to_plain(extraction: Extraction) -> dict[str, Any]:
+    """Return an extraction as plain values, without what the crawl learns from it. Raise what :func:`from_plain`
+    raises, because a user's fallback may return anything.
+    """
+    about = extraction.metadata
+    metadata: dict[str, Any] = {"metadata": False if about is UNREAD else about and about.as_dict()}
+    checked = from_plain({name: getattr(extraction, name) for name in _VALUES} | metadata)
+    return {name: getattr(checked, name) for name in _VALUES} | metadata
+
+
+def from_plain(values: Mapping[str, Any]) -> Extraction:
+    """Return the extraction of :func:`to_plain`, also after JSON. Raise ValueError, TypeError, KeyError or
+    AttributeError for other values.
+    """
+    found = {name: values[name] for name in _VALUES}
+    for name in ("url", *STRINGS):
+        if not isinstance(found[name], str) and (found[name] is not None or name in ("url", "source")):
+            raise TypeError(f"expected a string as {name} (got {short(found[name])})")
+    some = [] if found["content"] is None else found["content"]
+    if not isinstance(some, list) or not all(isinstance(one, dict) for one in some):
+        raise TypeError(f"expected a list of dicts as content (got {short(some)})")
+    if not isinstance(found["extra"], Mapping):
+        raise TypeError(f"expected a dict as extra (got {short(found['extra'])})")
+    if len(found["labels"]) != len(found["probabilities"]):
+        raise ValueError(
+            f"expected {len(found['labels'])} probabilities, one per label (got {len(found['probabilities'])})"
+        )
+    reason, quality, metadata = found["fallback_reason"], found["quality"], found["metadata"]
+    return Extraction(
+        **found
+        | {
+            "fallback_reason": None if reason is None else FallbackReason(reason),
+            "labels": tuple(map(bool, found["labels"])),
+            "probabilities": tuple(map(float, found["probabilities"])),
+            "truncated": bool(found["truncated"]),
+            "quality": None if quality is None else float(quality),
+            "metadata": _metadata(metadata),
+            "extra": dict(found["extra"]),
+            "details": _details(found["details"]),
+        }
+    )
+
+
+def _metadata(values: Any) -> Metadata | None:
+    if values is False:
+        return UNREAD
+    return None if values is None else Metadata.from_dict(values)
+
+
+def _details(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the details of an extraction. Raise ValueError, TypeError or AttributeError if the crawl cannot count
+    them.
+    """
+    details = dict(values)
+    for name in ("rules", "work"):
+        if details.get(name) is not None:
+            details[name] = {key: int(count) for key, count in details[name].items()}
+    if details.get("removed") is not None:
+        details["removed"] = {key: [int(block) for block in blocks] for key, blocks in details["removed"].items()}
+    for name in ("overruled", "missing", "failed"):
+        if not all(isinstance(one, str) for one in details.get(name, [])):
+            raise TypeError(f"expected a list of names as {name}")
+    return details
+
+
 # What goes with pages between a crawl and its workers. Users do not see it.
 
 
 @dataclass(frozen=True, slots=True)
-class InformedDocument(Document):
+class SiteDocument(Document):
     """A document with what is known about its host."""
 
-    known: bytes | None = None
-    """What a site memory knows (:meth:`~scrapy_dripper.sites.SiteMemory.known`); None without one."""
+    repeated: bytes | None = None
+    """The texts that the site repeats (:meth:`~scrapy_dripper.sites.SiteMemory.repeated`); None without a memory."""
     templates: bytes | None = None
-    """The templates of the host (:meth:`~scrapy_dripper.sites.Templates.known`); None without them."""
+    """The templates of the host (:meth:`~scrapy_dripper.sites.Templates.rules`); None without them."""
 
 
-def known_of(document: Document) -> tuple[bytes | None, bytes | None]:
+def site_data(document: Document) -> tuple[bytes | None, bytes | None]:
     """Return what a site memory and templates know about the host of a document; None without them."""
-    return (document.known, document.templates) if isinstance(document, InformedDocument) else (None, None)
+    return (document.repeated, document.templates) if isinstance(document, SiteDocument) else (None, None)
 
 
-@dataclass(frozen=True, slots=True)
-class TeachingExtraction(Extraction):
+@dataclass(frozen=True, slots=True, repr=False)
+class SiteExtraction(Extraction):
     """An extraction with what can be learnt about its host."""
 
-    digest: bytes = field(default=b"", repr=False)
+    hashes: bytes = field(default=b"", repr=False)
     """What a site memory learns (:meth:`~scrapy_dripper.sites.SiteMemory.learn`); empty without one."""
-    lesson: bytes = field(default=b"", repr=False)
+    example: bytes = field(default=b"", repr=False)
     """What templates learn (:meth:`~scrapy_dripper.sites.Templates.learn`); empty without them."""
 
 
-def teaching(extraction: Extraction, *, digest: bytes = b"", lesson: bytes = b"") -> Extraction:
+def with_site_data(extraction: Extraction, *, hashes: bytes = b"", example: bytes = b"") -> Extraction:
     """Return an extraction with what can be learnt from it, in addition to what it has already."""
-    if not (digest or lesson):
+    if not (hashes or example):
         return extraction
-    if isinstance(extraction, TeachingExtraction):
-        return replace(extraction, digest=digest or extraction.digest, lesson=lesson or extraction.lesson)
+    if isinstance(extraction, SiteExtraction):
+        return replace(extraction, hashes=hashes or extraction.hashes, example=example or extraction.example)
     values = {option.name: getattr(extraction, option.name) for option in fields(extraction)}
-    return TeachingExtraction(**values, digest=digest, lesson=lesson)
+    return SiteExtraction(**values, hashes=hashes, example=example)

@@ -22,7 +22,7 @@ class RefusedError(ValueError):
     """A server names a URL that no command requests. The message says why."""
 
 
-def host_of(url: str) -> str:
+def checked_host(url: str) -> str:
     """Return the host of a URL in lower case. Raise :exc:`RefusedError` unless every program finds the same one."""
     try:
         parts = urlsplit(url)
@@ -57,21 +57,23 @@ def network(address: str) -> str:
 
 
 class Egress:
-    """Decides about each URL that a server names, for the requests that begin with the URL of a user.
+    """Decides about each URL that a server names, for the requests that begin with the URLs of a user.
 
     They may go to the public internet. If the URL of the user is in another network, such as that of this machine, they
-    may stay there; redirects that have left it do not lead back.
+    may stay there; redirects that have left it do not lead back. If there are several URLs, each is a beginning of its
+    own: of what begins on its host.
     """
 
-    def __init__(self, url: str) -> None:
-        """Raise :exc:`RefusedError` if the URL of the user is not one of the web."""
+    def __init__(self, *urls: str) -> None:
+        """Raise :exc:`RefusedError` if a URL of the user is not one of the web."""
         self._known: dict[str, frozenset[str]] = {}
         """The networks in which each host has been found."""
-        self.begin(url)
+        self._urls, self._starts = {*urls}, {*map(checked_host, urls)}
 
-    def begin(self, url: str) -> None:
-        """Let this URL take the place of the user's. Raise :exc:`RefusedError` if it is not one of the web."""
-        self._url, self._start = url, host_of(url)
+    def begin(self, url: str, instead: str) -> None:
+        """Let a URL take the place of one of the user's. Raise :exc:`RefusedError` if it is not one of the web."""
+        self._urls = self._urls - {instead} | {url}
+        self._starts = self._starts - {checked_host(instead)} | {checked_host(url)}
 
     def check(self, url: str, via: Sequence[str] = ()) -> None:
         """Raise :exc:`RefusedError` if this URL must not be requested. ``via`` has those that redirected to it.
@@ -79,17 +81,17 @@ class Egress:
         A name that is not found here passes, because a proxy may know it. Where a connection is made, :meth:`reachable`
         has the last word, because a second look-up may have another answer.
         """
-        host = host_of(url)
-        if url == self._url and not via:
+        host = checked_host(url)
+        if url in self._urls and not via:
             return
         if "@" in urlsplit(url).netloc:
             raise RefusedError(f"leads to {host} with a user or a password, which only you can name")
-        if host == self._start and not via and not self._known.get(host):
+        if host in self._starts and not via and not self._known.get(host):
             return
-        networks, allowed = self._networks(host), self._allowed(via)
+        networks, allowed = self._networks(host), self._allowed(host, via)
         # Of a host with several addresses, those in other networks are left out where the connection is made. But a
         # proxy would choose itself.
-        if networks - allowed and (host != self._start or not networks & allowed):
+        if networks - allowed and (host not in self._starts or not networks & allowed):
             raise _private(host)
 
     def reachable(self, host: str, addresses: Iterable[str]) -> list[str]:
@@ -100,15 +102,18 @@ class Egress:
         """
         found = {address: network(address) for address in addresses}
         self._known[host] = self._known.get(host, frozenset()) | {*found.values()}
-        allowed = self._allowed()
+        allowed = self._allowed(host)
         left = [address for address, where in found.items() if where in allowed]
         if found and not left:
             raise _private(host)
         return left
 
-    def _allowed(self, via: Sequence[str] = ()) -> set[str]:
-        home = self._networks(self._start)
-        left = any(PUBLIC in self._known.get(host_of(url), ()) for url in via)
+    def _allowed(self, host: str, via: Sequence[str] = ()) -> set[str]:
+        origin = checked_host(via[0]) if via else host
+        if origin not in self._starts and len(self._starts) > 1:
+            return {PUBLIC}
+        home = self._networks(origin if origin in self._starts else next(iter(self._starts)))
+        left = any(PUBLIC in self._known.get(checked_host(url), ()) for url in via)
         return {PUBLIC} if left or PUBLIC in home else {PUBLIC, *home}
 
     def _networks(self, host: str) -> frozenset[str]:
@@ -118,7 +123,7 @@ class Egress:
                 local = host == "localhost" or host.endswith(".localhost")  # for browsers, whatever a resolver says
                 self._known[host] = frozenset(["loopback"] if local else map(network, lookup(host)))
             except OSError:
-                if host != self._start:  # it may be found the next time
+                if host not in self._starts:  # it may be found the next time
                     return frozenset()
                 self._known[host] = frozenset()
         return self._known[host]

@@ -13,17 +13,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from itertools import islice
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from scrapy_dripper.checks import LANGUAGE_MODELS, LONGEST_VALUE, METHODS, short
+from scrapy_dripper.checks import LANGUAGE_MODELS, LONGEST_VALUE, METHODS, did_you_mean, short
 from scrapy_dripper.choose import Choice, ScoredPage, choose
 from scrapy_dripper.choose.steps import MOST_TAKEN, REPEATED, TEMPLATE
 from scrapy_dripper.choose.user_rules import marks
-from scrapy_dripper.config import FALLBACKS, Config
-from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, attempt, teaching
+from scrapy_dripper.config import FALLBACKS, OPTION_NAMES, OUTPUT_FIELDS, Config
+from scrapy_dripper.data import UNREAD, Document, Extraction, FallbackReason, Metadata, attempt, with_site_data
 from scrapy_dripper.declared.facts import missing, tokens
+from scrapy_dripper.derived import measure, named_failures, naming, with_derived, with_front_matter
 from scrapy_dripper.engines import load_engine, profile_of
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked, quality_of
 from scrapy_dripper.fallback import NOT_A_PAGE, by_method, fall_back, metadata
@@ -31,7 +32,6 @@ from scrapy_dripper.fallback_names import check_methods
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.page import Over
-from scrapy_dripper.retrieval import measure, named_failures, naming, with_front_matter, with_retrieval
 from scrapy_dripper.sites import Hosts, SiteMemory, TemplateLabels, Templates
 from scrapy_dripper.structures.items import Items
 from scrapy_dripper.workers.one_worker import OneWorker
@@ -240,7 +240,7 @@ class Extractor:
         """Read a document, unless a worker process or a method extracts it."""
         self._begin(document)
         config = document.config or self.config
-        from_worker = self._worker.extract(self._hosts.informed(document), config)
+        from_worker = self._worker.extract(self._hosts.site_document(document), config)
         if from_worker is not None:
             return _Extracted(self._with_custom_fallback(document, config, from_worker))
         named = document.config.engine if document.config else None
@@ -390,8 +390,8 @@ class Extractor:
         extraction = extraction.with_details(
             rules=ruled and ruled.blocks, repeated=choice.taken_by(REPEATED), overruled=list(choice.overruled)
         )
-        extraction = with_retrieval(extraction, items, document, page.config)
-        return teaching(extraction, digest=repeated.digest(choice.by_page) if repeated else b"")
+        extraction = with_derived(extraction, items, document, page.config, choice)
+        return with_site_data(extraction, hashes=repeated.packed_hashes(choice.by_page) if repeated else b"")
 
     def _composed(self, document: Document, labels: Labels, choice: Choice) -> tuple[Extraction, Items | None]:
         """Return the extraction of a page, given what is written of it, and its content list; None if that is too
@@ -458,7 +458,7 @@ class Extractor:
         self._begin(one.document)
         try:
             shell = fill_shell(one.document, one.config)
-            shell = shell and with_retrieval(shell, None, one.document, one.config)
+            shell = shell and with_derived(shell, None, one.document, one.config)
         except Exception:  # the page is then treated as if it had no data
             logger.debug("cannot read the data of %(url)s", {"url": one.document.url}, exc_info=True)
             return made
@@ -467,7 +467,9 @@ class Extractor:
         if isinstance(made, PageError):
             return PageError(FallbackReason.JS_SHELL, shell.error or "") if shell.is_empty else shell
         if shell.is_empty:
-            return replace(made, fallback_reason=shell.fallback_reason, error=shell.error)
+            # What the page shows is its frame, which says nothing about its type.
+            bare = made.with_details(page_type_probability=None)
+            return replace(bare, fallback_reason=shell.fallback_reason, error=shell.error, page_type=None, quality=None)
         return shell.with_details(rules=made.details.get("rules"))
 
     def _described(self, one: _Pending, made: Extraction) -> Extraction:
@@ -475,8 +477,10 @@ class Extractor:
         read = one.read
         if read and read.template and read.choice and isinstance(read.labels, Labels) and not read.labels.truncated:
             made = made.with_details(template=read.template.outcome.value)
-            made = teaching(made, lesson=read.template.lesson(read.choice.by_page))
-        if not one.config.reads_metadata or made.fallback_reason in NOT_A_PAGE:
+            made = with_site_data(made, example=read.template.example(read.choice.by_page))
+        if not one.config.reads_metadata:
+            return replace(made, metadata=UNREAD)
+        if made.fallback_reason in NOT_A_PAGE:
             return made
         failed = named_failures(made)
         found = attempt("metadata", lambda: self._metadata(one, made.text or ""), failed)
@@ -487,7 +491,6 @@ class Extractor:
         """Return the metadata of a document with this main content. Errors propagate."""
         found = one.found.page.metadata if isinstance(one.found, _Read) else None
         if found is None:
-            self._begin(one.document)
             found = metadata(one.document, one.config)
         if found.language is None:
             from scrapy_dripper.declared.metadata import detected_language  # loaded with the metadata
@@ -550,25 +553,78 @@ _lock = threading.RLock()
 _extractor: Extractor | None = None
 
 
-def extract(html: str | bytes, url: str = "") -> Extraction:
-    """Return the main content of one page, with its metadata and its content list. The URL makes links absolute, and
-    helps with the rest.
+def extract(html: str | bytes, url: str = "", **options: Any) -> Extraction:
+    """Return the main content of one page, with its metadata, its content list and all other fields. The URL makes
+    links absolute, and helps with the rest.
 
-    The first call loads the model. All threads share it, and take turns. A forked process loads its own at its first
-    call. No page makes this function raise. Anything but text or bytes is a TypeError, and the name of a file or a URL
-    is a ValueError. For other options, or for many pages at once, which is faster, use
+    The options are those of a page, by the names of the command line: ``favor="recall"``, ``front_matter=True``,
+    ``max_nodes=5_000``, ``markdown={"links": "drop"}``. The first call loads the model. All threads share it, and take
+    turns. A forked process loads its own at its first call. No page makes this function raise. Anything but text or
+    bytes, or an unknown option, is a TypeError, a wrong value a :exc:`~scrapy_dripper.config.ConfigError`, and the name
+    of a file or a URL a ValueError. For other engines, or for many pages at once, which is faster, use
     :class:`~scrapy_dripper.extractor.Extractor`.
     """
-    global _extractor
     if not isinstance(html, (str, bytes)):
         raise TypeError(
             "extract takes the HTML of one page, as text or bytes: extract(path.read_bytes()) for a file, and "
             f"extract(response.body, url=response.url) for a response (got {type(html).__name__})"
         )
+    return _extract(Document(_page_itself(html), url, config=_named("extract", options)))
+
+
+def fetch(url: str, **options: Any) -> Extraction:
+    """Return the main content of the page at a URL, as :func:`extract` does, with the same options.
+
+    There is one request without a browser, and redirects do not lead into private networks. After 60 seconds, or
+    without a valid answer, it raises OSError (TimeoutError, URLError, HTTPError), and ValueError for a URL that is not
+    one of the web. To fetch many pages politely, use a crawl.
+    """
+    from scrapy_dripper.download import download  # loads ssl
+
+    config = _named("fetch", options)
+    body, found, charset = download(url, (config or _ALL_FIELDS).limits.bytes)
+    return _extract(Document(body, found, charset, config))
+
+
+def _extract(document: Document) -> Extraction:
+    global _extractor
     with _lock:
         if _extractor is None:
-            _extractor = Extractor(Config(metadata_field="metadata", content_field="content"))
-        return _extractor.extract([Document(_page_itself(html), url)])[0]
+            _extractor = Extractor(_ALL_FIELDS)
+        return _extractor.extract([document])[0]
+
+
+def _named(function: str, options: Mapping[str, Any]) -> Config | None:
+    """Return the configuration of a page with options by name, or None without any."""
+    if not options:
+        return None
+    values: dict[str, Any] = {}
+    of_a_page = [name for name, one in OPTION_NAMES.items() if one.of_a_page]
+    dicts = {one.of for one in OPTION_NAMES.values() if one.of}
+    for name, value in options.items():
+        known = OPTION_NAMES.get(name)
+        if known is None and name not in dicts:
+            raise TypeError(f"{function} has no option {name!r}{did_you_mean(name, of_a_page) or _SEE}")
+        if name == "methods" or (known and not known.of_a_page):
+            raise TypeError(f"{function} has no option {name!r}, which is not for one page: use an Extractor for it")
+        if known is None or not known.of:
+            values[name] = value
+        elif known.of in options:
+            raise TypeError(f"{function} takes {known.of!r} or {name!r}, but not both")
+        else:
+            values.setdefault(known.of, {})[known.option.name] = value
+    config = replace(_ALL_FIELDS, **values)
+    if config.engine not in (*METHODS, _ALL_FIELDS.engine):
+        raise TypeError(
+            f"{function} takes the engines {', '.join(METHODS)}: use an Extractor for {short(config.engine)}"
+        )
+    check_methods(config)
+    return config
+
+
+_SEE = ": the settings of the reference that are marked \u2022 are its options"
+_FIELDS: dict[str, Any] = {f"{name}_field": name for name, one in OUTPUT_FIELDS.items() if one.make or one.of_metadata}
+_ALL_FIELDS = Config(**_FIELDS)
 
 
 def _page_itself(html: str | bytes) -> str | bytes:
@@ -579,12 +635,12 @@ def _page_itself(html: str | bytes) -> str | bytes:
     # A sentence may end in the name of a file.
     is_name = _file_name(name) and (" " not in name or _folder(name) or os.path.isfile(name))
     if is_name or _url(name):
-        place, call = "file name", "open(path, 'rb').read()"
+        place, call = "file name", "read the page first, as in extract(open(path, 'rb').read())"
         if _url(name):
-            place, call = "URL", "response.body, url=response.url"
+            place, call = "URL", "call fetch(url), or extract(response.body, url=response.url) for a response"
         raise ValueError(
-            f"extract takes the HTML of a page, and {short(html.strip())} is a {place}: "
-            f"read the page first, as in extract({call}), or run the command `scrapy-dripper extract`"
+            f"extract takes the HTML of a page, and {short(html.strip())} is a {place}: {call}, or run the command "
+            "`scrapy-dripper extract`"
         )
     return html
 

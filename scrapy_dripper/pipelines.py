@@ -42,5 +42,6 @@ class DripperPipeline(Filler):
             return
         config = self._dripper.config
         if names := self._open(item, config):
-            extraction = await self._dripper.extract_document(Document(html, str(adapter.get("url") or "")))
+            document = Document(html, str(adapter.get("url") or ""))
+            extraction = await self._dripper.extract_document(document, metadata="metadata" in names)
             self._fill(item, names, config, extraction)

@@ -11,8 +11,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_dripper.crawl.dripper import Dripper
-from scrapy_dripper.data import Extraction, nothing
-from scrapy_dripper.workers.wire import from_plain, to_plain
+from scrapy_dripper.data import Extraction, from_plain, nothing, to_plain
 
 try:
     from scrapy_poet.page_input_providers import PageObjectInputProvider

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document, FallbackReason
+from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing, with_site_data
 from scrapy_dripper.engines.base import EngineError, Labels, Limits
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fingerprint import content_hash, simhash
@@ -250,7 +250,27 @@ def test_the_title_is_the_headline(heading: str, engine: Any, metadata_field: st
         [page] = extractor.extract([html])
 
     assert page.title == "The ferry"
-    assert page.metadata is None or page.metadata.title == page.title
+    assert not page.metadata or page.metadata.title == page.title
+
+
+@pytest.mark.parametrize(
+    ("extraction", "line"),
+    [
+        (
+            Extraction("u", "The ferry", "<p>x", "It leaves", "It leaves at 9.", "tagger", quality=0.968),
+            "Extraction('The ferry', tagger, 4 words, quality 0.97)",
+        ),
+        (
+            Extraction("u", None, "", "潮が満ちる", None, "fallback:html", FallbackReason.OVERSIZE),
+            "Extraction(None, fallback:html (oversize), 5 words)",
+        ),
+        (nothing("u", FallbackReason.JS_SHELL, "x"), "Extraction(None, fallback:none (js_shell), nothing)"),
+    ],
+)
+def test_an_extraction_is_shown_as_a_line_and_in_notebooks_as_a_page(extraction: Extraction, line: str) -> None:
+    """Without Markdown, a notebook shows the line."""
+    assert repr(extraction) == repr(with_site_data(extraction, hashes=b"x")) == line
+    assert extraction._repr_markdown_() == extraction.markdown
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import re
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 import scrapy_dripper
-from scrapy_dripper import Document, Extraction, Extractor, FallbackReason
+from scrapy_dripper import ConfigError, Document, Extraction, Extractor, FallbackReason
 
 
 def page(number: int) -> str:
@@ -120,3 +121,35 @@ def test_pools_of_processes_use_it(method: Any) -> None:
         found = pool.map_async(markdown, range(8)).get(120)
 
     assert found == expected
+
+
+def test_options_by_name() -> None:
+    """Those of a page, and the keys of dicts, as on the command line. The model is loaded once for all."""
+    html = "<h1>Tides</h1><p>The rise and fall of <a href='/sea'>the sea</a>, twice a day.</p>"
+
+    found = scrapy_dripper.extract(html, title="drop", links="drop", front_matter=True, chunk_size=50)
+
+    assert found.markdown == '---\ntitle: "Tides"\n---\n\nThe rise and fall of the sea, twice a day.'
+    assert scrapy_dripper.extract(html, engine="html").source == "html"
+    assert scrapy_dripper.extract(html, markdown={"links": "drop"}).markdown.endswith("the sea, twice a day.")
+    assert "(/sea)" in scrapy_dripper.extract(html).markdown
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"favour": "recall"}, "extract has no option 'favour'; did you mean favor?"),
+        ({"max_node": 3}, "extract has no option 'max_node'; did you mean max_nodes?"),
+        ({"model": "m/"}, "extract has no option 'model', which is not for one page: use an Extractor for it"),
+        ({"engine": "qwen3"}, "use an Extractor for 'qwen3'"),
+        ({"markdown": {}, "links": "drop"}, "extract takes 'markdown' or 'links', but not both"),
+    ],
+)
+def test_options_that_do_not_exist(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(message)):
+        scrapy_dripper.extract("<p>Text.", **options)
+
+
+def test_a_wrong_value_of_an_option() -> None:
+    with pytest.raises(ConfigError, match=r"'recal'; did you mean recall\?"):
+        scrapy_dripper.extract("<p>Text.", favor="recal")

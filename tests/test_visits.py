@@ -31,7 +31,7 @@ from scrapy_dripper.declared.metadata import metadata_of
 from scrapy_dripper.fallback.shell import fill_shell
 from scrapy_dripper.output import write
 from scrapy_dripper.output.chunks import chunks
-from scrapy_dripper.output.content_json import clean, to_json, to_mineru
+from scrapy_dripper.output.content_json import sanitized, to_json, to_mineru
 from scrapy_dripper.output.urls import outlinks
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
@@ -58,8 +58,8 @@ NOT_HERE = {
     "page/parse.py:_tree": "parses again at most once",
     "output/reader.py:Reader.add": "for the parts of a line, which hold no display formula",
     "output/content_list.py:_joined": "the levels of a list of Google Docs, at most nine",
-    "choose/structures.py:_Finder.kind": "it calls no function of its name, but reads a table of kinds",
-    "data.py:_clean": "metadata, in which strings are nested twice",
+    "data.py:_without_controls": "metadata, in which strings are nested twice",
+    "exporters.py:_of_kind": "the texts of a list, which are no lists",
     "engines/qwen3/simplify.py:_make": "tries once more, with another name",
     "engines/tagger/lexicon.py:_longest": "words of our own, once",
     "extractor.py:Extractor._answers": "halves a batch if its engine fails",
@@ -180,7 +180,7 @@ def run(html: str) -> tuple[dict[str, int], int]:
         written = write(page, mask_of(page, np.ones(len(page.blocks), dtype=np.bool_)), config)
         for tables in ("html", "linear"):
             write(page, mask_of(page, np.ones(len(page.blocks), dtype=np.bool_)), Config(markdown={"tables": tables}))
-        clean(to_json(written.content))
+        sanitized(to_json(written.content))
         to_mineru(written.content)
         outlinks(written.content)
         chunks(written.content, size=2_000)

@@ -17,7 +17,7 @@ from http.client import HTTPException
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from scrapy_dripper.cli.fetch import Connect, handlers, within
+from scrapy_dripper.download import Connect, handlers, within
 from scrapy_dripper.inspection.answers import AnswerError
 
 MAX_BYTES = 32_000_000

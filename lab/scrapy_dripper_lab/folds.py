@@ -9,7 +9,8 @@ from collections.abc import Hashable, Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.learning.sets import DataError, PageSet, SetChoice, bare_host, load_set
+from scrapy_dripper.learning.sets import DataError, PageSet, SetChoice, load_set
+from scrapy_dripper.rules import same_host
 
 
 def grouped_folds(hosts: Sequence[str], types: Sequence[str], k: int) -> npt.NDArray[np.int64]:
@@ -20,7 +21,7 @@ def grouped_folds(hosts: Sequence[str], types: Sequence[str], k: int) -> npt.NDA
     """
     groups: dict[Hashable, list[int]] = defaultdict(list)
     for page, host in enumerate(hosts):
-        groups[bare_host(host) or page].append(page)
+        groups[same_host(host) or page].append(page)
     order = list(groups.values())
     random.Random(0).shuffle(order)
     order.sort(key=len, reverse=True)  # small hosts come last, to even out the folds
@@ -48,13 +49,13 @@ def related_hosts(hosts: Sequence[str]) -> list[str]:
 
     So ``edition.news.example`` of one set and ``news.example`` of another are the same host for :func:`grouped_folds`.
     """
-    known = {bare_host(host) for host in hosts}
+    known = {same_host(host) for host in hosts}
 
     def top(host: str) -> str:
         labels = host.split(".")
         return next(name for i in range(len(labels), -1, -1) if (name := ".".join(labels[i:])) in known and name)
 
-    return [top(bare_host(host)) if host else "" for host in hosts]
+    return [top(same_host(host)) if host else "" for host in hosts]
 
 
 def load_sets(choices: Iterable[SetChoice], learn_only: Iterable[SetChoice] = ()) -> list[PageSet]:

@@ -14,13 +14,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, BinaryIO
 
+from scrapy_dripper import data
 from scrapy_dripper.config import OUT_OF_PROCESS, Config, ConfigError
-from scrapy_dripper.data import SUSPECT, Document, Extraction, FallbackReason, nothing
+from scrapy_dripper.data import SUSPECT, Document, Extraction, FallbackReason, LeftOutError, nothing
+from scrapy_dripper.derived import without_forms
 from scrapy_dripper.engines.base import Engine, ModelError
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fallback import fall_back, first_part
 from scrapy_dripper.fallback_names import is_method
-from scrapy_dripper.retrieval import without_forms
 from scrapy_dripper.workers import process
 from scrapy_dripper.workers.wire import Message, Task, pack_extraction, receive, send, unpack_tasks
 
@@ -82,6 +83,10 @@ class Pages:
         self._again = 0.0
         self._tasks: dict[int, int] = {}
         """The number of each task by the identity of its document."""
+        self._without: list[tuple[str, ...]] = []
+        """The forms that each task leaves out."""
+        self._number: int | None = None
+        """That of the task in progress."""
         self._ready = 0
         """The size of the address space, in bytes, when the engine was loaded."""
 
@@ -98,7 +103,12 @@ class Pages:
     def answer(self, header: dict[str, Any], bodies: list[bytes]) -> None:
         """Extract the documents of a request and send the extractions."""
         tasks = unpack_tasks(header, bodies)
-        found = self._extracted(tasks)
+        self._without, before = [task.without for task in tasks], data.at_form
+        data.at_form = self._at_form
+        try:
+            found = self._extracted(tasks)
+        finally:
+            data.at_form = before
         self._step(None)
         rows, parts = [], []
         for task, extraction in zip(tasks, found, strict=True):
@@ -138,8 +148,14 @@ class Pages:
     def _watch(self, document: Document | None) -> None:
         self._step(None if document is None else self._tasks[id(document)])
 
-    def _step(self, number: int | None) -> None:
-        self._port.say({"say": "step", "task": number})
+    def _step(self, number: int | None, form: str | None = None) -> None:
+        self._number = number
+        self._port.say({"say": "step", "task": number, "form": form})
+
+    def _at_form(self, form: str | None) -> None:
+        if self._number is not None and form in self._without[self._number]:
+            raise LeftOutError
+        self._step(self._number, form)
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, startup: dict[str, Any], ready: Callable[[], object]) -> None:

@@ -1,6 +1,7 @@
-"""Add what belongs to the headline above it: the price of a product, the facts of a recipe, the links of a hero.
+"""Add what belongs to the headline above it: the price of a product, the authors of a paper, the facts of a recipe, the
+links of a hero.
 
-A model sees them as facts about the page. Readers choose and plan with the first two, and go on with the third.
+A model sees them as facts about the page. Readers choose, cite and plan with the first ones, and go on with the last.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.choose.scored import ELSEWHERE, LINKED_SHARE, UNSEEN, Bools, ScoredPage
-from scrapy_dripper.declared.facts import FactIndex, tokens
+from scrapy_dripper.declared.facts import DETAILS, FactIndex, tokens
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.page.vocabulary import (
@@ -35,6 +36,11 @@ BLOCKS_RIGHT_BELOW = 8
 """Maximum number of blocks from the name of a product to a price that the page does not declare."""
 MOST_PRICES = 8
 """Maximum number of prices that a page states and declares. More of them are those of a list of products."""
+
+MOST_AUTHORS, LONGEST_AUTHORS = 500, 10_000
+"""Maximum number of authors of a paper, and of characters of the text that names them."""
+AUTHOR_SHARE = 0.5
+"""Minimum share of the words of a text with authors that are names of them. Others are numbers of notes and titles."""
 
 FACT_PROBABILITY = 0.005
 """Minimum probability of a fact of a recipe."""
@@ -58,6 +64,7 @@ MOST_HERO_BLOCKS = 12
 _has_currency = re.compile(CURRENCIES, re.I).search
 _sum = rf"(?:(?:{CURRENCIES})\s?\d[\d.,'’]{{0,12}}|\d[\d.,'’]{{0,12}}\s?(?:{CURRENCIES}))"
 _is_price = re.compile(rf"{_sum}(?:\W{{0,3}}{_sum}){{0,2}}", re.I).fullmatch
+_AUTHOR = "citation_author"
 _H1, _LINK = TAGS["h1"], TAGS["a"]
 _unit, _amounts = either(TIME_UNITS), either((*AMOUNT_LABELS, *ENERGY_LABELS))
 _number = r"\d[\d.,:½¼¾⅓⅔/ –-]{0,12}"
@@ -82,7 +89,7 @@ def with_price(scored: ScoredPage, main: Bools) -> Bools:
     Without an ``<h1>``, the first main block counts as the name of the product.
     """
     page, texts = scored.page, scored.page.blocks.text
-    details = [fact for fact in page.facts if fact.kind == "detail"]
+    details = [fact for fact in page.facts if fact.kind in DETAILS]
     if not (details or "product" in page.declared.types) or not main.any():
         return main
     seen = scored.flags & (UNSEEN | Flag.NAV | Flag.FOOTER | Flag.DIALOG) == 0
@@ -103,6 +110,29 @@ def with_price(scored: ScoredPage, main: Bools) -> Bools:
         return main
     labels: Bools = main.copy()
     labels[price] = True
+    return labels
+
+
+def with_authors(scored: ScoredPage, main: Bools) -> Bools:
+    """Return the labels with the authors of a paper added, which stand below its name.
+
+    Pages of papers declare them for search engines of literature (``citation_author``). On other pages, a byline is no
+    content.
+    """
+    page = scored.page
+    declared = page.declared.meta.get(_AUTHOR, ())
+    if not declared or not main.any():
+        return main
+    authors = [frozenset(tokens(name)) for name in declared[:MOST_AUTHORS]]
+    known = frozenset().union(*authors)
+    tags, texts = page.tree.tag[page.blocks.context], page.blocks.text
+    headings = np.flatnonzero((tags == _H1) & (scored.flags & UNSEEN == 0))
+    name = int(headings[0] if len(headings) else np.argmax(main))
+    labels: Bools = main.copy()
+    for i in range(name + 1, min(name + 1 + BLOCKS_BELOW_NAME, len(main))):
+        words = [] if main[i] or scored.flags[i] & (UNSEEN | ELSEWHERE) else tokens(texts[i][:LONGEST_AUTHORS])
+        if words and AUTHOR_SHARE * len(words) <= sum(word in known for word in words):
+            labels[i] = any(author.issubset(words) for author in authors)
     return labels
 
 
@@ -146,7 +176,7 @@ def _is_fact(line: str) -> bool:
 def _row(page: Page, fact: int, facts: set[int]) -> list[int]:
     """Return the short texts with a number that are in a row with a fact and with another one of the same shape."""
     tree, blocks = page.tree, page.blocks
-    shape = tree.signature[blocks.context]
+    shape = tree.tag_class[blocks.context]
     node = int(blocks.context[fact])
     for _ in range(ROW_LEVELS):
         node = max(int(tree.parent[node]), 0)

@@ -55,16 +55,39 @@ def with_comments(scored: ScoredPage, main: Bools) -> Bools:
     wish = scored.page.config.comments
     if wish == "auto" or not main.any() or (wish == "drop" and scored.page_type == FORUM):
         return main
-    page, inside, size = scored.page, in_comments(scored.page), scored.chars
+    inside = in_comments(scored.page)
     if wish == "keep":
-        spoken = (page.tree.flags[page.blocks.context] & _NO_COMMENT) == 0
-        unlinked = page.blocks.link_chars < LINKED_SHARE * size
-        more: Bools = main | (inside & spoken & unlinked & (scored.probabilities >= COMMENT_PROBABILITY))
-        return more
-    if size[main & inside].sum() > CONTENT_SHARE * size[main].sum():
-        return main
-    others: Bools = main & ~inside
-    return others
+        return main | _spoken(scored, inside)
+    return main if _are_main(scored, main, inside) else main & ~inside
+
+
+def comments_on(scored: ScoredPage, main: Bools) -> Bools:
+    """Return which blocks are readers' comments on the main content, whether they are part of it or not.
+
+    There are none where posts are the main content: on forums, and if comments are most of the main text.
+    """
+    inside = in_comments(scored.page)
+    is_main = scored.page.config.comments != "keep" and _are_main(scored, main, inside)  # those were added
+    if scored.page_type == FORUM or _is_declared_thread(scored.page) or is_main:
+        return np.zeros_like(inside)
+    return _spoken(scored, inside)
+
+
+def _spoken(scored: ScoredPage, inside: Bools) -> Bools:
+    """Return the blocks in elements for comments that people have written, unless the model is sure that they are no
+    content.
+    """
+    page = scored.page
+    spoken = (page.tree.flags[page.blocks.context] & _NO_COMMENT) == 0
+    unlinked = page.blocks.link_chars < LINKED_SHARE * scored.chars
+    found: Bools = inside & spoken & unlinked & (scored.probabilities >= COMMENT_PROBABILITY)
+    return found
+
+
+def _are_main(scored: ScoredPage, main: Bools, inside: Bools) -> bool:
+    """Return True if comments are most of the main text."""
+    size = scored.chars
+    return bool(size[main & inside].sum() > CONTENT_SHARE * size[main].sum())
 
 
 def posts_of(page: Page, main: Bools, page_type: str | None) -> list[ThreadPost]:

@@ -14,10 +14,10 @@ import numpy as np
 
 from scrapy_dripper.choose.scored import Bools, ScoredPage
 from scrapy_dripper.declared.facts import tokens
-from scrapy_dripper.declared.names import SAME_WORDS, leads_up
+from scrapy_dripper.declared.names import Match, leads_up
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
-from scrapy_dripper.page.vocabulary import SITE_NAMES, either
+from scrapy_dripper.page.vocabulary import SITE_NAMES, STANDFIRSTS, either
 
 BODY_WORDS = 10
 """Minimum number of words in a main block that is body text, as opposed to a date, a name or a label."""
@@ -53,6 +53,7 @@ _H1 = TAGS["h1"]
 _IN_LINK = int(Flag.LINK)
 _LINK_TAG = TAGS["a"]
 _site_class = re.compile(rf"(?:^|[\s_-])(?:{either(SITE_NAMES)})(?=[\s_-]|$)", re.I).search
+_standfirst = re.compile(rf"[\s_-](?:{either(STANDFIRSTS)})(?=[\s_-]|$)").search
 _ends_sentence = re.compile(r"[.!?…。！？][\"”»“’」』]?\Z").search
 
 
@@ -82,7 +83,7 @@ def _lead(scored: ScoredPage, main: Bools, found: int) -> list[int]:
     """Return the blocks of the lead, which is between the headline and the first main block.
 
     It has sentences that are likely enough, and the standfirst, which models often mistake for a summary. A standfirst
-    is what a description in the page's head says, or a heading that repeats another part of its title.
+    is what a description in the page's head says, a heading that repeats another part of its title, or named as such.
     """
     below = range(found + 1, min(found + 1 + LEAD_BLOCKS, len(main)))
     page, flags, texts = scored.page, scored.flags, scored.page.blocks.text
@@ -95,6 +96,7 @@ def _lead(scored: ScoredPage, main: Bools, found: int) -> list[int]:
         letters = _letters(texts[i])
         if (
             (flags[i] & barred == 0 and flags[i] & _HEADING and letters in subtitles)
+            or (not flags[i] & barred and len(tokens(texts[i])) >= PLAIN_WORDS and _is_named_so(page, i))
             or (not flags[i] & barred and len(tokens(texts[i])) >= PLAIN_WORDS and _is_one_of(letters, descriptions))
             or (
                 scored.probabilities[i] >= LEAD_PROBABILITY
@@ -105,6 +107,15 @@ def _lead(scored: ScoredPage, main: Bools, found: int) -> list[int]:
         ):
             lead.setdefault(letters, i)
     return list(lead.values())
+
+
+def _is_named_so(page: Page, block: int) -> bool:
+    """Return True if the element of a block, or the one around it that begins with it, is named as a standfirst."""
+    tree, node = page.tree, int(page.blocks.context[block])
+    around = (node, max(0, int(tree.parent[node])))
+    return any(
+        tree.block_start[i] == block and _standfirst(f" {tree.names[i][:LONGEST_CLASS].lower()}") for i in around
+    )
 
 
 def _letters(text: str) -> str:
@@ -170,7 +181,7 @@ def headline(page: Page, main: Bools) -> int | None:
         words = tokens(text)
         if words and not names.is_other(words) and not names.ends(words) and not _is_site(page, i, fronts):
             match = names.match(words, h1=h1)
-            if (i <= body and not aside) or (h1 and match == SAME_WORDS):
+            if (i <= body and not aside) or (h1 and match is Match.ALL):
                 headings.append(HeadlineCandidate(i, words, match, is_h1=h1 and not aside))
     h1s = {"".join(one.words): one for one in headings if one.is_h1}
 

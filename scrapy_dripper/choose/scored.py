@@ -13,7 +13,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.choose.expected_f1 import BALANCED, DecisionRule
+from scrapy_dripper.characters import CJK
+from scrapy_dripper.choose.decision import BALANCED, DecisionRule
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS
 
@@ -28,7 +29,7 @@ ELSEWHERE = int(Flag.NAV | Flag.FOOTER | Flag.FORM | Flag.DIALOG)
 LINKED_SHARE = 0.8
 """A block with a larger share of characters in links is a link: to reply, to share, to the next page."""
 
-_words, _cjk = re.compile(r"\w+").findall, re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]").findall
+_words, _cjk = re.compile(r"\w+").findall, re.compile(f"[{CJK}]").findall
 
 
 @dataclass(frozen=True, slots=True, eq=False)

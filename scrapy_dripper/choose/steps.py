@@ -15,11 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scrapy_dripper.choose.below_headline import with_hero_links, with_price, with_recipe_facts
-from scrapy_dripper.choose.comments import posts_of, with_comments
-from scrapy_dripper.choose.duplicates import without_duplicates
-from scrapy_dripper.choose.expected_f1 import decide
-from scrapy_dripper.choose.furniture import (
+from scrapy_dripper.choose.below_headline import with_authors, with_hero_links, with_price, with_recipe_facts
+from scrapy_dripper.choose.boilerplate import (
     MOST_CONTROL_WORDS,
     MOST_NOSCRIPT_WORDS,
     MOST_OFFER_WORDS,
@@ -29,22 +26,25 @@ from scrapy_dripper.choose.furniture import (
     without_offers,
     without_signatures,
 )
+from scrapy_dripper.choose.comments import posts_of, with_comments
+from scrapy_dripper.choose.decision import decide
+from scrapy_dripper.choose.duplicates import within, without_duplicates
+from scrapy_dripper.choose.footnotes import with_footnotes
 from scrapy_dripper.choose.headings import MOST_WORDS, with_headings, without_empty_headings
 from scrapy_dripper.choose.headline import with_headline
 from scrapy_dripper.choose.mask import mask_of
 from scrapy_dripper.choose.scored import Bools, ScoredPage
 from scrapy_dripper.choose.short_pages import LONGEST_ERROR, is_menu, shows_prose, with_short_page
-from scrapy_dripper.choose.siblings import (
-    with_alike,
-    with_continued,
-    with_holes,
-    with_parts,
-    with_titles,
-)
-from scrapy_dripper.choose.structures import with_footnotes, with_whole_structures
 from scrapy_dripper.choose.user_rules import with_rules, with_rules_again
-from scrapy_dripper.page.page import Mask
+from scrapy_dripper.page.page import Flag, Mask
+from scrapy_dripper.page.tags import tag_mask
+from scrapy_dripper.structures.asides import MOST_ASIDE_WORDS, without_asides
+from scrapy_dripper.structures.callouts import callout_names
+from scrapy_dripper.structures.code import CODE_BOXES, code_box
+from scrapy_dripper.structures.embeds import names as embed_names
+from scrapy_dripper.structures.embeds import with_embeds
 from scrapy_dripper.structures.hidden import hidden_blocks, hidden_nodes
+from scrapy_dripper.structures.overlays import without_dialogs
 
 if TYPE_CHECKING:
     from scrapy_dripper.structures.items import Card
@@ -94,10 +94,12 @@ class Step:
         return self.reason if self.reason and value != "drop" else f"DRIPPER_{self.option.upper()} is {value!r}"
 
 
+_SOFT, _PROSE = int(Flag.CODE | Flag.PREFORMATTED), int(Flag.HEADING | Flag.PARAGRAPH | Flag.LIST | Flag.QUOTE)
+_is_written = tag_mask("dl", "blockquote", "details", "figure")
 _BY_MODEL = frozenset({PROBABILITIES})
+_NOSCRIPT = Step("noscript", "scripts have run", without_noscript, _BY_MODEL, free=MOST_NOSCRIPT_WORDS)
 STEPS = (
-    Step("noscript", "scripts have run", without_noscript, _BY_MODEL, free=MOST_NOSCRIPT_WORDS),
-    Step("holes", "a small hole in the main content is filled if it is likely to be main", with_holes, _BY_MODEL),
+    _NOSCRIPT,
     Step(
         "short_page",
         "a fragment is main as a whole, and an error page or a bot wall is not",
@@ -105,22 +107,20 @@ STEPS = (
         _BY_MODEL,
         free=LONGEST_ERROR,
     ),
-    Step(
-        "structures",
-        "lists, tables, code and call-outs are kept whole or not at all",
-        with_whole_structures,
-        frozenset({PROBABILITIES, TEMPLATE}),
-    ),
-    Step("alike", "most blocks of the same shape are main", with_alike, _BY_MODEL),
-    Step("continued", "a run of paragraphs of the same shape continues to its end", with_continued, _BY_MODEL),
-    Step("parts", "parts of a list that are alike are main together", with_parts, _BY_MODEL),
-    Step("titles", "a title that opens a panel is main with its panel", with_titles, _BY_MODEL),
     Step("headings", "a heading stays with the text below it", with_headings, _BY_MODEL),
     Step("price", "the price of a product stays with its name", with_price, _BY_MODEL),
+    Step("authors", "the authors of a paper stay with its name", with_authors, _BY_MODEL),
     Step("footnotes", "a footnote has the label of its marks", with_footnotes, _BY_MODEL),
     Step("recipe_facts", "a recipe says how long it takes and how much it makes", with_recipe_facts, _BY_MODEL),
+    Step(
+        "embeds",
+        "a text embeds the post or the link",
+        lambda scored, main: with_embeds(scored.page, main, scored.names.matching(embed_names)),
+        _BY_MODEL,
+    ),
     Step("hero_links", "the links of a hero belong to its headline", with_hero_links, _BY_MODEL),
-    # Last of these, so that no other step adds a duplicate again.
+    # Last of these, so that no other step adds such a text or a duplicate again.
+    _NOSCRIPT,
     Step("duplicates", "what is in the source twice, but shown once, is kept once", without_duplicates, _BY_MODEL),
     Step(
         REPEATED,
@@ -135,6 +135,20 @@ STEPS = (
     Step("comments", "", with_comments, free=ASKED, option="comments"),
     Step("empty_headings", "nothing below the heading is main", without_empty_headings, free=MOST_WORDS),
     Step("headline", "the headline comes first, with its lead", with_headline, free=ASKED, option="title"),
+    # After the headline, whose lead it could be.
+    Step(
+        "dialogs",
+        "it is a dialog that is not open",
+        lambda scored, main: without_dialogs(scored.page, main, scored.names.matching),
+        free=ASKED,
+    ),
+    Step(
+        "asides",
+        "it stands beside the text",
+        lambda scored, main: without_asides(scored.page, main, scored.names.matching),
+        _BY_MODEL,
+        free=MOST_ASIDE_WORDS,
+    ),
     Step("rules", "a rule of DRIPPER_RULES", with_rules_again, free=ASKED),
 )
 """All steps, in their order. What only follows from the page comes first."""
@@ -222,7 +236,7 @@ def choose(scored: ScoredPage) -> Choice:
     main text counts as hidden, something that cannot be seen here shows it, such as a style sheet or a script.
     """
     changes = tuple(apply(STEPS, scored))
-    overruled = tuple(change.step for change in changes if change.is_overruled)
+    overruled = tuple(dict.fromkeys(change.step for change in changes if change.is_overruled))
     main, hidden = changes[-1].main, hidden_nodes(scored.page.tree)
     by_page = next((before.main for before, after in pairwise(changes) if after.step == REPEATED), main)
     if hidden.any():
@@ -250,8 +264,29 @@ def first_labels(scored: ScoredPage) -> Bools:
     labels = scored.labels
     if labels.main is not None:
         return labels.main
-    weight = labels.decision.recall_of(labels.page_types, scored.page.config.favor)
-    return decide(labels.probabilities, scored.size, weight, labels.decision.min_words)
+    tree, names = scored.page.tree, scored.names
+    whole = names.matching(callout_names)
+    boxes = [node for node in names.matching(code_box, *CODE_BOXES) if not _is_prose(scored, node)]
+    soft = scored.flags & _SOFT != 0
+    soft |= np.array(
+        within(tree, [*whole, *boxes, *np.flatnonzero(_is_written[tree.tag]).tolist()], len(soft)), dtype=np.bool_
+    )
+    return decide(
+        tree,
+        labels.probabilities,
+        scored.size,
+        labels.decision,
+        labels.page_types,
+        scored.page.config.favor,
+        soft=soft,
+        whole=[*whole, *boxes],
+    )
+
+
+def _is_prose(scored: ScoredPage, node: int) -> bool:
+    """Return True for an element with the class of a box of code that has paragraphs, lists or headings."""
+    a, b = int(scored.page.tree.block_start[node]), int(scored.page.tree.block_end[node])
+    return bool((scored.flags[a:b] & _PROSE).any())
 
 
 def _origin(scored: ScoredPage) -> str:

@@ -64,7 +64,7 @@ def drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def why(error: Exception) -> str:
+def why(error: BaseException | None) -> str:
     """Return a readable reason for an error: an HTTP status, the system's message, or the exception's."""
     if isinstance(error, urllib.error.HTTPError):
         return f"HTTP {error.code} {error.reason}"

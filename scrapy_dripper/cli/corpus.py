@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -17,21 +18,29 @@ from scrapy_dripper.cli.inputs import WARC
 from scrapy_dripper.cli.options import OPTIONS, add_command, add_options, configured, count
 from scrapy_dripper.cli.outcomes import claim
 from scrapy_dripper.config import Config
-from scrapy_dripper.globs import matches
-from scrapy_dripper.replace import replace_file
+from scrapy_dripper.paths import matches, replace_file
 from scrapy_dripper.rules import RuleError, read_rules_file
 
 NOTE = "run.json"
 """Name of the file with the inputs and options of a command."""
 
 
-def run_pipeline(steps: list[Any], tasks: int, workers: int | None, logs: Path) -> bool:
-    """Run the tasks of a pipeline that are not complete. Return False, after a message, if some failed."""
+def run_pipeline(
+    name: str, steps: list[Any], tasks: int, workers: int | None, logs: Path, total: Callable[[int], int] | None = None
+) -> bool:
+    """Run the tasks of a pipeline that are not complete. Return False, after a message, if some failed.
+
+    ``total`` returns the number of documents that a task reads, if that is known.
+    """
+    from scrapy_dripper.corpus.progress import Progress
     from scrapy_dripper.corpus.tasks import LocalTasks
 
-    executor = LocalTasks(steps, tasks, workers or os.cpu_count() or 1, logs)
+    progress = Progress(logs / "progress", name, say)
+    executor = LocalTasks([steps[0], progress.step, *steps[1:]], tasks, workers or os.cpu_count() or 1, logs)
+    left = executor.get_incomplete_ranks()
     try:
-        executor.run()
+        with progress.shown(None if total is None else sum(map(total, left))):
+            executor.run(left)
     except BrokenProcessPool:
         say("a process was killed, for example because memory ran out: try fewer --workers")
     if left := executor.get_incomplete_ranks():
@@ -138,6 +147,7 @@ def _extract(arguments: argparse.Namespace) -> int:
         if not (run.folder / f"{marker.name}.parquet").exists():  # somebody has deleted it
             marker.unlink()
     is_done = run.pipeline(
+        "extract",
         run.folder / "logs",
         steps.ListedArchives(run.root, run.listed, max_bytes=10 * config.limits.bytes),
         steps.DripperExtractor(
@@ -184,9 +194,9 @@ class ArchiveRun:
         os.makedirs(self.listed.parent, exist_ok=True)
         replace_file(self.listed, "".join(f"{json.dumps(name)}\n" for name in names))
 
-    def pipeline(self, logs: Path, *steps: Any) -> bool:
+    def pipeline(self, name: str, logs: Path, *steps: Any) -> bool:
         """Run steps, and return False, after a message, if tasks failed."""
-        return run_pipeline(list(steps), self.tasks, self._workers, logs)
+        return run_pipeline(name, list(steps), self.tasks, self._workers, logs)
 
 
 def _read_rules(folder: Path) -> str:

@@ -20,12 +20,12 @@ from tqdm import tqdm
 
 from scrapy_dripper.characters import on_one_line, to_json
 from scrapy_dripper.cli.console import Failures, UsageError, say, why
-from scrapy_dripper.cli.fetch import SECONDS
 from scrapy_dripper.cli.inputs import Source, file_name, find_sources, read_page
 from scrapy_dripper.cli.options import add_command, add_options, add_url, configured, count, seconds
 from scrapy_dripper.config import OUTPUT_FIELDS, Config
 from scrapy_dripper.data import Document, Extraction
-from scrapy_dripper.replace import replace_file
+from scrapy_dripper.download import SECONDS
+from scrapy_dripper.paths import replace_file
 from scrapy_dripper.rules import EVERY
 
 EXTENSIONS = {"markdown": ".md", "html": ".html", "text": ".txt", "json": ".json", "jsonl": ".jsonl"}
@@ -85,7 +85,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="write there instead of standard output: one file per page if it is a folder or ends in a slash",
     )
     for name, one in MORE.items():
-        extract.add_argument(one.flag, action="store_true", dest=name, help=f"add to JSON {one.what}")
+        extract.add_argument(one.flag, action="store_true", dest=f"{name}_field", help=f"add to JSON {one.what}")
     extract.add_argument(
         "--content-schema",
         choices=("dripper", "mineru"),
@@ -124,7 +124,9 @@ Asked = Mapping[str, Callable[[Extraction], Any]]
 def _asked(arguments: argparse.Namespace) -> Asked:
     mineru = arguments.content_schema == MINERU
     asked = {
-        name: one.value for name, one in MORE.items() if getattr(arguments, name) or (mineru and name == "content")
+        name: one.value
+        for name, one in MORE.items()
+        if getattr(arguments, f"{name}_field") or (mineru and name == "content")
     }
     if mineru:
         from scrapy_dripper.output.content_json import from_json, to_mineru  # Slow to import

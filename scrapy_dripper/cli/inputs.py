@@ -21,11 +21,11 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.console import UsageError, say
-from scrapy_dripper.cli.fetch import PIECE, SECONDS, fetch
 from scrapy_dripper.cli.urls import identity, is_url, read_urls
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
-from scrapy_dripper.globs import matches
+from scrapy_dripper.download import PIECE, SECONDS, download
+from scrapy_dripper.paths import matches
 
 PAGE_EXTENSIONS = (".html", ".htm", ".xhtml", ".mhtml", ".mht")
 WARC = (".warc", ".warc.gz", ".warc.zst", ".warc.lz4")
@@ -230,7 +230,7 @@ def read_source(source: Source, limit: int, seconds: float = SECONDS) -> Documen
     if source.name == "-":
         data = _read(sys.stdin.buffer, limit + 1)
     elif is_url(source.name):
-        data, url, charset = fetch(source.name, limit, seconds)
+        data, url, charset = download(source.name, limit, seconds)
     else:
         with open(source.name, "rb") as file:
             data = _read(file, limit + 1)

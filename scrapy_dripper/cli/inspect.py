@@ -21,7 +21,7 @@ from scrapy_dripper.fallback_names import check_methods
 from scrapy_dripper.inspection.answers import sheet, task_of
 from scrapy_dripper.inspection.look import look, page_file
 from scrapy_dripper.page import Page, PageError
-from scrapy_dripper.replace import replace_file
+from scrapy_dripper.paths import replace_file
 
 EXTENSION = ".inspect.html"
 

@@ -6,12 +6,12 @@ import argparse
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field
 from typing import Any
 
 from scrapy_dripper.checks import came
 from scrapy_dripper.cli.console import UsageError
-from scrapy_dripper.config import Config
+from scrapy_dripper.config import OPTION_NAMES, Config
 from scrapy_dripper.rules import RuleError
 
 OPTIONS = (
@@ -20,8 +20,6 @@ OPTIONS = (
     *("markdown", "chunks"),
 )
 """The options of :class:`~scrapy_dripper.config.Config` that have flags."""
-PREFIXES = {"limits": "max-", "methods": "method-", "markdown": "", "chunks": "chunk-"}
-"""The options that are dicts. Each key has a flag, with this at its beginning."""
 
 
 def add_command(
@@ -47,13 +45,9 @@ def add_command(
 def add_options(parser: argparse.ArgumentParser, names: Sequence[str] = OPTIONS) -> None:
     """Add the flags of options of :class:`~scrapy_dripper.config.Config`, each with its own check and documentation."""
     group = parser.add_argument_group("options, as the settings DRIPPER_*")
-    for option in fields(Config):
-        if option.name in names:
-            if option.name not in PREFIXES:
-                _add_option(group, option, option.name, option.name)
-                continue
-            for key in fields(option.metadata["check"]):
-                _add_option(group, key, PREFIXES[option.name] + key.name, f"{option.name}.{key.name}")
+    for name, (option, of) in OPTION_NAMES.items():
+        if (of or option.name) in names:
+            _add_option(group, option, name, f"{of}.{option.name}" if of else name)
 
 
 def configured(arguments: argparse.Namespace) -> Config:
@@ -63,7 +57,7 @@ def configured(arguments: argparse.Namespace) -> Config:
         name, _, key = dest.partition(".")
         if key:
             values.setdefault(name, {})[key] = value
-        elif name in OPTIONS and name not in PREFIXES:
+        elif name in OPTIONS and name in OPTION_NAMES:
             values[name] = value
     return Config(**values)
 

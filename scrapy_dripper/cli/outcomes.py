@@ -16,7 +16,7 @@ from scrapy_dripper.cli.options import add_command as add_command
 from scrapy_dripper.config import Config
 from scrapy_dripper.inspection.answers import Sheet, sheet
 from scrapy_dripper.page import PageError
-from scrapy_dripper.replace import replace_file
+from scrapy_dripper.paths import replace_file
 
 
 def json_object(path: Path) -> dict[str, Any]:

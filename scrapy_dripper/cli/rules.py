@@ -14,7 +14,7 @@ from scrapy_dripper.cli.inputs import Source, find_sources, read_page
 from scrapy_dripper.cli.options import a_url, add_command, add_options, add_url, configured
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import SUSPECT
-from scrapy_dripper.replace import replace_file
+from scrapy_dripper.paths import replace_file
 from scrapy_dripper.rules import SiteRule, to_toml
 from scrapy_dripper.workers.one_worker import OneWorker
 
@@ -70,7 +70,7 @@ def _learn(arguments: argparse.Namespace) -> int:
     from scrapy_dripper.engines import profile_of
     from scrapy_dripper.extractor import Extractor
     from scrapy_dripper.page import PageError, read
-    from scrapy_dripper.sites import Lesson, host_of, read_lesson, rules_of, usable_rules
+    from scrapy_dripper.sites import TemplateExample, host_of, read_example, rules_of, usable_rules
     from scrapy_dripper.sites import template_labels as compared
 
     config = replace(configured(arguments), fallback="none")
@@ -78,7 +78,7 @@ def _learn(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{arguments.output} exists: name another file, because somebody may have edited this one")
     failed = Failures()
     sources = [replace(one, url=arguments.url or "") for one in find_sources(arguments.pages, failed)]
-    lessons: dict[str, list[Lesson]] = defaultdict(list)
+    examples: dict[str, list[TemplateExample]] = defaultdict(list)
     with Extractor(config) as extractor:
         for source in sources:
             try:
@@ -91,15 +91,15 @@ def _learn(arguments: argparse.Namespace) -> int:
                     raise ValueError(found.error or "the model found no main content")
                 page = read(document, config, profile_of(extractor.engine), extractor.engine.limits.max_blocks)
                 if len(found.labels) == len(page.blocks):  # not if a method has read a part of the page
-                    lesson = read_lesson(compared(page, [], audit=False).lesson(np.array(found.labels)))
-                    if lesson.paths:
-                        lessons[host].append(lesson)
+                    example = read_example(compared(page, [], audit=False).example(np.array(found.labels)))
+                    if example.paths:
+                        examples[host].append(example)
                         continue
                 raise ValueError("its blocks, or the names of its elements, are too many or too long to learn from")
             except (OSError, ValueError, PageError) as error:
                 failed(source.name, why(error))
     texts = []
-    for host, own in lessons.items():
+    for host, own in examples.items():
         rules = usable_rules(rules_of(own, host, min(2, len(own))))
         texts.append(to_toml(rules, f"learnt from the labels of {config.engine} on {len(own)} of its pages"))
     if not texts:

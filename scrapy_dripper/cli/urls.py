@@ -48,6 +48,8 @@ def read_urls(path: str) -> dict[str, Listed]:
             before = found.setdefault(identity(one.path), one)
             if before.url != one.url:
                 raise ValueError(f"line {number}: {name} has another URL in line {before.number}")
+        if not found:
+            raise ValueError("line 2: expected the name of a file")
     except ValueError as error:
         raise UsageError(f"{path}, {error}") from None
     return found

@@ -30,14 +30,16 @@ from w3lib.url import safe_url_string
 
 from scrapy_dripper.addon import Addon
 from scrapy_dripper.characters import on_one_line, printable, to_json
+from scrapy_dripper.checks import short
 from scrapy_dripper.cli.console import drop_output, why
 from scrapy_dripper.cli.options import count
 from scrapy_dripper.commands.guard import Guard
-from scrapy_dripper.commands.site import MOST_PAGES, FolderError, SiteFolder, SiteSpider
+from scrapy_dripper.commands.pages import OutputError, Pages
+from scrapy_dripper.commands.site import MAX_PAGES, MOST_PAGES, SiteSpider
 from scrapy_dripper.config import OUTPUT_FIELDS, ConfigError, ModelError
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.data import Extraction
-from scrapy_dripper.egress import Egress, host_of
+from scrapy_dripper.egress import Egress, checked_host
 from scrapy_dripper.pipelines import DripperPipeline
 
 FORMATS = ("markdown", "html", "text", "json")
@@ -47,6 +49,8 @@ ADVICE, STATS = "scrapy_dripper.crawl.log", "scrapy_dripper.crawl.stats"
 """The loggers of advice for a crawl, such as to look at one page with this command, and of what is found on pages."""
 POLITE = {"ROBOTSTXT_OBEY": True, "DOWNLOAD_DELAY": 0.25}
 """Settings of ``--follow`` that a project does not make itself."""
+MOST_TOGETHER = 100
+"""Largest number of requests at a time to all sites of ``--follow``, unless the project allows more."""
 HELP = """\
 Download one page with the settings of the project, and print its main content, or the items of a callback; or write a
 site as a folder of Markdown.
@@ -57,15 +61,16 @@ examples:
   scrapy dripper https://example.com/story --spider news             the items that `parse` of the spider yields
   scrapy dripper https://example.com/story --spider news --callback parse_story -f json
   scrapy dripper --follow https://example.com/ -o example/           the whole site, as a folder of Markdown
+  scrapy dripper --follow --urls sites.txt -o pages.parquet          many sites, as one file
 
 With --spider, the spider crawls this one page, and its items are printed as the add-on has filled them: as readable
 text, or as JSON lines with -f json. Requests that the callback yields are not made, feeds are not written, and item
 pipelines only run with --pipelines.
 
-With --follow, the links and the sitemap of the site are followed, on the same host. robots.txt is obeyed, also its
-delay, up to 60 seconds; otherwise, there are 4 requests a second at most, or those that the project allows. The folder
-gets one .md file per page, with front matter, and index.jsonl, which also has the URLs that gave no page, with the
-reason. After Ctrl-C, or at --max-pages, the same command goes on.
+With --follow, the links and the sitemap of each site are followed, on the same host. robots.txt is obeyed, also its
+delay, up to 60 seconds; otherwise, there are 4 requests a second to a host at most, or those that the project allows.
+The folder gets one .md file per page, with front matter, and index.jsonl, which also has the URLs that gave no page,
+with the reason. After any end, also that of `kill -9`, and at --max-pages, the same command goes on.
 
 exit codes: 0 there was something to print, 1 there was not, 2 wrong usage
 """
@@ -82,7 +87,7 @@ class Command(ScrapyCommand):
 
     def syntax(self) -> str:
         """Return the arguments, for the help."""
-        return "[options] <url>"
+        return "[options] <url> ..."
 
     def short_desc(self) -> str:
         """Return the description in ``scrapy -h``."""
@@ -111,13 +116,30 @@ class Command(ScrapyCommand):
             help="an argument of the spider",
         )
         parser.add_argument("--follow", action="store_true", help="write the whole site of the page into a folder")
-        parser.add_argument("-o", "--output", metavar="DIR", help="the folder for --follow")
+        parser.add_argument(
+            "--urls", metavar="FILE", help="a file with more first URLs for --follow, one a line; - is standard input"
+        )
+        parser.add_argument(
+            "-o",
+            "--output",
+            metavar="DIR|FILE",
+            help="the folder for --follow, or a file for all pages: NAME.jsonl or NAME.parquet",
+        )
+        parser.add_argument(
+            "--chunks", action="store_true", help="add the chunks of each page to the index or the file"
+        )
         parser.add_argument(
             "--max-pages",
             type=count,
             default=MOST_PAGES,
             metavar="N",
-            help=f"end --follow when the folder has this number of pages; default: {MOST_PAGES:,}",
+            help=f"follow no more pages of a host than this number; default: {MOST_PAGES:,}",
+        )
+        parser.add_argument(
+            "--depth",
+            type=_depth,
+            metavar="N",
+            help="follow links over at most this number of steps from the first page, and no sitemap",
         )
         for name, what in (("allow", "only follow URLs"), ("deny", "do not follow URLs")):
             parser.add_argument(
@@ -132,27 +154,30 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: Namespace) -> None:
         """Download the page and print its main content or its items. Raise UsageError for a wrong command line."""
-        if not args:
-            raise UsageError
-        if len(args) != 1 or not _is_url(args[0]):
-            wrong = next((arg for arg in args if not _is_url(arg)), args[-1])
-            raise _wrong(f"expected one URL, such as https://example.com/story (got {wrong})")
+        urls = [*args, *(_listed(opts.urls) if opts.urls else ())]
+        if not urls:
+            raise UsageError(print_help=not opts.urls)
+        if wrong := next((url for url in urls if not _is_url(url)), None):
+            raise _wrong(f"expected a URL, such as https://example.com/story (got {wrong[:200]})")
+        if len(urls) > 1 and not opts.follow:
+            raise _wrong(f"expected one URL, such as https://example.com/story (got {short(urls[1])})")
         self.exitcode = 1
-        self._egress = Egress(safe_url_string(args[0]))
+        self._egress = Egress(*map(safe_url_string, urls))
         for name in LOUD:
             logging.getLogger(name).setLevel(logging.CRITICAL)
         if opts.follow:
-            self._crawl_site(args[0], opts)
+            self._crawl_sites(urls, opts)
             return
-        if opts.output or opts.max_pages != MOST_PAGES or opts.allow or opts.deny:
-            raise _wrong("-o, --max-pages, --allow and --deny need --follow")
+        for name in ("urls", "output", "chunks", "depth", "allow", "deny", "max_pages"):
+            if getattr(opts, name) not in (None, False, [], MOST_PAGES):
+                raise _wrong(f"--{name.replace('_', '-')} needs --follow")
         logging.getLogger(ADVICE).setLevel(logging.CRITICAL)
         if opts.spider is not None:
-            self._crawl_items(args[0], opts)
+            self._crawl_items(urls[0], opts)
         elif opts.callback is not None or opts.spargs or opts.pipelines:
             raise _wrong("--callback, -a and --pipelines need a --spider")
         else:
-            self._crawl_page(args[0], opts.format or "markdown")
+            self._crawl_page(urls[0], opts.format or "markdown")
         self.crawler_process.start()
 
     def _crawl_page(self, url: str, form: str) -> None:
@@ -169,7 +194,7 @@ class Command(ScrapyCommand):
                 command.show(response, await Dripper.from_crawler(self.crawler).extract(response), form)
 
             def no_page(self, failure: Failure) -> None:
-                command.complain(url, failure.getErrorMessage())
+                command.complain(url, why(failure.value))
 
         logging.getLogger(STATS).setLevel(logging.CRITICAL)
         crawler = self._with_addon(OnePage)
@@ -197,42 +222,52 @@ class Command(ScrapyCommand):
         deferred = begun if isinstance(begun, Deferred) else Deferred.fromFuture(asyncio.ensure_future(begun))
         deferred.addErrback(failed)
 
-    def _crawl_site(self, url: str, opts: Namespace) -> None:
-        """Write the pages of a site into a folder. Raise UsageError for options that make no sense."""
+    def _crawl_sites(self, urls: list[str], opts: Namespace) -> None:
+        """Write the pages of sites into a folder or a file. Raise UsageError for options that make no sense."""
         if opts.output is None:
-            raise _wrong("--follow needs a folder for the pages, as in -o pages/")
+            raise _wrong("--follow needs a folder or a file for the pages, as in -o pages/ or -o pages.jsonl")
         if opts.spider is not None or opts.format not in (None, "markdown"):
             raise _wrong("--follow has its own spider, and writes Markdown")
         try:
-            folder = SiteFolder(Path(opts.output), url)
-        except FolderError as error:
+            pages = Pages(Path(opts.output), urls, chunks=opts.chunks)
+        except OutputError as error:
             raise _wrong(str(error)) from None
         except OSError as error:
             raise _wrong(f"cannot write {opts.output}: {why(error)}") from None
-        for name, value in POLITE.items():
+        together = self.settings.getint("CONCURRENT_REQUESTS") + 8 * (len(urls) - 1)
+        polite: dict[str, Any] = {**POLITE, "CONCURRENT_REQUESTS": min(together, MOST_TOGETHER)}
+        for name, value in polite.items():
             self.settings.set(name, value, "command")
-        if not self.settings["JOBDIR"]:
-            self.settings.set("JOBDIR", str(folder.job), "cmdline")
-        if folder.was_killed:
-            print(on_one_line(f"{folder.path}: the crawl before was killed, so this one begins again"), file=sys.stderr)
+        depth = self.settings.getint("DEPTH_LIMIT") or None if opts.depth is None else opts.depth
+        ours: dict[str, Any] = {"JOBDIR": self.settings["JOBDIR"] or str(pages.left), "DEPTH_LIMIT": 0}
+        if pages.has_files:
+            ours["DRIPPER_MARKDOWN"] = {"front_matter": True, **self.settings.getdict("DRIPPER_MARKDOWN")}
+        if opts.chunks:
+            ours["DRIPPER_CHUNKS_FIELD"] = "chunks"
+        for name, value in ours.items():
+            self.settings.set(name, value, "cmdline")
         crawler = self._with_addon(SiteSpider)
         Guard(crawler, self._egress, SiteSpider.check)
         self._begin(
             crawler,
-            url=url,
             egress=self._egress,
-            folder=folder,
+            pages=pages,
             max_pages=opts.max_pages,
+            depth=depth,
             allow=opts.allow,
             deny=opts.deny,
         )
         self.crawler_process.start()
         reason = crawler.spider.reason if isinstance(crawler.spider, SiteSpider) else None
-        folder.close(reason)
+        try:
+            pages.close(reason)
+        except OSError as error:
+            print(on_one_line(f"cannot write {pages.path}: {why(error)}"), file=sys.stderr)
+            self.exitcode = 2
         if self.exitcode == 2:
             return
-        print(on_one_line(folder.summary(reason)), file=sys.stderr)
-        self.exitcode = 0 if folder.files else 1
+        print(on_one_line(pages.summary(reason, MAX_PAGES)), file=sys.stderr)
+        self.exitcode = 0 if pages.files else 1
 
     def _crawl_items(self, url: str, opts: Namespace) -> None:
         """Crawl the page with a spider of the project. Raise UsageError if there is no such spider or callback."""
@@ -242,7 +277,7 @@ class Command(ScrapyCommand):
         callback = _callback(spider, opts.callback or "parse")
 
         def no_page(failure: Failure) -> None:
-            self.complain(url, failure.getErrorMessage())
+            self.complain(url, why(failure.value))
 
         async def start(self: Spider) -> AsyncIterator[Any]:
             yield Request(url, getattr(self, callback), errback=no_page, dont_filter=True)
@@ -329,6 +364,21 @@ class Command(ScrapyCommand):
         print(on_one_line(f"{url}: {problem}"), file=sys.stderr)
 
 
+def _listed(file: str) -> list[str]:
+    """Return the URLs of a file. Raise UsageError if it cannot be read."""
+    try:
+        text = (sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise _wrong(f"--urls: {file} cannot be read: {why(error)}") from None
+    return [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def _depth(value: str) -> int:
+    if value.isdecimal():
+        return int(value)
+    raise ArgumentTypeError(f"expected a whole number of at least 0 (got {value!r})")
+
+
 def _regex(value: str) -> re.Pattern[str]:
     try:
         return re.compile(value)
@@ -345,7 +395,7 @@ def _argument(value: str) -> tuple[str, str]:
 
 def _is_url(value: str) -> bool:
     try:
-        return bool(host_of(safe_url_string(value)))
+        return bool(checked_host(safe_url_string(value)))
     except ValueError:
         return False
 

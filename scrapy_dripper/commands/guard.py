@@ -17,7 +17,7 @@ from scrapy.settings import BaseSettings, get_settings_priority
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.reactor import is_reactor_installed
 
-from scrapy_dripper.egress import SCHEMES, Egress, RefusedError, host_of
+from scrapy_dripper.egress import SCHEMES, Egress, RefusedError, checked_host
 
 BEFORE_ALL = 1
 """The place of the guard among the downloader middlewares. The one for robots.txt asks the host of each request."""
@@ -38,6 +38,8 @@ class Guard:
 
     def __init__(self, crawler: Crawler, egress: Egress, rule: Callable[[Any, Request], None] | None = None) -> None:
         self._crawler, self._egress, self._rule = crawler, egress, rule
+        self._longest = 0
+        """Largest number of characters of a URL; 0 for any."""
         self._asked: set[str] = set()
         """Hosts to which the crawl connects itself, and not by a proxy."""
         self._component = lambda: self  # settings name classes, or functions that return objects
@@ -56,10 +58,15 @@ class Guard:
             order = settings.getdict("DOWNLOADER_MIDDLEWARES_BASE").get(_REFRESH)
             middlewares |= {_REFRESH: None, Refresh: order}
         settings.set("DOWNLOADER_MIDDLEWARES", middlewares, LAST)
+        self._longest = settings.getint("URLLENGTH_LIMIT")
+        settings.set("URLLENGTH_LIMIT", 0, LAST)  # Scrapy drops longer ones without a word
 
     async def process_request(self, request: Request) -> None:
         """Raise :exc:`RefusedRequest`, with the reason, for a request that is refused."""
-        await self._check(request.url, request.meta.get("redirect_urls", ()))
+        via = request.meta.get("redirect_urls", ())
+        if not via and 0 < self._longest < (length := len(request.url)):  # as in Scrapy, not for redirects
+            raise RefusedRequest(f"a URL of {length:,} characters, over URLLENGTH_LIMIT = {self._longest:,}")
+        await self._check(request.url, via)
         if self._rule is not None:
             self._rule(self._crawler.spider, request)
 
@@ -81,7 +88,7 @@ class Guard:
     def _downloads(self, request: Request) -> None:
         if request.meta.get("proxy") or not is_reactor_installed():
             return
-        self._asked.add(host_of(request.url))
+        self._asked.add(checked_host(request.url))
         from twisted.internet import reactor
 
         engine: Any = reactor
@@ -94,7 +101,10 @@ class Refresh(MetaRefreshMiddleware):
 
     def process_response(self, request: Request, response: Response, *_: Any) -> Request | Response:
         """Return the request of the refresh, or the response if the refresh leads in a circle for the second time."""
-        then: Request | Response = super().process_response(request, response)
+        try:
+            then: Request | Response = super().process_response(request, response)
+        except ValueError:  # The refresh or the <base> is no URL, and browsers ignore it.
+            return response
         seen = [*request.meta.get("redirect_urls", ()), request.url]
         return response if isinstance(then, Request) and seen.count(then.url) > 1 else then
 

@@ -33,7 +33,7 @@ from scrapy_dripper.corpus.records import (
     response_record,
     responses,
 )
-from scrapy_dripper.globs import matches
+from scrapy_dripper.paths import matches
 
 logger = logging.getLogger(__name__)
 

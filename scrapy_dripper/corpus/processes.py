@@ -42,7 +42,7 @@ def extracting(config: Config, processes: int, hosts: Hosts | None = None) -> It
     ):
 
         def submit(documents: list[Document]) -> Future[list[Extraction]]:
-            tasks = [Task(known.informed(one), one.config or config) for one in documents]
+            tasks = [Task(known.site_document(one), one.config or config) for one in documents]
             return threads.submit(answers, workers.pool, tasks)
 
         yield lambda batches: in_order(batches, submit, AHEAD * processes, known)

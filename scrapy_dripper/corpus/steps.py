@@ -197,7 +197,7 @@ class DripperExtractor(PipelineStep):  # type: ignore[misc]
         if self.content:
             content = extraction.content
             row.metadata["content"] = None if content is None else json.dumps(content, ensure_ascii=False)
-        if extraction.metadata is not None:
+        if extraction.metadata:
             row.metadata["page"] = json.dumps(extraction.metadata.as_dict(), ensure_ascii=False)
         self.update_doc_stats(row)
         return outcome != "dropped"

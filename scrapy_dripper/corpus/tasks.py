@@ -37,23 +37,22 @@ class LocalTasks(LocalPipelineExecutor):  # type: ignore[misc]
     def __init__(self, steps: list[Any], tasks: int, workers: int, logs: Path) -> None:
         super().__init__(steps, tasks, min(tasks, workers), local(logs))
 
-    def run(self) -> None:
-        """Run the tasks that are not complete. One that fails does not stop the others.
+    def run(self, ranks: list[int]) -> None:
+        """Run tasks. One that fails does not stop the others.
 
         Raise :exc:`~concurrent.futures.process.BrokenProcessPool` if a process is killed.
         """
-        if not (ranks := self.get_incomplete_ranks()):
+        if not ranks:
             return
         self.save_executor_as_json()
-        with self._begun(ranks) as ends, tqdm(total=len(ranks), unit="task", disable=None) as bar:
+        with self._begun(ranks) as ends:
             for end in ends:
                 try:
                     end()
-                except BrokenProcessPool:
+                except BrokenProcessPool:  # noqa: PERF203
                     raise
                 except Exception:  # of any step; datatrove has logged it
                     logger.debug("a task has failed", exc_info=True)
-                bar.update()
 
     @contextmanager
     def _begun(self, ranks: list[int]) -> Iterator[Iterator[Callable[[], object]]]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from zyte_common_items import Article, ArticleMetadata, Audio, Author, Breadcrumb, Image, Video
 
 from scrapy_dripper.data import Extraction, Metadata
+from scrapy_dripper.output.content_json import from_json
+from scrapy_dripper.output.urls import media
+from scrapy_dripper.structures import items as items_of
+from scrapy_dripper.structures.items import Items
 
 __all__ = ["Article", "to_article"]
 
@@ -18,7 +21,7 @@ def to_article(found: Extraction) -> Article:
     If only the date of the last change is known, it is also the date of publication, as zyte-common-items requires.
     """
     about = found.metadata or Metadata()
-    media = list(_media(found.content))
+    items = from_json(found.content or ())
     return Article(
         url=found.url,
         headline=found.title,
@@ -28,9 +31,9 @@ def to_article(found: Extraction) -> Article:
         breadcrumbs=[Breadcrumb(name=one.name, url=one.url) for one in about.breadcrumbs] or None,
         inLanguage=about.language and about.language.partition("-")[0].lower(),
         mainImage=Image(url=about.image) if about.image else None,
-        images=[Image(url=url) for kind, url in media if kind == "image"] or None,
-        videos=[Video(url=url) for kind, url in media if kind == "video"] or None,
-        audios=[Audio(url=url) for kind, url in media if kind == "audio"] or None,
+        images=[Image(url=url) for url in _urls(items, items_of.Image)] or None,
+        videos=[Video(url=url) for url in _urls(items, items_of.Video)] or None,
+        audios=[Audio(url=url) for url in _urls(items, items_of.Audio)] or None,
         description=about.description,
         articleBody=(found.text or "").strip() or None,
         articleBodyHtml=found.main_html or None,
@@ -58,18 +61,6 @@ def _probability(found: Extraction) -> float:
     return likely if found.page_type == "article" else min(likely, 1 - likely)
 
 
-def _media(content: Any) -> Iterator[tuple[str, str]]:
-    """Yield the type and the URL of each distinct image, video and sound in a content list, in order."""
-    seen = set()
-    todo = [content]
-    while todo:
-        value = todo.pop()
-        if isinstance(value, list):
-            todo.extend(reversed(value))
-        elif isinstance(value, dict):
-            kind, url = value.get("type"), value.get("src")
-            if kind in ("image", "video", "audio") and isinstance(url, str) and url.startswith(("http:", "https:")):
-                if (kind, url) not in seen:
-                    yield kind, url
-                seen.add((kind, url))
-            todo.extend(reversed([one for one in value.values() if isinstance(one, (list, dict))]))
+def _urls(items: Items, kind: Any) -> list[str]:
+    """Return the web addresses of the images, videos or sounds in a content list."""
+    return [one.src for one in media(items, kind) if one.src.startswith(("http:", "https:"))]

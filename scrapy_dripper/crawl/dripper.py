@@ -112,8 +112,7 @@ class Dripper:
         """
         config = self.config_for(response, request)
         if metadata and not config.reads_metadata:
-            # Only here: items do not get such fields.
-            config = replace(config, metadata_field="metadata", content_field=config.content_field or "content")
+            config = _with_metadata(config)
             if response not in self._described:
                 self._described.add(response)
                 self._futures.pop(response, None)
@@ -125,10 +124,16 @@ class Dripper:
             self._futures[response] = self._submit(response, config, count) if takes else None
         return self._futures[response]
 
-    async def extract_document(self, document: Document) -> Extraction | None:
-        """Return the main content of a document that has no response, or None if it is not HTML."""
+    async def extract_document(self, document: Document, *, metadata: bool = False) -> Extraction | None:
+        """Return the main content of a document that has no response, or None if it is not HTML.
+
+        ``metadata`` is that of :meth:`extract`.
+        """
         if self._batcher is None or not self._takes(document.html, self.config):
             return None
+        config = document.config or self.config
+        if metadata and not config.reads_metadata:
+            document = replace(document, config=_with_metadata(config))
         return await _result(self._extract(document, self.stats.page))
 
     async def wait_for_capacity(self, response: Response, request: Request) -> None:
@@ -211,7 +216,7 @@ class Dripper:
         assert self._batcher is not None
         if self._sites is None:
             return self._batcher.submit(document, count)
-        future = self._batcher.submit(self._sites.hosts.informed(document), count)
+        future = self._batcher.submit(self._sites.hosts.site_document(document), count)
         future.add_done_callback(self._sites.learn)
         return future
 
@@ -224,6 +229,11 @@ class Dripper:
 
 
 _drippers: WeakKeyDictionary[Crawler, Dripper] = WeakKeyDictionary()
+
+
+def _with_metadata(config: Config) -> Config:
+    """Return options with metadata and content list. No item gets such fields for it."""
+    return replace(config, metadata_field="metadata", content_field=config.content_field or "content")
 
 
 def _is_binary(html: str | bytes) -> bool:

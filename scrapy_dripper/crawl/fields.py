@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Any
 
 from itemadapter import ItemAdapter
@@ -10,21 +11,22 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 
-from scrapy_dripper.config import OUTPUT_FIELDS, Config
+from scrapy_dripper.config import OUTPUT_FIELDS, Config, ConfigError
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.data import Extraction
-from scrapy_dripper.items import PageItem
 
-HEADED = ("csv", "parquet", "xlsx", "orc", "avro")
+HEADED = ("csv", "xlsx", "orc", "avro")
 """Formats whose exporters take the columns from the first item: Scrapy's own, and those of plugins."""
+_DEFAULT = Config()
 
 
 class Filler:
     """A component of a crawl that fills the fields of items.
 
-    A field that already has a value keeps it. An item that already has main content in any form is not filled, so that
-    it does not mix the content of two documents. A dict always has all fields, because feeds take their columns from
-    the first item; those without a value are None.
+    A field that already has a value keeps it. An item that already has main content in a field that a setting names is
+    not filled, so that it does not mix the content of two documents. A dict always has all fields of the settings,
+    because feeds take their columns from the first item; those without a value are None. An item of a class also gets
+    those that it has by the name of :class:`~scrapy_dripper.items.PageItem` (``DRIPPER_FILL_BY_NAME``).
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -35,6 +37,7 @@ class Filler:
         self._stats = self._dripper.stats
         if not self._dripper.config.enabled:
             raise NotConfigured("DRIPPER_ENABLED is False")
+        _check_parquet(crawler.settings)
         self._warn_of_feeds(crawler.settings)
 
     @classmethod
@@ -71,7 +74,7 @@ class Filler:
                 return []
             adapter = ItemAdapter(item)
             content = [name for name, output in OUTPUT_FIELDS.items() if output.is_content]
-            if any(not _is_empty(adapter.get(field)) for name in content if (field := _field(item, name, config))):
+            if any(not _is_empty(adapter.get(field)) for name in content if (field := config.item_field(name))):
                 self._leave_empty(item, list(OUTPUT_FIELDS), config)
                 return []
             return self._empty(adapter, config)
@@ -84,9 +87,11 @@ class Filler:
         if extraction is None:
             self._leave_empty(item, names, config)
             return
+        fields = _fields(item, config)
+        by_name = _by_name(item, config)
+        self._stats.filled(type(item).__name__, [*map(fields.__getitem__, names)], [*by_name.values()])
         for name in names:
-            field = _field(item, name, config)
-            assert field is not None
+            field = fields[name]
             try:
                 value = OUTPUT_FIELDS[name].value(extraction)
             except Exception:
@@ -109,24 +114,51 @@ class Filler:
 
     def _empty(self, adapter: ItemAdapter, config: Config) -> list[str]:
         item = adapter.item
-        fields = {name: field for name in OUTPUT_FIELDS if (field := _field(item, name, config)) is not None}
+        fields = _fields(item, config)
         if not isinstance(item, dict):
-            there = set(adapter.field_names())
-            lacks = [field for field in fields.values() if field not in there]
+            cls, there = type(item).__name__, set(adapter.field_names())
+            lacks = {name: field for name, field in fields.items() if field not in there}
             if fields and len(lacks) == len(fields):
-                self._stats.without_fields(type(item).__name__, lacks)
+                self._stats.without_fields(cls, [*lacks.values()], [*_by_name(item, config, has=False).values()])
                 return []
-            if lacks:
-                self._stats.missing_fields(type(item).__name__, lacks)
-            fields = {name: field for name, field in fields.items() if field in there}
+            # A class without a field of the default settings leaves it out on purpose.
+            if asked := [field for name, field in lacks.items() if field != _DEFAULT.item_field(name)]:
+                self._stats.missing_fields(cls, asked)
+            fields = {name: field for name, field in fields.items() if name not in lacks}
         self._stats.matched()
         return [name for name, field in fields.items() if _is_empty(adapter.get(field))]
 
 
-def _field(item: Any, name: str, config: Config) -> str | None:
-    """Return the item's field for a field of the output, or None if there is none."""
-    field = config.item_field(name)
-    return OUTPUT_FIELDS[name].in_page_item if field is None and isinstance(item, PageItem) else field
+def _fields(item: Any, config: Config) -> dict[str, str]:
+    """Return the fields of an item by the names of the output: those of the settings, whether it has them or not, and
+    those that its class has by name.
+    """
+    named = {name: field for name in OUTPUT_FIELDS if (field := config.item_field(name)) is not None}
+    return named | _by_name(item, config)
+
+
+def _by_name(item: Any, config: Config, *, has: bool = True) -> dict[str, str]:
+    """Return the fields that an item gets although no setting names them, because its class has those of ``PageItem``;
+    without ``has``, those that it would get.
+    """
+    if isinstance(item, dict) or not config.fill_by_name:
+        return {}
+    there = set(ItemAdapter(item).field_names())
+    named = {config.item_field(name) for name in OUTPUT_FIELDS}
+    wanted = {name: one.in_page_item for name, one in OUTPUT_FIELDS.items() if config.item_field(name) is None}
+    return {name: one for name, one in wanted.items() if one and one not in named and (one in there or not has)}
+
+
+def _check_parquet(settings: BaseSettings) -> None:
+    """Raise :exc:`ConfigError` if a feed in Parquet would be added to a file, which would lose all of its items."""
+    for uri, feed in settings.getdict("FEEDS").items():
+        path = Path(f"{uri}".removeprefix("file://"))
+        appends = f"{feed.get('format')}" == "parquet" and not feed.get("overwrite")
+        if appends and path.is_file() and path.stat().st_size:
+            raise ConfigError(
+                f"The feed {path} exists, and no rows can be added to a Parquet file: set 'overwrite': True for it in "
+                "FEEDS, or use -O"
+            )
 
 
 def _is_empty(value: Any) -> bool:

@@ -28,22 +28,22 @@ class DripperLogFormatter(LogFormatter):
 
     def scraped(self, item: Any, response: Response | Failure | None, spider: Spider) -> LogFormatterResult:
         """Return the message for an item that has been scraped."""
-        return _cut(super().scraped(item, response, spider))
+        return _shortened(super().scraped(item, response, spider))
 
     def dropped(
         self, item: Any, exception: BaseException, response: Response | Failure | None, spider: Spider
     ) -> LogFormatterResult:
         """Return the message for an item that a pipeline has dropped."""
-        return _cut(super().dropped(item, exception, response, spider))
+        return _shortened(super().dropped(item, exception, response, spider))
 
     def item_error(
         self, item: Any, exception: BaseException, response: Response | Failure | None, spider: Spider
     ) -> LogFormatterResult:
         """Return the message for an item on which a pipeline has failed."""
-        return _cut(super().item_error(item, exception, response, spider))
+        return _shortened(super().item_error(item, exception, response, spider))
 
 
-def _cut(message: LogFormatterResult) -> LogFormatterResult:
+def _shortened(message: LogFormatterResult) -> LogFormatterResult:
     args = message["args"]
     if isinstance(args, dict) and ItemAdapter.is_item(args.get("item")):
         args["item"] = _Shown(args["item"])

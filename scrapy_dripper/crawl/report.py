@@ -14,7 +14,7 @@ from tempfile import TemporaryFile
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import Extraction
-from scrapy_dripper.replace import replace_file
+from scrapy_dripper.paths import replace_file
 
 logger = logging.getLogger(__name__)
 

@@ -14,15 +14,15 @@ from scrapy.utils.job import job_dir
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.stats import CrawlStats
-from scrapy_dripper.data import Extraction, TeachingExtraction
-from scrapy_dripper.replace import replace_file
+from scrapy_dripper.data import Extraction, SiteExtraction
+from scrapy_dripper.paths import replace_file
 from scrapy_dripper.sites import Hosts, SiteMemory, Templates
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T", SiteMemory, Templates)
 
-FORMAT = 5
+FORMAT = 6
 """Version of the files, and of the way in which the hashes in them are computed."""
 
 MEMORY_FILE, TEMPLATES_FILE = "dripper-sites", "dripper-templates"
@@ -49,7 +49,7 @@ class CrawlSites:
     def _read(self, name: str, empty: T) -> T:
         if self._folder is not None:
             try:
-                return read(self._folder / name, type(empty))
+                return load(self._folder / name, type(empty))
             except FileNotFoundError:
                 pass
             except Exception as error:  # unpickling can raise anything
@@ -60,18 +60,18 @@ class CrawlSites:
     def learn(self, future: asyncio.Future[Extraction]) -> None:
         """Learn from a page that has been extracted."""
         extraction = None if future.cancelled() else future.result()
-        if not isinstance(extraction, TeachingExtraction):
+        if not isinstance(extraction, SiteExtraction):
             return
         memory, templates = self.hosts.memory, self.hosts.templates
-        if memory is not None and extraction.digest:
-            learnt = memory.learn(extraction.url, extraction.digest)
+        if memory is not None and extraction.hashes:
+            learnt = memory.learn(extraction.url, extraction.hashes)
             self._stats.count("site_memory/pages" if learnt else "site_memory/copies")
             self._stats.put("site_memory/hosts", len(memory))
             if blocks := extraction.details["repeated"]:
                 self._stats.count("site_memory/changed")
                 self._stats.count("site_memory/blocks", blocks)
-        if templates is not None and extraction.lesson:
-            if dropped := templates.learn(extraction.url, extraction.lesson):
+        if templates is not None and extraction.example:
+            if dropped := templates.learn(extraction.url, extraction.example):
                 self._stats.count("templates/dropped", dropped)
             self._stats.put("templates/hosts", len(templates))
 
@@ -80,21 +80,21 @@ class CrawlSites:
         if self._folder is None:
             return
         try:
-            for name, known in ((MEMORY_FILE, self.hosts.memory), (TEMPLATES_FILE, self.hosts.templates)):
-                if known is not None:
-                    write(known, self._folder / name)
+            for name, learnt in ((MEMORY_FILE, self.hosts.memory), (TEMPLATES_FILE, self.hosts.templates)):
+                if learnt is not None:
+                    save(learnt, self._folder / name)
         except OSError as error:
             logger.warning("What was learnt about sites cannot be kept in JOBDIR: %(error)s", {"error": error})
 
 
-def write(known: SiteMemory | Templates, path: Path) -> None:
+def save(learnt: SiteMemory | Templates, path: Path) -> None:
     """Write what is known about sites to a file, which is replaced atomically. Raise OSError if that fails."""
-    data = pickle.dumps(known)
+    data = pickle.dumps(learnt)
     replace_file(path, _head(data) + data)
 
 
-def read(path: Path, kind: type[T]) -> T:
-    """Return what :func:`write` has written. Raise ValueError if the file is damaged or of another version, and OSError
+def load(path: Path, kind: type[T]) -> T:
+    """Return what :func:`save` has written. Raise ValueError if the file is damaged or of another version, and OSError
     if it cannot be read.
 
     Files of this kind are trusted, as are Scrapy's own in a ``JOBDIR``, which are pickled as well.

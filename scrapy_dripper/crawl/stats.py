@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from weakref import ref
 
@@ -207,14 +207,26 @@ class CrawlStats:
         """Record that the class of an item has a field to fill."""
         self._matches = True
 
-    def without_fields(self, cls: str, fields: Sequence[str]) -> None:
-        """Count an item whose class has none of the fields.
+    def filled(self, cls: str, fields: Sequence[str], by_name: Collection[str]) -> None:
+        """Tell once which fields of a class are filled. Those of ``by_name`` are filled although no setting names
+        them.
+        """
+        message = "Items of class %s are filled: %s"
+        if by_name:
+            message += (
+                ". They have %s by the name of PageItem's fields: DRIPPER_FILL_BY_NAME = False leaves those empty"
+            )
+        more = [", ".join(by_name)] if by_name else []
+        self.warn(f"filled {cls}", message, cls, ", ".join(fields), *more, level=logging.INFO)
+
+    def without_fields(self, cls: str, fields: Sequence[str], more: Sequence[str]) -> None:
+        """Count an item whose class has none of the fields of the settings, and none of ``more``.
 
         Such classes may be right, beside others. So there is only a warning if no class has a field to fill.
         """
         for field in fields:
             self._count_field(cls, field)
-        self._unmatched.setdefault(cls, fields)
+        self._unmatched.setdefault(cls, [*fields, *more])
         self._unmatched_items += 1
         if self._unmatched_items == EARLY:
             self._warn_of_unmatched()

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from scrapy_dripper.declared.dates import MONTHS, written_date
 from scrapy_dripper.declared.head import Declared
-from scrapy_dripper.declared.limits import ABOVE, LONGEST_NAME, MOST_ELEMENTS, MOST_VALUES
 from scrapy_dripper.declared.marked import Marked
-from scrapy_dripper.declared.text import UNSEEN, text_of
+from scrapy_dripper.declared.text import ABOVE, LONGEST_NAME, MOST_ELEMENTS, MOST_VALUES, UNSEEN, text_of
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

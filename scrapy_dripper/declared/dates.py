@@ -14,9 +14,8 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from scrapy_dripper.declared.head import Declared
-from scrapy_dripper.declared.limits import LONGEST_TEXT
 from scrapy_dripper.declared.marked import Marked
-from scrapy_dripper.declared.text import UNSEEN, text_of
+from scrapy_dripper.declared.text import LONGEST_TEXT, UNSEEN, text_of
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

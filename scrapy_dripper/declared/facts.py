@@ -16,24 +16,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.characters import CJK
 from scrapy_dripper.declared.json_ld import types_of
-from scrapy_dripper.declared.limits import LONGEST_TEXT, MOST_NODES
+from scrapy_dripper.declared.text import LONGEST_TEXT, MOST_NODES
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-KINDS = ("ingredient", "step", "question", "answer", "body", "description", "post", "detail")
-"""The kinds of facts. Details are short values: prices, brands, nutrition, dates, places, names of authors."""
+DETAILS = ("price", "place", "author", "detail")
+"""The kinds of short values. Those of ``detail`` are brands, nutrition, dates and others."""
+KINDS = ("ingredient", "step", "question", "answer", "body", "description", "post", *DETAILS)
+"""The kinds of facts."""
 
 KEYS: Mapping[str, str] = {
     "recipeingredient": "ingredient", "ingredients": "ingredient", "supply": "ingredient", "tool": "ingredient",
     "recipeinstructions": "step", "instructions": "step", "step": "step", "steps": "step",
     "articlebody": "body", "reviewbody": "post", "commenttext": "post",
     "acceptedanswer": "answer", "suggestedanswer": "answer",
-    "price": "detail", "lowprice": "detail", "highprice": "detail", "brand": "detail", "sku": "detail", "mpn": "detail",
+    "price": "price", "lowprice": "price", "highprice": "price", "brand": "detail", "sku": "detail", "mpn": "detail",
     "manufacturer": "detail", "nutrition": "detail", "calories": "detail", "recipeyield": "detail",
-    "startdate": "detail", "enddate": "detail", "location": "detail", "address": "detail", "streetaddress": "detail",
-    "author": "detail", "datepublished": "detail", "telephone": "detail", "openinghours": "detail",
+    "startdate": "detail", "enddate": "detail", "location": "place", "address": "place", "streetaddress": "place",
+    "author": "author", "datepublished": "detail", "telephone": "detail", "openinghours": "detail",
 }  # fmt: skip
 """The kind of the texts below each key of schema.org, in lower case."""
 
@@ -69,9 +72,9 @@ VISIBLE, KEPT = 0.8, 0.5
 CHECKED = ("ingredient", "step", "question", "answer", "body")
 """The kinds that are the subject of a page that declares them."""
 
-_tokens = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+").findall
+_tokens = re.compile(rf"[{CJK}]|[^\W{CJK}]+").findall
 _spaced = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
-_cjk = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]").search
+_cjk = re.compile(f"[{CJK}]").search
 _tags = re.compile(r"<[^<>]*>").sub
 
 
@@ -143,7 +146,7 @@ def _kind_below(key: str, types: Sequence[str], kind: str, holds_more: bool) -> 
         return "description"
     if key in KEYS or key in TEXTS:
         return KEYS.get(key, own)
-    return (own if own in ("step", "detail") else "") if holds_more else None
+    return (own if own in ("step", *DETAILS) else "") if holds_more else None
 
 
 def _in_elements(elements: Iterable[HtmlElement]) -> Iterator[tuple[str, str]]:
@@ -165,7 +168,7 @@ def _in_elements(elements: Iterable[HtmlElement]) -> Iterator[tuple[str, str]]:
                 else:
                     kind = TYPES.get(of, "")
             if kind:
-                texts = islice(element.itertext(), LONGEST_DETAIL if kind == "detail" else None)
+                texts = islice(element.itertext(), LONGEST_DETAIL if kind in DETAILS else None)
                 yield kind, element.get("content") or " ".join(texts)
                 break
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,10 +14,15 @@ from urllib.parse import urljoin, urlsplit
 
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.declared.json_ld import Linked, read_json_ld, texts
-from scrapy_dripper.declared.limits import LONGEST_NAME, LONGEST_TEXT, MOST_ELEMENTS, MOST_VALUES
 from scrapy_dripper.declared.names import Name, Names, leads_up, name_of
-from scrapy_dripper.declared.notation import Notation
-from scrapy_dripper.declared.text import heading_text, without_signs
+from scrapy_dripper.declared.text import (
+    LONGEST_NAME,
+    LONGEST_TEXT,
+    MOST_ELEMENTS,
+    MOST_VALUES,
+    heading_text,
+    without_signs,
+)
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -30,6 +36,34 @@ _TAGS = ("base", "meta", "link", "script", "title", "h1", "h2")
 _TITLES = ("citation_title", "og:title", "twitter:title", "parsely-title", "sailthru.title", "dc.title", "headline")
 _SITES = ("og:site_name", "citation_journal_title", "application-name", "apple-mobile-web-app-title")
 _OWN_DESCRIPTIONS = ("description", "og:description")
+
+_dollar_setting = re.compile(
+    r"inlineMath['\"]?\s*:\s*(?:\{\s*['\"]?\[\+\]['\"]?\s*:\s*)?\[[^\]]{0,60}\[\s*['\"]\\?\$['\"]"
+    r"|inlineMath['\"]?\s*:\s*(?:\{\s*['\"]?\[\+\]['\"]?\s*:\s*)?\[\s*\[[^\]]{0,60}\]\s*,\s*\[\s*['\"]\$['\"]"
+    r"|left['\"]?\s*:\s*['\"]\$['\"]"
+).search
+
+
+@dataclass(frozen=True, eq=False)
+class Notation:
+    """The notation of formulas in the text of a page. Its scripts are searched when a text may hold a formula."""
+
+    scripts: Sequence[str] = ()
+    """The texts and the URLs of the scripts."""
+
+    @cached_property
+    def dollars(self) -> bool:
+        """True if ``$..$`` is a formula."""
+        return any(
+            "$" in script and ("inlineMath" in script or "delimiters" in script) and _dollar_setting(script)
+            for script in self.scripts
+        )
+
+    @cached_property
+    def loaded(self) -> bool:
+        """True if the page loads MathJax or KaTeX, with any configuration."""
+        folded = (script.encode("utf-8", "surrogatepass").lower() for script in self.scripts)  # faster than (?i)
+        return any(b"mathjax" in script or b"katex" in script for script in folded)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +173,7 @@ class Declared:
         return tuple(islice(filter(None, dict.fromkeys(found)), MOST_ELEMENTS))
 
 
-def read(root: HtmlElement, url: str = "") -> Declared:
+def read_declared(root: HtmlElement, url: str = "") -> Declared:
     """Return what a tree says of its page. It must still have its head and its scripts, and is not changed."""
     meta: dict[str, list[str]] = {}
     more_meta: dict[str, list[str]] = {}

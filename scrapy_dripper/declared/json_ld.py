@@ -11,7 +11,7 @@ from html import unescape
 from itertools import chain
 from typing import Any
 
-from scrapy_dripper.declared.limits import LONGEST_TEXT, LONGEST_TITLE, MOST_NODES, MOST_VALUES
+from scrapy_dripper.declared.text import LONGEST_TEXT, LONGEST_TITLE, MOST_NODES, MOST_VALUES
 
 MOST_HEADLINES = 3
 """Maximum number of headlines to read from a script. The first is the page's own; a list holds those of other pages."""

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
-from scrapy_dripper.declared.limits import ABOVE, LONGEST_TEXT, MOST_ELEMENTS, MOST_VALUES
-from scrapy_dripper.declared.text import heading_text
+from scrapy_dripper.declared.text import ABOVE, LONGEST_TEXT, MOST_ELEMENTS, MOST_VALUES, heading_text
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 BEHIND = 200
 """Number of elements after the headline that are around it."""
 
+_RELATIONS = frozenset({"tag", "category", "license"})
 _OF_TEASERS = ("author", "datepublished", "datemodified", "pubdate")
 
 _before: Any = etree.XPath(f"preceding::*[position() <= {MOST_ELEMENTS}]")
@@ -39,6 +39,8 @@ class Marked:
     """Elements whose class names a date, and abbreviations, which hold one in their title."""
     trails: list[HtmlElement] = field(default_factory=list)
     """Elements that are labelled as breadcrumbs."""
+    related: dict[str, list[HtmlElement]] = field(default_factory=dict)
+    """Links by relation, of :data:`_RELATIONS`."""
 
     def without_teasers(self, title: str, headline: HtmlElement | None, beside: list[HtmlElement]) -> list[HtmlElement]:
         """Leave out the bylines and dates of teasers, which belong to other pages. Return the elements ``beside`` the
@@ -76,11 +78,18 @@ def marked(root: HtmlElement) -> Marked:
             for name in item[:LONGEST_TEXT].lower().split()[:5]:
                 _keep(found.properties.setdefault(name.rpartition(":")[2], []), element, MOST_VALUES)
         relation, label = get("rel"), get("aria-label")
-        if relation == "author":
-            _keep(found.bylines, element)
+        if relation:
+            _keep_related(found, element, relation)
         if label and "breadcrumb" in label.lower():
             _keep(found.trails, element)
     return found
+
+
+def _keep_related(found: Marked, element: HtmlElement, relation: str) -> None:
+    if relation == "author":
+        _keep(found.bylines, element)
+    for name in _RELATIONS.intersection(relation[:LONGEST_TEXT].lower().split()):
+        _keep(found.related.setdefault(name, []), element)
 
 
 def _is_in_teaser(element: HtmlElement, known: dict[HtmlElement, bool]) -> bool:

@@ -17,15 +17,23 @@ from urllib.parse import urljoin, urlsplit
 
 from resiliparse.parse.lang import detect_fast
 
+from scrapy_dripper.characters import CJK
 from scrapy_dripper.data import Breadcrumb, Metadata
 from scrapy_dripper.declared.authors import authors_of
 from scrapy_dripper.declared.dates import Dating
-from scrapy_dripper.declared.head import Declared, read
+from scrapy_dripper.declared.head import Declared, read_declared
 from scrapy_dripper.declared.json_ld import Linked, items, texts
-from scrapy_dripper.declared.limits import LONGEST_NAME, LONGEST_TEXT, LONGEST_URL, MOST_ELEMENTS
 from scrapy_dripper.declared.marked import Marked, around, marked
-from scrapy_dripper.declared.names import host_of
-from scrapy_dripper.declared.text import UNSEEN, heading_text, text_of
+from scrapy_dripper.declared.names import site_domain
+from scrapy_dripper.declared.text import (
+    LONGEST_NAME,
+    LONGEST_TEXT,
+    LONGEST_URL,
+    MOST_ELEMENTS,
+    UNSEEN,
+    heading_text,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -62,8 +70,23 @@ _IMAGES = (
     "image",
 )
 
+_SUBJECTS = {
+    "tag": (
+        "keywords",
+        ("article:tag", "video:tag", "citation_keywords", "parsely-tags", "news_keywords", "dc.subject"),
+        ("keywords",),
+    ),
+    "category": ("articleSection", ("article:section", "parsely-section", "category"), ()),
+}
+"""Where tags and categories are: a key of JSON-LD, names of meta elements, and those that many pages fill for search
+engines. Links come before the last."""
+_LICENSES = ("dcterms.license", "dc.rights", "dcterms.rights", "copyright")
+MOST_SUBJECTS = 50
+"""Maximum number of tags or categories of a page."""
+
+_commas = re.compile(r"[,;，、；]").split
 _language = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,5}").fullmatch
-_eastern = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]").findall
+_eastern = re.compile(rf"[{CJK}\uac00-\ud7af]").findall
 _is_ornament = re.compile(
     r"(?:^|[-_/.\s])(?:icons?|logo|avatar|gravatar|emoji|sprite|badge|pixel|spacer|blank|placeholder|button|banner|author)"
     r"(?:$|[-_/.\s\d])|\.svg\b|\.gif\b",
@@ -78,7 +101,7 @@ def read_metadata(declared: Declared, root: HtmlElement) -> Metadata:
 
 def metadata_of(root: HtmlElement, url: str) -> Metadata:
     """Return the metadata of a tree that nothing else is read from."""
-    return read_metadata(read(root, url), root)
+    return read_metadata(read_declared(root, url), root)
 
 
 def _metadata(declared: Declared, root: HtmlElement) -> Metadata:
@@ -98,12 +121,15 @@ def _metadata(declared: Declared, root: HtmlElement) -> Metadata:
         date_published=published or None,
         date_modified=modified or None,
         language=language or None,
-        site_name=declared.site_name or host_of(canonical or url) or None,
+        site_name=declared.site_name or site_domain(canonical or url) or None,
         url=canonical or url or None,
         canonical=canonical or None,
         description=declared.first(*_DESCRIPTIONS) or linked.text("description") or None,
         image=_image(declared, resolve) or _lead_picture(headline, beside, resolve) or None,
         breadcrumbs=_breadcrumbs(linked, found, resolve),
+        tags=_subjects(declared, found, "tag"),
+        categories=_subjects(declared, found, "category"),
+        license=_license(declared, found, resolve) or None,
     )
 
 
@@ -139,6 +165,37 @@ def _image(declared: Declared, resolve: Resolve) -> str:
     found = next((url for one in declared.texts(*_IMAGES) if (url := resolve(one))), "")
     linked = declared.linked.url("image", "thumbnailUrl")
     return found or resolve(linked) or resolve(declared.links.get("image_src", ""))
+
+
+def _subjects(declared: Declared, found: Marked, relation: str) -> tuple[str, ...]:
+    """Return what the first source with any value says that a page is about: its tags, or its categories."""
+    key, names, last = _SUBJECTS[relation]
+    # WordPress links a category as one of the tags.
+    other = found.related.get("category", []) if relation == "tag" else []
+    links = [one for one in found.related.get(relation, []) if one.tag == "a" and one not in other]
+    for values in (
+        _parted(declared.linked.texts(key)),
+        _parted(declared.texts(*names)),
+        [text_of(one, LONGEST_NAME) for one in links],
+        _parted(declared.texts(*last)),
+    ):
+        if subjects := [value.strip("#")[:LONGEST_NAME] for value in values if value.strip("#")]:
+            return tuple(dict.fromkeys(subjects))[:MOST_SUBJECTS]
+    return ()
+
+
+def _parted(values: Iterator[str]) -> list[str]:
+    """Return the parts of values that are lists with commas or semicolons."""
+    return [part for value in values for one in _commas(value) if (part := " ".join(one.split()))]
+
+
+def _license(declared: Declared, found: Marked, resolve: Resolve) -> str:
+    """Return the URL of a licence, or else its name; an empty string if the page has none."""
+    links = [one.get("href") or "" for one in found.related.get("license", ()) if one.tag == "a"]
+    linked = declared.linked
+    urls = (declared.links.get("license", ""), *links, linked.url("license"), linked.text("license"))
+    address = next((url for one in urls if "/" in one and (url := resolve(one))), "")
+    return address or (linked.text("license") or declared.first(*_LICENSES))[:LONGEST_NAME]
 
 
 def _lead_picture(headline: HtmlElement | None, beside: list[HtmlElement], resolve: Resolve) -> str:

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import IntEnum
 from itertools import chain, combinations
 from urllib.parse import urljoin, urlsplit
 
 from scrapy_dripper.declared.facts import tokens
-from scrapy_dripper.declared.limits import LONGEST_TEXT, LONGEST_TITLE
+from scrapy_dripper.declared.text import LONGEST_TEXT, LONGEST_TITLE
 
 MOST_PARTS = 8
 """Maximum number of parts of a title to consider."""
@@ -18,8 +19,6 @@ SHARED = 0.5
 """Minimum share of words that the heading of the page has in common with a name of it."""
 SHARED_WORDS = 0.75
 """Minimum share of words that a heading and a name have in common."""
-SAME_WORDS = 2
-"""The value of a heading with exactly the words of a name: see :meth:`Names.match`."""
 ONLY_HEADING = "the only <h1>, which shares few words with what the page says that it is called"
 LINE_WORDS = 5
 """Minimum number of words of a name that a line without heading markup may repeat."""
@@ -37,6 +36,15 @@ class Name:
     text: str = ""
     reason: str = "the page names itself nowhere"
     """Where the name is from."""
+
+
+class Match(IntEnum):
+    """Which words of a name a heading has."""
+
+    FEW = 0
+    MOST = 1
+    ALL = 2
+    """All of them, and no others."""
 
 
 class Names:
@@ -63,7 +71,7 @@ class Names:
         up = ((_joined(tokens(text[:LONGEST_TITLE])), level) for text, level in headings if level)
         of_site = {said for said, level in up if level == 1 or not any(name.startswith(said) for name in begin)}
         self._sites = {_joined(tokens(site)), *of_site} - {""}
-        self._host = _joined(tokens(host_of(url)))
+        self._host = _joined(tokens(site_domain(url)))
         # What follows a colon is what is said about a topic, and not the name of the site.
         is_topic = bool(pairs) and title[: title.rindex(pairs[-1][0])].rstrip().endswith(":")
         self.ending = _joined(parts[-1]) if len(parts) > 1 and not is_topic else ""
@@ -112,21 +120,21 @@ class Names:
         """Return True if a line that is no heading has exactly the words of a name."""
         return _joined(words) in self._lines and not self._site_part.issuperset(words)
 
-    def match(self, words: Sequence[str], *, h1: bool) -> int:
-        """Return :data:`SAME_WORDS` if a heading has exactly the words of a name, 1 if it has most, and 0 otherwise.
+    def match(self, words: Sequence[str], *, h1: bool) -> Match:
+        """Return which words of a name a heading has.
 
         An ``h1`` may have further words, and a name may begin with the words of an ``h1``, followed by the name of the
         site.
         """
         have = frozenset(words)
-        best = 0
+        best = Match.FEW
         for name, want in zip(self.words, self._sets, strict=True):
             if words == name:
-                return SAME_WORDS
+                return Match.ALL
             if min(len(have), len(want)) >= 2:
                 common = len(have & want)
                 most = common >= SHARED_WORDS * len(want) and (h1 or common >= SHARED_WORDS * len(have))
-                best = max(best, int(most or (h1 and name[: len(words)] == words)))
+                best = Match.MOST if most or (h1 and name[: len(words)] == words) else best
         return best
 
     def fit(self, words: Sequence[str]) -> float:
@@ -134,7 +142,7 @@ class Names:
         have = frozenset(words)
         best = 0.0
         for name in self.texts if have else ():
-            for i, part in enumerate((name, *_separators(name)[:10])):
+            for i, part in enumerate((name, *_separators(name)[:MOST_PARTS])):
                 said = frozenset(tokens(part))
                 if said:
                     best = max(best, 2 * len(have & said) / (len(have) + len(said)) - i / 100)
@@ -173,8 +181,8 @@ def name_of(names: Names, subheadings: Iterable[str]) -> Name:
     return Name(names.headings[0][0], "the first <h1>, for want of a name") if names.headings else Name()
 
 
-def host_of(url: str) -> str:
-    """Return the host of a URL without ``www.``, or an empty string."""
+def site_domain(url: str) -> str:
+    """Return the domain that names the site of a URL: its host without ``www.``, or an empty string."""
     with suppress(ValueError):
         found = _host(urlsplit(url).netloc.rpartition("@")[2])
         return found[1] if found else ""

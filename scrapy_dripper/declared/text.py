@@ -1,4 +1,7 @@
-"""Read the text of elements as it is shown, and headings without the signs that link to them."""
+"""Read the text of elements as it is shown, headings without the signs that link to them, and no more than is needed.
+
+Real pages declare less than the limits, which bound the time for hostile ones.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,25 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from scrapy_dripper.declared.limits import LONGEST_TEXT, MOST_ELEMENTS
-
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
+LONGEST_TEXT = 10_000
+"""Maximum length of a value, in characters."""
+LONGEST_URL = 4_000
+"""Maximum length of a URL, in characters. A longer one is a list of pictures that a page names as one."""
+LONGEST_TITLE = 500
+"""Maximum length of a name of the page, in characters."""
+LONGEST_NAME = 200
+"""Maximum length of the name of an author, of a site or of a step, in characters."""
+MOST_NODES = 20_000
+"""Maximum number of values in the JSON-LD of a page, and of its facts."""
+MOST_VALUES = 500
+"""Maximum number of values of one name, such as the authors of a paper."""
+MOST_ELEMENTS = 30
+"""Maximum number of elements of a kind, such as headings, bylines or pictures."""
+ABOVE = 8
+"""Number of ancestors that are checked for being a comment or a teaser."""
 START = 60
 """Maximum number of descendants whose text is read."""
 

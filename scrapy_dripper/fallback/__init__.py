@@ -12,14 +12,14 @@ from typing import Any
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.checks import METHODS
 from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, nothing
+from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, attempt, from_plain, nothing, to_plain
 from scrapy_dripper.declared.metadata import metadata_of
+from scrapy_dripper.derived import naming, plain_content, with_derived
 from scrapy_dripper.fallback.methods import first_part, limited_tree, text_within, whole_page
 from scrapy_dripper.fallback_names import is_method, load
 from scrapy_dripper.output import write_html
-from scrapy_dripper.output.content_json import clean
+from scrapy_dripper.output.content_json import sanitized
 from scrapy_dripper.page import PageError
-from scrapy_dripper.retrieval import plain_content, with_retrieval
 
 __all__ = ["NOT_A_PAGE", "by_method", "fall_back", "first_part", "metadata", "method"]
 
@@ -40,7 +40,7 @@ def method(name: str) -> Callable[[str, str, Config, int], Extraction]:
 
 def by_method(name: str, document: Document, config: Config) -> Extraction:
     """Return the extraction of a document by a method that is the engine. Its errors propagate."""
-    found = with_retrieval(_run_within_memory(name, document, config), None, document, config)
+    found = with_derived(_run_within_memory(name, document, config), None, document, config)
     found = replace(found, url=document.url, source=name)
     if found.text or found.markdown:
         return found
@@ -58,7 +58,7 @@ def fall_back(
     If a built-in fallback runs out of memory, it is retried on the first part of the document. If a fallback raises,
     the extraction is that of ``empty``, and the exception is appended to ``error``.
     """
-    return with_retrieval(_fall_back(document, config, reason, error), None, document, config)
+    return with_derived(_fall_back(document, config, reason, error), None, document, config)
 
 
 def _fall_back(document: Document, config: Config, reason: FallbackReason, error: str | None) -> Extraction:
@@ -122,17 +122,25 @@ def _custom(call: Callable[..., Any], text: str, url: str, config: Config) -> Ex
     """Run a custom fallback. The HTML that it returns is not changed."""
     answer: object = call(text, url)
     if isinstance(answer, Extraction):
-        content = None
-        if answer.content is not None:
-            content = clean(answer.content)
-        elif answer.main_html:
-            content = plain_content(write_html(answer.main_html, url, config, len(answer.main_html)), config)
-        return replace(answer, content=content, details={}).without_controls()
+        failed: list[str] = []
+        given = answer.content
+        content = None if given is None else attempt("content", lambda: sanitized(given), failed)
+        known = attempt("metadata", lambda: _read_again(answer.metadata), failed)
+        own: dict[str, Any] = {"url": url, "source": "", "fallback_reason": None, "extra": {}, "details": {}}
+        found = from_plain(to_plain(replace(answer, content=None, metadata=None, **own))).without_controls()
+        if content is None and found.main_html:
+            content = plain_content(write_html(found.main_html, url, config, len(found.main_html)), config)
+        return naming(replace(found, content=content, metadata=known), failed)
     if answer is not None and not isinstance(answer, str):
         raise TypeError(f"expected HTML, an Extraction or None (got {type(answer).__name__})")
     if answer is None or not answer.strip():
         return nothing(url, None, None, "empty")
     return replace(whole_page(answer, url, config, len(answer)), main_html=answer).without_controls()
+
+
+def _read_again(known: Metadata | None) -> Metadata | None:
+    """Return metadata without control characters. Errors propagate, because a custom fallback can return anything."""
+    return None if known is None else Metadata.from_dict(known.as_dict()).without_controls()
 
 
 def metadata(document: Document, config: Config) -> Metadata:

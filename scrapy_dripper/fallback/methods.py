@@ -7,7 +7,6 @@ limits the size of the output. Scripts, event handlers and invisible elements ar
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
@@ -18,10 +17,12 @@ import numpy as np
 import numpy.typing as npt
 from lxml import etree
 
+from scrapy_dripper.characters import words_of
 from scrapy_dripper.choose import mask_of
 from scrapy_dripper.config import Config, MethodOptions
 from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
-from scrapy_dripper.declared import Declared, read
+from scrapy_dripper.declared import Declared, read_declared
+from scrapy_dripper.derived import plain_content
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page
 from scrapy_dripper.page.blocks import cut
@@ -29,7 +30,6 @@ from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.page import PageError
 from scrapy_dripper.page.parse import cut_off, parse
 from scrapy_dripper.page.recover import drop_controls
-from scrapy_dripper.retrieval import plain_content
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -43,7 +43,6 @@ FAR = 64
 
 _UNRATED = frozenset("a nav hr span em body script header h1 h2 h3 h4 h5 br iframe".split())
 _HEADINGS = frozenset(f"h{level}" for level in range(1, 7))
-words_of = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -62,7 +61,7 @@ def by_title_and_paragraphs(text: str, url: str, config: Config, size: int) -> E
     elements ``<title>`` and ``<p>``, with nothing filtered but scripts and styles.
     """
     root, truncated = limited_tree(text)
-    declared, body = read(root, url), root.find("body")
+    declared, body = read_declared(root, url), root.find("body")
     heading: HtmlElement | None = None
     if declared.document_title and body is not None:
         heading = body.makeelement("h1")
@@ -86,7 +85,7 @@ def by_readability(text: str, url: str, config: Config, size: int) -> Extraction
     if logging.getLogger("readability").level == logging.NOTSET:
         logging.getLogger("readability").setLevel(logging.CRITICAL)
     root, truncated = limited_tree(text, flat=True)
-    title = read(root, url).title
+    title = read_declared(root, url).title
     parse_all(root)
     drop_controls(root)  # it assigns texts, and lxml refuses some that it has parsed
     article = Document(root)
@@ -107,7 +106,7 @@ def by_justext(text: str, url: str, config: Config, size: int) -> Extraction:
     from justext import core  # of an extra
 
     root, truncated = limited_tree(text, flat=True)
-    title = read(root, url).title
+    title = read_declared(root, url).title
     words = _stop_words(root.get("lang", "")[:20].split("-")[0].lower())
     low, high = (core.STOPWORDS_LOW_DEFAULT, core.STOPWORDS_HIGH_DEFAULT) if words else (0, 0)
     paragraphs = core.ParagraphMaker.make_paragraphs(core.preprocessor(root))

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lxml import etree
 
-from scrapy_dripper.characters import without_controls
+from scrapy_dripper.characters import without_controls, words_of
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
-from scrapy_dripper.declared import Declared, read
+from scrapy_dripper.declared import Declared, read_declared
 from scrapy_dripper.declared.json_ld import parsed
-from scrapy_dripper.fallback.methods import limited_tree, text_within, whole_page, words_of
+from scrapy_dripper.fallback.methods import limited_tree, text_within, whole_page
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -86,7 +86,7 @@ def fill_shell(document: Document, config: Config) -> Extraction | None:
     """
     root, truncated = limited_tree(text_within(document, config.limits.bytes))
     scripts = list(root.iter("script"))
-    declared = read(root, document.url)
+    declared = read_declared(root, document.url)
     article = _article(scripts, declared) if config.fallback not in ("none", "empty") else None
     if article is None:
         if not scripts or not _waits(root):

@@ -20,14 +20,14 @@ from trafilatura.xml import xmltotxt
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction
-from scrapy_dripper.declared import read
+from scrapy_dripper.declared import read_declared
+from scrapy_dripper.derived import plain_content
 from scrapy_dripper.fallback.methods import MAX_PARAGRAPHS, limited_tree, parse_all
 from scrapy_dripper.output import most_chars, write_html
 from scrapy_dripper.output.main_html import WRITTEN
 from scrapy_dripper.output.urls import unsafe_url
 from scrapy_dripper.page.recover import drop_controls
 from scrapy_dripper.page.tags import UNSEEN
-from scrapy_dripper.retrieval import plain_content
 from scrapy_dripper.structures.tables import MAX_PADDED, MAX_PADDING
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def by_trafilatura(text: str, url: str, config: Config, size: int) -> Extraction
     ``size`` is the length of the original document, which limits the size of the output.
     """
     root, truncated = limited_tree(text, flat=True)
-    title = read(root, url).title
+    title = read_declared(root, url).title
     most = most_chars(size, config.limits.output)
     # Trafilatura prepends the URL to that of each image and link, which can exceed the output limit.
     short = len(url) * sum(1 for _ in root.iter("img", "a")) <= most // 2

@@ -369,7 +369,7 @@ function pressed(event) {
 function save() {
   if (!data.task) return say(`Labels cannot be exported: ${data.no_task}`);
   const answer = { task: data.task, labels: Object.fromEntries(labels.map((label, i) => [i + 1, label ? "main" : "other"])) };
-  const link = make("a", { download: `${data.task.id}.answer.json` });
+  const link = make("a", { download: `${data.task.id.replace(/-[0-9a-f]{8}$/, "")}.answer.json` });
   link.href = URL.createObjectURL(new Blob([JSON.stringify(answer, null, 1)], { type: "application/json" }));
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);

@@ -11,7 +11,7 @@ from scrapy_dripper.characters import without_controls
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.output.main_html import ATTRIBUTES, MATHML
-from scrapy_dripper.page import Page, PageError, plant
+from scrapy_dripper.page import Page, PageError, document_tree
 from scrapy_dripper.page.tags import TAGS
 
 MARK = "data-dripper-block"
@@ -79,7 +79,7 @@ def snapshot(page: Page) -> str:
 def style_sheets(document: Document, config: Config) -> list[tuple[str, str]]:
     """Return the style sheets in a page, each with its media query, or an empty string if it has none."""
     try:
-        root, _ = plant(document, config)
+        root, _ = document_tree(document, config)
     except PageError:
         return []
     sheets: list[tuple[str, str]] = []

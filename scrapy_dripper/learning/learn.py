@@ -39,7 +39,7 @@ from scrapy_dripper.learning.metrics import Interval, mean_interval, neutral_prf
 from scrapy_dripper.learning.sets import TRAINING_PAGES, AnnotatedPage, training_pages
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.page.page import Page
-from scrapy_dripper.replace import replace_file
+from scrapy_dripper.paths import replace_file
 from scrapy_dripper.rules import hosts_of
 
 
@@ -118,11 +118,11 @@ def _host(url: str) -> str:
 PAGE_WEIGHT = 20.0
 """Total weight of the blocks of a page in the loss, to which the regularisation adds half the squared weights."""
 _STEPS, _INNER = 30, 100
-_GAIN, _GRADIENT, _RESIDUAL = 1e-9, 1e-5, 1e-4
+_GAIN, _RESIDUAL = 1e-9, 1e-4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SiteLesson:
+class SiteExample:
     """The training data of a corrected page of n blocks."""
 
     places: Places
@@ -134,7 +134,7 @@ class SiteLesson:
     """The weight of each block, shape (n,). The sum is :data:`PAGE_WEIGHT`."""
 
     @classmethod
-    def of(cls, correction: Correction, page: Page, model: TaggerModel, vocabulary: Vocabulary) -> SiteLesson:
+    def of(cls, correction: Correction, page: Page, model: TaggerModel, vocabulary: Vocabulary) -> SiteExample:
         """Return the training data of a page, and add its names to the vocabulary of its site.
 
         Long blocks count more, as in the word F1, but only with the square root of their length.
@@ -151,11 +151,11 @@ class SiteLesson:
         )
 
 
-def fit(lessons: Sequence[SiteLesson], vocabulary: Vocabulary) -> Site:
+def fit(examples: Sequence[SiteExample], vocabulary: Vocabulary) -> Site:
     """Return the weights that fit the pages of a site. Takes time linear in the size of the pages."""
-    places = Places.joined([one.places for one in lessons])
+    places = Places.joined([one.places for one in examples])
     odds, main, weight = (
-        np.concatenate([getattr(one, name) for one in lessons]) for name in ("odds", "main", "weight")
+        np.concatenate([getattr(one, name) for one in examples]) for name in ("odds", "main", "weight")
     )
     size = len(vocabulary)
     found = np.zeros(len(PLACES) * size + 1)
@@ -168,7 +168,7 @@ def fit(lessons: Sequence[SiteLesson], vocabulary: Vocabulary) -> Site:
     for _ in range(_STEPS):
         p = 1 / (1 + np.exp(-np.clip(odds + places.odds(found), -500, 500)))
         gradient = places.gathered(weight * (p - main), size) + found
-        if np.linalg.norm(gradient) < _GRADIENT:
+        if not gradient.any():
             break
         step = _solve(places, weight * p * (1 - p), -gradient, size)
         length = 1.0
@@ -243,17 +243,17 @@ def learn(
     gains: list[Gain] = []
     for name, pages in tqdm(by_site(corrections).items(), desc="learn", unit="site", disable=None):
         vocabulary: Vocabulary = {}
-        lessons = [SiteLesson.of(one, read(one.document, Config()), model, vocabulary) for one in pages]
+        examples = [SiteExample.of(one, read(one.document, Config()), model, vocabulary) for one in pages]
         before, after = _f1(pages, model, Learnt({})), [0.0] * len(pages)
         k = min(FOLDS, len(pages))
         for fold in range(k if k > 1 else 0):
             held = range(fold, len(pages), k)
-            site = fit([lesson for i, lesson in enumerate(lessons) if i not in held], vocabulary)
+            site = fit([example for i, example in enumerate(examples) if i not in held], vocabulary)
             for i, f1 in zip(held, _f1([pages[i] for i in held], model, Learnt({name: site})), strict=True):
                 after[i] = f1
         gain = Gain(name, tuple(before), tuple(after) if k > 1 else (), every)
         if every or gain.mean + gain.error >= LEAST_GAIN:
-            sites[name] = fit(lessons, vocabulary)
+            sites[name] = fit(examples, vocabulary)
             gain = Gain(name, gain.before, gain.after, True)
         gains.append(gain)
     return sites, gains

@@ -7,7 +7,6 @@ is that of WCXB's own evaluation, where words are ``\\w+`` and titles count as t
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeVar
@@ -15,7 +14,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.characters import on_one_line
+from scrapy_dripper.characters import on_one_line, words_of
 
 TITLE_LINES = 3
 """Number of lines at the beginning of a text in which to search for the title."""
@@ -23,8 +22,6 @@ TITLE_SHARE = 0.6
 """A line with at least this share of the title's words, and no others, is the title. Sites add their name to titles."""
 
 T = TypeVar("T")
-
-_words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 
 
 class PRF(NamedTuple):
@@ -53,7 +50,7 @@ def bag_prf(predicted: Counter[T], wanted: Counter[T]) -> PRF:
 
 def words(text: str) -> list[str]:
     """Return the lower-case words of a text."""
-    return _words(text.lower())
+    return words_of(text.lower())
 
 
 def neutral_prf(prediction: str, truth: str, titles: Iterable[str] = ()) -> PRF:

@@ -23,11 +23,11 @@ from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from scrapy_dripper.cli.console import UsageError, why
 from scrapy_dripper.engines.files import sha256
 from scrapy_dripper.learning.metrics import without_title
+from scrapy_dripper.rules import host_of
 
 _HTML, _TRUTH = "html", "ground-truth"
 _SNIPPETS = {"with", "without"}
@@ -104,15 +104,6 @@ def files_hash(root: Path, paths: Iterable[Path]) -> str:
     return whole.hexdigest()
 
 
-def host_of(url: str) -> str:
-    """Return the lower-case host of a URL without ``www.``, or an empty string."""
-    try:
-        host = urlsplit(url.strip()).hostname or ""
-    except ValueError:  # such as an unclosed bracket
-        return ""
-    return bare_host(host)
-
-
 def page_type_of(document: dict[str, Any]) -> str:
     """Return the page type of an annotation. The default is ``article``; ``category`` becomes ``collection``."""
     value: Any = (document.get("_internal") or {}).get("page_type", {})
@@ -121,11 +112,6 @@ def page_type_of(document: dict[str, Any]) -> str:
     elif not isinstance(value, str):
         value = "article"
     return "collection" if value == "category" else str(value)
-
-
-def bare_host(host: str) -> str:
-    """Return a lower-case host without ``www.`` and a dot at its end."""
-    return host.lower().rstrip(".").removeprefix("www.")
 
 
 def _annotated_page(root: Path, path: Path) -> AnnotatedPage:
@@ -179,8 +165,11 @@ _MANUALS = frozenset(
 )
 _KINDS = frozenset(("forum", "product", "service", "listing", "collection", "documentation", "mixed"))
 
-_FACT_KINDS = {"recipe": "article", "court": "listing", "records": "listing"}
-"""The page types of the kinds of pages in sets of facts."""
+_FACT_KINDS = {
+    "recipe": "article", "court": "listing", "records": "listing", "estate": "product",
+    "zh-articles": "article", "zh-forums": "forum", "article": "article",
+}  # fmt: skip
+"""The page types of the kinds of pages in sets of facts. Those of other kinds are unknown."""
 
 
 def training_pages(manifest: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -319,7 +308,7 @@ def _listed_page(folder: Path, name: str, record: Mapping[str, Any], drawn: set[
         part=_part(name, record),
         language=str(record.get("language") or ""),
         learn=learn,
-        facts=record.get("facts") or {},
+        facts={} if text else record.get("facts") or {},
         title_apart=not (record.get("title_in_text") or (title and without_title(text, title) != text)),
     )
 
@@ -333,11 +322,11 @@ def _part(name: str, record: Mapping[str, Any]) -> str:
         return name
     if record["train"] is not True:
         return str(record["id"]).partition("-")[0]
-    return f"{name}, forums" if record.get("kind") == "forum" else f"{name}, articles"
+    return f"{name}, forums" if _page_type(record) == "forum" else f"{name}, articles"
 
 
 def _page_type(record: Mapping[str, Any]) -> str:
     kind = _FACT_KINDS.get(str(record.get("kind") or ""), str(record.get("kind") or ""))
     if record.get("generator") in _MANUALS:
         return "documentation"
-    return kind if kind in _KINDS else "article"
+    return kind if kind in _KINDS or (record.get("facts") and kind not in _FACT_KINDS.values()) else "article"

@@ -11,7 +11,7 @@ from lxml import etree
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason
-from scrapy_dripper.declared.notation import Notation
+from scrapy_dripper.declared.head import Notation
 from scrapy_dripper.output.content_json import length
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.main_html import main_tree, make_absolute, to_html

@@ -37,12 +37,12 @@ from scrapy_dripper.structures.items import (
     Paragraph,
     Post,
     Quote,
-    Rule,
     Run,
     Runs,
     Strong,
     Table,
     Text,
+    ThematicBreak,
     Title,
     line_text,
 )
@@ -59,7 +59,7 @@ _words = re.compile(r"(?<=\S)(?=\s)").split
 _characters = re.compile(r"(?s).{1,8}[\u0300-\u036f\u093a-\u094f\u0e31-\u0e4e\u200d\ufe0f]*").findall
 
 
-def cut(item: Item, fits: Fits) -> list[Items]:
+def split_item(item: Item, fits: Fits) -> list[Items]:
     """Cut an item into parts that are as long as fits, and return them in order, each as items.
 
     An item that cannot be cut is returned as its only part: a formula, a line of code, a row of a table. The header of
@@ -75,7 +75,7 @@ def cut(item: Item, fits: Fits) -> list[Items]:
     for group in _groups(units, lambda some: fits(make(some))):
         made = make(group)
         is_smaller = len(group) == len(made) == 1 and made[0] != item
-        parts += cut(made[0], fits) if is_smaller else [made] if made else []
+        parts += split_item(made[0], fits) if is_smaller else [made] if made else []
     return parts
 
 
@@ -387,7 +387,7 @@ class _Packer:
         """End the open chunk, if there is one."""
         # A rule at the start or end of a chunk is useless.
         items = self._items
-        while items and type(items[-1]) is Rule:
+        while items and type(items[-1]) is ThematicBreak:
             items.pop()
         written = self._write(tuple(items))
         if written:
@@ -429,7 +429,7 @@ class _Packer:
         return (self._length + self._between if self._items else 0) + length <= self._size
 
     def _place(self, item: Item, length: int, section: _Section) -> None:
-        if not self._items and type(item) is Rule:
+        if not self._items and type(item) is ThematicBreak:
             return
         if self._fits(length):
             self._append((item,), length)
@@ -443,7 +443,7 @@ class _Packer:
         if self._overlap and type(item) is Paragraph:
             taken = max(taken, self._overlap + self._between)
         room = max(self._size - taken, self._size // 4)
-        for number, part in enumerate(cut(item, lambda some: self._length_of(some) <= room)):
+        for number, part in enumerate(split_item(item, lambda some: self._length_of(some) <= room)):
             length = self._length_of(part)
             self._begin_if_full(length, section, number > 0)
             self._append(part, length)

@@ -76,17 +76,17 @@ def from_json(values: Sequence[Any]) -> Items:
         raise ContentError(f"not a content list ({type(error).__name__}: {error})") from None
 
 
-def clean(values: Sequence[Any]) -> list[dict[str, Any]]:
+def sanitized(values: Sequence[Any]) -> list[dict[str, Any]]:
     """Return a content list as JSON values without control characters. Raise :exc:`ContentError` if it is none."""
-    return to_json(from_json(_clean(values)))
+    return to_json(from_json(_without_controls(values)))
 
 
-def _clean(value: Any) -> Any:
+def _without_controls(value: Any) -> Any:
     if isinstance(value, str):
         return without_controls(value)
     if isinstance(value, dict):
-        return {name: _clean(one) for name, one in value.items()}
-    return [_clean(one) for one in value] if isinstance(value, list) else value
+        return {name: _without_controls(one) for name, one in value.items()}
+    return [_without_controls(one) for one in value] if isinstance(value, list) else value
 
 
 def length(items: Sequence[Item]) -> int:

@@ -11,17 +11,18 @@ from typing import Any
 
 from lxml import etree
 
-from scrapy_dripper.declared.notation import Notation
+from scrapy_dripper.declared.head import Notation
 from scrapy_dripper.output import inline_tags
 from scrapy_dripper.output.inline_tags import add_formula
 from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, OpenList, Reader, skip, stanzas
-from scrapy_dripper.page.nodes import in_sentence
+from scrapy_dripper.page.nodes import SLATE, in_sentence
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, UNSEEN, Kind
-from scrapy_dripper.structures.callouts import alert_of, callout, has_callout_class, title_of
+from scrapy_dripper.structures.callouts import alert_of, callout, callout_title, has_callout_class
 from scrapy_dripper.structures.code import code_block, has_code_class, with_code_lines
+from scrapy_dripper.structures.embeds import is_post, quoted
 from scrapy_dripper.structures.footnotes import footnotes, gathered, without_label
 from scrapy_dripper.structures.formulas import has_math_class
-from scrapy_dripper.structures.headings import anchor_of
+from scrapy_dripper.structures.headings import anchor_of, is_edit_link
 from scrapy_dripper.structures.images import (
     FIGURE_CLASSES,
     PLAYER_TAGS,
@@ -42,10 +43,10 @@ from scrapy_dripper.structures.items import (
     Paragraph,
     Post,
     Quote,
-    Rule,
     Runs,
     Strong,
     Text,
+    ThematicBreak,
     Title,
     line_text,
     without_empty_posts,
@@ -180,7 +181,7 @@ def _is_note(reader: Reader, element: etree._Element) -> bool:
 def block_with_class(reader: Reader, element: etree._Element) -> Leave:
     """Enter a ``<div>``, ``<p>`` or similar element, whose meaning can depend on its class."""
     name = element.get("class")
-    if element.get("data-lang"):
+    if element.get("data-lang") or element.get(SLATE):
         name = f"{name or ''} code"
     if name and not (len(name) <= LONGEST_CLASS and _is_plain(name)):
         if has_code_class(name):
@@ -193,6 +194,12 @@ def block_with_class(reader: Reader, element: etree._Element) -> Leave:
             return figure(reader, element)
         if has_callout_class(name):
             return _callout(reader, element)
+        if is_edit_link(name):
+            reader.flush()
+            return skip
+        if is_post(name) and reader.fits:
+            reader.split_title()
+            return reader.hold(quoted)
     return block(reader, element)
 
 
@@ -203,6 +210,8 @@ def _is_plain(name: str) -> bool:
         has_code_class(name)
         or has_math_class(name)
         or has_callout_class(name)
+        or is_edit_link(name)
+        or is_post(name)
         or not FIGURE_CLASSES.isdisjoint(name.split())
     )
 
@@ -212,7 +221,7 @@ def _callout(reader: Reader, element: etree._Element) -> Leave:
     alert = alert_of(element) if reader.fits else ""
     if not alert:
         return block(reader, element)
-    heading = title_of(element, alert)
+    heading = callout_title(element, alert)
     title: Runs = ()
     if heading is not None and heading not in reader.captions:
         title = reader.read_line(heading)
@@ -268,14 +277,14 @@ def _code(reader: Reader, element: etree._Element) -> Leave:
     return skip if add_code(reader, element) else inline_tags.code_tag(reader, element)
 
 
-def _rule(reader: Reader, element: etree._Element) -> Leave:
+def _thematic_break(reader: Reader, element: etree._Element) -> Leave:
     if element.get("role") in ("presentation", "none") or element.get("aria-hidden") == "true":
         reader.flush()
         return skip
     reader.split_title()
     reader.flush()
     if not reader.frame.flat:
-        reader.items.append(Rule())
+        reader.items.append(ThematicBreak())
     return skip
 
 
@@ -370,7 +379,7 @@ def _list(reader: Reader, element: etree._Element) -> Leave:
     reader.push(reader.frame._replace(items=[], open_list=opened, nesting=reader.frame.nesting + 1))
 
     def leave() -> None:
-        _end_entry(reader, opened)
+        _begin_entry(reader, opened)
         reader.pop()
         _add_list(reader, opened, _level_after(element))
 
@@ -411,7 +420,7 @@ def _add_list(reader: Reader, ended: OpenList, level: int | None = None) -> None
     if any(ended.terms):
         entries.append(ListItem((), tuple(filter(None, ended.terms))))
     if ended.labels:
-        while reader.items and type(reader.items[-1]) is Rule:
+        while reader.items and type(reader.items[-1]) is ThematicBreak:
             reader.items.pop()  # the rule between the text and its footnotes
         free = reader.footnotes.free_label
         named = [(ended.labels.get(i) or free(str(i + 1)), entry.items) for i, entry in enumerate(entries)]
@@ -496,6 +505,16 @@ def _end_entry(reader: Reader, around: OpenList, label: str | None = None, numbe
     around.checked = None
 
 
+def _begin_entry(reader: Reader, around: OpenList) -> None:
+    """End what stands before an entry, or before the end of a list. A list there belongs to the entry before it."""
+    reader.flush()
+    if reader.items and around.entries and all(type(item) is List for item in reader.items):
+        last = around.entries[-1]
+        around.entries[-1] = replace(last, items=(*last.items, *reader.items))
+        reader.items.clear()
+    _end_entry(reader, around)
+
+
 def _on_one_line(items: Items, number: str) -> Items:
     """Return the items of an entry with its amount beside its name, and without a paragraph that repeats its mark.
 
@@ -520,12 +539,7 @@ def _item(reader: Reader, element: etree._Element) -> Leave:
     around = reader.frame.open_list
     if reader.frame.flat or around is None or around.kind == "definition":
         return block(reader, element)
-    reader.flush()
-    if reader.items and around.entries and all(type(item) is List for item in reader.items):
-        last = around.entries[-1]  # a list between two entries belongs to the first one
-        around.entries[-1] = replace(last, items=(*last.items, *reader.items))
-        reader.items.clear()
-    _end_entry(reader, around)
+    _begin_entry(reader, around)
     number = around.number
     if number is not None:
         value = _digits(element.get("value") or "")
@@ -596,7 +610,7 @@ _BLOCKS: dict[Any, Enter] = {
     **dict.fromkeys(_LEVELS, _heading),
     **dict.fromkeys(PLAYER_TAGS, _player),
     "p": _paragraph,
-    "hr": _rule,
+    "hr": _thematic_break,
     "blockquote": _quote,
     "figure": _figure_tag,
     "picture": _picture,

@@ -13,7 +13,7 @@ from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
 from scrapy_dripper.page.nodes import inner_text, short_text
 from scrapy_dripper.structures.footnotes import NOTE_IN_PLACE, NOTE_TAG, note_in_place, without_label
 from scrapy_dripper.structures.formulas import MATH_TAGS, formula, has_math_class
-from scrapy_dripper.structures.headings import edit_link, has_word, header_link, is_self_link, self_link
+from scrapy_dripper.structures.headings import has_word, header_link, is_edit_link, is_self_link, self_link
 from scrapy_dripper.structures.images import emoji, image, is_button, same_image
 from scrapy_dripper.structures.items import (
     Deleted,
@@ -59,7 +59,7 @@ def _span(reader: Reader, element: etree._Element) -> Leave:
     if name:
         if has_math_class(name) and add_formula(reader, element):
             return skip
-        if reader.frame.title and edit_link(name):
+        if is_edit_link(name):  # in a heading or, since MediaWiki 1.43, beside it
             return skip
         if reader.line.begun and _for_screen_readers(name):
             text = short_text(element)  # a longer text does not just repeat the line

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from enum import IntEnum
 from functools import lru_cache
 from itertools import groupby
 from typing import TypeAlias
 
 from scrapy_dripper.characters import unbroken
-from scrapy_dripper.declared.notation import Notation
+from scrapy_dripper.declared.head import Notation
 from scrapy_dripper.structures.delimiters import NOTATION, join_formulas
 from scrapy_dripper.structures.items import (
     Code,
@@ -43,6 +44,7 @@ _CJK = "[\u2e80-\u312f\u31a0-\ua4cf\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U0002
 _cjk = re.compile(_CJK).match
 _line_in_cjk = re.compile(f"(?<={_CJK})[^\\S\\n]*\\n\\s*(?={_CJK})").sub
 _apart = re.compile(r"[\w:;,!?)\]][\w$€£¥]").match
+_is_url = re.compile(r"https?:|www\.").match
 _invisible = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\\s]*").fullmatch
 _collapsible = re.compile(r"[ \t\r\n\f]+").sub
 _word = re.compile(r"\w").search
@@ -153,10 +155,12 @@ class Line:
         self._runs.append(run)
 
     def image(self, image: Image, same: Callable[[Image, Image], bool]) -> None:
-        """Add an image, unless it is the same as the one before it."""
+        """Add an image. Of two that are the same, keep the first one, with the alternative text that there is."""
         before = self._runs[-1] if self._runs else None
         if type(before) is not Image or not same(before, image):
             self.run(image)
+        elif image.alt and not before.alt:
+            self._runs[-1] = replace(before, alt=image.alt)
 
     def says(self, numbers: list[str]) -> bool:
         """Return True if there are numbers and the last text contains all of them."""
@@ -180,6 +184,8 @@ class Line:
                     return
             elif before and after and (not _apart(before + after) or _cjk(before) or _cjk(after)):
                 return
+            elif before.isalpha() and after.islower() and not (self._code or self._parts_links or _is_url(following)):
+                return  # style sheets part names and labels, which have a capital: "K" and "aspar" are one word
         runs = self._runs
         if self._code and self._code_begun and separator < Separator.BREAK and runs and type(runs[-1]) is _Code:
             runs.append(_Code(" "))
@@ -194,6 +200,13 @@ class Line:
             runs.append(_BREAK)
             if separator is Separator.BREAKS:
                 runs.append(_BREAK)
+
+    @property
+    def _parts_links(self) -> bool:
+        """True at the beginning of a link right behind a link to another place."""
+        form, arguments, outer = self._outer[-1] if self._outer and not self._runs else (None, (), [])
+        before = outer[-1] if outer else None
+        return form is Link and type(before) is Link and before.href != arguments[0]
 
     # ------------------------------------------------------------------ formats
     def open(self, form: Format, *arguments: str) -> bool:

@@ -1,7 +1,7 @@
 """Build Main-HTML, which is what the mask of a choice keeps of a page, as a new tree, in linear time.
 
-Main-HTML has no styles, so what only styles say (bold, italics, titles, numerals) gets the tags and attributes that
-mean the same.
+Main-HTML has no styles, so what only styles say (bold, italics, titles, numerals, lines) gets the tags and attributes
+that mean the same.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from lxml import etree
 
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.output.urls import resolver, script_url, unsafe_source_set, unsafe_url
+from scrapy_dripper.page.nodes import ends_line
 from scrapy_dripper.page.page import Flag, Mask, Page, Styles, Tree
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, LOOSE, SILENT, TAGS, Kind
+from scrapy_dripper.structures.lines import Lines
 
 _bold = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)\b", re.I).search
 _regular = re.compile(r"font-weight\s*:\s*(?:normal|[1-4]00)\b", re.I).search
@@ -92,6 +94,7 @@ MATHML = frozenset(
 WRITTEN = {tag: tag for tag in TAGS} | {"xmp": "pre", "listing": "pre", "plaintext": "pre", "noscript": "div"}
 
 _name = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*", re.I).fullmatch
+_blank_lines = re.compile(r"\n\s*\n").sub
 _custom = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+").fullmatch
 _ends_script = re.compile(r"<(?=!--|/?script)", re.I).sub
 # libxml2 before 2.14 copies the content of these marks into an attribute without escaping (CVE-2018-8048).
@@ -122,6 +125,7 @@ def main_tree(page: Page, mask: Mask, made: dict[int, etree._Element] | None = N
 
 def _build(tree: Tree, mask: Mask, known: Styles, made: dict[int, etree._Element]) -> etree._Element:
     sources, nodes = tree.nodes, mask.nodes
+    lines = Lines(tree, known)
     last: dict[int, etree._Element] = {}  # parent to its last child so far
     pieces: dict[int, list[str]] = {-1: []}  # parent to the text after that child, or at its beginning
     # True after a dropped element that style sheets would have set apart from its neighbours.
@@ -141,20 +145,22 @@ def _build(tree: Tree, mask: Mask, known: Styles, made: dict[int, etree._Element
             loose[up] = not is_kept
         if is_kept:
             if pieces[up]:
-                _write(made[up], last.get(up), pieces[up])
-            made[i] = last[up] = _element(source, made.get(up), known)
+                _write(made[up], last.get(up), pieces[up], lines.kept(up))
+            made[i] = last[up] = _element(source, made.get(up), known, lines.enter(i, up, source))
             pieces[up] = [after] if after and (tail_kept or after.isspace()) else []
             inner = source.text
             pieces[i] = [inner] if inner and (text_kept or inner.isspace() or tag == "script") else []
         elif after and tail_kept:
             if up in last or any(not piece.isspace() for piece in pieces[up]):
-                _keep_apart(source, made[up], up, last, pieces, bool(tree.block_end[i] > tree.block_start[i]))
+                _keep_apart(
+                    source, made[up], up, last, pieces, lines.kept(up), bool(tree.block_end[i] > tree.block_start[i])
+                )
             pieces[up].append(after)
         elif after and after.isspace() and not (pieces[up] and pieces[up][-1][-1].isspace()):
             pieces[up].append(" ")  # a single space replaces the white space between dropped nodes
     for i, left in pieces.items():
         if left:
-            _write(made[i], last.get(i), left)
+            _write(made[i], last.get(i), left, lines.kept(i))
     return made[0]
 
 
@@ -164,36 +170,48 @@ def _keep_apart(
     up: int,
     last: dict[int, etree._Element],
     pieces: dict[int, list[str]],
+    in_lines: bool,
     held_blocks: bool,
 ) -> None:
     """Keep two texts apart that a dropped element separated: by a space or, for a block, an empty copy of it."""
     if KINDS.get(source.tag) is Kind.BLOCK:
         if pieces[up]:
-            _write(parent, last.get(up), pieces[up])
+            _write(parent, last.get(up), pieces[up], in_lines)
         last[up] = _element(source, parent)
         pieces[up] = []
     elif held_blocks:
         pieces[up].append(" ")
 
 
-def _write(parent: etree._Element, before: etree._Element | None, pieces: list[str]) -> None:
-    """Add text after a child of the parent, or at its beginning."""
+def _write(parent: etree._Element, before: etree._Element | None, pieces: list[str], in_lines: bool) -> None:
+    """Add text after a child of the parent, or at its beginning. With ``in_lines``, its line breaks are shown."""
     text = without_controls("".join(pieces))
     if before is None and parent.tag == "script":
         text = _ends_script("< ", text)  # it must not affect the end of the element either
+    lines = [text]
+    if in_lines and "\n" in text and not (text.isspace() and (before is None or ends_line(before.tag))):
+        lines = _blank_lines("\n\n", text).split("\n")
+        if before is not None and before.tag == "br" and not lines[0].strip():
+            del lines[0]  # one line break, in the source and as a tag
     if before is None:
-        parent.text = text
+        parent.text = lines[0]
     else:
-        before.tail = text
+        before.tail = lines[0]
+    for line in lines[1:]:
+        etree.SubElement(parent, "br").tail = line
 
 
-def _element(source: etree._Element, parent: etree._Element | None, known: Styles = _NONE) -> etree._Element:
+def _element(
+    source: etree._Element, parent: etree._Element | None, known: Styles = _NONE, is_code: bool = False
+) -> etree._Element:
     tag = WRITTEN.get(source.tag)
     if tag is None:
         tag = str(source.tag)
         tag = tag if tag in MATHML or tag in SILENT or _custom(tag) else "span"
     attributes: dict[str, str] = {}
-    if tag in _STYLED:
+    if is_code:
+        tag = "pre"
+    elif tag in _STYLED:
         tag = tag_of(source, tag, known)
     elif tag == "p" and source.get("class"):
         tag = heading_of(source) or tag

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lxml import etree
 
-from scrapy_dripper.declared.notation import Notation
+from scrapy_dripper.declared.head import Notation
 from scrapy_dripper.output.line import Line, Separator
 from scrapy_dripper.output.urls import comparable, resolver
 from scrapy_dripper.page.tags import LOOSE

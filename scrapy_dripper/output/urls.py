@@ -6,10 +6,13 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, unquote, urljoin, urlsplit
 
 from scrapy_dripper.characters import without_controls
-from scrapy_dripper.structures.items import Image, Item, Items, Link, Run, Runs, inside, line_text
+from scrapy_dripper.structures.items import Audio, Image, Item, Items, Link, Run, Runs, Video, inside, line_text
+
+Medium = TypeVar("Medium", Image, Video, Audio)
 
 MAX_BASE_URL = 4_096
 """Maximum length of a base URL that is used to resolve relative links, because each link contains a copy of it."""
@@ -111,6 +114,18 @@ def outlinks(items: Items) -> tuple[Outlink, ...]:
     images and players themselves are not links.
     """
     return tuple(dict.fromkeys(link for item in items for link in _links(item) if link.url))
+
+
+def media(items: Items, kind: type[Medium]) -> list[Medium]:
+    """Return the images, videos or sounds of a content list in order, each URL once."""
+    found: dict[str, Medium] = {}
+    todo: list[Any] = [*reversed(items)]
+    while todo:
+        part: Any = todo.pop()
+        if isinstance(part, kind) and part.src:
+            found.setdefault(part.src, part)
+        todo += reversed([*getattr(part, "runs", ()), *inside(part)])
+    return list(found.values())
 
 
 def _links(part: Item | Run) -> Iterator[Outlink]:

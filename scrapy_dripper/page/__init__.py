@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document, FallbackReason, Metadata
-from scrapy_dripper.declared import read as read_declared
+from scrapy_dripper.data import Document, FallbackReason, Metadata, attempt
+from scrapy_dripper.declared import read_declared
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.charset import decoded, in_utf8
 from scrapy_dripper.page.nodes import is_math_script
@@ -20,7 +19,7 @@ from scrapy_dripper.page.tags import DRAWN
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-__all__ = ["NATIVE", "Page", "PageError", "Profile", "plant", "read"]
+__all__ = ["NATIVE", "Page", "PageError", "Profile", "document_tree", "read"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ NATIVE = Profile("native", parse, cut)
 """The profile of the tagger."""
 
 
-def plant(
+def document_tree(
     document: Document, config: Config, profile: Profile = NATIVE, flat: bool = False
 ) -> tuple[HtmlElement, Over | None]:
     """Return the tree of a document within the limits of the configuration, and the limit that cut it off, if any.
@@ -63,18 +62,17 @@ def read(document: Document, config: Config, profile: Profile = NATIVE, engine_l
         setting = 'DRIPPER_LIMITS["bytes"]'
         over = accepted(Over(f"over {setting} = {limits.bytes:,} bytes", setting), config)
         document = replace(document, html=document.html[: limits.bytes])
-    root, cut_off = plant(document, config, profile, False)
+    root, cut_off = document_tree(document, config, profile, False)
     # Cutting removes the head and scripts.
     declared = read_declared(root, document.url)
     metadata: Metadata | None = None
     if config.reads_metadata:
         from scrapy_dripper.declared.metadata import read_metadata  # for crawls that ask for it
 
-        with contextlib.suppress(Exception):  # a page must not fail for it; the extractor tries again and tells
-            metadata = read_metadata(declared, root)
+        metadata = attempt("metadata", lambda: read_metadata(declared, root), [])  # the extractor tries again and tells
     page = profile.cut(root, document.url, declared)
     if page.tree.depth.max() >= limits.depth:
-        root, cut_off = plant(document, config, profile, True)
+        root, cut_off = document_tree(document, config, profile, True)
         page = profile.cut(root, document.url, declared)
     over = over or cut_off
     n = len(page.blocks)

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_dripper.declared import Declared
-from scrapy_dripper.declared import read as read_declared
+from scrapy_dripper.declared import Declared, read_declared
 from scrapy_dripper.declared.facts import declared_facts
 from scrapy_dripper.page.nodes import (
     BREAK,
@@ -36,7 +35,7 @@ from scrapy_dripper.page.nodes import (
 )
 from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Page, gap_before
 from scrapy_dripper.page.recover import xml_text
-from scrapy_dripper.page.styles import font_styles
+from scrapy_dripper.page.styles import class_styles
 from scrapy_dripper.page.tags import (
     CELLS,
     LOOSE,
@@ -76,7 +75,7 @@ def cut(root: HtmlElement, url: str = "", declared: Declared | None = None) -> P
     """
     declared = declared or read_declared(root, url)
     unseen = list(root.iter(*UNSEEN))
-    styles = font_styles(unseen)
+    styles = class_styles(unseen)
     kept = drawn(unseen)
     _drop([element for element in unseen if not (element in kept or is_silent_content(element))])
     for element in unseen:
@@ -88,7 +87,9 @@ def cut(root: HtmlElement, url: str = "", declared: Declared | None = None) -> P
             child.tail = None
             if child.tag not in ("source", "track"):
                 player.remove(child)
-    if styles:  # of a word processor: Google Docs adds a banner to what is published
+    if any(
+        "font-" in rule for rule in styles.values()
+    ):  # of a word processor: Google Docs adds a banner to what is published
         _drop([element for element in root.iter("div") if element.get("id") == BANNER])
     page, declaring = _Cutter(root).page(url, declared)
     facts = declared_facts(declared.linked.roots, chain(unseen, declaring))

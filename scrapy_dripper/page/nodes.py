@@ -27,7 +27,10 @@ _TAG_FLAGS = {tag: int(flag) for tag, flag in TAG_FLAGS.items()}
 _ROLE_FLAGS = {role: int(flag) for role, flag in ROLE_FLAGS.items()}
 _HIDDEN, _ARIA = int(Flag.HIDDEN), int(Flag.ARIA)
 _HIDING = frozenset({"style", "hidden"})
-_TELLING = _HIDING | REFERENCES | {"role"}
+SLATE = "data-slate-type"
+"""The attribute by which the editor Slate names its blocks."""
+SLATE_CODE = frozenset({"pre", "code", "code-block", "code_block"})
+_TELLING = _HIDING | REFERENCES | {"role", SLATE}
 _hiding = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden").search
 
 
@@ -108,7 +111,7 @@ class Nodes:
             parent=ints(self.parent),
             end=ints(self.end),
             tag=ints([numbers[tag] for tag in self.tag]),
-            signature=ints(list(map(pairs.__getitem__, zip(self.tag, self.name, strict=True)))),
+            tag_class=ints(list(map(pairs.__getitem__, zip(self.tag, self.name, strict=True)))),
             names=[f"{name} {id_}" if id_ else name for name, id_ in zip(self.name, self.id, strict=True)],
             flags=ints(self.flags),
             may_hide=self.may_hide,
@@ -130,6 +133,8 @@ def _flags_of(attribute: str, value: str) -> int:
         return _ROLE_FLAGS.get(value, 0) | _ARIA
     if attribute == "hidden":
         return _HIDDEN
+    if attribute == SLATE:
+        return int(Flag.CODE) if value in SLATE_CODE else 0
     if attribute == "style":
         return _HIDDEN if _hiding(value.lower()) else 0
     if attribute[:5] == "aria-":
@@ -220,7 +225,7 @@ def kinds_in_text(nodes: Nodes) -> list[int]:
     doubtful = {tag for tag in known if "-" in tag or tag == "button"}
     if doubtful:
         asked = [i for i, tag in enumerate(tags) if tag in doubtful]
-        breaking = {tag: _ends_line(tag) for tag in known}
+        breaking = {tag: ends_line(tag) for tag in known}
         lines = [0, *accumulate([breaking[tag] for tag in tags])]
         until = 0
         for i in asked:
@@ -233,10 +238,10 @@ def kinds_in_text(nodes: Nodes) -> list[int]:
 def in_sentence(element: etree._Element) -> bool:
     """Return True if a custom element or a button holds no block and is part of running text."""
     inside = list(islice(element.iter(), 1, SHORT + 2))
-    return len(inside) <= SHORT and not any(_ends_line(node.tag) for node in inside) and _in_text(element)
+    return len(inside) <= SHORT and not any(ends_line(node.tag) for node in inside) and _in_text(element)
 
 
-def _ends_line(tag: object) -> bool:
+def ends_line(tag: object) -> bool:
     """Return True for a tag that is a block or a line break in any context."""
     kind = KINDS.get(tag, Kind.INLINE) if isinstance(tag, str) else Kind.INLINE
     return kind is Kind.BREAK or (kind is Kind.BLOCK and tag != "button")
@@ -265,10 +270,10 @@ def _beside(element: etree._Element, *, forward: bool) -> bool:
         if text and _text(text):
             return True
         if sibling is None:
-            if parent.tag in _CODE or _ends_line(parent.tag):
+            if parent.tag in _CODE or ends_line(parent.tag):
                 return False
             node = parent
-        elif _ends_line(sibling.tag):
+        elif ends_line(sibling.tag):
             return False
         else:
             node = sibling
@@ -279,7 +284,7 @@ def _line_of(element: etree._Element) -> str:
     """Return the tag of the nearest block around an element."""
     node = element.getparent()
     for _ in range(SIBLINGS_AROUND):
-        if node is None or _ends_line(node.tag):
+        if node is None or ends_line(node.tag):
             break
         node = node.getparent()
     return str(node.tag) if node is not None else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import IntFlag
-from itertools import compress
+from itertools import accumulate, compress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -122,7 +122,7 @@ class Tree:
     end: Ints
     tag: Ints
     """The tag's number in :data:`scrapy_dripper.page.tags.TAGS`; 0 for other tags."""
-    signature: Ints
+    tag_class: Ints
     """A number for each distinct pair of tag and class attribute on the page."""
     names: list[str]
     """Class and id attributes of the node, separated by a space."""
@@ -169,6 +169,10 @@ class Blocks:
         """Return the number of characters of each block."""
         return np.fromiter(map(len, self.text), dtype=np.int64, count=len(self.text))
 
+    def words_before(self) -> list[int]:
+        """Return the number of words before each block, and before the end: n + 1 numbers."""
+        return [0, *accumulate(len(text.split()) for text in self.text)]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mask:
@@ -205,7 +209,7 @@ class Page:
     facts: tuple[Fact, ...] = ()
     """The facts that the page declares about itself."""
     styles: Styles = field(default_factory=dict)
-    """The fonts of classes in its own style sheets."""
+    """What its own style sheets declare for classes: fonts, white space, and what is not shown."""
 
     def text_of(self, main: Bools) -> str:
         """Return the text of the main blocks, each on one or more lines. Outside preformatted text, white space

@@ -21,7 +21,7 @@ def either(*groups: Group) -> str:
 
 
 # ---------------------------------------------------------------------- parts of a page, by class or id
-FURNITURE: Group = (
+BOILERPLATE: Group = (
     *("nav", "navbar", "navigation", "menu", "mainmenu", "topmenu", "sitemenu"),
     *("footer", "sitefooter", "pagefooter", "siteheader", "pageheader", "topheader"),
     *("sidebar", "breadcrumb", "breadcrumbs", "toolbar", "topbar"),
@@ -78,8 +78,6 @@ APPEARING: Group = (
 )
 """Parts of names of what a script shows in time, or on request."""
 
-CAROUSELS: Group = ("carousel", "slider", "slideshow", "swiper", "slick", "splide", "flickity", "glide", "owl")
-"""Beginnings of names of carousels and of their controls."""
 
 CLONES: Group = ("clone", "cloned", "clones", "duplicate")
 """Whole names of the copies that a carousel makes of its first and last items."""
@@ -103,30 +101,7 @@ PUT_AWAY: Group = ("hidden", "hide", "invisible")
 """Whole classes of elements that a style sheet hides, until a script shows them or for good."""
 
 # ---------------------------------------------------------------------- headings of lists of links
-SOURCES: Group = (
-    *("references?", "(?:useful |external )?links", "(?:further |other )?(?:resources|sources)", "further reading"),
-    *("see also", "bibliography", "(?:works )?cited", "credits"),
-    *("quellen", "literatur", "siehe auch", "weblinks"),
-    *("r[eé]f[eé]rences", "ressources", "liens", "voir aussi", "bibliographie"),
-    *("referencias", "enlaces", "fuentes", "recursos", "v[eé]ase tambi[eé]n", "bibliograf[ií]a"),
-    *("refer[eê]ncias", "riferimenti", "fonti", "collegamenti"),
-    *("źródła", "linki", "ссылки", "источники", "литература", "см[. ]+также", "kaynaklar"),
-    *("المراجع", "المصادر", "منابع"),
-    *("参考(?:资料|資料|文献|链接|文章|リンク|サイト)?", "參考(?:資料|文獻|連結)?", "引用", "资料来源"),
-    *("関連リンク", "出典", "참고(?: ?(?:자료|문헌|링크))?", "출처"),
-)
-"""Headings of lists of links that belong to a text, complete."""
 
-TEASES: Group = (
-    "you (?:may|might) also",
-    "(?:read|see|more|watch) (?:also|more|next|on this|from|about|stories)",
-    *("also read", "related", "recommended"),
-    *("(?:lesen|lies|sehen) sie auch", "mehr (?:zum|zu|dazu)"),
-    *("(?:lire|voir) aussi", "à lire", "sur le même"),
-    *("lee también", "te puede", "leia (?:também|mais)", "veja também", "leggi anche"),
-    *("lees ook", "czytaj", "zobacz", "читайте", "смотрите"),
-)
-"""Beginnings of lines and headings above links to other pages of the site."""
 
 # ---------------------------------------------------------------------- what is within a text but not of it
 CONTROL_PLACES: Group = (
@@ -245,6 +220,32 @@ SIGNATURES: Group = (
 """Names of the elements of signatures in forums, complete."""
 
 # ---------------------------------------------------------------------- what belongs to the headline
+STANDFIRSTS: Group = (
+    *(
+        "dek",
+        "deck",
+        "standfirst",
+        "sub-?title",
+        "sub-?headline",
+        "sub-?heading",
+        "rubric",
+        "teaser-?text",
+        "lead-?text",
+    ),
+    *(
+        "article-?lead",
+        "chap[oô]",
+        "chapeau",
+        "untertitel",
+        "vorspann",
+        "entradilla",
+        "bajada",
+        "sottotitolo",
+        "ingress",
+    ),
+)
+"""Whole names of the sentence below a headline that says what the text is about."""
+
 HEROES: Group = ("hero", "jumbotron")
 """Parts of names of the element at the top of a site, with its name, a sentence and links."""
 

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scrapy_dripper.data import Document, Extraction, InformedDocument, TeachingExtraction, known_of
+from scrapy_dripper.data import Document, Extraction, SiteDocument, SiteExtraction, site_data
 from scrapy_dripper.page.page import Bools, Page
 from scrapy_dripper.rules import host_of
 from scrapy_dripper.sites.memory import (
     Hashes,
     SiteMemory,
-    digest,
-    furniture,
+    boilerplate,
     hashes,
-    parts_of,
+    packed_hashes,
     places,
+    unpacked_hashes,
 )
 from scrapy_dripper.sites.templates import (
-    Lesson,
+    ALIKE,
+    MOST_TEMPLATES,
     Outcome,
+    TemplateExample,
     TemplateLabels,
     Templates,
-    clustered,
     is_audited,
     layout,
-    read_lesson,
+    read_example,
     rules_of,
     template_labels,
     unpack_rules,
@@ -33,25 +34,26 @@ from scrapy_dripper.sites.templates import (
 )
 
 __all__ = [
+    "ALIKE",
+    "MOST_TEMPLATES",
     "Hosts",
-    "Lesson",
     "Outcome",
     "SiteMemory",
+    "TemplateExample",
     "TemplateLabels",
     "Templates",
-    "clustered",
-    "digest",
-    "furniture",
+    "boilerplate",
     "hashes",
     "host_of",
     "is_audited",
     "layout",
-    "parts_of",
+    "packed_hashes",
     "places",
-    "read_lesson",
+    "read_example",
     "rules_of",
     "template_labels",
     "unpack_rules",
+    "unpacked_hashes",
     "usable_rules",
     "write_rules",
 ]
@@ -59,19 +61,19 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Repeated:
-    """The texts of a page at their places, and those that are known from other pages of its site."""
+    """The texts of a page at their places, and those that other pages of its site repeat."""
 
     page: Page
     found: Hashes
-    known: Hashes
+    repeated: Hashes
 
     def among(self, main: Bools) -> Bools:
-        """Return which main blocks are furniture."""
-        return furniture(self.page, main, self.found, self.known)
+        """Return which main blocks are boilerplate."""
+        return boilerplate(self.page, main, self.found, self.repeated)
 
-    def digest(self, main: Bools) -> bytes:
+    def packed_hashes(self, main: Bools) -> bytes:
         """Return what the site memory learns from the page."""
-        return digest(self.found, main)
+        return packed_hashes(self.found, main)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,37 +87,37 @@ class Hosts:
     memory: SiteMemory | None = None
     templates: Templates | None = None
 
-    def informed(self, document: Document) -> Document:
+    def site_document(self, document: Document) -> Document:
         """Return a document with what is known about its host, for another process."""
         if self.memory is None and self.templates is None:
             return document
-        known, templates = self._known(document), self._templates(document)
-        return InformedDocument(document.html, document.url, document.charset, document.config, known, templates)
+        repeated, templates = self._repeated(document), self._templates(document)
+        return SiteDocument(document.html, document.url, document.charset, document.config, repeated, templates)
 
     def template_labels(self, page: Page, document: Document) -> TemplateLabels | None:
         """Return what the templates of its host say about a page, or None if there are no templates."""
-        known = self._templates(document)
-        return None if known is None else template_labels(page, unpack_rules(known), audit=is_audited(document.url))
+        packed = self._templates(document)
+        return None if packed is None else template_labels(page, unpack_rules(packed), audit=is_audited(document.url))
 
     def repeated(self, page: Page, document: Document) -> Repeated | None:
         """Return which texts of a page its site repeats, or None without a site memory."""
-        known = self._known(document)
-        return None if known is None else Repeated(page, places(page), hashes(known))
+        packed = self._repeated(document)
+        return None if packed is None else Repeated(page, places(page), hashes(packed))
 
     def learn(self, document: Document, extraction: Extraction) -> None:
         """Learn from a document, unless a crawl does."""
-        if not isinstance(extraction, TeachingExtraction):
+        if not isinstance(extraction, SiteExtraction):
             return
-        known, templates = known_of(document)
-        if self.memory is not None and known is None and extraction.digest:
-            self.memory.learn(document.url, extraction.digest)
-        if self.templates is not None and templates is None and extraction.lesson:
-            self.templates.learn(document.url, extraction.lesson)
+        repeated, templates = site_data(document)
+        if self.memory is not None and repeated is None and extraction.hashes:
+            self.memory.learn(document.url, extraction.hashes)
+        if self.templates is not None and templates is None and extraction.example:
+            self.templates.learn(document.url, extraction.example)
 
-    def _known(self, document: Document) -> bytes | None:
-        known, _ = known_of(document)
-        return self.memory.known(document.url) if known is None and self.memory is not None else known
+    def _repeated(self, document: Document) -> bytes | None:
+        repeated, _ = site_data(document)
+        return self.memory.repeated(document.url) if repeated is None and self.memory is not None else repeated
 
     def _templates(self, document: Document) -> bytes | None:
-        _, templates = known_of(document)
-        return self.templates.known(document.url) if templates is None and self.templates is not None else templates
+        _, templates = site_data(document)
+        return self.templates.rules(document.url) if templates is None and self.templates is not None else templates

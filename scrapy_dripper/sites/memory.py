@@ -1,7 +1,7 @@
 """The memory of sites counts, in bounded space, the pages of a host on which each text and each place occur.
 
-Texts and places are hashes. Furniture is text among the main blocks of a page that other pages of the site have in the
-same place.
+Texts and places are hashes. Boilerplate is text among the main blocks of a page that other pages of the site have in
+the same place.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_dripper.characters import words_of
 from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS
 from scrapy_dripper.rules import host_of
@@ -67,11 +68,11 @@ class Tally:
         self.sums = np.insert(self.sums, at, values[new].astype("<u4"))
         self.last = np.insert(self.last, at, np.uint32(time))
 
-    def limit(self, most: int, kept: int) -> None:
-        """Keep ``kept`` hashes if there are more than ``most``: those on most pages, the latest before the others."""
+    def limit(self, most: int) -> None:
+        """Keep a share of ``most`` hashes if there are more: those on most pages, the latest before the others."""
         if len(self.hashes) > most:
             # The hash comes last, so that the result does not depend on the order of pages.
-            self.keep(np.sort(np.lexsort((self.hashes, self.last, self.counts))[-kept:]))
+            self.keep(np.sort(np.lexsort((self.hashes, self.last, self.counts))[-int(KEPT * most) :]))
 
     def halve(self) -> None:
         """Halve all counts, and the sums with them, to forget what is rare."""
@@ -89,26 +90,24 @@ PLACE_ELEMENTS = 3
 """Number of elements that define a place: that of the block and the nearest ones around it."""
 PLACE_BITS = np.uint64(32)
 """Number of the lower bits of a hash, which identify the text. The upper bits identify the place."""
-DIGEST_TEXTS = 1_000
-"""Maximum number of distinct texts in the digest of a page. Most pages have a few hundred."""
+PAGE_TEXTS = 1_000
+"""Maximum number of distinct texts in the hashes of a page. Most pages have a few hundred."""
 MOST_HOSTS = 512
 """Maximum number of hosts in a memory. The least recently seen one is evicted first."""
 MOST_TEXTS = 4_096
 """Maximum number of texts of a host. Those on the fewest pages are evicted first, the oldest before the others."""
-KEPT_TEXTS = 3_072
-"""Number of texts of a host that remain after an eviction."""
 MOST_PAGES = 1_024
 """Number of pages of a host that are recognised if they occur again. After the same number of pages, all counts are
 halved, so that the memory adapts to changes of the site."""
 MOST_PLACES = 1_024
 """Maximum number of places of a host. Those on the fewest pages are evicted first, with their texts."""
-KEPT_PLACES = 768
-"""Number of places of a host that remain after an eviction."""
+KEPT = 0.75
+"""Share of the texts, or the places, of a host that remain after an eviction."""
 BYTES_PER_HOST = (MOST_TEXTS + MOST_PLACES) * Tally.BYTES + MOST_PAGES * HASH.itemsize
 """Maximum size of the arrays of a host, in bytes."""
 REPETITIVE = 0.9
-"""A place is one for furniture if at least this share of its texts, counted once per page, is on more than one page. In
-the places of a page's own text, most texts are on one page only. Versions of a page with few new texts are copies
+"""A place is one for boilerplate if at least this share of its texts, counted once per page, is on more than one page.
+In the places of a page's own text, most texts are on one page only. Versions of a page with few new texts are copies
 (:data:`SAME_PAGE`), and are not counted.
 """
 REPEATED = 3
@@ -124,21 +123,21 @@ SAME_PAGE = 0.8
 """If at least this share of the main texts of a page is known, the page is a copy of one seen before."""
 REPEATED_AROUND = 0.8
 """Minimum share of repeated text in the element around a block. A theme repeats whole elements. If an author repeats a
-sentence or a heading, the text around it is new."""
+sentence or a heading, the text around it is new. An element of a single block that has a class of its own, and no
+heading, is one of the theme as well."""
 LEAST_WORDS = 60
 """Minimum number of words of main content that must remain. With fewer words, the page is a copy of others."""
 LEAST_SHARE = 0.1
 """Minimum share of the words of main content that must remain."""
 MOST_WORDS_ABOVE = 60
-"""Maximum number of words of furniture above the page's own text, such as a notice; words in a ``<nav>`` do not count.
-Longer repeated text is an article that lists of the site show in full. It is the main content of this page, even if
-comments follow.
+"""Maximum number of words of boilerplate above the page's own text, such as a notice. Words in a ``<nav>`` do not
+count. Longer repeated text is an article that lists of the site show in full. It is the main content of this page, even
+if comments follow.
 """
 OWN_WORDS = 10
-"""Minimum number of words in a block of the page's own text, as opposed to a date or a label."""
+"""Minimum number of words in a text, as opposed to a date or a label."""
 
 _digit = re.compile(r"\d").search
-_words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+").findall
 
 
 def places(page: Page) -> Hashes:
@@ -149,7 +148,7 @@ def places(page: Page) -> Hashes:
     the page. The upper half of the bits identifies the place (:data:`PLACE_BITS`), so that its texts can be found.
     """
     tree = page.tree
-    parents, signatures = tree.parent.tolist(), tree.signature.tolist()
+    parents, tag_classes = tree.parent.tolist(), tree.tag_class.tolist()
     names: dict[int, bytes] = {}
     of_context: dict[int, bytes] = {}
     found = []
@@ -159,10 +158,10 @@ def places(page: Page) -> Hashes:
             for _ in range(PLACE_ELEMENTS):
                 if node < 0:
                     break
-                signature = signatures[node]
-                if signature not in names:
-                    names[signature] = name_of(tree.nodes[node])
-                parts.append(names[signature])
+                own = tag_classes[node]
+                if own not in names:
+                    names[own] = name_of(tree.nodes[node])
+                parts.append(names[own])
                 node = parents[node]
             of_context[context] = _half(b"".join(parts))
         # A hash is little-endian, so the lower half comes first.
@@ -181,14 +180,14 @@ def name_of(node: HtmlElement) -> bytes:
     return f"{node.tag} {' '.join(own)}\n".encode("utf-8", "surrogatepass")
 
 
-def digest(found: Hashes, main: Bools) -> bytes:
+def packed_hashes(found: Hashes, main: Bools) -> bytes:
     """Return what :meth:`SiteMemory.learn` needs: the number of main hashes, the main hashes, and the others.
 
-    Both arrays have shape (n,). The digest holds each hash once.
+    Both arrays have shape (n,). They hold each hash once.
     """
     own = set(found[main].tolist())  # a few hundred, for which sets are faster than arrays
-    kept = sorted(own)[:DIGEST_TEXTS]
-    others = sorted(set(found.tolist()) - own)[: DIGEST_TEXTS - len(kept)]
+    kept = sorted(own)[:PAGE_TEXTS]
+    others = sorted(set(found.tolist()) - own)[: PAGE_TEXTS - len(kept)]
     return np.array([len(kept), *kept, *others], dtype=HASH).tobytes()
 
 
@@ -197,11 +196,11 @@ def hashes(data: bytes) -> Hashes:
     return np.frombuffer(data, dtype=HASH)
 
 
-def parts_of(data: bytes) -> tuple[Hashes, Hashes]:
-    """Return the main hashes of a digest, and the others. Raise ValueError if the digest is invalid."""
+def unpacked_hashes(data: bytes) -> tuple[Hashes, Hashes]:
+    """Return the main hashes of packed hashes, and the others. Raise ValueError if the data are invalid."""
     values = hashes(data)
-    if not len(values) or not int(values[0]) < len(values) <= DIGEST_TEXTS + 1:
-        raise ValueError(f"expected the digest of a page (got {len(data):,} bytes)")
+    if not len(values) or not int(values[0]) < len(values) <= PAGE_TEXTS + 1:
+        raise ValueError(f"expected the hashes of a page (got {len(data):,} bytes)")
     main = int(values[0])
     return values[1 : 1 + main], values[1 + main :]
 
@@ -243,13 +242,13 @@ class Host:
         texts = np.unique(np.concatenate([main, others]))
         self.places.add(*np.unique(texts >> PLACE_BITS, return_counts=True), self.clock)
         self.texts.add(texts, np.zeros(len(texts)), self.clock)
-        self.places.limit(MOST_PLACES, KEPT_PLACES)
+        self.places.limit(MOST_PLACES)
         if self.pages >= MOST_PAGES:
             self.pages //= 2
             self.texts.halve()
             self.places.halve()
         self.texts.keep(np.isin(self.texts.hashes >> PLACE_BITS, self.places.hashes))
-        self.texts.limit(MOST_TEXTS, KEPT_TEXTS)
+        self.texts.limit(MOST_TEXTS)
         return True
 
 
@@ -272,20 +271,19 @@ class SiteMemory:
         """Yield the hosts with their names, the most recently seen one last."""
         yield from self._hosts.items()
 
-    def known(self, url: str) -> bytes:
-        """Return the hashes of the texts that the site of a page repeats, for :func:`.furniture`."""
+    def repeated(self, url: str) -> bytes:
+        """Return the hashes of the texts that the site of a page repeats, for :func:`.boilerplate`."""
         host = self._hosts.get(host_of(url))
         return b"" if host is None else host.repeated(_address(url)).tobytes()
 
-    def learn(self, url: str, digest: bytes) -> bool:
+    def learn(self, url: str, packed: bytes) -> bool:
         """Count the texts of a page, and return True.
 
         Return False if the page was seen before, at this URL or another one (a print version, other parameters), or if
-        its URL has no host. Raise ValueError if ``digest`` is not the result of
-        :func:`digest`.
+        its URL has no host. Raise ValueError if ``packed`` is not the result of :func:`packed_hashes`.
         """
         name = host_of(url)
-        main, others = parts_of(digest)
+        main, others = unpacked_hashes(packed)
         if not name:
             return False
         host = self._hosts.setdefault(name, Host())
@@ -302,28 +300,38 @@ def _address(url: str) -> np.uint64:
     return address
 
 
-def furniture(page: Page, main: Bools, found: Hashes, known: Hashes) -> Bools:
-    """Return which main blocks are furniture of the site. All arrays except ``known`` have shape (n,) for n blocks.
+def _is_box(page: Page, block: int, holder: int) -> bool:
+    """Return True if the theme names the element of a block, which is below the one that holds other blocks as well."""
+    node = int(page.blocks.context[block])
+    if page.tree.flags[node] & Flag.HEADING:
+        return False
+    while node != holder and b" " not in name_of(page.tree.nodes[node]).strip():
+        node = int(page.tree.parent[node])
+    return node != holder
 
-    ``found`` is the result of :func:`places`, and ``known`` has the hashes from
-    :meth:`SiteMemory.known`.
+
+def boilerplate(page: Page, main: Bools, found: Hashes, repeated_texts: Hashes) -> Bools:
+    """Return which main blocks are boilerplate of the site. All arrays but ``repeated_texts`` have shape (n,).
+
+    ``found`` is the result of :func:`places`, and ``repeated_texts`` has the hashes from :meth:`SiteMemory.repeated`.
     """
     none = np.zeros(len(main), dtype=np.bool_)
-    repeated = np.isin(found, known)
+    repeated = np.isin(found, repeated_texts)
     if not (repeated & main).any():
         return none
     chars = page.blocks.chars()
     of_all, of_repeated = (np.cumsum(np.append(0, sizes)).tolist() for sizes in (chars, chars * repeated))
+    words = np.zeros(len(main), dtype=np.int64)
+    for i in np.flatnonzero(main).tolist():
+        words[i] = len(words_of(page.blocks.text[i]))
     taken = none.copy()
     for i in np.flatnonzero(repeated & main).tolist():
         holder = page.holder(i)
         first, end = (
             (int(page.tree.block_start[holder]), int(page.tree.block_end[holder])) if holder >= 0 else (i, i + 1)
         )
-        taken[i] = of_repeated[end] - of_repeated[first] >= REPEATED_AROUND * (of_all[end] - of_all[first])
-    words = np.zeros(len(main), dtype=np.int64)
-    for i in np.flatnonzero(main).tolist():
-        words[i] = len(_words(page.blocks.text[i]))
+        around = of_repeated[end] - of_repeated[first] >= REPEATED_AROUND * (of_all[end] - of_all[first])
+        taken[i] = around or (words[i] >= OWN_WORDS and _is_box(page, i, holder))
     whole = words.sum()
     own = np.flatnonzero(main & ~repeated & (words >= OWN_WORDS))
     above = slice(own[0] if len(own) else None)

@@ -36,14 +36,14 @@ def path_of_each(page: Page) -> tuple[list[int], list[tuple[int, str]]]:
     paths: list[tuple[int, str]] = []
     of_each: list[int] = []
     parents, depths = tree.parent.tolist(), tree.depth.tolist()
-    for node, signature in enumerate(tree.signature.tolist()):
+    for node, own in enumerate(tree.tag_class.tolist()):
         above = of_each[parents[node]] if parents[node] >= 0 else -1
         if depths[node] >= LONGEST_PATH:
             of_each.append(above)
             continue
-        if signature not in steps:
-            steps[signature] = name_of(tree.nodes[node]).decode("utf-8", "replace").strip()
-        key = above, steps[signature]
+        if own not in steps:
+            steps[own] = name_of(tree.nodes[node]).decode("utf-8", "replace").strip()
+        key = above, steps[own]
         if key not in numbers:
             numbers[key] = len(paths)
             paths.append(key)

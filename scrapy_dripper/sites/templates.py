@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.page.page import Bools, Flag, Page
-from scrapy_dripper.replace import replace_file
+from scrapy_dripper.paths import replace_file
 from scrapy_dripper.rules import (
     DROP,
     KEEP,
@@ -56,16 +56,14 @@ LENGTH_FACTOR = 4.0
 """Maximum factor by which the main content may be longer than the longest, or shorter than the shortest, of the pages
 from which the template was learnt.
 """
-LESSON_PATHS = 512
-"""Maximum number of paths in a lesson."""
-LESSON_TEXTS = 256
-"""Maximum number of texts in a lesson."""
-MOST_PLACES = 512
-"""Maximum number of paths of a template. Those on the fewest pages are left out."""
+EXAMPLE_TEXTS = 256
+"""Maximum number of texts in an example."""
+MOST_PATHS = 512
+"""Maximum number of paths in an example, and of a template. Of a template, those on the fewest pages are left out."""
 MOST_RULES = 128
 """Maximum number of rules of a template. Most have fewer than 30. A template with more never answers."""
 LONGEST_TEXT = 300
-"""Maximum length of a text in a lesson, in characters."""
+"""Maximum length of a text in an example, in characters."""
 VECTOR_SIZE = 1_024
 """Length of the vector of a page. The names of elements at each depth, and the pairs of parent and child, are hashed
 into this many slots and counted.
@@ -80,15 +78,14 @@ MOST_TEMPLATES = 12
 """Maximum number of templates of a host. A new one replaces the least recently seen one that does not answer. If all
 answer, it replaces the least recently seen one. So single odd pages do not replace a template of many pages."""
 LONGEST_FILE_NAME = 240
-MOST_CLUSTERS = 256
-"""Maximum number of clusters of a host, of which most have a single page."""
-LESSONS = 8
+"""Maximum length of a host in the name of a file. Names of files have at most 255 bytes."""
+EXAMPLES = 8
 """Number of pages that a template is made of, the last ones, so that it adapts to changes of the site."""
-LARGEST_LESSON = 16_384
-"""Maximum size of a page's lesson in bytes. Larger ones are not learnt. Most have fewer than 4,000."""
+LARGEST_EXAMPLE = 16_384
+"""Maximum size of a page's example in bytes. Larger ones are not learnt. Most have fewer than 4,000."""
 LARGEST_UNPACKED = 1_000_000
-"""Maximum size of a lesson in bytes before it is compressed. Names on a page can be longer, which says nothing."""
-BYTES_PER_HOST = MOST_TEMPLATES * LESSONS * (LARGEST_LESSON + VECTOR_SIZE)
+"""Maximum size of an example in bytes before it is compressed. Names on a page can be longer, which says nothing."""
+BYTES_PER_HOST = MOST_TEMPLATES * EXAMPLES * (LARGEST_EXAMPLE + VECTOR_SIZE)
 """Maximum size of what is known about a host, in bytes."""
 LEAST_PAGES = 2
 """Minimum number of pages on which a place or a text must have been seen to become a rule."""
@@ -112,7 +109,7 @@ def layout(page: Page) -> Vector:
     Class names with digits are left out, because many of them identify a single page.
     """
     tree = page.tree
-    _, first, which = np.unique(tree.signature, return_index=True, return_inverse=True)
+    _, first, which = np.unique(tree.tag_class, return_index=True, return_inverse=True)
     named = (blake2b(name_of(tree.nodes[node]), digest_size=HASH.itemsize).digest() for node in first.tolist())
     names = np.frombuffer(b"".join(named), dtype=HASH)[which]
     high = np.flatnonzero(tree.depth <= COUNTED_DEPTH)
@@ -130,26 +127,6 @@ def alike(one: npt.NDArray[np.number], other: npt.NDArray[np.number]) -> float:
     a, b = one.astype(np.float32), other.astype(np.float32)
     size = float(np.sqrt((a @ a) * (b @ b)))
     return float(a @ b) / size if size else 0.0
-
-
-def clustered(vectors: npt.NDArray[np.uint8]) -> list[list[int]]:
-    """Return clusters of vectors of shape (n, :data:`VECTOR_SIZE`), as their numbers, the largest cluster first.
-
-    A vector joins the cluster to whose sum its cosine is greatest, if that is at least :data:`ALIKE`. There are at most
-    :data:`MOST_TEMPLATES` clusters.
-    """
-    sums = np.zeros((0, VECTOR_SIZE), dtype=np.float32)
-    found: list[list[int]] = []
-    for i, vector in enumerate(vectors.astype(np.float32)):
-        unit = vector / max(float(np.linalg.norm(vector)), 1.0)
-        cosines = sums @ unit / np.linalg.norm(sums, axis=1)
-        best = int(cosines.argmax()) if len(found) else -1
-        if best >= 0 and cosines[best] >= ALIKE:
-            sums[best] += unit
-            found[best].append(i)
-        elif len(found) < MOST_CLUSTERS:
-            sums, found = np.vstack([sums, unit]), [*found, [i]]
-    return sorted(found, key=len, reverse=True)[:MOST_TEMPLATES]
 
 
 # ---------------------------------------------------------------------- what a template says about a page
@@ -195,9 +172,9 @@ class TemplateRules:
     """The mean of the vectors of its pages; all zero if it is unknown."""
 
 
-def pack_rules(known: Sequence[TemplateRules]) -> bytes:
+def pack_rules(templates: Sequence[TemplateRules]) -> bytes:
     """Return the rules of a host's templates as bytes."""
-    rows = [(one.number, one.ready, one.shortest, one.longest, one.rules, _hex(one.centroid)) for one in known]
+    rows = [(one.number, one.ready, one.shortest, one.longest, one.rules, _hex(one.centroid)) for one in templates]
     return json.dumps(rows, separators=(",", ":")).encode()
 
 
@@ -237,24 +214,24 @@ class TemplateLabels:
     probabilities: Floats | None = None
     """How sure the template is that each block is main, shape (n,); None if no template is like the page."""
 
-    def lesson(self, main: Bools) -> bytes:
+    def example(self, main: Bools) -> bytes:
         """Return what the templates learn from the page. ``main`` are the final labels, which are the model's unless
         the template has answered.
         """
         sizes = self.page.blocks.chars()
         length = int(sizes[main].sum())
         if self.outcome.is_answer:
-            return Lesson(self.number, self.outcome, -1, length).pack()
+            return TemplateExample(self.number, self.outcome, -1, length).pack()
         agreed = -1.0
         if self.main is not None:
             both = int(sizes[main].sum() + sizes[self.main].sum())
             agreed = 2 * int(sizes[main & self.main].sum()) / both if both else 1.0
         paths, texts = _places(self.page, sizes, main)
-        return Lesson(self.number, self.outcome, agreed, length, self.vector, paths, texts).pack()
+        return TemplateExample(self.number, self.outcome, agreed, length, self.vector, paths, texts).pack()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lesson:
+class TemplateExample:
     """What a template learns from one page."""
 
     number: int
@@ -272,39 +249,41 @@ class Lesson:
     """Blocks: the number of the path, the text, and whether it is main."""
 
     def pack(self) -> bytes:
-        """Return the lesson as bytes, without places and texts if it would be larger than :data:`LARGEST_UNPACKED`."""
+        """Return the example as bytes, without places and texts if it would be larger than :data:`LARGEST_UNPACKED`."""
         facts = (self.number, self.outcome.value, self.agreed, self.length, self.paths, self.texts, _hex(self.vector))
         data = json.dumps(facts, separators=(",", ":")).encode()
         return zlib.compress(data, 1) if len(data) <= LARGEST_UNPACKED else replace(self, paths=[], texts=[]).pack()
 
 
-def read_lesson(data: bytes) -> Lesson:
-    """Return the lesson in the result of :meth:`TemplateLabels.lesson`. Raise ValueError for other data."""
+def read_example(data: bytes) -> TemplateExample:
+    """Return the example in the result of :meth:`TemplateLabels.example`. Raise ValueError for other data."""
     try:
         number, outcome, agreed, length, paths, texts, vector = json.loads(
             zlib.decompressobj().decompress(data, LARGEST_UNPACKED)
         )
         paths = [(int(above), str(step), float(share), bool(holds)) for above, step, share, holds in paths]
         texts = [(int(at), str(text), bool(main)) for at, text, main in texts]
-        found = Lesson(int(number), Outcome(outcome), float(agreed), int(length), _vector(vector), paths, texts)
+        found = TemplateExample(
+            int(number), Outcome(outcome), float(agreed), int(length), _vector(vector), paths, texts
+        )
     except (TypeError, OverflowError, RecursionError, zlib.error) as error:
-        raise ValueError(f"expected the lesson of a page ({error})") from None
+        raise ValueError(f"expected the example of a page ({error})") from None
     if (
-        len(paths) > LESSON_PATHS
-        or len(texts) > LESSON_TEXTS
+        len(paths) > MOST_PATHS
+        or len(texts) > EXAMPLE_TEXTS
         or not all(-1 <= above < i for i, (above, *_) in enumerate(paths))
         or not all(0 <= at < len(paths) for at, _, _ in texts)
     ):
-        raise ValueError(f"expected the lesson of a page (got {len(data):,} bytes)")
+        raise ValueError(f"expected the example of a page (got {len(data):,} bytes)")
     return found
 
 
-def template_labels(page: Page, known: Sequence[TemplateRules], *, audit: bool) -> TemplateLabels:
+def template_labels(page: Page, templates: Sequence[TemplateRules], *, audit: bool) -> TemplateLabels:
     """Return what a template says about a page: of those that are like the page, the one that decides about most of its
     text. With ``audit``, the template does not answer, so that the model can check it.
     """
     vector, sizes = layout(page), page.blocks.chars()
-    like = [one for one in known if not one.centroid.any() or alike(vector, one.centroid) >= ALIKE]
+    like = [one for one in templates if not one.centroid.any() or alike(vector, one.centroid) >= ALIKE]
     found = [(one, *applied(page, one.rules.of(page.url))) for one in like]
     if not found:
         return TemplateLabels(page, vector, Outcome.NEW)
@@ -384,7 +363,7 @@ def _places(
         np.bincount(of_each, weights=sums[tree.block_end] - sums[tree.block_start], minlength=len(paths))
         for sums in (of_all, of_main)
     )
-    kept = np.flatnonzero(whole > 0)[:LESSON_PATHS].tolist()
+    kept = np.flatnonzero(whole > 0)[:MOST_PATHS].tolist()
     place = {old: new for new, old in enumerate(kept)}
     shares = (part / np.maximum(whole, 1)).round(3).tolist()
     found = [(place.get(paths[i][0], -1), paths[i][1], shares[i], i in own) for i in kept]
@@ -393,7 +372,7 @@ def _places(
         for i, text, said in zip(at, page.blocks.text, main.tolist(), strict=True)
         if i in place and len(text) <= LONGEST_TEXT
     ]
-    return found, texts[:LESSON_TEXTS]
+    return found, texts[:EXAMPLE_TEXTS]
 
 
 def _places_of(page: Page) -> npt.NDArray[np.int32]:
@@ -405,22 +384,22 @@ def _places_of(page: Page) -> npt.NDArray[np.int32]:
 
 
 # ---------------------------------------------------------------------- what templates learn
-def rules_of(lessons: Sequence[Lesson], host: str, least: int = LEAST_PAGES) -> Rules:
+def rules_of(examples: Sequence[TemplateExample], host: str, least: int = LEAST_PAGES) -> Rules:
     """Return rules for a host, made of the places that at least ``least`` pages have, and of the texts that are in the
     same place of several pages.
     """
     places: dict[Steps, list[float]] = defaultdict(list)
     texts: dict[tuple[Steps, str], set[tuple[int, bool]]] = defaultdict(set)
     own: set[Steps] = set()
-    for number, lesson in enumerate(lessons):
+    for number, example in enumerate(examples):
         paths: list[Steps] = []
-        for above, step, share, holds in lesson.paths:
+        for above, step, share, holds in example.paths:
             paths.append((*(paths[above] if above >= 0 else ()), step))
             places[paths[-1]].append(share)
             own.update(paths[-1:] if holds else ())
-        for at, text, main in lesson.texts:
+        for at, text, main in example.texts:
             texts[paths[at], text].add((number, main))
-    most = sorted(places.items(), key=lambda place: -len(place[1]))[:MOST_PLACES]  # an inner path is on fewer pages
+    most = sorted(places.items(), key=lambda place: -len(place[1]))[:MOST_PATHS]  # an inner path is on fewer pages
     said = {path: _kind(shares) if len(shares) >= least else "" for path, shares in most}
     found = selectors.distilled(said, own, MOST_RULES)
     for (path, text), pages in texts.items():
@@ -445,9 +424,9 @@ class Template:
     """URL of its first page."""
     checks: tuple[float, ...] = ()
     """F1 in the last :data:`CHECKS` checks, the latest one last."""
-    lessons: list[bytes] = field(default_factory=list)
+    examples: list[bytes] = field(default_factory=list)
     vectors: list[Vector] = field(default_factory=list)
-    given: TemplateRules | None = None
+    from_file: TemplateRules | None = None
     """The rules, if they are from a file. The template then learns no others."""
 
     @property
@@ -463,24 +442,24 @@ class Template:
 
     def rules(self, host: str) -> TemplateRules:
         """Return the rules of the template, to be sent with a document."""
-        if self.given is not None:
-            return replace(self.given, ready=self.ready)
-        lessons = [read_lesson(one) for one in self.lessons]
-        lengths = [one.length for one in lessons]
+        if self.from_file is not None:
+            return replace(self.from_file, ready=self.ready)
+        examples = [read_example(one) for one in self.examples]
+        lengths = [one.length for one in examples]
         centroid = np.rint(self.centroid).astype(np.uint8)
-        return TemplateRules(self.number, self.ready, min(lengths), max(lengths), rules_of(lessons, host), centroid)
+        return TemplateRules(self.number, self.ready, min(lengths), max(lengths), rules_of(examples, host), centroid)
 
-    def holds(self, lesson: Lesson) -> bool:
+    def holds(self, example: TemplateExample) -> bool:
         """Record a check. Return False if the template is so wrong that it has to be forgotten."""
         was_ready = self.ready
-        if lesson.outcome.is_check:
-            self.checks = (*self.checks, lesson.agreed)[-CHECKS:]
-        return not (lesson.outcome.is_check and was_ready and lesson.agreed < FAILED)
+        if example.outcome.is_check:
+            self.checks = (*self.checks, example.agreed)[-CHECKS:]
+        return not (example.outcome.is_check and was_ready and example.agreed < FAILED)
 
-    def learn(self, data: bytes, lesson: Lesson) -> None:
+    def learn(self, data: bytes, example: TemplateExample) -> None:
         """Learn from a page."""
-        self.lessons = [*self.lessons, data][-LESSONS:]
-        self.vectors = [*self.vectors, lesson.vector][-LESSONS:]
+        self.examples = [*self.examples, data][-EXAMPLES:]
+        self.vectors = [*self.vectors, example.vector][-EXAMPLES:]
 
 
 class Templates:
@@ -504,13 +483,13 @@ class Templates:
         """Yield the hosts with their templates, the most recently seen one last."""
         yield from self._hosts.items()
 
-    def known(self, url: str) -> bytes:
-        """Return the rules of the templates of a page's host, for :func:`~scrapy_dripper.sites.say`. Raise RuleError
-        for a file that cannot be read.
+    def rules(self, url: str) -> bytes:
+        """Return the rules of the templates of a page's host, for :func:`template_labels`. Raise RuleError for a
+        file that cannot be read.
         """
         name = host_of(url)
         if self._folder is not None and name and name not in self._hosts:
-            self.put(name, read_given(self._folder, name))
+            self.put(name, read_templates(self._folder, name))
         if name not in self._packed:
             templates = self._hosts.get(name)
             if not templates:
@@ -521,26 +500,26 @@ class Templates:
     def learn(self, url: str, data: bytes) -> int:
         """Learn from a page, and return the number of templates that are forgotten because of it.
 
-        Raise ValueError if ``data`` is not what :meth:`.TemplateLabels.lesson` returns.
+        Raise ValueError if ``data`` is not what :meth:`.TemplateLabels.example` returns.
         """
-        lesson, name = read_lesson(data), host_of(url)
+        example, name = read_example(data), host_of(url)
         if not name:
             return 0
         own = list(self._hosts.get(name, ()))
         number = max((one.number for one in own), default=0) % 0xFFFF + 1  # of a new template
-        found = _of_lesson(own, lesson)
-        dropped = found is not None and lesson.number == found.number and not found.holds(lesson)
+        found = _template_of(own, example)
+        dropped = found is not None and example.number == found.number and not found.holds(example)
         if found is not None:  # it is now the most recently seen one
             own.remove(found)
         if self._folder is not None:
             found = None if dropped else found
-        elif lesson.paths and not lesson.outcome.is_answer and len(data) <= LARGEST_LESSON:
+        elif example.paths and not example.outcome.is_answer and len(data) <= LARGEST_EXAMPLE:
             if found is None or dropped:
                 found, own = Template(number, url), _with_room(own)
-            found.learn(data, lesson)
+            found.learn(data, example)
         if found is not None:
             own.append(found)
-        self.put(name, own, same=lesson.outcome.is_answer)
+        self.put(name, own, same=example.outcome.is_answer)
         return int(dropped)
 
     def put(self, name: str, templates: list[Template], *, same: bool = False) -> None:
@@ -583,14 +562,14 @@ def usable_rules(rules: Rules) -> Rules:
     return Rules(found)
 
 
-def read_given(folder: Path, name: str) -> list[Template]:
+def read_templates(folder: Path, name: str) -> list[Template]:
     """Return the templates of a host in the files of a folder. Raise RuleError for a file that cannot be used."""
     templates = []
     for number in range(1, MOST_TEMPLATES + 1):
         if os.path.isfile(path := _file(folder, name, number)):  # False for a name that no file can have
             rules, (shortest, longest) = read_rules_file(path)
-            given = TemplateRules(number, True, shortest, longest, rules, np.zeros(VECTOR_SIZE, dtype=np.uint8))
-            templates.append(Template(number, checks=(1.0,) * CHECKS, given=given))
+            found = TemplateRules(number, True, shortest, longest, rules, np.zeros(VECTOR_SIZE, dtype=np.uint8))
+            templates.append(Template(number, checks=(1.0,) * CHECKS, from_file=found))
     return templates
 
 
@@ -602,16 +581,16 @@ def _with_room(own: list[Template]) -> list[Template]:
     return [one for one in own if one is not out]
 
 
-def _of_lesson(own: list[Template], lesson: Lesson) -> Template | None:
+def _template_of(own: list[Template], example: TemplateExample) -> Template | None:
     """Return the template of a page, or None if the page is the first of its kind."""
     for one in own:
-        if one.number == lesson.number:
+        if one.number == example.number:
             return one
-    if lesson.outcome.is_answer:
+    if example.outcome.is_answer:
         return None
     # There was no template when the page was sent, but there may be one by now.
-    best = max(own, key=lambda one: alike(lesson.vector, one.centroid), default=None)
-    return best if best is not None and alike(lesson.vector, best.centroid) >= ALIKE else None
+    best = max(own, key=lambda one: alike(example.vector, one.centroid), default=None)
+    return best if best is not None and alike(example.vector, best.centroid) >= ALIKE else None
 
 
 def is_audited(url: str) -> bool:

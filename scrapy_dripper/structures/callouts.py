@@ -95,7 +95,7 @@ def _alert_of(name: str) -> str:
     return kinds[0] if kinds else "note" if "admonition" in known else ""
 
 
-def title_of(callout: _Element, alert: str) -> _Element | None:
+def callout_title(callout: _Element, alert: str) -> _Element | None:
     """Return the title of a call-out: an element with a title class, the summary, or a paragraph with its kind."""
     for node in islice(callout.iter(), 1, 12):
         if node.tag == "summary" or (isinstance(node.tag, str) and _title((node.get("class") or "")[:LONGEST_CLASS])):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain, groupby, islice, takewhile
 from textwrap import dedent
@@ -15,9 +16,21 @@ from typing import Final, NamedTuple
 from lxml import etree
 from lxml.etree import _Element
 
-from scrapy_dripper.page.nodes import inner_text
+from scrapy_dripper.page.nodes import SLATE, SLATE_CODE, inner_text
 from scrapy_dripper.page.tags import LONGEST_CLASS, by_class
-from scrapy_dripper.structures.items import Code, CodeBlock, Item, Items, LineBreak, Paragraph, Runs, Text, plain_text
+from scrapy_dripper.structures.copy_labels import copy_label, is_copy_label
+from scrapy_dripper.structures.items import (
+    Code,
+    CodeBlock,
+    Item,
+    Items,
+    LineBreak,
+    Paragraph,
+    Runs,
+    Text,
+    line_text,
+    plain_text,
+)
 
 
 class Highlighter(NamedTuple):
@@ -65,7 +78,7 @@ HIGHLIGHTERS = {
     "SyntaxHighlighter": Highlighter(box="syntaxhighlighter dp-highlighter", tool="bar tools"),
     "themes": Highlighter(
         line="code-line codeline", table="processedcode", number="numbers",
-        tool="zeroclipboard-container copy copy-btn copybtn copy-button code-copy code-copy-button btn-clipboard",
+        tool="zeroclipboard-container code-block-extension-header",
     ),
 }  # fmt: skip
 """To add one, add a row, and a page with its Markdown to ``tests/structured/code``."""
@@ -244,6 +257,7 @@ def _is_named(element: _Element) -> bool:
         (bool(name) and has_number_class(name))  # type: ignore[arg-type]
         or "data-line-number" in element.attrib
         or "data-linenos" in element.attrib
+        or "data-code-line-number" in element.attrib
     )
 
 
@@ -252,7 +266,8 @@ def is_tool(element: _Element) -> bool:
     if element.tag in _UNSEEN:
         return True
     tokens = (element.get("class") or "").lower().split()
-    return not _TOOLS.isdisjoint(tokens) or ("lang" in tokens and element.tag == "span")
+    is_named = not _TOOLS.isdisjoint(tokens) or ("lang" in tokens and element.tag == "span")
+    return is_named or is_copy_label(element)
 
 
 def is_line(element: _Element) -> bool:
@@ -446,7 +461,8 @@ def code_of_lines(runs: Runs) -> CodeBlock | None:
 
 
 def with_code_lines(items: Sequence[Item]) -> Items:
-    """Return items with one code block for three or more paragraphs of nothing but inline code, which are its lines.
+    """Return items with one code block for three or more paragraphs of nothing but inline code, which are its lines,
+    and without the copy labels beside code.
 
     Two commands often stand one below the other, and paragraphs of single words are a list of names.
     """
@@ -455,7 +471,36 @@ def with_code_lines(items: Sequence[Item]) -> Items:
         some = list(group)
         code = plain_text(some).replace("\xa0", " ") if is_line and len(some) > 2 else ""
         made += some if all(map(_single_word, code.split("\n"))) else [CodeBlock(code)]
+    return _without_labels(made) if any(type(item) is CodeBlock for item in made) else tuple(made)
+
+
+def _without_labels(items: list[Item]) -> Items:
+    """Remove copy labels right before and right behind code, and the language that stands with those before it."""
+    made: list[Item] = []
+    language = ""
+    for item in items:
+        label = _label(item)
+        if label is not None and made and type(made[-1]) is CodeBlock:
+            continue
+        if type(item) is CodeBlock:
+            while made and (label := _label(made[-1])) is not None:
+                made.pop()
+                language = language or label
+                above = made[-1] if made else None
+                if not language and type(above) is Paragraph and line_text(above.runs).lower() in _KNOWN:
+                    language = line_text(above.runs)
+                    made.pop()
+            if language and item.language is None:
+                item = replace(item, language=normalised(language), by="attribute")
+            language = ""
+        made.append(item)
     return tuple(made)
+
+
+def _label(item: Item) -> str | None:
+    """Return None unless an item is a copy label. Return the language before it, which may be empty."""
+    label = copy_label(line_text(item.runs)) if type(item) is Paragraph else None
+    return label if not label or label in _KNOWN else None
 
 
 def _is_code_line(item: Item) -> bool:
@@ -479,7 +524,7 @@ def code_block(element: _Element) -> CodeBlock | None:
     tokens = frozenset(name.lower().split())
     if (is_numbers(element) and has_number_class(name)) or _is_rendered_twin(element, tokens):
         return TWIN
-    if tokens & _BOXES:
+    if tokens & _BOXES or element.get(SLATE) in SLATE_CODE:
         return _whole(element)
     inner = _sole_code(element)
     if inner is None:

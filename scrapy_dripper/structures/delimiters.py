@@ -1,7 +1,7 @@
 """Find LaTeX formulas in the text of a page, between the delimiters of MathJax and KaTeX.
 
 ``\\(..\\)``, ``\\[..\\]`` and amsmath environments are unambiguous. Dollar signs are not: most of them are prices, and
-some are shell variables. Unless the page is configured for them (:class:`~scrapy_dripper.declared.notation.Notation`),
+some are shell variables. Unless the page is configured for them (:class:`~scrapy_dripper.declared.head.Notation`),
 the text between two dollar signs must look like a formula.
 """
 
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from scrapy_dripper.declared.notation import Notation
+from scrapy_dripper.declared.head import Notation
 from scrapy_dripper.structures.items import Emphasis, Formula, LineBreak, Run, Runs, Strong, Sub, Sup, Text
 
 MAX_LENGTH = 10_000

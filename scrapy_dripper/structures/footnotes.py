@@ -19,10 +19,10 @@ from scrapy_dripper.structures.items import (
     LineBreak,
     Link,
     Paragraph,
-    Rule,
     Strong,
     Sup,
     Text,
+    ThematicBreak,
     Title,
     line_text,
 )
@@ -207,7 +207,7 @@ def gathered(items: Sequence[Item]) -> Items:
             labels[len(made)] = item.notes[0].label
             inside = []
             made.append(inside)
-        elif inside is None or type(item) in (Rule, Title, Footnotes):
+        elif inside is None or type(item) in (ThematicBreak, Title, Footnotes):
             inside = None
             made.append((item,))
         else:

@@ -115,7 +115,7 @@ def formula(element: _Element) -> Formula | None:
 # ---------------------------------------------------------------------- LaTeX and MathML
 def from_source(source: str, display: bool, origin: str) -> Formula:
     """Return a formula from its source, which may be in delimiters, or TWIN if the source is empty."""
-    tex, displayed = undelimited(clean(source, wikipedia=origin == "wikipedia"))
+    tex, displayed = undelimited(normalized(source, wikipedia=origin == "wikipedia"))
     display = display if displayed is None else displayed
     return Formula(tex, origin, display) if tex else TWIN
 
@@ -287,7 +287,7 @@ def _written(element: _Element, tokens: frozenset[str]) -> Formula | None:
     if content is None:
         return _picture(element) if is_box else None
     source, number = content
-    tex, displayed = undelimited(clean(source))
+    tex, displayed = undelimited(normalized(source))
     if displayed is None and (not looks_like_formula(tex) or len(tex) > 2_000):
         by_sphinx = "math" in tokens and not tokens.isdisjoint(("inline", "display", "notranslate"))
         if not (len(tex) == 1 and tex.isalpha()) and not (by_sphinx and tex) and "katex-error" not in tokens:
@@ -376,7 +376,7 @@ def formula_of_image(element: _Element) -> Formula | None:
     written = written or queried
     if not written:
         return None
-    tex, displayed = undelimited(_settings("", clean(written)).strip())
+    tex, displayed = undelimited(_settings("", normalized(written)).strip())
     if not tex or (
         displayed is None and queried is None and not looks_like_formula(tex) and len(tex) > 1 and " " in tex
     ):
@@ -384,7 +384,7 @@ def formula_of_image(element: _Element) -> Formula | None:
     by_zhihu = element.get("eeimg") == "2" or ("zhihu.com/equation" in source and alternative.endswith("\\\\"))
     display = by_zhihu or _has(element, _DISPLAYED) or _in_block(element) if displayed is None else displayed
     if "mwe-math" in (element.get("class") or ""):
-        return Formula(clean(written.strip("$"), wikipedia=True), "wikipedia", display)
+        return Formula(normalized(written.strip("$"), wikipedia=True), "wikipedia", display)
     return Formula(tex.removesuffix("\\\\").strip(), "image", display)
 
 
@@ -425,7 +425,7 @@ _blank_lines = re.compile(r"(?:(?<![ \t\r])[ \t\r]+)?\n\s*").sub
 _in_style = re.compile(r"\{\s*\\(?:displaystyle|textstyle)\b(.*)\}", re.DOTALL).fullmatch
 
 
-def clean(source: str, wikipedia: bool = False) -> str:
+def normalized(source: str, wikipedia: bool = False) -> str:
     """Return LaTeX without comments and blank lines and, with ``wikipedia``, without the style that Wikipedia adds."""
     tex = source.replace("\r\n", "\n").replace("\xa0", " ").replace("\u200b", "")
     if "<![" in tex:

@@ -11,7 +11,7 @@ from scrapy_dripper.page.nodes import short_text
 
 # Each finds a name in a class attribute.
 self_link = re.compile(r"headerlink|anchor|hash-link|permalink|header-link|heading-link|direct-link", re.I).search
-edit_link = re.compile(r"(?:^|\s)mw-editsection(?:\s|$)").search
+is_edit_link = re.compile(r"(?:^|\s)(?:mw-editsection|editsection|secedit)(?:\s|$)").search  # MediaWiki, DokuWiki
 header_link = re.compile(r"headerlink|hash-link|anchorjs-link|header-anchor|heading-anchor|header-link").search
 _word = re.compile(r"\w").search
 

@@ -230,7 +230,7 @@ def tabs_of(root: etree._Element) -> Tabs:
         panels = [by_id.get(target, by_tab.get(tab.get("id") or "")) for target, tab in zip(targets, own, strict=True)]
         found = {panel: tab for panel, tab in zip(panels, own, strict=True) if panel is not None}
         titled |= found if found or any(targets) else zip(_panels_behind(bar, len(own)), own, strict=False)
-    texts = {panel: text for panel, tab in titled.items() if (text := _title_of(tab))}
+    texts = {panel: text for panel, tab in titled.items() if (text := _tab_title(tab))}
     used = {titled[panel] for panel in texts}
     lists = {bar for bar, own in bars.items() if own and used.issuperset(own)}
     titles = {panel: text for panel, text in texts.items() if not _has_title(panel, text)}
@@ -263,7 +263,7 @@ def _panels_behind(bar: etree._Element, count: int) -> list[etree._Element]:
     return []
 
 
-def _title_of(tab: etree._Element) -> str:
+def _tab_title(tab: etree._Element) -> str:
     text = " ".join("".join(map(str, tab.itertext())).split())
     return text if len(text) <= LONGEST_TITLE else ""
 
@@ -271,7 +271,7 @@ def _title_of(tab: etree._Element) -> str:
 def _has_title(panel: etree._Element, title: str) -> bool:
     """Return True if a panel begins with an element that says just its title."""
     for element in islice(panel.iter(etree.Element), 1, MOST_BEFORE_TITLE):
-        if element.tag in _TITLES and _title_of(element) == title:
+        if element.tag in _TITLES and _tab_title(element) == title:
             return True
         if (element.text or "").strip():
             break

@@ -4,7 +4,7 @@ All classes are frozen, compare by value and round-trip through plain JSON
 (:mod:`scrapy_dripper.output.content_json`).
 
 A new type of item needs a case in each place that tells items by their types: :func:`plain_text`; the writers in
-:mod:`~scrapy_dripper.output.markdown`; :func:`~scrapy_dripper.output.chunks.cut`, if it can be cut;
+:mod:`~scrapy_dripper.output.markdown`; :func:`~scrapy_dripper.output.chunks.split_item`, if it can be cut;
 ``_HtmlWriter.item``, :func:`~scrapy_dripper.structures.tables.as_line` and ``_is_layout`` in
 :mod:`~scrapy_dripper.structures.tables`; and :data:`~scrapy_dripper.checks.CONTENT_TYPES`. mypy and
 ``tests/structures/test_items.py`` find most of those that are forgotten.
@@ -252,7 +252,7 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ThematicBreak:
     """A thematic break."""
 
     type: ClassVar = "rule"
@@ -326,7 +326,7 @@ Item: TypeAlias = (
     | Video
     | Audio
     | Quote
-    | Rule
+    | ThematicBreak
     | Post
     | Card
     | Footnotes
@@ -378,9 +378,9 @@ def without_empty_posts(items: Sequence[Item]) -> Items:
     """Return items without the marks of posts that nothing follows, and without the rules beside marks."""
     kept: list[Item] = []
     for item in items:
-        while type(item) is Post and kept and type(kept[-1]) in (Post, Rule):
+        while type(item) is Post and kept and type(kept[-1]) in (Post, ThematicBreak):
             kept.pop()
-        if not (type(item) is Rule and kept and type(kept[-1]) is Post):
+        if not (type(item) is ThematicBreak and kept and type(kept[-1]) is Post):
             kept.append(item)
     while kept and type(kept[-1]) is Post:
         kept.pop()

@@ -37,7 +37,6 @@ from scrapy_dripper.structures.items import (
     Post,
     Quote,
     Ruby,
-    Rule,
     Run,
     Runs,
     Strong,
@@ -45,6 +44,7 @@ from scrapy_dripper.structures.items import (
     Sup,
     Table,
     Text,
+    ThematicBreak,
     Title,
     Video,
     as_lines,
@@ -301,7 +301,11 @@ def _is_layout(element: etree._Element, grid: Sequence[Sequence[Placed]], header
     if any(_exceeds(cell.items, limit) for cell in cells):
         return True
     return not marked and (
-        any(isinstance(item, (Title, Quote, Rule, Table, Video, Footnotes)) for cell in cells for item in cell.items)
+        any(
+            isinstance(item, (Title, Quote, ThematicBreak, Table, Video, Footnotes))
+            for cell in cells
+            for item in cell.items
+        )
         or all(isinstance(item, Image) for cell in cells for item in cell.items)
         or (len(columns) == 2 and all(_list_mark(_plain(row[0].items)) for row in grid))
     )
@@ -468,7 +472,7 @@ class _HtmlWriter:
             case Quote():
                 title = (Paragraph((Strong(item.caption),)),) if item.caption else ()
                 return f"<blockquote>{''.join(map(self.item, (*title, *item.items)))}</blockquote>"
-            case Rule() | Post():
+            case ThematicBreak() | Post():
                 return "<hr>"
             case Card():
                 return ""

@@ -131,15 +131,17 @@ class Pool:
         """Return the extraction of a page that may stop workers. ``error`` says how it stopped one before, if it did.
 
         If a worker dies, the page is tried once more, because the system may have killed the worker. If that worker
-        dies too, or if one misses the deadline, the fallback runs, under the same rule. If it also fails, the
-        extraction is empty. ``killed`` is called for each worker that was lost. Raise StartError and ClosedError as
-        :meth:`extract` does.
+        dies too, or if one misses the deadline, the form of the output that it was making is left out. If it was making
+        none, the fallback runs, under the same rule. If it also fails, the extraction is empty. ``killed`` is called
+        for each worker that was lost. Raise StartError and ClosedError as :meth:`extract` does.
         """
         died = False
         while True:
             if error is not None:
                 if error.reason is not FallbackReason.TIMEOUT and not died:
                     died = True
+                elif error.form is not None and error.form not in task.without:
+                    task, died = replace(task, without=(*task.without, error.form)), False
                 elif task.reason is None:
                     task, died = replace(task, reason=error.reason, error=str(error)), False
                 else:

@@ -69,10 +69,12 @@ class StartError(OSError):
 class WorkerError(Exception):
     """A worker process ended, or had to be killed, before it answered; the message says how."""
 
-    def __init__(self, reason: FallbackReason, message: str, task: int | None = None) -> None:
-        """``reason`` is ``timeout`` or ``worker_error``; ``task`` is the index of the task in progress, if known."""
+    def __init__(self, reason: FallbackReason, message: str, task: int | None = None, form: str | None = None) -> None:
+        """``reason`` is ``timeout`` or ``worker_error``; ``task`` is the index of the task in progress, if known, and
+        ``form`` the form of the output, if one was being made.
+        """
         super().__init__(message)
-        self.reason, self.task = reason, task
+        self.reason, self.task, self.form = reason, task, form
 
 
 class StepClock:
@@ -135,6 +137,7 @@ class Process:
         self._clock: StepClock | None = None
         self._missed: float | None = None
         self._step: int | None = None
+        self._form: str | None = None
         self._on_slow: OnSlow | None = None
         # User code may need the whole environment.
         user_code = config.fallback not in FALLBACKS or config.engine not in ENGINES or config.methods.embedder
@@ -217,7 +220,7 @@ class Process:
         header, bodies = pack_tasks(tasks)
         limits = [task.config.timeout for task in tasks]
         most = _ANSWER_BYTES + _ANSWER_GROWTH * sum(map(len, bodies))
-        self._step, self._on_slow = None, on_slow
+        self._step, self._form, self._on_slow = None, None, on_slow
         with self._or_worker_error():
             self._begin(max(limits))
             self._at_pages = True
@@ -226,7 +229,7 @@ class Process:
                 answer, parts = self._next(most)
                 kind = answer.get("say")
                 if kind == "step":
-                    self._step = _number(answer["task"], len(tasks))
+                    self._step, self._form = _number(answer["task"], len(tasks)), _name(answer.get("form"))
                     self._begin(max(limits) if self._step is None else limits[self._step])
                 elif kind == "label" and relay is not None:
                     self._clock = None  # the model process has its own clock
@@ -275,13 +278,13 @@ class Process:
             self.kill()
             if missed is not None:
                 message = f"no answer within {missed:g} seconds; DRIPPER_TIMEOUT sets the limit"
-                raise WorkerError(FallbackReason.TIMEOUT, message, self._step) from error
+                raise WorkerError(FallbackReason.TIMEOUT, message, self._step, self._form) from error
             message = f"the worker process gave no answer: {self._ending()}"
-            raise WorkerError(FallbackReason.WORKER_ERROR, message, self._step) from error
+            raise WorkerError(FallbackReason.WORKER_ERROR, message, self._step, self._form) from error
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
             self.kill()
             message = f"the worker process sent an invalid answer ({type(error).__name__}: {error})"
-            raise WorkerError(FallbackReason.WORKER_ERROR, message, self._step) from error
+            raise WorkerError(FallbackReason.WORKER_ERROR, message, self._step, self._form) from error
         except BaseException:  # After Ctrl-C, the rest of this answer would be read as the next one.
             self.kill()
             raise
@@ -395,6 +398,12 @@ def _number(value: object, tasks: int) -> int | None:
     if value is None or (isinstance(value, int) and 0 <= value < tasks):
         return value
     raise ValueError(f"expected a task from 0 to {tasks - 1} (got {value!r})")
+
+
+def _name(value: object) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise ValueError(f"expected the name of a form (got {value!r})")
 
 
 def _log(record: dict[str, Any]) -> None:

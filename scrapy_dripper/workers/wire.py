@@ -12,17 +12,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, BinaryIO
 
-from scrapy_dripper.checks import short
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import (
+    STRINGS,
     Document,
     Extraction,
     FallbackReason,
-    InformedDocument,
-    Metadata,
-    TeachingExtraction,
-    known_of,
-    teaching,
+    SiteDocument,
+    SiteExtraction,
+    from_plain,
+    site_data,
+    to_plain,
+    with_site_data,
 )
 from scrapy_dripper.fallback_names import dotted_path
 
@@ -74,6 +75,8 @@ class Task:
     config: Config
     reason: FallbackReason | None = None
     error: str | None = None
+    without: tuple[str, ...] = ()
+    """Forms that are left out, because each has stopped a worker."""
 
 
 def pack_config(config: Config) -> Values:
@@ -103,7 +106,7 @@ def pack_tasks(tasks: Sequence[Task]) -> tuple[Values, list[bytes]]:
             number = numbers[id(task.config)] = len(configs)
             configs.append(task.config)
         document = task.document
-        known, templates = known_of(document)
+        repeated, templates = site_data(document)
         # One more than the limit, so that the worker can tell that the document is too long.
         html = document.html[: task.config.limits.bytes + 1]
         rows.append(
@@ -113,14 +116,15 @@ def pack_tasks(tasks: Sequence[Task]) -> tuple[Values, list[bytes]]:
                 "config": number,
                 "rules": task.config.rules.of(document.url) if task.config.rules else [],
                 "text": isinstance(html, str),
-                "known": known is not None,
+                "repeated": repeated is not None,
                 "templates": templates is not None,
                 "reason": None if task.reason is None else task.reason.value,
                 "error": task.error,
+                "without": task.without,
             }
         )
         bodies.append(html.encode("utf-8", "surrogatepass") if isinstance(html, str) else html)
-        bodies += [known or b"", templates or b""]
+        bodies += [repeated or b"", templates or b""]
     return {"tasks": rows, "configs": [pack_config(config) for config in configs]}, bodies
 
 
@@ -128,95 +132,35 @@ def unpack_tasks(header: Values, bodies: Sequence[bytes]) -> list[Task]:
     """Return the tasks that :func:`pack_tasks` has packed."""
     configs = [Config(**values) for values in header["configs"]]
     tasks = []
-    for row, body, known, templates in zip(header["tasks"], bodies[::3], bodies[1::3], bodies[2::3], strict=True):
+    for row, body, repeated, templates in zip(header["tasks"], bodies[::3], bodies[1::3], bodies[2::3], strict=True):
         html = body.decode("utf-8", "surrogatepass") if row["text"] else body
         config = configs[row["config"]]
         if row["rules"]:
             config = replace(config, rules=row["rules"])
-        site = (known if row["known"] else None, templates if row["templates"] else None)
-        document = InformedDocument(html, row["url"], row["charset"], config, *site)
+        site = (repeated if row["repeated"] else None, templates if row["templates"] else None)
+        document = SiteDocument(html, row["url"], row["charset"], config, *site)
         reason = None if row["reason"] is None else FallbackReason(row["reason"])
-        tasks.append(Task(document, config, reason, row["error"]))
+        tasks.append(Task(document, config, reason, row["error"], tuple(row["without"])))
     return tasks
 
 
-_NAMES = [option.name for option in fields(Extraction)]
-_STRINGS = ("title", "main_html", "markdown", "text", "source", "error", "page_type")
 _JSON = ("content", "extra")
-PARTS = len(_STRINGS) + len(_JSON) + 4
-"""Parts of an extraction: strings, values as JSON, labels, probabilities, digest and lesson."""
-
-
-def to_plain(extraction: Extraction) -> Values:
-    """Return an extraction as plain values, without what the crawl learns from it. Raise what :func:`from_plain`
-    raises, because a user's fallback may return anything.
-    """
-    metadata = {"metadata": None if extraction.metadata is None else extraction.metadata.as_dict()}
-    checked = from_plain({name: getattr(extraction, name) for name in _NAMES} | metadata)
-    return {name: getattr(checked, name) for name in _NAMES} | metadata
-
-
-def from_plain(values: Mapping[str, Any]) -> Extraction:
-    """Return the extraction of :func:`to_plain`, also after JSON. Raise ValueError, TypeError, KeyError or
-    AttributeError for other values.
-    """
-    found = {name: values[name] for name in _NAMES}
-    for name in ("url", *_STRINGS):
-        if not isinstance(found[name], str) and (found[name] is not None or name in ("url", "source")):
-            raise TypeError(f"expected a string as {name} (got {short(found[name])})")
-    some = [] if found["content"] is None else found["content"]
-    if not isinstance(some, list) or not all(isinstance(one, dict) for one in some):
-        raise TypeError(f"expected a list of dicts as content (got {short(some)})")
-    if not isinstance(found["extra"], Mapping):
-        raise TypeError(f"expected a dict as extra (got {short(found['extra'])})")
-    if len(found["labels"]) != len(found["probabilities"]):
-        raise ValueError(
-            f"expected {len(found['labels'])} probabilities, one per label (got {len(found['probabilities'])})"
-        )
-    reason, quality, metadata = found["fallback_reason"], found["quality"], found["metadata"]
-    return Extraction(
-        **found
-        | {
-            "fallback_reason": None if reason is None else FallbackReason(reason),
-            "labels": tuple(map(bool, found["labels"])),
-            "probabilities": tuple(found["probabilities"]),
-            "truncated": bool(found["truncated"]),
-            "quality": None if quality is None else float(quality),
-            "metadata": None if metadata is None else Metadata.from_dict(metadata),
-            "extra": dict(found["extra"]),
-            "details": _details(found["details"]),
-        }
-    )
-
-
-def _details(values: Mapping[str, Any]) -> Values:
-    """Return the details of an extraction. Raise ValueError, TypeError or AttributeError if the crawl cannot count
-    them.
-    """
-    details = dict(values)
-    for name in ("rules", "work"):
-        if details.get(name) is not None:
-            details[name] = {key: int(count) for key, count in details[name].items()}
-    if details.get("removed") is not None:
-        details["removed"] = {key: [int(block) for block in blocks] for key, blocks in details["removed"].items()}
-    for name in ("overruled", "missing", "failed"):
-        if not all(isinstance(one, str) for one in details.get(name, [])):
-            raise TypeError(f"expected a list of names as {name}")
-    return details
+PARTS = len(STRINGS) + len(_JSON) + 4
+"""Parts of an extraction: strings, values as JSON, labels, probabilities, hashes and example."""
 
 
 def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
     """Return an extraction as a header and parts. Raise what :func:`from_plain` raises for a wrong value."""
     values = to_plain(extraction)
-    apart = {name: values.pop(name) for name in (*_STRINGS, *_JSON, "labels", "probabilities")}
+    apart = {name: values.pop(name) for name in (*STRINGS, *_JSON, "labels", "probabilities")}
     values_of = (apart[name] for name in _JSON)
-    texts = [apart[name] for name in _STRINGS]
+    texts = [apart[name] for name in STRINGS]
     texts += [None if one is None else json.dumps(one, separators=(",", ":")) for one in values_of]
     values["missing"] = [text is None for text in texts]
     json.dumps(values)  # raises here for what is no JSON
     parts = [(text or "").encode("utf-8", "surrogatepass") for text in texts]
     parts += [bytes(bytearray(extraction.labels)), array("d", apart["probabilities"]).tobytes()]
-    parts += [extraction.digest, extraction.lesson] if isinstance(extraction, TeachingExtraction) else [b"", b""]
+    parts += [extraction.hashes, extraction.example] if isinstance(extraction, SiteExtraction) else [b"", b""]
     return values, parts
 
 
@@ -224,22 +168,22 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
     """Return the extraction of a URL. Raise ValueError, TypeError, KeyError or AttributeError if the data is
     invalid.
     """
-    *texts, labels, probabilities, digest, lesson = parts
+    *texts, labels, probabilities, hashes, example = parts
     likely = array("d")
     likely.frombytes(probabilities)
     found = {**values, "url": url, "labels": labels, "probabilities": likely}
-    for name, data, missing in zip((*_STRINGS, *_JSON), texts, values["missing"], strict=True):
+    for name, data, missing in zip((*STRINGS, *_JSON), texts, values["missing"], strict=True):
         text = None if missing else data.decode("utf-8", "surrogatepass")
         found[name] = json.loads(text) if text is not None and name in _JSON else text
     extraction = from_plain(found)
     template = extraction.details.get("template")
-    if digest or lesson or template is not None:  # in few crawls
-        from scrapy_dripper.sites import Outcome, parts_of, read_lesson
+    if hashes or example or template is not None:  # in few crawls
+        from scrapy_dripper.sites import Outcome, read_example, unpacked_hashes
 
-        if digest:
-            parts_of(digest)
-        if lesson:
-            read_lesson(lesson)
+        if hashes:
+            unpacked_hashes(hashes)
+        if example:
+            read_example(example)
         if template is not None:
             Outcome(template)
-    return teaching(extraction, digest=digest, lesson=lesson)
+    return with_site_data(extraction, hashes=hashes, example=example)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from scrapy_dripper.choose import mask_of
+from scrapy_dripper.choose.footnotes import with_footnotes
 from scrapy_dripper.choose.scored import Labels, ScoredPage
-from scrapy_dripper.choose.structures import with_footnotes
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.output import write

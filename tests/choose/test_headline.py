@@ -164,6 +164,11 @@ STANDFIRST = "The bees of a hive do not sleep, but shiver, as a keeper has found
         (STANDFIRST[:40] + " …", f"<div>{STANDFIRST}</div>", True),  # descriptions are often cut off
         (f"{STANDFIRST} {STANDFIRST}", f"<p>{STANDFIRST}</p>", True),
         ("Our hive in pictures", f"<p>{STANDFIRST}</p>", False),
+        ("", f"<h2 class=dek>{STANDFIRST}</h2>", True),  # by its name
+        ("", f"<div class=post-subtitle><h3>{STANDFIRST}</h3></div>", True),
+        ("", f"<p class='chapo x'>{STANDFIRST}</p>", True),
+        ("", "<p class=dek>By A. B.</p>", False),
+        ("", f"<nav><p class=dek>{STANDFIRST}</p></nav>", False),
         ("A. B., beekeeper", "<p>A. B., beekeeper</p>", False),  # an author, not a sentence
         ("How bees keep warm in winter", "<p>How bees keep warm in winter</p>", False),  # the headline once more
         (STANDFIRST, f"<nav><p>{STANDFIRST}</p></nav>", False),

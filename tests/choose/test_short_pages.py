@@ -101,7 +101,7 @@ def test_little_pages_come_out(extractor: Extractor, body: str, text: str, aroun
 
 
 @pytest.mark.parametrize(("body", "text"), LITTLE)
-def test_little_pages_come_out_of_the_furniture_around_them(extractor: Extractor, body: str, text: str) -> None:
+def test_little_pages_come_out_of_the_boilerplate_around_them(extractor: Extractor, body: str, text: str) -> None:
     (found,) = extractor.extract([f"<title>Page</title>{NAVIGATION}<main>{body}</main>{FOOTER}"])
 
     assert found.fallback_reason is None

@@ -26,8 +26,8 @@ import pytest
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.cli.corpus import _files
-from scrapy_dripper.cli.options import OPTIONS, PREFIXES
-from scrapy_dripper.config import Config
+from scrapy_dripper.cli.options import OPTIONS
+from scrapy_dripper.config import PREFIXES, Config
 from scrapy_dripper.corpus.processes import in_order
 from scrapy_dripper.sites import Hosts
 from tests.cli.conftest import Run, Serve, redirect, send
@@ -713,7 +713,7 @@ def test_every_option_has_its_documentation_in_the_help(run: Run) -> None:
             assert " ".join(option.metadata["doc"].split()) in words
     for name, prefix in PREFIXES.items():
         for key in fields(getattr(Config(), name)):
-            assert f"--{prefix}{key.name.replace('_', '-')} " in words
+            assert f"--{(prefix + key.name).replace('_', '-')} " in words
 
 
 def test_version(run: Run) -> None:

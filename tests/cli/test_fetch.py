@@ -12,7 +12,8 @@ from urllib.error import HTTPError, URLError
 
 import pytest
 
-from scrapy_dripper.cli.fetch import fetch
+import scrapy_dripper
+from scrapy_dripper.download import download
 from scrapy_dripper.egress import RefusedError
 from tests.cli.conftest import Answer, Run, Serve, redirect, send
 from tests.internet import NAMES, REBINDS, connect_internet
@@ -31,14 +32,29 @@ def internet(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_page_on_a_typed_private_address(serve: Serve) -> None:
     url = serve(page)
 
-    assert fetch(url, 1_000) == (BODY, url, "utf-8")
+    assert download(url, 1_000) == (BODY, url, "utf-8")
+
+
+def test_a_page_in_python(serve: Serve) -> None:
+    """It has the options of ``extract``, and the URL after redirects."""
+    other = f"{serve(page)}/page"
+
+    found = scrapy_dripper.fetch(serve(redirect(other)), front_matter=True)
+
+    assert found.url == other
+    assert found.text == BODY.decode()[3:-4]
+    assert found.markdown.startswith("---\n")
+    with pytest.raises(HTTPError):
+        scrapy_dripper.fetch(serve(lambda handler: handler.send_error(404)))
+    with pytest.raises(RefusedError):
+        scrapy_dripper.fetch("file:///etc/hostname")
 
 
 def test_a_redirect_on_the_typed_host(serve: Serve) -> None:
     """A site on this machine may redirect to itself, on another port as well."""
     other = serve(page)
 
-    assert fetch(serve(redirect(f"{other}/page")), 1_000).url == f"{other}/page"
+    assert download(serve(redirect(f"{other}/page")), 1_000).url == f"{other}/page"
 
 
 @pytest.mark.parametrize("begin", ["", "Content-Type: text/html\r\n\r\n"], ids=["head", "body"])
@@ -55,7 +71,7 @@ def test_a_byte_a_second(serve: Serve, begin: str) -> None:
             ended.set()
 
     with pytest.raises(TimeoutError, match=r"no complete answer within 0.5 seconds"):
-        fetch(serve(drip), 1_000_000, seconds=0.5)
+        download(serve(drip), 1_000_000, seconds=0.5)
     assert ended.wait(30)
 
 
@@ -80,8 +96,8 @@ def test_an_endless_body_is_not_read_to_its_end(serve: Serve) -> None:
     flood, sent = endless(lambda handler: handler.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n"))
     hidden, unseen = endless(redirect(serve(page)))
 
-    assert len(fetch(serve(flood), 500_000).body) == 500_001
-    assert fetch(serve(hidden), 1_000).body == BODY
+    assert len(download(serve(flood), 500_000).body) == 500_001
+    assert download(serve(hidden), 1_000).body == BODY
     assert sum(sent + unseen) < 100_000_000
 
 
@@ -90,7 +106,7 @@ def test_an_endless_body_is_not_read_to_its_end(serve: Serve) -> None:
 )
 def test_a_redirect_to_another_scheme(serve: Serve, to: str) -> None:
     with pytest.raises((RefusedError, HTTPError), match=r"only http and https are followed|not allowed"):
-        fetch(serve(redirect(to)), 1_000)
+        download(serve(redirect(to)), 1_000)
 
 
 @pytest.mark.usefixtures("internet")
@@ -111,7 +127,7 @@ def test_a_redirect_from_the_internet_to_a_private_address(serve: Serve, host: s
     url = serve(redirect(f"http://{host}:{port}/secret")).replace("127.0.0.1", "site.example")
 
     with pytest.raises(RefusedError, match=r"a private address; name that URL itself"):
-        fetch(url, 1_000)
+        download(url, 1_000)
     assert not asked
 
 
@@ -133,9 +149,9 @@ def test_a_redirect_through_a_proxy(serve: Serve, monkeypatch: pytest.MonkeyPatc
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
 
-    assert fetch("http://site.invalid/away", 1_000).url == "http://only-the-proxy-knows.invalid/page"
+    assert download("http://site.invalid/away", 1_000).url == "http://only-the-proxy-knows.invalid/page"
     with pytest.raises(RefusedError):
-        fetch("http://site.invalid/in", 1_000)
+        download("http://site.invalid/in", 1_000)
     assert asked == ["http://site.invalid/away", "http://only-the-proxy-knows.invalid/page", "http://site.invalid/in"]
 
 
@@ -146,13 +162,13 @@ def test_a_name_that_changes_its_address(serve: Serve, first: str) -> None:
     other = serve(page).replace("127.0.0.1", REBINDS)
 
     with pytest.raises(RefusedError, match=r"leads to rebinds\.example"):
-        fetch(serve(redirect(other)).replace("127.0.0.1", first), 1_000)
+        download(serve(redirect(other)).replace("127.0.0.1", first), 1_000)
 
 
 @pytest.mark.usefixtures("internet")
 def test_the_next_address_is_tried(serve: Serve) -> None:
     """As with any other connection, one of the addresses of a name may be dead."""
-    assert fetch(serve(redirect(serve(page).replace("127.0.0.1", "next.example"))), 1_000).body == BODY
+    assert download(serve(redirect(serve(page).replace("127.0.0.1", "next.example"))), 1_000).body == BODY
 
 
 def test_a_page_that_sets_a_cookie_first(serve: Serve) -> None:
@@ -171,7 +187,7 @@ def test_a_page_that_sets_a_cookie_first(serve: Serve) -> None:
 
     url = serve(answer)
 
-    assert [fetch(f"{url}/page", 1_000).body for _ in range(2)] == [BODY, BODY]
+    assert [download(f"{url}/page", 1_000).body for _ in range(2)] == [BODY, BODY]
     assert asked == [None, "seen=1"] * 2
 
 
@@ -188,20 +204,20 @@ def test_a_password_is_sent_to_its_own_site_alone(serve: Serve, leaves: bool) ->
 
     other = serve(answer)
 
-    assert fetch(serve(answer).replace("http://", "http://ann:s%40cret@") + "/docs", 1_000).body == BODY
+    assert download(serve(answer).replace("http://", "http://ann:s%40cret@") + "/docs", 1_000).body == BODY
     password = "Basic " + b64encode(b"ann:s@cret").decode()
     assert seen == [password, None if leaves else password]
 
 
 def test_errors_of_a_server(serve: Serve) -> None:
     with pytest.raises(HTTPError, match="404"):
-        fetch(serve(lambda handler: handler.send_error(404)), 1_000)
+        download(serve(lambda handler: handler.send_error(404)), 1_000)
     with pytest.raises(HTTPError, match="infinite loop"):
-        fetch(serve(lambda handler: redirect("/again")(handler)), 1_000)
+        download(serve(lambda handler: redirect("/again")(handler)), 1_000)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))  # and nobody listens
         with pytest.raises(URLError):
-            fetch(f"http://127.0.0.1:{free.getsockname()[1]}/", 1_000)
+            download(f"http://127.0.0.1:{free.getsockname()[1]}/", 1_000)
 
 
 @pytest.mark.parametrize("command", ["extract", "inspect", "rules check r.json", "rules learn -o r.toml"])

@@ -155,6 +155,7 @@ def test_a_list_of_files_and_urls(name: str, inputs: tuple[str, ...], extract: R
         ("x.csv", f"file,url\na.html,{URL}\nb.html,\n./a.html,{URL}2\n", 2, "4: ./a.html has another URL in line 2"),
         ("x.csv", f"name;url\na.html;{URL}\n", 2, "x.csv, line 1: expected the columns file and url (got 'name;url')"),
         ("x.csv", "", 2, "x.csv, line 1: expected the columns file and url"),
+        ("x.csv", "file,url\n", 2, "x.csv, line 2: expected the name of a file"),
         ("x.csv", f"file,url\na.html,{URL},b\n", 2, "x.csv, line 2: there are more values than columns"),
         ("x.csv", 'file,url\n"a.html', 2, "x.csv, line 2: unexpected end of data"),
         ("x.csv", "file,url\n,x\n", 2, "x.csv, line 2: expected the name of a file as file (got '')"),

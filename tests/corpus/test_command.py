@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -79,7 +80,8 @@ def test_two_tasks_and_one_give_the_same_documents(tmp_path: Path, run: Run) -> 
     files = shards(tmp_path / "in", pages, 4)
     for tasks in (1, 2):
         arguments = ("corpus", "extract", *files, "-o", tmp_path / f"{tasks}", "--tasks", tasks)
-        assert run(*arguments, "--main-html", "--metadata").code == 0
+        done = run(*arguments, "--main-html", "--metadata")
+        assert (done.code, len(re.findall(r"extract: 40 pages in \d\d:\d\d, [\d,.]+ a second", done.err))) == (0, 1)
 
     one, two = (table(tmp_path / name) for name in "12")
     key = lambda row: row["url"]  # noqa: E731
@@ -135,6 +137,7 @@ def test_what_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     assert all(row["text"] for row in table(tmp_path / "out"))
     assert done.read_text() == "x"
     assert "12 pages, 12 with content" in said
+    assert "extract: 8 pages in" in said  # those of this run
     assert not list((tmp_path / "out" / "unfinished").iterdir())
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import pickle
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -51,6 +53,18 @@ def test_a_callback_can_wait_for_the_main_content(ask: Ask, site: Site, engine: 
     assert extraction.markdown.strip() == MAIN
     assert (extraction.source, extraction.url, extraction.title) == ("fake", site.url("/page/1"), "Page 1")
     assert len(engine.engines) == 1
+
+
+def test_metadata_that_is_not_asked_for_says_how_to_ask(ask: Ask) -> None:
+    """It is false, so nothing else needs to know. It stays so where it is sent or changed."""
+    (bare,) = ask()
+    (with_metadata,) = ask(lambda dripper, response: dripper.extract(response, metadata=True))
+
+    assert not bare.metadata
+    for one in (bare, replace(bare, title="x"), pickle.loads(pickle.dumps(bare))):
+        with pytest.raises(AttributeError, match=r"extract\(response, metadata=True\)"):
+            one.metadata.title  # noqa: B018
+    assert with_metadata.metadata.title == "Page 1"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.crawling import Site, page
+from tests.crawl.crawling import Site, answer, page
 from tests.crawl.processes import COMMAND, Done, run, scrapy_command
 
 MAIN = "MAIN text of page 1"
@@ -38,13 +38,32 @@ def test_it_says_why_there_is_nothing(site: Site) -> None:
     site.routes["/gone"] = ("text/html", page(1).encode())
     site.status["/gone"] = 404
 
-    pdf, gone, refused = (command(url) for url in (site.url("/pdf"), site.url("/gone"), "http://127.0.0.1:1/"))
+    site.raw["/cut"] = [(answer(b"<p>MAIN", length=99), "close")]
+    long = site.url("/long?" + "x" * 3_000)
 
-    assert (pdf.stdout, pdf.returncode, gone.returncode, refused.returncode) == ("", 1, 1, 1)
+    pdf, gone, cut = (command(site.url(path)) for path in ("/pdf", "/gone", "/cut"))
+    refused, too_long = command("http://127.0.0.1:1/"), command(long)
+
+    assert [one.returncode for one in (pdf, gone, cut, refused, too_long)] == [1] * 5
+    assert pdf.stdout == ""
+    assert f"{site.url('/cut')}: ResponseDataLossError" in cut.stderr
+    assert f"{long}: a URL of {len(long):,} characters, over URLLENGTH_LIMIT = 2,083" in too_long.stderr
     assert "not an HTML page" in pdf.stderr
     assert "HTTP 404" in gone.stderr
     assert "http://127.0.0.1:1/: " in refused.stderr
     assert len(refused.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "head", ["<base href='https://[host]/'>", "<meta http-equiv=refresh content='0; url=http://['>"]
+)
+def test_what_is_no_url_costs_no_page(site: Site, head: str) -> None:
+    """Browsers ignore it, too."""
+    site.routes["/page"] = ("text/html", page(1).replace("<head>", f"<head>{head}").encode())
+
+    done = command(site.url("/page"))
+
+    assert (MAIN in done.stdout, done.returncode) == (True, 0)
 
 
 def test_a_closed_pipe_is_not_an_error(site: Site) -> None:
@@ -170,7 +189,7 @@ URL = "https://a.example/"
     ("arguments", "message"),
     [
         ([], "[options] <url>"),  # as every command of Scrapy
-        (["example.com/x"], "expected one URL, such as https://example.com/story (got example.com/x)"),
+        (["example.com/x"], "expected a URL, such as https://example.com/story (got example.com/x)"),
         ([URL, "https://b.example/"], "expected one URL, such as"),
         ([URL, "-s", "DRIPPER_FAVOR=recal"], "DRIPPER_FAVOR must be one of"),
         ([URL, "-s", "DRIPPER_MODEL=none-there"], "No tagger model in none-there"),
@@ -182,8 +201,8 @@ URL = "https://a.example/"
         ),
         ([URL, "--spider", "pages", "-f", "html"], "items are printed as text or json (got html)"),
         ([URL, "--spider", "pages", "-a", "day"], "argument -a: expected NAME=VALUE"),
-        ([URL, "--follow"], "--follow needs a folder for the pages, as in -o pages/"),
-        ([URL, "-o", "x"], "-o, --max-pages, --allow and --deny need --follow"),
+        ([URL, "--follow"], "--follow needs a folder or a file for the pages, as in -o pages/"),
+        ([URL, "-o", "x"], "--output needs --follow"),
         ([URL, "--follow", "-o", "x", "-f", "json"], "--follow has its own spider, and writes Markdown"),
         ([URL, "--follow", "-o", "x", "--max-pages", "0"], "expected a whole number of at least 1 (got '0')"),
         ([URL, "--follow", "-o", "x", "--allow", "["], "'[' is not a regular expression"),

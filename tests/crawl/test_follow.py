@@ -6,9 +6,11 @@ import json
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from scrapy.http import HtmlResponse
@@ -191,21 +193,153 @@ def test_ctrl_c_loses_nothing(site: Site, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
-def test_a_crawl_that_was_killed_begins_again(site: Site, tmp_path: Path) -> None:
-    """Scrapy loses requests if it is killed. So it does not go on from what it has saved."""
-    chain(site, 15)
-    arguments = ["dripper", "--follow", site.url("/0"), "-o", f"{tmp_path}", "-s", "DOWNLOAD_DELAY=0.1"]
-    program = Program(scrapy_command, arguments, COMMAND)
-    deadline = time.monotonic() + PATIENCE
-    while "/5" not in site.seen and time.monotonic() < deadline:
-        time.sleep(0.01)
-    program.kill()
+@pytest.mark.parametrize("name", ["pages", "pages.parquet"])
+def test_a_crawl_that_is_killed_loses_nothing(name: str, site: Site, tmp_path: Path) -> None:
+    """After any number of kills, each page is there once, and none that was written is downloaded again."""
+    links = {"/": "".join(f'<a href="/page/{n}">link</a>' for n in range(20))}
+    links |= {f"/page/{n}": f'<a href="/page/{n + 20}?utm_source=x">on</a>' for n in range(20)}
+    for path, html in links.items():
+        site.routes[path] = (HTML, page(path, html).encode())
+    place = tmp_path / name
+    lines = place / "index.jsonl" if name == "pages" else tmp_path / "pages.parquet.crawl" / "pages.jsonl"
+    written: dict[str, int] = {}
+    for _ in range(3):
+        arguments = ["dripper", "--follow", site.url("/"), "-o", f"{place}", "-s", "DOWNLOAD_DELAY=0.02"]
+        program = Program(scrapy_command, arguments, COMMAND)
+        deadline = time.monotonic() + PATIENCE
+        while len(found(lines)) < len(written) + 6 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        program.kill()
+        with lines.open("ab") as file:  # as if it had been killed within a line, too
+            file.write(b'{"url": "http://127.0.0.1/cut')
+        assert set(written) < set(found(lines))
+        assert {path: site.seen.count(path) for path in written} == written
+        written = {path: site.seen.count(path) for path in found(lines)}
 
-    done = follow(site.url("/0"), tmp_path)
+    done = follow(site.url("/"), place)
 
-    assert f"{tmp_path}: the crawl before was killed, so this one begins again" in done.stderr
-    assert done.stderr.splitlines()[-1] == f"16 pages in {tmp_path}"
-    assert set(index(tmp_path)) == {f"/{number}" for number in range(16)}
+    records = index(place) if name == "pages" else table(place)
+    paths = {"/", "/sitemap.xml", *(f"/page/{n}" for n in range(40))}
+    assert set(records) == paths - {"/sitemap.xml"}
+    assert all(record["source"] for record in records.values())
+    assert {path: site.seen.count(path) for path in written} == written
+    assert done.stderr.splitlines()[-1] == f"41 pages in {place}"
+    left = {path.name for path in tmp_path.iterdir()} if name != "pages" else {path.suffix for path in place.iterdir()}
+    assert left == ({"pages.parquet"} if name != "pages" else {".md", ".jsonl"})
+
+
+def found(lines: Path) -> dict[str, dict[str, Any]]:
+    """Return the whole records of an index that is being written, by the path of their URL."""
+    whole = [line for line in lines.read_text(encoding="utf-8").split("\n")[:-1] if line] if lines.exists() else []
+    return {"/" + record["url"].split("/", 3)[3]: record for record in map(json.loads, whole)}
+
+
+def table(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the rows of a Parquet file by the path of their URL."""
+    pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra [corpus]")
+    rows = pq.read_table(path).to_pylist()
+    assert len({row["url"] for row in rows}) == len(rows)
+    return {"/" + row["url"].split("/", 3)[3]: row for row in rows}
+
+
+def test_several_sites(site: Site, tmp_path: Path) -> None:
+    """Each has its own number of pages, and no page leads from one to another, also if that is one of the user's."""
+    hosts = ("site.example", "other.example", "inside.example")
+    links = "".join(f'<a href="{href}">link</a>' for href in ("/page/1", "/page/2", "/page/3", "/page/4"))
+    inside = f'<a href="{public(site, "/private/by-link", "inside.example")}">link</a>'
+    site.routes["/"] = (HTML, page("home", links + inside).encode())
+    site.routes["/inside"] = (HTML, page("inside").replace("href='/'", "").encode())
+    named = public(site, "/private/map.xml", "inside.example")
+    site.routes["/robots.txt"] = ("text/plain", f"Sitemap: {named}\nSitemap: /map.xml\n".encode())
+    site.routes["/map.xml"] = (XML, b"<urlset></urlset>")
+    first, *others = (public(site, path, host) for path, host in zip(("/", "/", "/inside"), hosts, strict=True))
+    (tmp_path / "sites.txt").write_text("\n".join(["# mine", *others, "", public(site, "/own", hosts[1])]))
+    arguments = (first, tmp_path / "out", "--urls", f"{tmp_path / 'sites.txt'}")
+
+    done, again = follow(*arguments, "--max-pages", "4"), follow(*arguments)
+
+    assert "9 pages in" in done.stderr
+    assert "--max-pages is reached" in done.stderr
+    records = [json.loads(line) for line in (tmp_path / "out" / "index.jsonl").read_text().splitlines()]
+    assert Counter(urlsplit(one["url"]).hostname for one in records) == dict(zip(hosts, (5, 6, 1), strict=True))
+    assert again.stderr.splitlines()[-1] == f"12 pages in {tmp_path / 'out'}"
+    assert site.seen.count("/private/map.xml") == 1  # for its own site
+    refused = follow(first, tmp_path / "out", "--urls", f"{tmp_path / 'none.txt'}")
+    assert (refused.returncode, "none.txt cannot be read: No such file" in refused.stderr) == (2, True)
+
+
+def test_how_far_links_are_followed(site: Site, tmp_path: Path) -> None:
+    """Parameters that say where a reader comes from make no other page."""
+    chain(site, 5)
+    tracked = "".join(
+        f'<a href="/1?{tail}">x</a>' for tail in ("utm_source=a&b=%201", "b=%201&fbclid=2", "b=%201&gid=3")
+    )
+    site.routes["/0"] = (HTML, page(0, f"{tracked}<a href=/1>next</a>").encode())
+    del site.status["/sitemap.xml"]
+
+    follow(site.url("/0"), tmp_path, "--depth", "2")
+
+    assert set(index(tmp_path)) == {"/0", "/1", "/1?b=%201", "/1?b=%201&gid=3", "/2", "/"}
+    assert "/sitemap.xml" not in site.seen
+
+
+def test_pages_with_the_same_text(site: Site, tmp_path: Path) -> None:
+    """The index says which page had a text first, also of a page that an earlier command has written."""
+    chain(site, 4)
+    words = [f"word{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(400)]
+    texts = {1: words, 2: [*words[:200], "other", *words[201:]], 3: words[::-1], 4: words}
+    for number, text in texts.items():
+        body = f"<html><body><main><p>{' '.join(text)}</p></main><a href=/{number + 1}>next</a></body></html>"
+        site.routes[f"/{number}"] = (HTML, body.encode())
+    site.status["/5"] = 404
+
+    for most in ("3", "9"):
+        follow(site.url("/0"), tmp_path, "--max-pages", most, "-s", "DRIPPER_FALLBACK=trafilatura")
+
+    found = index(tmp_path)
+    one = site.url("/1")
+    assert [found[f"/{n}"]["duplicate_of"] for n in range(5)] == [None, None, one, None, one]
+    assert len({found[f"/{n}"]["content_hash"] for n in range(5)}) == 4
+
+
+@pytest.mark.parametrize("name", ["site.jsonl", "site.parquet"])
+def test_one_file_with_chunks(name: str, shop: Site, tmp_path: Path) -> None:
+    """It has a record for each URL. A file of another site is refused, and one of this site replaced."""
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow", reason="needs the extra [corpus]")
+    read = found if name.endswith("jsonl") else table
+    for _ in range(2):
+        done = follow(shop.url("/"), tmp_path / name, "--chunks")
+
+        assert done.returncode == 0, done.stderr
+        assert [path.name for path in tmp_path.iterdir()] == [name]
+        records = read(tmp_path / name)
+        assert (len(records), records["/gone"]["error"]) == (9, "HTTP 404")
+        assert "MAIN text of page 1, which is about nothing in particular." in records["/page/1"]["markdown"]
+        (chunk,) = records["/page/1"]["chunks"]
+        assert (chunk["markdown"], chunk["url"]) == (records["/page/1"]["markdown"], shop.url("/page/1"))
+        assert not records["/empty"]["markdown"]
+        metadata = records["/page/1"]["metadata"]
+        assert (json.loads(metadata) if isinstance(metadata, str) else metadata)["title"] == "Page 1"
+
+    other = follow(public(shop, "/"), tmp_path / name)
+    assert (other.returncode, "has pages of another site" in other.stderr) == (2, True)
+    (tmp_path / name).write_bytes(b"no table")
+    if name.endswith("parquet"):
+        assert "is no table of pages" in follow(shop.url("/"), tmp_path / name).stderr
+
+
+def test_a_line_now_and_then_without_a_terminal(site: Site, tmp_path: Path) -> None:
+    """It has the number of pages, the rate, and what is left, every LOGSTATS_INTERVAL seconds."""
+    chain(site, 12)
+
+    done = follow(site.url("/0"), tmp_path, "-s", "DOWNLOAD_DELAY=0.1", "-s", "LOGSTATS_INTERVAL=0.2")
+
+    lines = re.findall(r"^(\d+) pages, ([\d,]+) a minute, (\d+) URLs to go, 0 not to be had$", done.stderr, re.M)
+    assert len(lines) > 2
+    numbers = [int(one) for one, _, _ in lines]
+    assert numbers == sorted(numbers)
+    assert any(rate != "0" for _, rate, _ in lines)
 
 
 def test_the_delay_of_robots_txt_is_kept(site: Site, tmp_path: Path) -> None:
@@ -289,6 +423,29 @@ def test_pages_behind_redirects(site: Site, tmp_path: Path) -> None:
     assert site.seen.count("/loop") < 30
 
 
+def test_pages_that_are_broken(site: Site, tmp_path: Path) -> None:
+    """Each has a line with a reason. A refresh and a base that are no URLs are ignored, as browsers do."""
+    long = "/long?" + "x" * 3_000
+    site.routes |= {
+        "/": (HTML, page("home", "".join(f'<a href="{path}">link</a>' for path in ("/base", "/cut", long))).encode()),
+        "/base": (HTML, page("base").replace("<head>", "<head><base href='https://[host]/'>").encode()),
+        "/refresh": (HTML, page("refresh", "<meta http-equiv=refresh content='0; url=http://['>").encode()),
+    }
+    site.routes["/base"] = (HTML, site.routes["/base"][1].replace(b"<nav>", b"<nav><a href='/refresh'>link</a>"))
+    site.raw["/cut"] = [(answer(page("cut").encode(), length=9_999), "close")]
+    site.status |= {"/robots.txt": 404, "/sitemap.xml": 404}
+
+    done, first = follow(site.url("/"), tmp_path / "a", "-s", "RETRY_ENABLED=0"), follow(site.url(long), tmp_path / "b")
+
+    found = index(tmp_path / "a")
+    assert {path for path, record in found.items() if "source" in record} == {"/", "/base", "/refresh"}, done.stderr
+    assert {path: record["error"] for path, record in found.items() if "source" not in record} == {
+        "/cut": "ResponseDataLossError",
+        long: f"a URL of {len(site.url(long)):,} characters, over URLLENGTH_LIMIT = 2,083",
+    }
+    assert "over URLLENGTH_LIMIT = 2,083" in first.stderr
+
+
 def public(site: Site, path: str, host: str = "site.example") -> str:
     """Return the URL of a path on a host of the internet."""
     return f"http://{host}:{site.port}{path}"
@@ -330,6 +487,34 @@ def test_sitemaps_without_end(site: Site, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert len({path for path in site.seen if path.startswith("/map/")}) == 999
     assert "6 URLs of robots.txt and sitemaps are not followed" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("robots", "lines"),
+    [
+        (b"Sitemap: /a.xml\n", ["1 sitemap cannot be read, such as .*/a.xml: HTTP 500$"]),
+        (b"Sitemap: /page/1\n", ["1 sitemap cannot be read, such as .*/page/1: not a sitemap$"]),
+        (
+            b"".join(b"Sitemap: http://127.0.0.1:%d/\n" % port for port in range(1, 16)),
+            [
+                "5 URLs of robots.txt and sitemaps are not followed",
+                "10 sitemaps cannot be read, such as http://127.*: Conn",
+            ],
+        ),
+        (b"#\n" * 300_000 + b"Sitemap: /a.xml\n", []),
+    ],
+    ids=["failing", "page", "on other sites", "after 500 kB"],
+)
+def test_sitemaps_that_are_not_read(site: Site, tmp_path: Path, robots: bytes, lines: list[str]) -> None:
+    """One line says so of those that robots.txt names. It may name sitemaps on ten other sites."""
+    site.routes |= {"/": (HTML, page("home").encode()), "/robots.txt": ("text/plain", robots)}
+    site.status |= {"/a.xml": 500, "/sitemap.xml": 500}
+
+    done = follow(site.url("/"), tmp_path, "-s", "RETRY_ENABLED=0")
+
+    said = re.findall(r"^\d+ (?:sitemap|URL).*", done.stderr, re.MULTILINE)
+    assert len(said) == len(lines), done.stderr
+    assert all(map(re.match, lines, said)), said
 
 
 def test_a_first_page_that_has_moved(site: Site, tmp_path: Path) -> None:
@@ -392,7 +577,7 @@ def test_a_folder_of_another_site_is_refused(site: Site, tmp_path: Path) -> None
     done = follow(site.url("/"), tmp_path)
 
     assert done.returncode == 2
-    assert "is the index of another site" in done.stdout + done.stderr
+    assert "has pages of another site" in done.stdout + done.stderr
 
 
 def test_a_folder_that_becomes_unwritable(site: Site, tmp_path: Path) -> None:
@@ -409,24 +594,6 @@ def test_a_folder_that_becomes_unwritable(site: Site, tmp_path: Path) -> None:
     assert "stopped: the same command goes on" in stopped.stderr
     assert done.stderr.splitlines()[-1] == f"4 pages in {tmp_path}"
     assert (tmp_path / name).is_file()
-
-
-def test_the_spider_of_the_guide(shop: Site, tmp_path: Path) -> None:
-    """It writes the pages that are linked to, and their index."""
-    guide = (Path(__file__).parents[2] / "docs" / "guides" / "site.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n# site_spider\.py\n(.*?)```", guide, re.S)
-    assert len([line for line in code.splitlines() if line]) <= 20
-    code = code.replace("https://quotes.toscrape.com/", shop.url("/")).replace("quotes.toscrape.com", "127.0.0.1")
-    (tmp_path / "site_spider.py").write_text(code, encoding="utf-8")
-
-    arguments = ["runspider", "site_spider.py", "-O", "index.jsonl", "-s", "DOWNLOAD_DELAY=0"]
-    done = run(scrapy_command, arguments, {}, cwd=tmp_path)
-
-    assert done.returncode == 0, done.stderr
-    records = map(json.loads, (tmp_path / "index.jsonl").read_text(encoding="utf-8").splitlines())
-    files = {record["url"].removeprefix(shop.url("")): record["file"] for record in records}
-    assert set(files) == {"/", "/page/1", "/page/2", "/page/3?lang=de"}
-    assert (tmp_path / "site" / files["/page/1"]).read_text(encoding="utf-8").startswith('---\ntitle: "Page 1"\n')
 
 
 def test_links_of_a_page_that_would_block_the_crawl() -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import attrs
+import pydantic
 import pytest
 import scrapy
 from itemadapter import ItemAdapter
@@ -261,6 +263,69 @@ def test_settings_name_the_fields_of_a_page_item(crawl: Crawls, site: Site) -> N
     assert (set(item), item["title"]) == ({"title", "markdown", "text", "metadata"}, "mine")
 
 
+class Story(scrapy.Item):
+    url, title, text, metadata, markdown = (scrapy.Field() for _ in range(5))
+
+
+@dataclass
+class DataStory:
+    url: str
+    title: str | None = None
+    text: str = ""
+    metadata: dict[str, Any] | None = None
+    markdown: str | None = None
+
+
+@attrs.define
+class AttrsStory:
+    url: str
+    title: str | None = None
+    text: str | None = None
+    metadata: dict[str, Any] = attrs.field(factory=dict)
+    markdown: str = ""
+
+
+class PydanticStory(pydantic.BaseModel):
+    url: str
+    title: str | None = None
+    text: str | None = None
+    metadata: dict[str, Any] | None = None
+    markdown: str | None = None
+
+
+@pytest.mark.parametrize("cls", [Story, DataStory, AttrsStory, PydanticStory])
+def test_a_class_gets_the_fields_that_it_has(
+    crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture, cls: type
+) -> None:
+    """Without a setting, but never over a value of the spider; a message says so once. A setting names another field,
+    and one switch leaves out what no setting names.
+    """
+    caplog.set_level(logging.INFO, "scrapy_dripper")
+    ways: list[dict[str, Any]] = [
+        {},
+        {"DRIPPER_FILL_BY_NAME": False},
+        {"DRIPPER_TITLE_FIELD": "text", "DRIPPER_HTML_FIELD": None},
+    ]
+    found, told = [], []
+    for settings in ways:
+        caplog.clear()
+        items = [cls(url=str(number), text="mine") for number in range(2)]
+        made = crawl(spider([site.url("/page/1")], parse_with(*items, cls(url="3"))), settings).items
+        found.append([[*map(ItemAdapter(one).get, ("title", "text", "markdown"))] for one in made])
+        about = ItemAdapter(made[-1]).get("metadata")
+        assert bool(about) == (settings.get("DRIPPER_FILL_BY_NAME") is not False)
+        told.append([text for one in caplog.records if "are filled" in (text := one.getMessage())])
+
+    nothing = [""] if cls is DataStory else [None]
+    assert found[0] == [["Page 1", "mine", MAIN]] * 2 + [["Page 1", MAIN, MAIN]]
+    assert found[1] == [[None, "mine", MAIN]] * 2 + [[None, *nothing, MAIN]]
+    assert found[2] == [[None, "mine", MAIN]] * 2 + [[None, "Page 1", MAIN]]
+    assert [len(one) for one in told] == [1, 1, 1]
+    assert "metadata, title" not in told[1][0]
+    assert "DRIPPER_FILL_BY_NAME = False" in told[0][0]
+    assert warnings(caplog) == []
+
+
 class Product(scrapy.Item):
     price = scrapy.Field()
 
@@ -274,15 +339,17 @@ class Half(scrapy.Item):
 def test_one_warning_for_each_class_that_lacks_fields(
     crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Classes without any of the fields are on purpose beside others that have them."""
+    """Classes without any of the fields are on purpose beside others that have them. So is a class that only lacks a
+    field of the default settings.
+    """
     parse = parse_with(Product(price=5), Article(url="a"), Half(url="b"), Article(url="c"))
     settings = {"DRIPPER_TEXT_FIELD": "text", "DRIPPER_TITLE_FIELD": "title"}
 
     result = crawl(spider(site.pages(3), parse), settings)
 
     assert sorted(message.partition(" and are")[0] for message in warnings(caplog)) == [
-        "Items of class Article have no field main_html, text, title",
-        "Items of class Half have no field main_html, title",
+        "Items of class Article have no field text, title",
+        "Items of class Half have no field title",
     ]
     assert all("DRIPPER_ITEMS" in message for message in warnings(caplog))
     assert result.stat("field_errors/Article.title") == 6
@@ -293,4 +360,4 @@ def test_a_warning_if_no_class_has_a_field(crawl: Crawls, site: Site, caplog: py
     crawl(spider(site.pages(1), parse_with(Product(price=5))))
 
     (warning,) = warnings(caplog)
-    assert warning.startswith("No item can be filled: the class Product has none of the fields main_html, markdown.")
+    assert warning.startswith("No item can be filled: the class Product has none of the fields main_html, markdown, ")

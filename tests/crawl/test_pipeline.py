@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import scrapy
 
+from scrapy_dripper import PageItem
 from tests.crawl.crawling import Crawls, EngineLog, Site, page, warnings
 
 MAIN = "MAIN text of page 1, which is about nothing in particular."
@@ -49,6 +50,17 @@ def test_html_on_an_item_becomes_main_content(crawl: Crawls, cls: Any) -> None:
         assert main["markdown"].strip() == MAIN
         assert MAIN in main["main_html"]
         assert main["html"] in htmls
+
+
+def test_a_class_gets_its_metadata(crawl: Crawls) -> None:
+    """By its name, without a setting, as from a response."""
+
+    class Stored(PageItem):
+        html = scrapy.Field()
+
+    (item,) = crawl(items(Stored(html=page(1))), PIPELINE).items
+
+    assert (item["metadata"]["title"], item["title"], item["text"]) == ("Page 1", "Page 1", MAIN)
 
 
 def test_links_resolve_against_the_items_url(crawl: Crawls) -> None:

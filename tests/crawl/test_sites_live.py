@@ -89,7 +89,7 @@ def test_the_templates_of_a_crawl_and_the_next_of_its_job(
         assert (item["by"]["source"] == "template") == (item["by"]["template"] == "answered")
     answered = [result.stat("templates/answered") for result in (first, second)]
     audits = [result.stat("templates/audit") or 0 for result in (first, second)]  # the port decides which pages
-    assert answered[0] > 5  # pages in flight are decided without the latest lessons
+    assert answered[0] > 5  # pages in flight are decided without the latest examples
     assert answered[1] + audits[1] == half
     assert [result.stat("pages/template") for result in (first, second)] == answered
     assert second.stat("templates/hosts") == 1

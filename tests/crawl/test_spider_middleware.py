@@ -284,7 +284,7 @@ def test_each_kind_of_mistake_in_meta_is_warned_about(
     (title,) = [message for message in said if message.startswith(f'{first}: meta["dripper"]["title"] must be')]
     assert "did you mean drop?" in title
     assert any('meta["dripper"]["favor"] must' in message and "did you mean recall?" in message for message in said)
-    assert any("(got 'fallbak'; did you mean fallback?)" in message for message in said)
+    assert any("has no key 'fallbak'; did you mean fallback?" in message for message in said)
     assert len(said) == 10
 
 

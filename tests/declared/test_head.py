@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_dripper.declared import Declared, read
+from scrapy_dripper.declared import Declared, read_declared
 from scrapy_dripper.page.parse import parse
 
 
 def about(head: str, body: str = "<p>text</p>") -> Declared:
-    return read(parse(f"<html><head>{head}</head><body>{body}</body></html>"))
+    return read_declared(parse(f"<html><head>{head}</head><body>{body}</body></html>"))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
-from scrapy_dripper.declared import head, json_ld, notation
+from scrapy_dripper.declared import head, json_ld
 from scrapy_dripper.extractor import Extractor
 
 BODY = "<p>The tide comes in twice a day, and it goes out again, as all who live at the shore have known for ever.</p>"
@@ -34,7 +34,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     monkeypatch.setattr(head, "_read_meta", counted("meta", head._read_meta))
     monkeypatch.setattr(json_ld, "parsed", counted("parsed", json_ld.parsed))
-    monkeypatch.setattr(notation, "_dollar_setting", counted("searched", notation._dollar_setting))
+    monkeypatch.setattr(head, "_dollar_setting", counted("searched", head._dollar_setting))
     return counts
 
 

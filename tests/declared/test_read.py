@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Breadcrumb, Document, Metadata
-from scrapy_dripper.declared import read as read_declared
+from scrapy_dripper.declared import read_declared
 from scrapy_dripper.declared.metadata import metadata_of
 from scrapy_dripper.declared.text import heading_text
 from scrapy_dripper.extractor import Extractor
@@ -27,6 +27,51 @@ def about(head: str = "", body: str = "<p>Text.</p>", url: str = URL) -> Metadat
 
 def ld(*values: Any) -> str:
     return "".join(f'<script type="application/ld+json">{json.dumps(value)}</script>' for value in values)
+
+
+# ---------------------------------------------------------------------- what a page is about
+KEYWORDS = '<meta name=keywords content="seo, spam">'
+CC = "https://creativecommons.org/licenses/by/4.0/"
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "tags", "categories", "license_"),
+    [
+        (KEYWORDS, "", ("seo", "spam"), (), None),
+        (
+            KEYWORDS + "<meta property=article:tag content=sea><meta property=article:tag content=moon>",
+            "",
+            None,
+            (),
+            None,
+        ),
+        (KEYWORDS + ld({"@type": "Article", "keywords": ["sea", "moon", "sea"]}), "", None, (), None),
+        (
+            ld({"@type": "Article", "keywords": "sea; moon", "articleSection": "Science", "license": CC}),
+            "",
+            *(None,) * 3,
+        ),
+        (
+            KEYWORDS,
+            "<a rel='category tag' href=/s>Science</a> <a rel=tag href=/1>#sea</a><a rel=tag href=/2>moon</a>"
+            f"<a rel=license href={CC}>CC BY</a>",
+            *(None,) * 3,
+        ),
+        (f'<link rel=license href={CC}><meta property="article:section" content=Science>', "", (), None, None),
+        ('<meta name="dcterms.rights" content="All rights reserved">', "", (), (), "All rights reserved"),
+    ],
+)
+def test_tags_categories_and_licence(
+    head: str, body: str, tags: Any, categories: tuple[str, ...] | None, license_: str | None
+) -> None:
+    """What editors say comes before what is written for search engines. None stands for the usual value here."""
+    found = about(head, f"<h1>Tides</h1><p>Text.</p>{body}")
+    usual = CC if CC in head + body or license_ == CC else license_
+
+    assert found.tags == (("sea", "moon") if tags is None else tags)
+    assert found.categories == (("Science",) if categories is None else categories)
+    assert found.license == usual
+    assert Metadata.from_dict(json.loads(json.dumps(found.as_dict()))) == found
 
 
 # ---------------------------------------------------------------------- the way of a page
@@ -86,6 +131,7 @@ def ld_article(headline: str) -> str:
     return ld({"@type": "Article", "headline": headline})
 
 
+PARTS = " - ".join(f"part {n}" for n in "one two three four five six seven eight nine ten".split())
 SAND = '<meta property="og:site_name" content="Sand">'
 
 
@@ -127,6 +173,10 @@ SAND = '<meta property="og:site_name" content="Sand">'
         (f'{SAND}<meta property="og:title" content="Sand">', "Tides", "Tides"),
         ('<h1><a href="/">The Sand</a></h1>', "", "The Sand"),  # nothing else
         (f"<h1>{'x' * 1_000}</h1>", "Tides", "Tides"),
+        ("<h1>part eight</h1><h1>Sand</h1>", PARTS, "part eight"),
+        ("<h1>part nine</h1><h1>Sand</h1>", PARTS, PARTS),
+        ("<h1>Tides and sand</h1><h1>Sand</h1>", "Tides and moon", "Tides and sand"),  # most words, or few
+        ("<h1>Tides at the pier</h1><h1>Sand</h1>", "Tides today", "Tides today"),
         ('<h1><a href="/"><svg><title>Sign</title></svg>The Sand</a></h1>', "", "The Sand"),
     ],
 )

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from scrapy_dripper.derived import plain_chunks
 from scrapy_dripper.output.chunks import chunks
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.page.parse import parse
-from scrapy_dripper.retrieval import plain_chunks
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "guides" / "rag.md"

@@ -88,6 +88,29 @@ def test_what_some_features_say() -> None:
     assert x["up1_blocks"][1] == np.float32(np.log1p(4))
 
 
+def test_the_distance_to_the_name_of_the_page() -> None:
+    """The block with the title is its name. Of equal texts, the nearest one to it is marked."""
+    cut = page(
+        "<title>A house by the sea - Homes</title><ul><li><p>490,000 EUR</p><li><p>Flat</p></ul><main><div>"
+        "<h1>A house by the sea</h1><p>490,000 EUR</p></div><p>Four rooms.</p></main>"
+    )
+    x = dict(zip((batch := features([cut])).names, batch.matrix.T, strict=True))
+
+    assert cut.blocks.text[2:] == ["A house by the sea", "490,000 EUR", "Four rooms."]
+    assert np.expm1(np.abs(x["to_name"])).round().tolist() == [2, 1, 0, 1, 2]
+    assert x["nearest_copy"].tolist() == [0, 1, 1, 1, 1]
+    assert x["name_up"][2:].tolist() == [0, 1, 2]
+    assert np.expm1(x["name_around"][2:]).round().tolist() == [1, 2, 3]
+
+
+def test_the_hundredth_row_looks_like_the_thirtieth() -> None:
+    """Beyond a few dozen blocks, the place of a row on its page changes no feature."""
+    cut = page(f"<h1>Rows</h1><div>{'<p>One of many rows of the same list.</p>' * 200}</div>")
+    matrix = features([cut]).matrix
+
+    assert (matrix[100] == matrix[120]).all()
+
+
 def test_features_of_the_head_are_equal_for_all_blocks() -> None:
     found = page(
         """<head><script type="application/ld+json">{"@type": "Product", "offers": {"@type": "Offer"}}</script>"""

@@ -111,6 +111,7 @@ def test_a_page_that_waits_for_its_script_is_empty_and_says_so(extractor: Extrac
     found = run(extractor, html)
     assert found.is_empty
     assert found.fallback_reason is FallbackReason.JS_SHELL
+    assert (found.page_type, found.quality) == (None, None)  # no article in the stats
     assert found.error is not None
     assert "scrapy-playwright" in found.error
 

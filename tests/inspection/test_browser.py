@@ -198,6 +198,7 @@ def test_exported_labels_are_read_by_annotate_and_make_train(opened: Open, tmp_p
         tab.page.keyboard.press("e")
     answers = tmp_path / "answers"
     answers.mkdir()
+    assert download.value.suggested_filename == "page.answer.json"  # to lie beside page.html
     download.value.save_as(answers / download.value.suggested_filename)
 
     labels, folder = tmp_path / "labels.jsonl", tmp_path / "more-pages"

@@ -55,9 +55,9 @@ def test_no_page_is_measured_by_what_it_taught(four: list[Correction], monkeypat
     taught: list[int] = []
     real = learning.fit
 
-    def fit(lessons: Sequence[object], vocabulary: dict[str, int]) -> object:
-        taught.append(len(lessons))
-        return real(lessons, vocabulary)  # type: ignore[arg-type]
+    def fit(examples: Sequence[object], vocabulary: dict[str, int]) -> object:
+        taught.append(len(examples))
+        return real(examples, vocabulary)  # type: ignore[arg-type]
 
     monkeypatch.setattr(learning, "fit", fit)
     monkeypatch.setattr(learning, "FOLDS", 2)

@@ -12,7 +12,7 @@ import pytest
 from scrapy_dripper import Document
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason, Metadata
-from scrapy_dripper.declared.limits import MOST_VALUES
+from scrapy_dripper.declared.text import MOST_VALUES
 from scrapy_dripper.fallback import fall_back, metadata
 
 LONG = 50_000

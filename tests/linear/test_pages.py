@@ -17,7 +17,7 @@ from scrapy_dripper.choose import duplicates, headline
 from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction, FallbackReason
-from scrapy_dripper.declared.limits import MOST_ELEMENTS
+from scrapy_dripper.declared.text import MOST_ELEMENTS
 from scrapy_dripper.fallback import shell, trafilatura_output
 from scrapy_dripper.fallback.methods import MAX_DEPTH, MAX_PARAGRAPHS, limited_tree
 from scrapy_dripper.output import inline_tags, line

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import Document, Extraction
+from scrapy_dripper.derived import with_derived
 from scrapy_dripper.output.chunks import Chunk, chunks, counter, joined
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.page.parse import parse
-from scrapy_dripper.retrieval import with_retrieval
 from scrapy_dripper.structures.items import (
     Cell,
     Code,
@@ -319,7 +319,7 @@ def test_no_more_than_the_page_allows() -> None:
     def found(**options: Any) -> list[Chunk]:
         one = Extraction("https://e.org/" + "x" * 200, None, "", "m", "t", "all")
         document = Document("x" * 25_000, one.url)
-        made = with_retrieval(one, items, document, Config(chunks_field="c", chunks={"size": 50}, **options)).chunks
+        made = with_derived(one, items, document, Config(chunks_field="c", chunks={"size": 50}, **options)).chunks
         assert made is not None
         return [Chunk(**values) for values in made]
 

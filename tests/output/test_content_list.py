@@ -95,6 +95,14 @@ def test_runs(html: str, expected: tuple[Run, ...]) -> None:
     ("html", "expected"),
     [
         ("<a href=/1>one</a><a href=/2>two</a>", "one two"),
+        ("<a href=/1>ba</a><a href=/1>con</a> fat", "bacon fat"),
+        ("the <span>N</span><span>ew</span><span> York</span>", "the New York"),
+        ("<span>K</span><small>aspar’s</small> time", "Kaspar’s time"),
+        ("includin<span><span>g</span></span><span><b>é</b>t</span>", "includingét"),
+        ("<span>Anna Brix</span><span>Editor</span>", "Anna Brix Editor"),
+        ("<span>@anna</span><span>https://x.example</span>", "@anna https://x.example"),
+        ("<span>12</span><span>pages</span>", "12 pages"),
+        ("<code>git</code><span></span><code>push</code>", "git push"),
         ("<span>Price:</span><span>$5</span>", "Price: $5"),
         ("<span>weave</span><span>(</span><span>x</span>", "weave(x"),
         ("日本\n<b>語</b>", "日本語"),
@@ -103,7 +111,9 @@ def test_runs(html: str, expected: tuple[Run, ...]) -> None:
     ],
 )
 def test_spaces(html: str, expected: str) -> None:
-    """Adjacent links are separated as on the page. No space is invented between CJK characters."""
+    """Adjacent links are separated as on the page, and so are names. A word that tags split is one word. No space is
+    invented between CJK characters.
+    """
     assert "".join(etree_text(run) for run in runs(f"<p>{html}</p>")) == expected
 
 

@@ -25,7 +25,12 @@ def test_levels_of_a_list_that_stand_apart() -> None:
     assert markdown("<ul class=lst-kix_a-0><li>a</ul><ul class=lst-kix_b-1><li>b</ul>").startswith("- a\n\n* b")
 
 
-SHEET = "<style>.T4{font-weight:700}.price{font-weight:700}.c4{font-size:11pt}</style>"
+SHEET = (
+    "<style>@import url(x.css);.T4{font-weight:700}.price{font-weight:700}.c4{font-size:11pt}.x4{}"
+    "/* */\n.price{display:inline;font-weight:700}.verse p{color:red;"
+    "white-space:pre-line} .chat .msg[data-v-1], p.post{white-space : pre-wrap}@media print{.T9{font-weight:700}"
+    ".flat{white-space:pre}}</style>"
+)
 PUBLISHED = "<div id=banners><p>Published with it</p></div>"
 SIGN = (
     "<a class=sl-anchor-link href=#b><span aria-hidden=true><svg></svg></span><span class=sr-only>Section b</span></a>"
@@ -73,6 +78,25 @@ SIGN = (
         ("<ol><li>Wait.<div class=tip>Read.</div></ol>", "1. Wait.\n\n   > [!TIP]\n   > Read."),
         # The sign of a heading may have a text for screen readers.
         (f"<div><h2 id=b>Bees</h2>{SIGN}</div><p>They fly.</p>", "## Bees\n\nThey fly."),
+        # Lines that a style keeps, in the element or around it.
+        ("<p style='white-space: pre-line'>  Sun\nand\n\n\nrain\n</p>", "Sun\\\nand\n\nrain"),
+        ("<div style='white-space:pre-wrap'>\n<p>Sun\nand <b>\nrain</b>\n</p>\n</div>", "Sun\\\nand\\\n**rain**"),
+        ("<p style='white-space: pre-wrap'><i>Sun</i>\n<i>rain</i></p>", "*Sun*\\\n*rain*"),
+        ("<p style='white-space: break-spaces'>Sun<br>\nrain</p>", "Sun\\\nrain"),
+        ("<div class=verse><p>Sun\nrain</p></div>", "Sun\\\nrain"),
+        ("<div class=msg>Sun\nrain</div><p class=post>Sun\nrain</p>", "Sun\\\nrain\n\nSun\\\nrain"),
+        ("<div class='mt-2 whitespace-pre-line'>Sun\nrain</div>", "Sun\\\nrain"),
+        ("<div class='text-pre-wrap'>Sun\n<span style='white-space:normal'>or\nrain</span></div>", "Sun\\\nor rain"),
+        ("<p class=flat>Sun\nrain</p><p style='white-space:nowrap'>Sun\nrain</p>", "Sun rain\n\nSun rain"),
+        ("<p>Sun\nrain</p>", "Sun rain"),
+        # Code with such a style is a listing, unless it is in a sentence.
+        ("<div><code style='white-space: pre'>if x:\n    y()\n</code></div>", "```\nif x:\n    y()\n```"),
+        ("<div class=code style='white-space: pre'>if x:\n    y()</div>", "```\nif x:\n    y()\n```"),
+        ("<p>Call <code style='white-space: pre-wrap'>y(\n)</code> once.</p>", "Call `y( )` once."),
+        (
+            "<div class=text-pre-wrap><pre><code class=ws-pre>if x:\n    y()</code></pre></div>",
+            "```\nif x:\n    y()\n```",
+        ),
         # The banner of a published document is left out.
         (f"{PUBLISHED}<p class=c4>We met.</p>", "We met."),
     ],

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import pytest
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document, Extraction
+from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workers import Pool, Task
 from tests.output.failing import FORMS
@@ -78,6 +78,27 @@ def test_a_form_that_fails_costs_nothing_else(extract: Extract, form: str, error
     ]
 
 
+@pytest.mark.parametrize(
+    ("form", "deed"), [*((form, "DIE") for form in FORMS), *((form, "HANG") for form in ("chunks", "metadata"))]
+)
+def test_a_form_that_stops_a_worker_costs_nothing_else(form: str, deed: str) -> None:
+    """The page is extracted again without this form, whether it runs until the deadline or ends its worker."""
+    asked = replace(ALL, timeout=5 if deed == "HANG" else ALL.timeout)
+    pools = [Pool(replace(PLAIN, model=model), 1) for model in ("", f"FAIL {form} {deed}")]
+    try:
+        plain, found = (pool.extract_alone(Task(PAGE, asked)) for pool in pools)
+    finally:
+        for pool in pools:
+            pool.close()
+
+    assert {name: getattr(found, name) for name in ANSWER} == {name: getattr(plain, name) for name in ANSWER}
+    assert found.meta()["failed"] == [form]
+    expected, made = forms(plain), forms(found)
+    assert [name for name in expected if (made[name] is None) != (expected[name] is None)] == [
+        name for name in (form,) if form in expected
+    ]
+
+
 def test_no_names_if_nothing_fails() -> None:
     """All forms are there."""
     patch.stopall()
@@ -118,6 +139,38 @@ def test_a_form_that_is_too_long_costs_nothing_else(html: str, factor: int, fail
     assert (found.source, found.fallback_reason, found.truncated) == ("all", None, False)
     assert found.text
     assert found.details["failed"] == failed
+
+
+@pytest.mark.parametrize(
+    ("answer", "failed", "error"),
+    [
+        ("FINE", [], None),
+        ("CONTENT", ["content"], None),
+        ("ENDLESS", ["content"], None),
+        ("NO MAIN", ["content", "chunks", "links"], None),
+        ("METADATA", ["metadata"], None),
+        ("DICT", ["metadata"], None),
+        ("NUMBER", [], "TypeError: expected a string as markdown (got 7)"),
+        ("LABELS", [], "ValueError: expected 2 probabilities, one per label (got 0)"),
+    ],
+)
+def test_what_a_custom_fallback_may_return(extract: Extract, answer: str, failed: list[str], error: str | None) -> None:
+    """A content list, metadata or other forms that are none cost nothing else. The content list is then made from
+    Main-HTML. An answer that is none costs the answer, and the error says why.
+    """
+    asked = replace(ALL, fallback="tests.workers.engines.odd_fallback", markdown={}, metadata_field=None)  # type: ignore[arg-type]
+    found = extract(Document(f"<p>RAISE {answer}", URL), asked)
+
+    assert found.fallback_reason is FallbackReason.ENGINE_ERROR
+    assert found.meta()["failed"] == failed
+    if error is None:
+        assert (found.source, found.markdown, found.metadata or None) == (f"fallback:{asked.fallback}", "x", None)
+        expected = None if "chunks" in failed else ["x"]
+        assert (found.chunks and [one["markdown"] for one in found.chunks]) == expected
+        assert (found.content is None) == (expected is None)
+    else:
+        assert (found.source, found.text) == ("fallback:empty", "")
+        assert str(found.error).endswith(error)
 
 
 @pytest.mark.parametrize("end", ["。", "。」"])

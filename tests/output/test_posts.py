@@ -11,7 +11,16 @@ from scrapy_dripper import Config, Document, Extraction, Extractor, markdown
 from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.output.chunks import chunks
 from scrapy_dripper.output.content_json import from_json
-from scrapy_dripper.structures.items import Item, Items, Paragraph, Post, Rule, Text, Title, without_empty_posts
+from scrapy_dripper.structures.items import (
+    Item,
+    Items,
+    Paragraph,
+    Post,
+    Text,
+    ThematicBreak,
+    Title,
+    without_empty_posts,
+)
 from scrapy_dripper.testing import FakeEngine
 
 A = "The lower screw of the derailleur is loose, and the chain jumps off on every hill."
@@ -138,7 +147,13 @@ def passages(*some: tuple[int, str]) -> Items:
     """Return posts by their numbers, with a title for a text that begins with #, and a rule for ---."""
 
     def item(part: str) -> Item:
-        return Rule() if part == "---" else Title(2, (Text(part[1:]),)) if part[0] == "#" else Paragraph((Text(part),))
+        return (
+            ThematicBreak()
+            if part == "---"
+            else Title(2, (Text(part[1:]),))
+            if part[0] == "#"
+            else Paragraph((Text(part),))
+        )
 
     made: list[Item] = []
     for number, text in some:

@@ -243,7 +243,7 @@ def test_a_node_knows_its_place() -> None:
     assert tree.depth.tolist() == [0, 1, 2, 3, 2, 2]
     assert tree.names == ["", "", "c i", "", "c j", "c"]
     assert tree.tag.tolist()[2:] == [TAGS["div"], TAGS["p"], TAGS["p"], 0]
-    assert len(set(tree.signature.tolist())) == 6
+    assert len(set(tree.tag_class.tolist())) == 6
 
 
 def test_where_a_block_stands() -> None:

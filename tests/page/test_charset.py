@@ -126,10 +126,13 @@ def test_one_broken_byte_does_not_change_the_encoding(charset: str | None) -> No
     assert decode_html(text.encode() + b"\xff", charset) == text + "\ufffd"
 
 
-@pytest.mark.parametrize(("broken", "found"), [(2, 24), (4, 0)])
-def test_broken_bytes_among_few_letters_beyond_ascii(broken: int, found: int) -> None:
-    """If more than a tenth of them are broken, the page is not UTF-8, however much markup it has."""
-    text = "<p>plain text of a page</p>" * 200 + "é" * 24
+@pytest.mark.parametrize(
+    ("lines", "letters", "broken", "found"),
+    [(200, 24, 2, 24), (200, 24, 4, 0), (40, 500, 12, 500), (40, 500, 25, 0)],
+)
+def test_broken_bytes_among_letters_beyond_ascii(lines: int, letters: int, broken: int, found: int) -> None:
+    """If more than a tenth of these are broken, or a hundredth of all characters, the page is not UTF-8."""
+    text = "<p>plain text of a page</p>" * lines + "é" * letters
     assert decode_html(text.encode() + b"\xff" * broken).count("é") == found
 
 

@@ -18,7 +18,7 @@ from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import recover as recover_module
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import PageError
-from scrapy_dripper.page.parse import parse
+from scrapy_dripper.page.parse import parse, without_templates
 from scrapy_dripper.page.recover import MAX_ATTRIBUTES, MAX_DEPTH, has_attribute_run, recover
 from scrapy_dripper.page.tags import ENDS_PARAGRAPH
 
@@ -368,3 +368,11 @@ def test_tags_in_literal_text_are_text(tag: str) -> None:
 
     assert element.text == literal + end
     assert len(list(root.iter("shadow-root"))) == (tag != "plaintext")
+
+
+@pytest.mark.parametrize(("nested", "left"), [(1, 0), (4, 0), (5, 1)])
+def test_templates_in_templates_are_left_out(nested: int, left: int) -> None:
+    """Four levels of them, so that the time is linear."""
+    data = b"<p>First" + b"<template><div>" * nested + b"x" + b"</div></template>" * nested + b"<p>Last"
+
+    assert without_templates(data).count(b"<template>") == left

@@ -12,7 +12,7 @@ import pytest
 
 from scrapy_dripper import Config, ConfigError, Document, Extractor
 from scrapy_dripper.choose.user_rules import marks
-from scrapy_dripper.rules import Rules, SelectorError, SiteRule, find, path_of, read_rules
+from scrapy_dripper.rules import RuleError, Rules, SelectorError, SiteRule, find, path_of, read_rules
 from scrapy_dripper.testing import FakeEngine, page
 
 HTML = """<html><head><title>A title</title></head><body><nav><a href=/>Home</a></nav><main><h1>Title</h1>
@@ -300,3 +300,13 @@ def test_what_can_be_read_can_be_used_deep_in_a_stack() -> None:
         )
 
     assert deep(500) == [2]
+
+
+@pytest.mark.parametrize(("count", "valid"), [(10_000, True), (10_001, False)])
+def test_rules_are_as_many_as_a_site_needs(count: int, valid: bool) -> None:
+    rules = {"*": {"drop": [".x"] * count}}
+    if valid:
+        assert len(read_rules(rules)) == count
+    else:
+        with pytest.raises(RuleError, match="at most 10,000 of them"):
+            read_rules(rules)

@@ -42,9 +42,9 @@ def main(folder: Path) -> None:
         (Silent(), {"fallback": "html"}),
     ):
         extractor = Extractor(Config(**everything, **more), engine=engine)  # type: ignore[arg-type]
-        written += [repr(one) for one in extractor.extract(documents)]
-        written += [repr(one) for one in extractor.extract([Document(d.html.decode("utf-8", "replace"), d.url)  # type: ignore[union-attr]
-                                                            for d in documents])]  # fmt: skip
+        texts = [Document(d.html.decode("utf-8", "replace"), d.url) for d in documents]  # type: ignore[union-attr]
+        found = [*extractor.extract(documents), *extractor.extract(texts)]
+        written += [repr((one.text, one.markdown, one.main_html, one.title)) for one in found]
     code = 0
     if find_spec("scrapy_dripper_lab"):
         figures = folder / "figures.json"

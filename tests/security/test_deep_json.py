@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_dripper.commands.site import _records
+from scrapy_dripper.commands.frontier import records
 from scrapy_dripper.learning.learn import is_ours
 from scrapy_dripper.learning.sets import DataError, SetChoice, load_set
 from scrapy_dripper.rules import RuleError, read_rules
@@ -20,7 +20,7 @@ READERS: dict[str, Reader] = {
     "an annotation": ("ground-truth/1.json", lambda folder: load_set(SetChoice(folder)), DataError),
     "annotations": ("pages.jsonl", lambda folder: load_set(SetChoice(folder)), DataError),
     "a learnt model": ("manifest.json", is_ours, None),
-    "the index of a site": ("index.jsonl", lambda folder: list(_records(folder / "index.jsonl")), None),
+    "the index of a site": ("index.jsonl", lambda folder: list(records(folder / "index.jsonl")), None),
 }
 
 

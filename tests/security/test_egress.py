@@ -17,7 +17,7 @@ import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse
 
-from scrapy_dripper.cli.fetch import fetch
+from scrapy_dripper.download import download
 from scrapy_dripper.egress import Egress, RefusedError, network
 from tests.crawl.crawling import Site, answer, page
 from tests.crawl.processes import COMMAND, Done
@@ -283,7 +283,7 @@ def test_extract_asks_for_nothing_else(site: Site, victim: Victim) -> None:
         redirects(site, "redirect", f"/{number}", url)
 
         with pytest.raises((RefusedError, HTTPError)):
-            fetch(public(site, f"/{number}"), 1_000)
+            download(public(site, f"/{number}"), 1_000)
 
         assert victim.asked == 0, url
 
@@ -292,7 +292,7 @@ def test_extract_asks_for_nothing_else(site: Site, victim: Victim) -> None:
 def test_redirects_between_public_hosts_are_followed(site: Site) -> None:
     redirects(site, "redirect", "/old", public(site, "/page/1", "other.example"))
 
-    assert b"MAIN text of page 1" in fetch(public(site, "/old"), 1_000).body
+    assert b"MAIN text of page 1" in download(public(site, "/old"), 1_000).body
     assert "MAIN text of page 1" in one_page(public(site, "/old")).stdout
 
 
@@ -322,7 +322,7 @@ def test_the_handler_of_a_project_stays() -> None:
     assert SECRET in page_.stdout
     assert SECRET not in elsewhere.stdout + file.stdout
     assert "leads to 127.0.0.1, a private address" in elsewhere.stderr
-    assert (file.returncode, "expected one URL" in file.stderr) == (2, True)
+    assert (file.returncode, "expected a URL" in file.stderr) == (2, True)
 
 
 def test_a_proxy_of_this_machine(site: Site, tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def override(config: Config, values: Any) -> Config:
 def test_no_other_key_is_taken() -> None:
     for name in (*FORBIDDEN, "__class__", "overridden", "__post_init__", "DRIPPER_FALLBACK", "", 3, None):
         values: dict[Any, str] = {name: "x"}
-        with pytest.raises(ConfigError, match="takes the keys"):
+        with pytest.raises(ConfigError, match="has no key"):
             override(Config(), values)
 
 
@@ -143,7 +143,7 @@ def test_the_work_does_not_grow_with_the_keys() -> None:
         config, wrong, problems = Config().overridden(values)
         assert (config.limits.blocks, config.fallback, config.title) == (7, "trafilatura", "drop")
         assert wrong == len(values) - 2
-        assert "(got 'x0')" in problems[0]
+        assert "has no key 'x0'" in problems[0]
         assert len(problems) == 2
     assert few.asked == many.asked < 100
     for n in (100, 100_000):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.sites import SiteMemory, digest, hashes, memory, parts_of
+from scrapy_dripper.sites import SiteMemory, hashes, memory, packed_hashes, unpacked_hashes
 
 Text = tuple[int, int]
 """The place of a text, and its number there."""
@@ -19,22 +19,22 @@ PLACED = st.sets(st.tuples(st.integers(0, 4), st.integers(0, 6)), max_size=12)
 
 
 def page(main: set[int], others: set[int] = frozenset()) -> bytes:  # type: ignore[assignment]
-    """Return the digest of a page whose blocks have these texts, each in a place of its own."""
+    """Return the hashes of a page whose blocks have these texts, each in a place of its own."""
     return placed({(text, text) for text in main}, {(text, text) for text in others})
 
 
 def placed(main: set[Text], others: set[Text]) -> bytes:
-    """Return the digest of a page with texts in places."""
+    """Return the hashes of a page with texts in places."""
     found = np.array([place << 32 | text for place, text in [*sorted(main), *sorted(others)]], dtype=np.uint64)
-    return digest(found, np.arange(len(found)) < len(main))
+    return packed_hashes(found, np.arange(len(found)) < len(main))
 
 
-def known(site: SiteMemory, url: str = "https://e.org/new") -> set[int]:
+def repeated(site: SiteMemory, url: str = "https://e.org/new") -> set[int]:
     return {text for _, text in known_in_places(site, url)}
 
 
 def known_in_places(site: SiteMemory, url: str = "https://e.org/new") -> set[Text]:
-    return {(int(found >> 32), int(found & 0xFFFFFFFF)) for found in hashes(site.known(url)).tolist()}
+    return {(int(found >> 32), int(found & 0xFFFFFFFF)) for found in hashes(site.repeated(url)).tolist()}
 
 
 @given(st.lists(PLACED, max_size=12))
@@ -69,7 +69,7 @@ def test_the_order_of_pages_makes_no_difference(pages: list[set[int]], random: o
     for number, others in numbered:
         second.learn(f"https://e.org/{number}", page({1000 + number}, others))
 
-    assert known(first) == known(second)
+    assert repeated(first) == repeated(second)
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 10**6)), max_size=60))
@@ -98,23 +98,23 @@ def test_the_host_that_was_not_seen_for_longest_is_forgotten() -> None:
 
 @pytest.mark.parametrize("place", [0, 1])
 def test_texts_and_places_of_one_page_make_room_for_those_of_many(place: int) -> None:
-    """The furniture of a site is kept for any number of pages, with texts in one place or in places of their own."""
+    """The boilerplate of a site is kept for any number of pages, with texts in one place or in places of their own."""
     site = SiteMemory()
     for number in range(30):
         own = {(text * place, text) for text in range(1_000 * (number + 1), 1_000 * (number + 1) + 600)}
         site.learn(f"https://e.org/{number}", placed(own, {(7, text) for text in range(50)}))
 
-    assert known(site) == set(range(50))
+    assert repeated(site) == set(range(50))
 
 
 def test_evicted_texts_still_show_that_their_place_has_new_ones() -> None:
-    """What an author repeats on some pages does not become furniture of a large site."""
+    """What an author repeats on some pages does not become boilerplate of a large site."""
     site = SiteMemory()
     for number in range(100):
         own = {(7, text) for text in range(1_000 * (number + 1), 1_000 * (number + 1) + 200)}
         site.learn(f"https://e.org/{number}", placed(own, {(7, text) for text in range(150)}))
 
-    assert known(site) == set()
+    assert repeated(site) == set()
 
 
 @pytest.mark.parametrize(
@@ -126,13 +126,13 @@ def test_evicted_texts_still_show_that_their_place_has_new_ones() -> None:
     ],
 )
 def test_a_page_that_comes_again_is_counted_once(urls: list[str], pages: int) -> None:
-    """If it is downloaded again, or has several URLs, its content does not become furniture."""
+    """If it is downloaded again, or has several URLs, its content does not become boilerplate."""
     site = SiteMemory()
     for i, url in enumerate(urls):
         site.learn(url, page(set(range(20)), {100 + i}))
 
     assert [host.pages for _, host in site] == [pages]
-    assert known(site) == set()
+    assert repeated(site) == set()
 
 
 def test_a_page_that_changes_is_not_counted_again() -> None:
@@ -149,8 +149,8 @@ def test_a_page_does_not_count_as_another_page_of_its_site() -> None:
     for i in range(3):
         site.learn(f"https://e.org/{i}", page({10 + i}, {1}))
 
-    assert known(site, "https://e.org/0") == set()
-    assert known(site, "https://e.org/new") == {1}
+    assert repeated(site, "https://e.org/0") == set()
+    assert repeated(site, "https://e.org/new") == {1}
 
 
 def test_hosts_know_nothing_of_each_other() -> None:
@@ -158,9 +158,9 @@ def test_hosts_know_nothing_of_each_other() -> None:
     for i in range(5):
         site.learn(f"https://a.org/{i}", page({10 + i}, {1}))
 
-    assert known(site, "https://www.a.org/new") == {1}
-    assert known(site, "https://b.org/new") == set()
-    assert known(site, "") == set()
+    assert repeated(site, "https://www.a.org/new") == {1}
+    assert repeated(site, "https://b.org/new") == set()
+    assert repeated(site, "") == set()
 
 
 @pytest.mark.parametrize(
@@ -180,20 +180,35 @@ def test_old_pages_count_less() -> None:
     for number in range(1_500, 4_500):
         site.learn(f"https://e.org/{number}", page({10_000 + number}, {2}))
 
-    assert known(site) == {2}
+    assert repeated(site) == {2}
 
 
 @pytest.mark.parametrize("data", [b"", b"1234", b"\xff" * 8, (9).to_bytes(8, "little") * 3])
 def test_invalid_digests(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"expected|buffer size"):
-        parts_of(data)
+        unpacked_hashes(data)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.booleans()), max_size=30))
-def test_a_digest_has_each_hash_once(blocks: list[tuple[int, bool]]) -> None:
+def test_packed_hashes_have_each_hash_once(blocks: list[tuple[int, bool]]) -> None:
     """A text that is both main and not main counts as main."""
     found = np.array([text for text, _ in blocks], dtype=np.uint64)
-    main, others = parts_of(digest(found, np.array([label for _, label in blocks], dtype=np.bool_)))
+    main, others = unpacked_hashes(packed_hashes(found, np.array([label for _, label in blocks], dtype=np.bool_)))
 
     assert main.tolist() == sorted({text for text, label in blocks if label})
     assert others.tolist() == sorted({text for text, _ in blocks} - set(main.tolist()))
+
+
+def test_what_is_kept_has_the_size_that_is_documented() -> None:
+    """100 kB for each of 512 hosts, and 1,000 texts of a page. What has to go makes room for a while."""
+    site, large = SiteMemory(), SiteMemory()
+    for number in range(600):
+        site.learn(f"https://{number}.org/", page({number}))
+    for number in range(5):
+        large.learn("https://e.org/" + str(number), page(set(range(1_000 * number, 1_000 * number + 1_500))))
+    ((_, host),) = large
+
+    assert len(site) == 512
+    assert pytest.approx(100_000, rel=0.01) == memory.BYTES_PER_HOST
+    assert len(packed_hashes(np.arange(1_500, dtype=np.uint64), np.ones(1_500, dtype=np.bool_))) == 8 * 1_001
+    assert len(host.places.hashes) == 768

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scrapy_dripper.crawl.sites import read, write
-from scrapy_dripper.sites import SiteMemory, Templates, digest
+from scrapy_dripper.crawl.sites import load, save
+from scrapy_dripper.sites import SiteMemory, Templates, packed_hashes
 from tests.sites.site import Reader, article, url
 
 VISITS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9), st.sets(st.integers(0, 30), max_size=9)))
@@ -24,9 +24,9 @@ def filled(visits: list[tuple[str, int, set[int]]]) -> SiteMemory:
 
 
 def page(texts: set[int], every: int) -> bytes:
-    """Return the digest of a page with texts in five places. Every second, third, ... text is main content."""
+    """Return the hashes of a page with texts in five places. Every second, third, ... text is main content."""
     found = np.array([(text % 5) << 32 | text for text in sorted(texts)], dtype=np.uint64)
-    return digest(found, found % every == 0)
+    return packed_hashes(found, found % every == 0)
 
 
 def told(site: SiteMemory) -> list[object]:
@@ -45,8 +45,8 @@ def test_a_restored_memory_continues_to_learn(
     """A restored memory continues to learn as the original would."""
     path = tmp_path / "sites"
     site = filled(before)
-    write(site, path)
-    again = read(path, SiteMemory)
+    save(site, path)
+    again = load(path, SiteMemory)
 
     assert told(again) == told(site)
     for host, number, texts in after:  # type: ignore[misc]
@@ -62,19 +62,19 @@ def test_templates_go_on_where_they_were(tmp_path: Path, before: list[int], afte
     path = tmp_path / "templates"
     reader = Reader()
     reader.outcomes((article(number), url(number)) for number in before)
-    write(reader.templates, path)
-    again = Reader(templates=read(path, Templates))
+    save(reader.templates, path)
+    again = Reader(templates=load(path, Templates))
 
-    assert again.templates.known(url(0)) == reader.templates.known(url(0))
+    assert again.templates.rules(url(0)) == reader.templates.rules(url(0))
     pages = [(article(number), url(number)) for number in after]
     assert again.outcomes(pages) == reader.outcomes(pages)
-    assert again.templates.known(url(0)) == reader.templates.known(url(0))
+    assert again.templates.rules(url(0)) == reader.templates.rules(url(0))
 
 
 @pytest.mark.parametrize("change", ["cut", "longer", "flipped", "version", "empty", "text", "templates"])
 def test_a_broken_file_says_so(tmp_path: Path, change: str) -> None:
     path = tmp_path / "sites"
-    write(Templates() if change == "templates" else filled([("a", i, {1, 2, 10 + i}) for i in range(5)]), path)
+    save(Templates() if change == "templates" else filled([("a", i, {1, 2, 10 + i}) for i in range(5)]), path)
     data = path.read_bytes()
     changed = {
         "cut": data[:-3],
@@ -87,22 +87,22 @@ def test_a_broken_file_says_so(tmp_path: Path, change: str) -> None:
     }
     path.write_bytes(changed[change])
 
-    with pytest.raises(ValueError, match="it is damaged, or not of format 5"):
-        read(path, SiteMemory)
+    with pytest.raises(ValueError, match="it is damaged, or not of format 6"):
+        load(path, SiteMemory)
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No temporary file is left."""
     path = tmp_path / "sites"
     old = filled([("a", 1, {1, 2})])
-    write(old, path)
+    save(old, path)
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OSError, match="No space"):
-        write(filled([("b", 1, {1, 2})]), path)
+        save(filled([("b", 1, {1, 2})]), path)
 
-    assert told(read(path, SiteMemory)) == told(old)
+    assert told(load(path, SiteMemory)) == told(old)
     assert [file.name for file in tmp_path.iterdir()] == ["sites"]

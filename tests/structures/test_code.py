@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html
 
+from scrapy_dripper import Document, Extractor
 from scrapy_dripper.structures.code import TWIN, code_block, code_of_lines, is_deep, without_numbers
 from scrapy_dripper.structures.items import Code, CodeBlock, LineBreak, Text
 from tests.html_strategies import markups
@@ -155,3 +156,19 @@ def test_elements_in_many_line_numbers_are_deep(named: int, between: int, deep: 
     """Only the nearest ancestors are searched."""
     root = html.fragment_fromstring("<div class=gutter>" * named + "<div>" * between + "<i>1</i>")
     assert is_deep(next(root.iter("i"))) is deep
+
+
+def test_code_of_an_editor_that_only_names_it_by_an_attribute_is_kept() -> None:
+    """A model sees nothing of code in the markup of Slate."""
+    lines = "".join(
+        f"<div data-slate-type=code-line><span data-slate-object=text>{line}</span></div>"
+        for line in ("async def main():", "    a = fetch(1)", "    b = fetch(2)", "    await gather(a, b)")
+    )
+    code = f"<div class=x data-slate-type=pre><div data-slate-type=code-block><div>{lines}</div></div></div>"
+    prose = "The tasks wait for each other, which nobody has asked for, and the reader of the log wonders why they do."
+    html = f"<article><h1>Two tasks</h1><p>{prose}</p>{code}<p>Both ways are as fast. {prose}</p></article>"
+    [page] = Extractor().extract([Document(html)])
+
+    assert "```\nasync def main():\n    a = fetch(1)\n    b = fetch(2)\n    await gather(a, b)\n```" in (
+        page.markdown or ""
+    )

@@ -88,6 +88,8 @@ def test_address(attributes: str, expected: str | None) -> None:
         ("class='photo has-icon' src=/i.png alt=Pier", True),
         ("class=icon-shield src=/i.png alt=Pier", False),
         ("src=/i.png alt='' aria-hidden=true", False),
+        ("src=/i.png alt='' aria-hidden=true width=90", False),
+        ("src=/i.png alt='' aria-hidden=true width=120", True),
         ("src=/i.png alt='' width=24 height=24px", False),
         ("src=/i.png alt='A chart' aria-hidden=true", True),
         ("src=/i.png alt=''", True),  # as most photographs have it

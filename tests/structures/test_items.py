@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from scrapy_dripper.output.chunks import chunks, cut
+from scrapy_dripper.output.chunks import chunks, split_item
 from scrapy_dripper.output.content_json import from_json, to_json
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.urls import outlinks
@@ -29,10 +29,10 @@ from scrapy_dripper.structures.items import (
     Paragraph,
     Post,
     Quote,
-    Rule,
     Runs,
     Table,
     Text,
+    ThematicBreak,
     Title,
     Video,
     inside,
@@ -60,7 +60,7 @@ EXAMPLES: dict[type, Item] = {
     Video: Video(URL, title="word", caption=linked("caption")),
     Audio: Audio(URL, title="word", caption=linked("caption")),
     Quote: Quote((WORD,), caption=linked("caption")),
-    Rule: Rule(),
+    ThematicBreak: ThematicBreak(),
     Post: Post(1, "word", "2024-05-06"),
     Card: Card("word", URL, "more words", "5 €"),
     Footnotes: Footnotes((Footnote("1", (WORD,)),)),
@@ -83,7 +83,7 @@ HANDLERS: dict[str, Callable[[Item], Any]] = {
     "Markdown": lambda item: markdown((item,)),
     "links": lambda item: outlinks((item,)),
     "chunks": lambda item: chunks((item,), URL, size=50),
-    "parts": lambda item: cut(item, lambda _items: False),
+    "parts": lambda item: split_item(item, lambda _items: False),
     "HTML": lambda item: table_html(in_a_table(item)),
     "a line of a cell": lambda item: linear(in_a_table(item)),
     "no images": lambda item: only((item,), [kind.type for kind in EXAMPLES if kind is not Image]),
@@ -101,7 +101,7 @@ def test_each_type_is_handled(kind: type, handler: str) -> None:
 def test_no_word_is_lost(kind: type) -> None:
     """Every form has the text of an item, and the links of all that it contains."""
     item = EXAMPLES[kind]
-    if kind in (Image, Rule, Post, Card):
+    if kind in (Image, ThematicBreak, Post, Card):
         return
     assert "word" in markdown((item,))
     assert "word" in table_html(in_a_table(item))
@@ -115,7 +115,7 @@ def test_inside_has_terms_and_captions() -> None:
 
     found = {kind: texts(tuple(inside(item))) for kind, item in EXAMPLES.items()}
     assert found == {
-        **dict.fromkeys((Title, Paragraph, CodeBlock, Formula, Rule, Post, Card), ()),
+        **dict.fromkeys((Title, Paragraph, CodeBlock, Formula, ThematicBreak, Post, Card), ()),
         **dict.fromkeys((Image, Video, Audio), ("caption",)),
         **dict.fromkeys((Table, Quote), ("caption", "word")),
         List: ("term", "word"),

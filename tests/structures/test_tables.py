@@ -22,7 +22,7 @@ from scrapy_dripper.structures.items import (
     Text,
     plain_text,
 )
-from scrapy_dripper.structures.tables import MAX_NESTING, MAX_SPANNED
+from scrapy_dripper.structures.tables import MAX_NESTING, MAX_SPANNED, is_mostly_padding
 from tests.structured.measures import Rendered
 
 
@@ -258,6 +258,17 @@ def test_pictures_players_and_tables_within_a_cell_stand_in_its_line(cell: str, 
 
 
 # ---------------------------------------------------------------------- too much
+@pytest.mark.parametrize(
+    ("rows", "longest", "others", "found"),
+    [(15, 60, 1, False), (20, 60, 1, True), (100, 20, 4, True), (100, 20, 6, False)],
+)
+def test_short_rows_are_padded_unless_that_adds_far_more_cells(
+    rows: int, longest: int, others: int, found: bool
+) -> None:
+    """A thousand cells are no harm, and neither are four for each that there is."""
+    assert is_mostly_padding(["x" * longest, *["x" * others] * (rows - 1)]) == found
+
+
 def test_span_bombs() -> None:
     """Spans cover a limited number of slots in total. Further cells span one slot, and no cell is lost."""
     cells = "".join(f"<td rowspan=65534 colspan=1000>{number}</td>" for number in range(100))

@@ -186,10 +186,17 @@ def odd_fallback(html: str, url: str) -> Any:
     fields: dict[str, Any] = {"title": None, "main_html": "<p>x</p>", "markdown": "x", "text": "x", "source": "odd"}
     if "NUMBER" in html:
         fields["markdown"] = 7
+    elif "NO MAIN" in html:
+        fields |= {"content": [{"type": "paragraph"}], "main_html": None}
     elif "CONTENT" in html:
         fields["content"] = ({"type": object()},)
+    elif "ENDLESS" in html:
+        fields["content"] = endless = []
+        endless.append(endless)
     elif "METADATA" in html:
         fields["metadata"] = Metadata(title=7)  # type: ignore[arg-type]
+    elif "DICT" in html:
+        fields |= {"metadata": {"title": "x"}, "extra": {"chunks": [object()]}}
     elif "LABELS" in html:
         fields["labels"] = (True, False)
     elif "FINE" in html:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from itertools import pairwise
 from typing import Any
 
@@ -15,19 +15,20 @@ from hypothesis import strategies as st
 
 from scrapy_dripper.config import CONTENT_TYPES, Config, ConfigError
 from scrapy_dripper.data import (
+    UNREAD,
     Breadcrumb,
     Document,
     Extraction,
     FallbackReason,
-    InformedDocument,
     Metadata,
-    TeachingExtraction,
-    known_of,
-    teaching,
+    SiteDocument,
+    SiteExtraction,
+    site_data,
+    with_site_data,
 )
 from scrapy_dripper.output.content_json import to_json
 from scrapy_dripper.rules import SiteRule
-from scrapy_dripper.sites import digest, places
+from scrapy_dripper.sites import packed_hashes, places
 from scrapy_dripper.structures import items as kinds
 from scrapy_dripper.testing import page
 from scrapy_dripper.workers.wire import (
@@ -69,7 +70,7 @@ ITEM = st.deferred(
         | st.builds(kinds.List, st.sampled_from(["unordered", "definition"]), LIST_ITEMS, st.integers(-3, 10**30))
         | st.builds(kinds.Table, ROWS, st.integers(0, 3), RUNS, st.booleans())
         | st.builds(kinds.Quote, ITEMS)
-        | st.just(kinds.Rule())
+        | st.just(kinds.ThematicBreak())
         | st.builds(kinds.Footnotes, st.lists(st.builds(kinds.Footnote, TEXT, ITEMS), max_size=2).map(tuple))
     )
 )
@@ -105,7 +106,7 @@ EXTRACTIONS = st.builds(
     error=st.none() | ANY,
     truncated=st.booleans(),
     content=st.none() | ITEMS.map(to_json),
-    metadata=st.none() | METADATA,
+    metadata=st.none() | st.just(UNREAD) | METADATA,
     extra=st.fixed_dictionaries(
         {},
         optional={
@@ -131,7 +132,8 @@ def test_any_extraction_arrives_as_it_was(extraction: Extraction) -> None:
     """Texts can be None or empty, with any characters, and types are kept."""
     found = other_side(extraction)
     assert found == extraction
-    assert [type(value) for value in asdict(found).values()] == [type(value) for value in asdict(extraction).values()]
+    names = [option.name for option in fields(Extraction)]
+    assert [type(getattr(found, name)) for name in names] == [type(getattr(extraction, name)) for name in names]
     assert all(type(label) is bool for label in found.labels)
 
 
@@ -141,11 +143,11 @@ GOOD = Extraction("u", "t", "h", "m", "x", "all", labels=(True, False), probabil
 def test_what_a_page_teaches_comes_along() -> None:
     """An extraction without it is sent as one."""
     found = page("<p>Tea is ready.</p>")
-    own = digest(places(found), np.ones(1, dtype=np.bool_))
-    sent = other_side(teaching(GOOD, digest=own))
+    own = packed_hashes(places(found), np.ones(1, dtype=np.bool_))
+    sent = other_side(with_site_data(GOOD, hashes=own))
 
-    assert isinstance(sent, TeachingExtraction)
-    assert (sent.digest, sent.lesson) == (own, b"")
+    assert isinstance(sent, SiteExtraction)
+    assert (sent.hashes, sent.example) == (own, b"")
     assert type(other_side(GOOD)) is Extraction
 
 
@@ -242,7 +244,7 @@ OPTIONS = st.fixed_dictionaries(
 )
 ARGUMENTS = (ANY | st.binary(max_size=20), TEXT, st.none() | TEXT)
 DOCUMENTS = st.builds(Document, *ARGUMENTS) | st.builds(
-    InformedDocument, *ARGUMENTS, known=st.binary(max_size=3), templates=st.none() | st.binary(max_size=3)
+    SiteDocument, *ARGUMENTS, repeated=st.binary(max_size=3), templates=st.none() | st.binary(max_size=3)
 )
 TASKS = st.lists(
     st.tuples(
@@ -266,7 +268,7 @@ def test_any_tasks_arrive_as_they_were(options: list[dict[str, Any]], rows: list
     for task, one in zip(tasks, found, strict=True):
         sent = task.document
         html = sent.html[: task.config.limits.bytes + 1]
-        document = InformedDocument(html, sent.url, sent.charset, task.config, *known_of(sent))
+        document = SiteDocument(html, sent.url, sent.charset, task.config, *site_data(sent))
         assert one == replace(task, document=document)
 
 

@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -75,14 +76,27 @@ def _clean(arguments: argparse.Namespace) -> int:
     options = {"languages": rules.languages, "safety": rules.safety, **prints}
     claim(folder / NOTE, {"files": [os.path.basename(file) for file in files], "options": options})
     logs = folder / "logs"
-    if not all(run_pipeline(steps, tasks, arguments.workers, logs / name) for name, tasks, steps in pipelines):
-        return 1
+    for name, tasks, steps in pipelines:
+        rows = _rows(steps[0])
+        if not run_pipeline(name, steps, tasks, arguments.workers, logs / name, rows):
+            return 1
     shutil.rmtree(folder / "work", ignore_errors=True)
     for name, counts in [*totals(logs / "filters").items(), *totals(logs / "write").items()]:
         if "dropped" in counts or "forwarded" in counts:
             reasons = without_prefix(counts, "dropped_")
             say(f"{name}: {counts['total']:,} in, {counts['forwarded']:,} out" + (f" ({reasons})" if reasons else ""))
     return 0
+
+
+def _rows(reader: Any) -> Callable[[int], int] | None:
+    """Return a function for the number of rows that a task reads; None if it reads no tables."""
+    from datatrove.pipeline.readers import ParquetReader
+    from pyarrow.parquet import read_metadata
+
+    if not isinstance(reader, ParquetReader):
+        return None
+    files = sorted(Path(reader.data_folder.path).glob("*.parquet"))
+    return lambda rank: int(read_metadata(files[rank]).num_rows) if rank < len(files) else 0
 
 
 def _lines(file: str | None) -> tuple[str, ...]:

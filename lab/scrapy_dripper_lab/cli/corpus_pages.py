@@ -22,14 +22,14 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.globs import matches
 from scrapy_dripper.inspection.answers import declared_url
 from scrapy_dripper.learning.metrics import aligned
-from scrapy_dripper.learning.sets import host_of
 from scrapy_dripper.output.chunks import counter
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper.paths import matches
+from scrapy_dripper.rules import host_of
 from scrapy_dripper_lab.annotation.prompt import TEMPLATE
 from scrapy_dripper_lab.corpus.cost import Tokens, contexts, lengths, savings, tokens_of
 from scrapy_dripper_lab.extras import extra

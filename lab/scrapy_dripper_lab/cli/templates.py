@@ -42,13 +42,14 @@ def _templates(arguments: argparse.Namespace) -> int:
     run = ArchiveRun(arguments, {"config": config_values(config)})
     layouts, logs = run.folder / "layouts", run.folder / "logs"
     if not run.pipeline(
+        "layouts",
         logs / "layouts",
         steps.ListedArchives(run.root, run.listed, max_bytes=10 * config.limits.bytes),
         LayoutStep(config),
         steps.RowWriter(layouts, LAYOUTS),
     ):
         return 1
-    if not run.pipeline(logs / "templates", TemplateLearner(layouts, run.folder, config)):
+    if not run.pipeline("templates", logs / "templates", TemplateLearner(layouts, run.folder, config)):
         return 1
     shutil.rmtree(layouts, ignore_errors=True)
     read, found = totals(logs / "layouts")["FastWARC"], totals(logs / "templates")["Templates"]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 from datatrove.data import Document as Row
@@ -23,7 +24,7 @@ from scrapy_dripper.data import Document
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import PageError, read
 from scrapy_dripper.page.charset import decode_html
-from scrapy_dripper.sites import Hosts, Outcome, Templates, clustered, host_of, layout, write_rules
+from scrapy_dripper.sites import ALIKE, MOST_TEMPLATES, Hosts, Outcome, Templates, host_of, layout, write_rules
 
 LAYOUTS = pa.schema(
     [
@@ -37,6 +38,8 @@ LEAST_CLUSTER = 8
 """Minimum number of pages of a cluster. The engine labels at least four of them."""
 MOST_CLUSTERED = 10_000
 """Maximum number of pages of a host that are clustered, chosen at random."""
+MOST_CLUSTERS = 256
+"""Maximum number of clusters of a host, of which most have a single page."""
 MOST_LABELLED = 16
 """Maximum number of pages of a cluster that the engine labels."""
 ENOUGH = 3
@@ -139,3 +142,23 @@ class TemplateLearner(PipelineStep):  # type: ignore[misc]
             self.stat_update("gone")
             return None
         return Document(decode_html(found.body, charset(found)), page["url"])
+
+
+def clustered(vectors: npt.NDArray[np.uint8]) -> list[list[int]]:
+    """Return clusters of vectors of shape (n, size), as their numbers, the largest cluster first.
+
+    A vector joins the cluster to whose sum its cosine is greatest, if that is at least
+    :data:`~scrapy_dripper.sites.ALIKE`. There are at most :data:`~scrapy_dripper.sites.MOST_TEMPLATES` clusters.
+    """
+    sums = np.zeros((0, vectors.shape[1]), dtype=np.float32)
+    found: list[list[int]] = []
+    for i, vector in enumerate(vectors.astype(np.float32)):
+        unit = vector / max(float(np.linalg.norm(vector)), 1.0)
+        cosines = sums @ unit / np.linalg.norm(sums, axis=1)
+        best = int(cosines.argmax()) if len(found) else -1
+        if best >= 0 and cosines[best] >= ALIKE:
+            sums[best] += unit
+            found[best].append(i)
+        elif len(found) < MOST_CLUSTERS:
+            sums, found = np.vstack([sums, unit]), [*found, [i]]
+    return sorted(found, key=len, reverse=True)[:MOST_TEMPLATES]

@@ -84,7 +84,10 @@ def _read(folder: Path, name: str, *, whole: bool = True) -> Checkpoint:
         architectures = config.get("architectures") or [config.get("model_type")]
         if ARCHITECTURE not in architectures:
             found = ", ".join(map(str, architectures))
-            raise UsageError(f"{name} is not a Qwen3 checkpoint: expected {ARCHITECTURE} (got {found})")
+            raise UsageError(
+                f"{name} is not a Qwen3 checkpoint: expected {ARCHITECTURE} (got {found}); of the published weights, "
+                "opendatalab/MinerU-HTML (v1.0) is one, and those of v1.1 have another base"
+            )
         checkpoint = Checkpoint(
             folder=folder,
             name=name if hub_name(name) and not Path(name).is_dir() else folder.resolve().name,
@@ -188,7 +191,7 @@ def installed_prompt() -> str:
         return done.stdout.decode()
     raise UsageError(
         "there is no prompt: name its file with --prompt FILE ({html} where the blocks go), or install the package of "
-        "the published weights, which holds it: pip install mineru-html --no-deps, and pydantic"
+        "the published weights, which holds it: pip install mineru-html==1.1.2 --no-deps, and pydantic"
     )
 
 

@@ -9,21 +9,29 @@ import platform
 import sys
 import time
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
-from scrapy_dripper.choose.expected_f1 import DecisionRule
+from scrapy_dripper.choose.decision import DecisionRule
 from scrapy_dripper.cli.console import UsageError
-from scrapy_dripper.engines.files import sha256
-from scrapy_dripper.learning.sets import TRAINING_PAGES, DataError, SetChoice
+from scrapy_dripper.engines.files import MANIFEST, sha256
+from scrapy_dripper.engines.tagger.model import Manifest
+from scrapy_dripper.learning.sets import TRAINING_PAGES, DataError, PageSet, SetChoice
 from scrapy_dripper_lab.extras import extra
 from scrapy_dripper_lab.folds import load_sets
 from scrapy_dripper_lab.training.augment import make_copies
 
+if TYPE_CHECKING:
+    from scrapy_dripper_lab.training.measure import Measured
+
 NETWORKS = 2
 """Number of networks in a model, each with a different seed."""
 
+FOLDS, CARD = "folds.json", "README.md"
+"""Names of the files with the fold of each page and with the card of a model."""
 LIBRARIES = ("lightgbm", "lxml", "numpy", "onnx", "onnxmltools", "onnxruntime", "trafilatura")
 
 
@@ -79,6 +87,12 @@ def parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="write the model of each fold there too, DIR/0 and so on, and DIR/folds.json: the fold of each page",
     )
+    top.add_argument(
+        "--measure-again",
+        action="store_true",
+        help="do not train: after a change of the decision or of a step, measure the models in --fold-models again, "
+        "and write the figures and the parameters of the decision into the model in --out",
+    )
     return top
 
 
@@ -92,7 +106,7 @@ def main(argv: list[str] | None = None) -> int:
 
             if arguments.networks:
                 import torch  # noqa: F401
-        train(arguments)
+        (measure_again if arguments.measure_again else train)(arguments)
     except UsageError as error:
         print(error, file=sys.stderr)
         return 2
@@ -104,7 +118,7 @@ def train(arguments: argparse.Namespace) -> None:
     from scrapy_dripper_lab.training.card import card
     from scrapy_dripper_lab.training.fit import CONTEXT, QUALITY, TREES, TYPES, fit_stack
     from scrapy_dripper_lab.training.graphs import export
-    from scrapy_dripper_lab.training.measure import Measured, measure, splits
+    from scrapy_dripper_lab.training.measure import splits
     from scrapy_dripper_lab.training.prepare import prepare
 
     started = time.monotonic()
@@ -136,18 +150,15 @@ def train(arguments: argparse.Namespace) -> None:
     )
     stack = fit_stack(examples, folds, whole, networks=arguments.networks, seed=arguments.seed, jobs=arguments.jobs)
 
+    fold_of = {name: k for k, split in enumerate(folds) for name in split.measured}
     measured: Measured | None = None
-    if not arguments.no_measure:
-        measured = measure(sets, examples, folds, stack, arguments.jobs)
-        if arguments.predictions:
-            arguments.predictions.write_text("\n".join(measured.lines) + "\n", encoding="utf-8")
-        print(measured.report(arguments.folds))
-
-    if arguments.fold_models:
+    with TemporaryDirectory() as temporary:
+        models = arguments.fold_models or Path(temporary)
         for k, (split, fitted) in enumerate(zip(folds, stack.folds, strict=True)):
-            export(fitted, names, arguments.fold_models / str(k), DecisionRule(), examples[split.seen[0]])
-        fold_of = {name: k for k, split in enumerate(folds) for name in split.measured}
-        (arguments.fold_models / "folds.json").write_text(json.dumps(fold_of) + "\n", encoding="utf-8")
+            export(fitted, names, models / str(k), DecisionRule(), examples[split.seen[0]])
+        (models / FOLDS).write_text(json.dumps(fold_of) + "\n", encoding="utf-8")
+        if not arguments.no_measure:
+            measured = _measured(arguments, sets, fold_of, models)
 
     libraries = (*LIBRARIES, "torch") if arguments.networks else LIBRARIES
     notes = {
@@ -167,8 +178,49 @@ def train(arguments: argparse.Namespace) -> None:
         TRAINING_PAGES: {one.name: sorted(sha256(s.path) for s in one.learnt) for one in sets if one.learnt},
     }
     export(stack.whole, names, arguments.out, DecisionRule(), probe, **notes)
-    (arguments.out / "README.md").write_text(card(sets, measured, notes), encoding="utf-8")
+    (arguments.out / CARD).write_text(card(sets, measured, notes), encoding="utf-8")
     print(f"wrote {arguments.out} in {time.monotonic() - started:.0f} s")
+
+
+def measure_again(arguments: argparse.Namespace) -> None:
+    """Measure the models of the folds, and write the figures into the manifest and the card of the model.
+
+    Raise DataError if the models of the folds are not there.
+    """
+    from scrapy_dripper_lab.training.card import card
+
+    models: Path | None = arguments.fold_models
+    if models is None or not (models / FOLDS).is_file():
+        raise DataError(f"--measure-again needs --fold-models DIR, with the {FOLDS} of a training")
+    sets = load_sets([arguments.data, *arguments.sets], arguments.extra)
+    fold_of = json.loads((models / FOLDS).read_text(encoding="utf-8"))
+    for fold in set(fold_of.values()):
+        _rewrite(models / str(fold), {})
+    measured = _measured(arguments, sets, fold_of, models)
+    notes = _rewrite(arguments.out, measured.notes())
+    (arguments.out / CARD).write_text(card(sets, measured, notes), encoding="utf-8")
+
+
+def _rewrite(folder: Path, figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the present parameters of the decision, and figures, into the manifest of a model. Return its notes."""
+    values: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    own = {one.name for one in fields(Manifest)}
+    notes = {name: value for name, value in values.items() if name not in own} | dict(figures)
+    replace(Manifest.read(folder), decoding=DecisionRule()).write(folder, **notes)
+    return notes
+
+
+def _measured(
+    arguments: argparse.Namespace, sets: Sequence[PageSet], fold_of: Mapping[str, int], models: Path
+) -> Measured:
+    """Measure the models of the folds, print the figures, and write the texts if they are wanted."""
+    from scrapy_dripper_lab.training.measure import measure
+
+    measured = measure(sets, fold_of, models, arguments.jobs)
+    if arguments.predictions:
+        arguments.predictions.write_text("\n".join(measured.lines) + "\n", encoding="utf-8")
+    print(measured.report(arguments.folds))
+    return measured
 
 
 def _choice(text: str) -> SetChoice:

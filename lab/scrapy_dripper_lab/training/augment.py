@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
@@ -21,12 +22,16 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.learning.alignment import align
 from scrapy_dripper.learning.sets import AnnotatedPage
-from scrapy_dripper.page import PageError, plant
+from scrapy_dripper.page import PageError, document_tree
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper_lab.training.prepare import in_processes
 
 COPIED_SHARE = 0.7
-"""Share of the pages of suitable types to copy, for each kind."""
+"""Share of the pages of suitable types to copy, for most kinds."""
+RUN_LEVELS, LEAST_RUN = 5, 3
+"""Number of levels above a block at which it may be in a run of like siblings, and minimum length of a run."""
+MOST_ADDED = 1_000
+"""Maximum number of elements by which a run is made longer."""
 _SEED = 0  # fixed, so that training runs with different seeds can be compared
 MOST_BYTES = 1_000_000
 """Larger pages are not copied."""
@@ -82,7 +87,7 @@ def make_copies(groups: Sequence[Sequence[AnnotatedPage]], folder: Path, jobs: i
         for sample in group:
             for kind in KINDS:
                 rng = random.Random(f"{_SEED} {kind} {sample.id}")
-                if sample.page_type in KINDS[kind].types and rng.random() < COPIED_SHARE:
+                if sample.page_type in KINDS[kind].types and rng.random() < KINDS[kind].share:
                     some = rng.sample(donors, min(40, len(donors)))
                     tasks.append((sample, kind, [one for one in some if one.id != sample.id]))
     return [one for one in in_processes(partial(_copy, folder=folder), tasks, jobs, "copies") if one is not None]
@@ -95,7 +100,7 @@ def _copy(task: tuple[AnnotatedPage, str, list[Donor]], folder: Path) -> Annotat
         return None
     document = Document(data, sample.url)
     try:
-        root, _ = plant(document, Config())
+        root, _ = document_tree(document, Config())
         elements = list(root.iter())
         page = cut(root, sample.url)
     except PageError:
@@ -104,7 +109,7 @@ def _copy(task: tuple[AnnotatedPage, str, list[Donor]], folder: Path) -> Annotat
         return None
     # cut() removes elements from its tree, so the copy is made from another tree, in which they have the same numbers.
     place = {element: i for i, element in enumerate(elements)}
-    fresh, _ = plant(document, Config())
+    fresh, _ = document_tree(document, Config())
     same = list(fresh.iter())
     main = align(page.blocks.text, sample.truth).main
     nodes = [page.tree.nodes[node] for node, chosen in zip(page.blocks.context, main, strict=True) if chosen]
@@ -230,6 +235,42 @@ def _intro(job: _CopyTask) -> str | None:
     return f"{one.lines[0][:400]}\n{job.sample.truth}"
 
 
+def _runs(job: _CopyTask) -> str | None:
+    """Shorten the longest run of like siblings with main content, or make it several times as long, so that neither
+    the third nor the hundredth post, row or paragraph is another one than the tenth.
+    """
+    runs: dict[tuple[HtmlElement, str, str | None], list[HtmlElement]] = {}
+    seen: set[HtmlElement] = set()
+    for element in job.main:
+        for _ in range(RUN_LEVELS):
+            parent = element.getparent()
+            if element in seen or parent is None or element.tag in ("body", "td", "th"):
+                break
+            seen.add(element)
+            runs.setdefault((parent, str(element.tag), element.get("class")), []).append(element)
+            element = parent
+    run = max(runs.values(), key=len, default=[])
+    if len(run) < LEAST_RUN:
+        return None
+    rng, lines = job.rng, []
+    if len(run) > LEAST_RUN and rng.random() < 0.4:
+        for element in run[rng.randint(1, LEAST_RUN) :]:
+            element.drop_tree()
+        return job.sample.truth
+    size = max(1, sum(1 for _ in run[-1].iter()))
+    for _ in range(min(rng.randint(10, 100), MOST_ADDED // size)):
+        new = deepcopy(rng.choice(run))
+        for node in new.iter(lxml_html.etree.Element):
+            for name in ("text", "tail"):
+                if len((getattr(node, name) or "").split()) >= 5 and (name == "text" or node is not new):
+                    line = rng.choice(rng.choice(job.donors).lines)
+                    setattr(node, name, line)
+                    lines.append(line)
+        run[-1].addnext(new)
+        run.append(new)
+    return "\n".join([job.sample.truth, *lines]) if lines else None
+
+
 @dataclass(frozen=True, slots=True)
 class CopyKind:
     """A kind of copy: how to make it, and for which page types."""
@@ -237,6 +278,8 @@ class CopyKind:
     change: Callable[[_CopyTask], str | None]
     """Changes the tree and returns the true text, or None if the page is unsuitable."""
     types: frozenset[str]
+    share: float = COPIED_SHARE
+    """Share of the pages of these types that are copied."""
 
 
 _WRITTEN = frozenset(("article", "documentation"))
@@ -248,6 +291,7 @@ KINDS: dict[str, CopyKind] = {
     "listings": CopyKind(_intro, frozenset(("collection", "listing"))),
     "names": CopyKind(_other_names, _ALL),
     "little": CopyKind(_little, _WRITTEN | {"service"}),
+    "runs": CopyKind(_runs, _ALL, share=0.35),
 }
 
 

@@ -76,6 +76,13 @@ _KNOWN = {
         "the rest of a page, nothing is known: it has the labels of trees that were fitted on the other sets, with a "
         "low weight. Each page is also seen without its declarations."
     ),
+    "9bba8daa8edf9bda5d5e13e9ef8931609dc5e38c0b9b359422920c32e9b6abb0": (
+        "of other kinds: homes for sale, products, heads of news, references, public bodies, declared things, "
+        "and Chinese articles and forums with whole texts. They are test pages of public projects "
+        "(property_web_scraper, product-extraction-benchmark, metascraper, extruct, newspaper4k, postlight/parser, "
+        "goose3, snacktory, vgmdb, Mp3Streamer, plucker, city-scrapers, magic-html). Of most of them, only short facts "
+        "and first words are known. Forums, papers and jobs are for checking only."
+    ),
 }
 """Descriptions of known data, by hash."""
 

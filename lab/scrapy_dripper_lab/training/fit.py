@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
-from scrapy_dripper.choose.expected_f1 import DecisionRule, decide
+from scrapy_dripper.choose.decision import DecisionRule, decide
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES, context, page_features, quality_features
 from scrapy_dripper.learning.metrics import neutral_prf
 from scrapy_dripper.workers.spawned import spawned
@@ -39,6 +39,8 @@ NETWORK_SHARE = 0.5
 """Weight of the networks in the first stage. The rest is that of the trees."""
 CONTEXT_SEEDS = 3
 """Number of boosters in the second stage."""
+OTHER_CUTS, OTHER_WEIGHT = (0.25, 0.7), 0.25
+"""Cuts of the probabilities for further answers from which the quality stage learns, and the weight of each of them."""
 CONTEXT_SHARE = 0.85
 """Weight of the second stage in the answer. The mean of both stages is better than either."""
 
@@ -191,22 +193,35 @@ def fit_quality(
 ) -> lightgbm.Booster:
     """Fit the quality stage on the word F1 of held-out pages. That of pages with a partial truth is estimated.
 
-    The probabilities are calibrated. Copies are left out, because they are not real pages.
+    Each page has several answers, so that the stage also knows bad ones: in addition to the model's, those of other
+    cuts and what a reader view would take. The probabilities are calibrated. Copies are left out, because they are
+    not real pages.
     """
-    rule, rows, f1 = DecisionRule(), [], []
+    rule, rows, f1, weights = DecisionRule(), [], [], []
     for e in examples:
         if e.copy:
             continue
         p = probabilities[e.id].astype(np.float32)
-        weight = rule.recall_of(dict(zip(PAGE_TYPES, types[e.id][0].tolist(), strict=True)))
-        main = decide(p, e.features.size, weight, rule.min_words)
-        rows.append(quality_features(e.features, p, types[e.id], main).matrix())
-        if e.partial:
-            f1.append(estimated_f1(e, main))
-            continue
-        text = "\n".join(block for block, chosen in zip(e.texts, main, strict=True) if chosen)
-        f1.append(neutral_prf(text, e.truth, [e.title]).f1)
-    return lightgbm.train({**QUALITY, "seed": seed}, lightgbm.Dataset(np.concatenate(rows), np.array(f1)))
+        chances = dict(zip(PAGE_TYPES, types[e.id][0].tolist(), strict=True))
+        answer = decide(e.features.table, p, e.features.size, rule, chances)
+        others = [p > cut for cut in OTHER_CUTS] + [e.features.columns("root_prose")[:, 0] > 0]
+        for main in (answer, *others):
+            if main is not answer and (main == answer).all():
+                continue
+            rows.append(quality_features(e.features, p, types[e.id], main).matrix())
+            f1.append(_f1(e, main))
+            weights.append(1.0 if main is answer else OTHER_WEIGHT)
+    return lightgbm.train(
+        {**QUALITY, "seed": seed}, lightgbm.Dataset(np.concatenate(rows), np.array(f1), weight=weights)
+    )
+
+
+def _f1(e: Example, main: npt.NDArray[np.bool_]) -> float:
+    """Return the word F1 of an answer."""
+    if e.partial:
+        return estimated_f1(e, main)
+    text = "\n".join(block for block, chosen in zip(e.texts, main, strict=True) if chosen)
+    return neutral_prf(text, e.truth, [e.title]).f1
 
 
 def fit_context(

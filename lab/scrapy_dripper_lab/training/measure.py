@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 from tqdm import tqdm
 
-from scrapy_dripper.choose.expected_f1 import DecisionRule
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
@@ -29,9 +27,8 @@ from scrapy_dripper_lab.evaluation.measure import OURS, scored
 from scrapy_dripper_lab.evaluation.peers import PEERS, installed_peers, quiet
 from scrapy_dripper_lab.folds import grouped_folds, related_hosts
 from scrapy_dripper_lab.scores import ReportTable, kept, mean, visible
-from scrapy_dripper_lab.training.fit import Split, Stack
-from scrapy_dripper_lab.training.graphs import export
-from scrapy_dripper_lab.training.prepare import Example, in_processes
+from scrapy_dripper_lab.training.fit import Split
+from scrapy_dripper_lab.training.prepare import in_processes
 
 BATCH = 32
 
@@ -74,25 +71,22 @@ def splits(samples: Sequence[AnnotatedPage], known: Container[str], folds: int) 
 
 
 def out_of_fold(
-    samples: Mapping[str, AnnotatedPage], examples: Mapping[str, Example], folds: Sequence[Split], stack: Stack
+    samples: Mapping[str, AnnotatedPage], fold_of: Mapping[str, int], folder: Path
 ) -> Iterator[tuple[AnnotatedPage, Extraction]]:
     """Yield each measured sample with its complete extraction, from bytes to text.
 
-    The model has not seen the sample's host. The model of each fold is exported and loaded like any other. Pages that
-    it cannot process go to the default fallback, as in a crawl.
+    The model has not seen the sample's host: ``fold_of`` is the fold of each page, and ``folder`` has the model of each
+    fold, which is loaded like any other. Pages that it cannot process go to the default fallback, as in a crawl.
     """
-    bar = tqdm(total=sum(len(split.measured) for split in folds), desc=f"{len(folds)} folds", unit="page")
-    for split, fitted in zip(folds, stack.folds, strict=True):
-        probe = examples[split.seen[0]]
-        with TemporaryDirectory() as folder:
-            export(fitted, probe.features.names, Path(folder), DecisionRule(), probe)
-            extractor = Extractor(Config(model=folder))
-            waiting = (samples[name] for name in split.measured)
+    folds = sorted(set(fold_of.values()))
+    bar = tqdm(total=len(fold_of), desc=f"{len(folds)} folds", unit="page")
+    for fold in folds:
+        waiting = (samples[name] for name, own in fold_of.items() if own == fold)
+        with Extractor(Config(model=str(folder / str(fold)))) as extractor:
             while batch := list(islice(waiting, BATCH)):
                 documents = [Document(sample.path.read_bytes(), sample.url) for sample in batch]
                 yield from zip(batch, extractor.extract(documents), strict=True)
                 bar.update(len(batch))
-            extractor.close()
     bar.close()
 
 
@@ -140,15 +134,13 @@ class Measured:
         }
 
 
-def measure(
-    sets: Sequence[PageSet], examples: Mapping[str, Example], folds: Sequence[Split], stack: Stack, jobs: int
-) -> Measured:
-    """Measure the models of the folds on pages that they have not seen."""
+def measure(sets: Sequence[PageSet], fold_of: Mapping[str, int], folder: Path, jobs: int) -> Measured:
+    """Measure the models of the folds on pages that they have not seen (see :func:`out_of_fold`)."""
     samples = {sample.id: sample for one in sets for sample in one.samples if sample.measure}
     lines: dict[str, str] = {}
     predicted: dict[str, tuple[str, float]] = {}
     texts: dict[str, dict[str, str]] = {OURS: {}}
-    for sample, extraction in out_of_fold(samples, examples, folds, stack):
+    for sample, extraction in out_of_fold(samples, fold_of, folder):
         if extraction.page_type is not None and extraction.quality is not None:
             predicted[sample.id] = extraction.page_type, extraction.quality
         texts[OURS][sample.id] = extraction.text or ""

@@ -35,7 +35,7 @@ CLIP = 5.0
 """Features are clipped at this many standard deviations from the mean."""
 EPOCHS = 6
 PAGES_TOGETHER = 12
-MOST_BLOCKS = 500
+MOST_BLOCKS = 1_500
 """A longer page is cropped, at a random place."""
 RATE = 2e-3
 WARM_UP = 0.12
@@ -186,9 +186,7 @@ def _fit(examples: Sequence[Example], seed: int) -> Network:
     rng = np.random.default_rng(seed)
     names = examples[0].features.names
     numbers, _ = tag_columns(names)
-    rows = np.concatenate([e.matrix for e in examples])[:, numbers]
-    network = Network(names, rows.mean(0, dtype=np.float64), rows.std(0, dtype=np.float64) + 1e-3)
-    del rows
+    network = Network(names, *_scale(examples, numbers))
     pages = [_page(network, e) for e in examples]
     dropped = _dropped(network, names)
     optimizer = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=DECAY)
@@ -215,6 +213,14 @@ def _fit(examples: Sequence[Example], seed: int) -> Network:
     fitted: Network = averaged.module
     fitted.eval()
     return fitted
+
+
+def _scale(examples: Sequence[Example], numbers: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean and the deviation of the numeric features. All blocks together would take gigabytes."""
+    count = sum(len(e.matrix) for e in examples)
+    mean = sum(e.matrix[:, numbers].sum(0, dtype=np.float64) for e in examples) / count
+    squares = sum(((e.matrix[:, numbers] - mean) ** 2).sum(0) for e in examples)
+    return np.asarray(mean), np.sqrt(squares / count) + 1e-3
 
 
 def _average(mean: Tensor, weights: Tensor, steps: int | Tensor) -> Tensor:

@@ -1,8 +1,8 @@
 """Prepare samples for training: compute the features, labels and weights of their blocks.
 
 Of some pages, only some facts are known, such as the ingredients of a recipe. Blocks with a known or a declared fact
-are main, and what is surely furniture is not. The rest has the labels of trees that were fitted on other pages, with a
-low weight. Without them, a model that has only seen the facts of such a page takes all of it for main content; with
+are main, and what is surely boilerplate is not. The rest has the labels of trees that were fitted on other pages, with
+a low weight. Without them, a model that has only seen the facts of such a page takes all of it for main content; with
 them, it keeps the facts and drops what it would drop anyway.
 """
 
@@ -21,7 +21,7 @@ from tqdm import tqdm
 from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
-from scrapy_dripper.declared.facts import Fact, FactIndex
+from scrapy_dripper.declared.facts import DETAILS, Fact, FactIndex
 from scrapy_dripper.declared.facts import tokens as fact_tokens
 from scrapy_dripper.engines.tagger.evidence import ABSENT, MOSTLY
 from scrapy_dripper.engines.tagger.features import Features, features
@@ -33,10 +33,19 @@ from scrapy_dripper.workers.spawned import spawned
 HELD = 0.25
 """A block holds facts if they cover this share of its words, or :data:`HELD_WORDS` of them."""
 HELD_WORDS = 6
-MENTIONED = frozenset({"detail", "description"})
+HELD_WHOLE = 0.7
+"""The same share for facts that are sentences and paragraphs."""
+SHORT_FACTS = frozenset({"name", "price", "author", "label"})
+"""Names of facts that are a few words each, such as the price of a flat."""
+PLACED = SHORT_FACTS | {"text"}
+"""Names of facts that may be on the page more than once if they are short."""
+SHORT_WORDS = 12
+"""Maximum number of words of a short fact. A block with one counts for at least as many, because readers miss it like a
+sentence."""
+MENTIONED = frozenset({*DETAILS, "description"})
 """Kinds of declared facts that are no main content on many pages."""
-FURNITURE = ("related", "share", "newsletter", "consent", "nav", "footer", "account", "sidebar", "comment")
-"""Groups of class names of furniture that holds links."""
+BOILERPLATE = ("related", "share", "newsletter", "consent", "nav", "footer", "account", "sidebar", "comment")
+"""Groups of class names of boilerplate that holds links."""
 GUESSED = 0.3
 """Weight of the labels of the rest of a page."""
 
@@ -99,7 +108,7 @@ def example(sample: AnnotatedPage) -> Example | None:
     The weight of a block is its possible contribution to the word F1 of its page (its words divided by those of the
     ground truth), plus a constant, so that short blocks and pages without main content count as well, multiplied by the
     weight of the sample. If the truth leaves out the headline by convention, its weight is 0. Of a page of which only
-    some facts are known, only blocks whose labels follow from these, and furniture, have a weight. A copy of such a
+    some facts are known, only blocks whose labels follow from these, and boilerplate, have a weight. A copy of such a
     page declares none of them.
     """
     try:
@@ -108,16 +117,18 @@ def example(sample: AnnotatedPage) -> Example | None:
         return None
     batch = features([page])
     trust: npt.NDArray[np.floating]
+    sizes = batch.size
     if sample.facts:
-        main, known = _known_labels(page, batch, sample.facts)
+        main, known, short = _known_labels(page, batch, sample.facts)
         trust = known.astype(np.float32)
-        size = max(30.0, float(batch.size[main].sum()))
+        sizes = np.where(short, np.maximum(sizes, SHORT_WORDS), sizes)
+        size = max(30.0, float(sizes[main].sum()))
     else:
         alignment = align(page.blocks.text, sample.truth)
         main, trust, size = alignment.main, alignment.weight, max(30, len(tokens(sample.truth)))
         if sample.title_apart:
             trust[headlines(page, sample.title)] = 0
-    weight = block_weights(batch.size / size) * trust * sample.weight
+    weight = block_weights(sizes / size) * trust * sample.weight
     return Example(
         id=sample.id,
         features=without_declarations(batch) if sample.facts and sample.copy_of else batch,
@@ -134,22 +145,43 @@ def example(sample: AnnotatedPage) -> Example | None:
     )
 
 
-def _known_labels(page: Page, batch: Features, facts: Mapping[str, Sequence[str]]) -> tuple[Bools, Bools]:
-    """Return which of the n blocks of a page are main by its facts, and which labels are known, each of shape (n,).
+def _known_labels(page: Page, batch: Features, facts: Mapping[str, Sequence[str]]) -> tuple[Bools, Bools, Bools]:
+    """Return which of the n blocks of a page are main by its facts, which labels are known, and which blocks hold a
+    short fact, each of shape (n,).
 
-    ``batch`` are the features of the page.
+    ``batch`` are the features of the page. A short fact can be on the page more than once, such as the name of a flat
+    in links to others. The nearest one to the name of the page is main. Of the others, nothing is known.
     """
-    found = [fact_tokens(text) for text in page.blocks.text]
+    texts = page.blocks.text
+    found = [fact_tokens(text) for text in texts]
     words, counts = list(chain.from_iterable(found)), np.array(list(map(len, found)), dtype=np.int64)
-    given = FactIndex(Fact("step", text) for texts in facts.values() for text in texts)
-    covered = given.cover(words, counts).max(axis=1)
+    flat = ["".join(one) for one in found]
+    spread: list[Fact] = []
+    whole: list[Fact] = []
+    short_facts: list[list[int]] = []
+    for name, of_name in facts.items():
+        for fact in of_name:
+            wanted = fact_tokens(fact)
+            places = [i for i, text in enumerate(flat) if "".join(wanted) in text] if name in PLACED else []
+            if wanted and places and len(wanted) <= SHORT_WORDS:
+                short_facts.append(places)
+            elif name not in SHORT_FACTS:
+                (whole if name in PLACED else spread).append(Fact("step", fact))
+    covered = FactIndex(spread).cover(words, counts).max(axis=1)
     main = (covered >= HELD) | (covered * batch.size >= HELD_WORDS)
+    main |= FactIndex(whole).cover(words, counts).max(axis=1) >= HELD_WHOLE
     declared = FactIndex(fact for fact in page.facts if fact.kind not in MENTIONED)
     main |= declared.cover(words, counts).max(axis=1) >= MOSTLY
     x = dict(zip(batch.names, batch.matrix.T, strict=True))
-    listed = np.any([x[f"far:{name}"] > 0 for name in FURNITURE], axis=0) & (x["link_density"] > 0.5)
-    furniture = np.any([x[f"flag:{name}"] > 0 for name in ("NAV", "FOOTER", "DIALOG")], axis=0) | listed
-    return main, main | furniture
+    listed = np.any([x[f"far:{name}"] > 0 for name in BOILERPLATE], axis=0) & (x["link_density"] > 0.5)
+    boilerplate = np.any([x[f"flag:{name}"] > 0 for name in ("NAV", "FOOTER", "DIALOG")], axis=0) | listed
+    known, short = main | boilerplate, np.zeros_like(main)
+    distance = np.abs(np.arange(len(texts)) - int(np.argmax(x["to_name"] == 0)))
+    for places in short_facts:
+        known[places] = main[places]
+        nearest = min(places, key=lambda i: (bool(boilerplate[i]), distance[i]))
+        main[nearest] = known[nearest] = short[nearest] = True
+    return main, known, short
 
 
 def completed(example: Example, probabilities: npt.NDArray[np.float64]) -> Example:

@@ -95,6 +95,7 @@ def test_section_4_1_3_the_counts_are_those_of_sets_and_pairs(tmp_path: Path, ru
     first = run("corpus", "clean", folder, "--workers", "2")
 
     texts = [text for _, text in pages if text]
+    assert all(f"{stage}: {len(texts)} pages in " in first.err for stage in ("hashes", "filters"))
     unique = {hashlib.sha256(text.encode()).digest(): text for text in texts}
     good = [text for text in unique.values() if len(text.split()) > 50 and "same line" not in text]
     left = near(good)

@@ -56,7 +56,11 @@ def test_a_prepared_folder_is_not_a_checkpoint(tmp_path: Path) -> None:
         (["config.json"], {}, r"is not a checkpoint: it has no config\.json"),
         (["tokenizer.json"], {}, r"has no tokenizer\.json"),
         (["model.safetensors"], {}, r"has no \*\.safetensors"),
-        ([], {"architectures": ["LlamaForCausalLM"]}, r"expected Qwen3ForCausalLM \(got LlamaForCausalLM\)"),
+        (
+            [],
+            {"architectures": ["HunYuanDenseV1ForCausalLM"]},
+            r"expected Qwen3ForCausalLM \(got HunYuanDenseV1ForCausalLM\); .*opendatalab/MinerU-HTML \(v1\.0\) is one",
+        ),
         ([], {"architectures": None, "model_type": "bert"}, r"expected Qwen3ForCausalLM \(got bert\)"),
         ([], {"vocab_size": None}, "is damaged"),
         ([], {"head_dim": 72}, "GroupQueryAttention takes multiples of 16"),

@@ -13,6 +13,8 @@ SETS = {
     "WCXB": "wcxb-dev",
     "elsewhere: news": "elsewhere, articles",
     "elsewhere: forum": "elsewhere, forums",
+    "kinds: Chinese articles": "kinds, articles",
+    "kinds: Chinese forum": "kinds, forums",
     **{name: name for name in ("daniel", "dragnet", "cleaneval", "sites", "mean of sets")},
 }
 NAME = "word F1, five folds by host"
@@ -23,8 +25,7 @@ def of_card() -> dict[str, list[float]]:
     lines = (ROOT / "models/tagger/README.md").read_text(encoding="utf-8").splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("| set |"))
     head = lines[start].strip("| ").split(" | ")
-    at = [head.index(name) for name in ("word F1", "trafilatura", "trafilatura-no-comments", "readability")]
-    at.append(head.index("resiliparse"))
+    at = [head.index(name) for name in ("word F1", "trafilatura", "trafilatura-no-comments", "resiliparse")]
     rows = (line.strip("| ").split(" | ") for line in lines[start + 2 : start + 2 + len(SETS)])
     return {row[0]: [float(row[k]) for k in at] for row in rows}
 

@@ -51,6 +51,28 @@ def test_what_is_known(recipe: Example) -> None:
     assert recipe.partial
 
 
+def test_the_nearest_of_equal_short_facts_to_the_name_is_main(tmp_path: Path) -> None:
+    """A price is also in links to other homes, of which nothing is known. A fact of the text may be on the page twice,
+    too."""
+    page = (
+        "<title>A house by the sea</title><ul><li><p>490,000 EUR</p><p>Another flat</p></ul><main><h1>A house by the "
+        "sea</h1><p>490,000 EUR</p><p>Four rooms and a garden.</p></main><div><p>Four rooms and a garden.</p></div>"
+    )
+    facts = {"price": ["490,000 EUR"], "text": ["Four rooms and a garden."]}
+    write_listed(tmp_path, page, {"id": "one", "host": "one.example", "kind": "estate", "facts": facts})
+    (sample,) = load_set(SetChoice(tmp_path)).samples
+    found = example(sample)
+    assert found is not None
+    labels = [*zip(found.texts, found.main.tolist(), (found.weight > 0).tolist(), strict=True)]
+
+    assert [one for one in labels if one[0] in ("490,000 EUR", "Four rooms and a garden.")] == [
+        ("490,000 EUR", False, False),
+        ("490,000 EUR", True, True),
+        ("Four rooms and a garden.", True, True),
+        ("Four rooms and a garden.", False, False),
+    ]
+
+
 def test_the_rest_has_the_labels_of_other_trees_with_a_low_weight(recipe: Example) -> None:
     whole = completed(recipe, np.full(len(recipe.main), 0.9))
     rest = recipe.weight == 0

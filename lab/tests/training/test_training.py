@@ -91,6 +91,15 @@ def test_training_makes_a_model_that_works(tmp_path: Path, monkeypatch: pytest.M
     assert "30 pages of the folder `pages`" in card
     assert "CC-BY-4.0" not in card  # these are no pages of WCXB
 
+    # The models of the folds are measured again, with the parameters of the decision that this version has.
+    for folder in ("model", "folds/0", "folds/1"):
+        path = tmp_path / folder / "manifest.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"decoding": manifest["decoding"] | {"price": 9.0}}))
+    assert main([*arguments, "--fold-models", "folds", "--measure-again"]) == 0
+    assert json.loads((tmp_path / "model/manifest.json").read_text()) == manifest
+    assert (tmp_path / "model/README.md").read_text() == card
+    assert main([*arguments, "--measure-again"]) == 2
+
 
 @pytest.mark.usefixtures("in_this_process")
 def test_training_on_several_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

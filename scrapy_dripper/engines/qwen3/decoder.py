@@ -1,8 +1,7 @@
 """Run the model: passes over a sequence whose keys and values stay on the device, and what to do if they fail.
 
-GroupQueryAttention writes keys and values in place, into buffers of a fixed size. It only accepts several sequences if
-none has been read before (onnxruntime: "batch_size must be 1 when sequence_length > 1 and past context is given"). A
-page keeps a GPU busy by itself, so pages are read one after the other.
+GroupQueryAttention writes keys and values in place, into buffers of a fixed size. The tokens at the start of all
+prompts are read once for all pages: their keys and values stay where they are, and those of a page follow them.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from scrapy_dripper.engines.base import EngineError, EngineLostError, ModelError
 from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids, Prompt
 from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, Floats, decode
-from scrapy_dripper.engines.qwen3.session import is_no_memory, no_room, open_session, tokens_that_fit
+from scrapy_dripper.engines.qwen3.session import CUDA, is_no_memory, no_room, open_session, tokens_that_fit
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession, IOBinding, OrtValue
@@ -31,10 +30,14 @@ GRANULE = 64
 CHUNK = {"cuda": 256, "cpu": 1}
 """A pass reads a multiple of this number of tokens. It is padded after the text.
 
-From onnxruntime 1.28 on, compute capability 9.0 and above uses cuDNN's attention, with a plan for each combination of
-tokens and capacity. Creating a plan takes 40 to 400 ms, and nearly every page would need a new one.
+onnxruntime may use cuDNN's attention, which makes a plan for each combination of tokens and capacity. Nearly every page
+would need a new one.
 """
+PIECE = {"cuda": 4096, "cpu": 512}
+"""A pass reads at most this number of tokens, and a longer text is read in several, so that its length only determines
+the memory of its keys and values."""
 
+_NONE: Ids = np.zeros(0, dtype=np.int64)
 _TYPES = {"float16": np.float16, "bfloat16": 16, "float32": np.float32}
 """Types as onnxruntime accepts them. numpy has no bfloat16, so it is given by its number in ONNX."""
 
@@ -45,28 +48,63 @@ class Passes:
     Tokens and capacity are rounded up, so that there are few combinations of them (:data:`CHUNK`).
     """
 
-    def __init__(self, session: InferenceSession, prepared: Prepared, most: int | None = None) -> None:
-        """``most`` is the maximum number of tokens of a sequence, by default the model's context."""
-        self._session, self._prepared = session, prepared
-        self._most = most or prepared.context
+    def __init__(self, session: InferenceSession, prepared: Prepared, shared: Ids = _NONE) -> None:
+        """``shared`` are the first tokens of all prompts."""
+        self._session, self._prepared, self._shared = session, prepared, shared
+        self.most = prepared.context
+        """Maximum number of tokens of a sequence."""
         types = {"tensor(float16)": np.float16, "tensor(float)": np.float32}
         self._logits = types[next(one.type for one in session.get_outputs() if one.name == "choice_logits")]
+        options: dict[str, dict[str, str]] = session.get_provider_options()
+        self.device_id = int(options.get(CUDA, {}).get("device_id", 0))
+        """Number of the GPU."""
         self.release()
 
     def release(self) -> None:
         """Give back all keys and values."""
         self._binding: IOBinding | None = None
         self._capacity = 0
+        self._has_shared = False
 
-    def begin(self, length: int) -> None:
-        """Forget the sequence, and allocate the capacity for a new one of the given length."""
+    def warm_up(self) -> None:
+        """Read the longest piece, for whose pass onnxruntime keeps the memory. Later ones need no more than that."""
+        size = min(PIECE[self._prepared.device], self.most)
+        self.begin(size)
+        self.forward(0, np.zeros(size, dtype=np.int64), np.array([size - 1]))
+
+    def begin(self, length: int, prompt: Ids = _NONE) -> int:
+        """Allocate the capacity for a new sequence of the given length. Return how many tokens of its prompt are read.
+
+        These are the shared ones, or none. They are always read in a pass of their own, so that a page's logits do not
+        depend on the pages before it.
+        """
         if self._capacity < length:
             self.release()  # frees before it allocates
-            capacity = max(length, min(1 << (length - 1).bit_length(), self._most))
+            capacity = max(length, min(1 << (length - 1).bit_length(), self.most))
             self._allocate(math.ceil(capacity / GRANULE) * GRANULE)
+        start = len(self._shared)
+        if not start or not np.array_equal(prompt[:start], self._shared):
+            self._has_shared = False  # the sequence will be written over them
+            return 0
+        if not self._has_shared:
+            self.forward(0, self._shared, np.array([start - 1]))
+            self._has_shared = True
+        return start
 
     def forward(self, start: int, ids: Ids, rows: Ids) -> Floats:
-        """Read tokens after the cached ones; return float32 logits [rows, 2] of main and other.
+        """Read tokens after the cached ones, in pieces; return float32 logits [rows, 2] of main and other."""
+        size = PIECE[self._prepared.device]
+        found = [np.zeros((0, 2), dtype=np.float32)]
+        for first in range(0, len(ids), size):
+            piece = ids[first : first + size]
+            here = rows[(rows >= first) & (rows < first + size)] - first
+            # A graph gives logits for at least one row.
+            logits = self._pass(start + first, piece, here if len(here) else np.array([len(piece) - 1]))
+            found.append(logits[: len(here)])
+        return np.concatenate(found)
+
+    def _pass(self, start: int, ids: Ids, rows: Ids) -> Floats:
+        """Read tokens in one pass.
 
         The graph reads padding as text. That has no effect, because no earlier token attends to it, and the next tokens
         overwrite it.
@@ -98,7 +136,9 @@ class Passes:
         shape = [1, prepared.kv_heads, capacity, prepared.head_dim]
         self._binding = self._session.io_binding()
         for name in prepared.cache_names:
-            value: OrtValue = OrtValue.ortvalue_from_shape_and_type(shape, _TYPES[prepared.dtype], prepared.device, 0)
+            value: OrtValue = OrtValue.ortvalue_from_shape_and_type(
+                shape, _TYPES[prepared.dtype], prepared.device, self.device_id
+            )
             self._binding.bind_ortvalue_input(f"past_key_values.{name}", value)
             self._binding.bind_ortvalue_output(f"present.{name}", value)
 
@@ -106,31 +146,36 @@ class Passes:
 class Decoder:
     """Labels the blocks of prompts. It needs neither pages nor the tagger, so it can run in a separate process."""
 
-    def __init__(self, prepared: Prepared) -> None:
-        """Open a prepared model. Raise :exc:`ModelError` if it does not run as configured."""
+    def __init__(self, prepared: Prepared, device: str | None = None) -> None:
+        """Open a prepared model on a device, by default the first of its kind. Raise :exc:`ModelError` if it does not
+        run as configured.
+        """
         self.prepared = prepared
         tokenizer = prepared.tokenizer()
         self.grammar = Grammar(tokenizer, prepared.answer)
         self.prompt = Prompt(tokenizer, prepared.prompt)
-        session = open_session(prepared)
-        self.limit = min(prepared.context, tokens_that_fit(prepared))
-        """Maximum number of tokens of a prompt together with its answer."""
         around = len(self.prompt.encode([""])[0])
-        if self.limit - around <= self.grammar.length(1):
-            raise ModelError(
-                f"The model in {prepared.folder} has no room for pages: it takes {self.limit:,} tokens here, and its "
-                f"prompt has {around:,} without a page"
-            )
-        self.passes: Passes | None = Passes(session, prepared, self.limit)
+        passes = Passes(open_session(prepared, device), prepared, self.prompt.shared)
+        self.passes: Passes | None = passes
         try:
-            self._smoke()
+            passes.warm_up()
+            self.limit = passes.most = min(prepared.context, tokens_that_fit(prepared, passes.device_id))
+            """Maximum number of tokens of a prompt together with its answer."""
+            has_room = self.limit - around > self.grammar.length(1)
+            if has_room:
+                self._smoke()
         except Exception as error:
             if is_no_memory(error):
-                raise no_room(prepared, error) from None
+                raise no_room(prepared, error, passes.device_id) from None
             raise ModelError(
                 f"The model in {prepared.folder} does not run ({self._explained(error)}): see what 'scrapy-dripper "
                 "export --check' says, and export it again"
             ) from None
+        if not has_room:
+            raise ModelError(
+                f"The model in {prepared.folder} has no room for pages: it takes {self.limit:,} tokens here, and its "
+                f"prompt has {around:,} without a page"
+            )
 
     def decode(self, tasks: Sequence[DecodeTask]) -> list[Decoded | EngineError]:
         """Return the labels or the error of each task, in order."""
@@ -170,8 +215,7 @@ class Decoder:
         if passes is None:
             raise RuntimeError("the model was closed")
         try:
-            passes.begin(len(task))
-            return decode(passes, task, lookahead)
+            return decode(passes, task, lookahead, passes.begin(len(task), task.prompt))
         except Exception:
             passes.release()
             raise

@@ -37,6 +37,7 @@ Ask = Callable[[dict[str, Any], list[bytes]], Message]
 """Sends a request to the model's process and returns the answer."""
 Say = Callable[[dict[str, Any], list[bytes]], None]
 """Sends an answer to a worker."""
+_COUNTS = ("passes", "positions", "kept", "prefill", "rest")
 _ERRORS = {str(kind.reason): kind for kind in (EngineError, OversizeError, EngineLostError, PrecisionError)}
 
 
@@ -75,7 +76,7 @@ class Qwen3Engine:
     def load(cls, config: Config) -> Qwen3Engine:
         """Return the configured engine. Raise ModelError if it cannot work."""
         prepared = load_prepared(model_folder(config))
-        return cls(prepared, drafting_tagger(config), Decoder(prepared))
+        return cls(prepared, drafting_tagger(config), Decoder(prepared, config.device))
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
         """Return the labels or the error of each page. It is OversizeError for a page that is too long."""
@@ -172,6 +173,7 @@ def _labels(n: int, decoded: Decoded | EngineError) -> Labels | EngineError:
     # Labels are not derived from probabilities, because rounding can change the label.
     p[:end], main[:end] = decoded.probabilities, decoded.main
     work = {"passes": decoded.passes, "positions": decoded.positions, "draft": end, "draft_kept": decoded.kept}
+    work |= {"prefill_ms": round(1000 * decoded.prefill), "decode_ms": round(1000 * decoded.rest)}
     return Labels(p, main, truncated=end < n, work=work)
 
 
@@ -224,7 +226,7 @@ class ModelServer:
 
     def load(self) -> None:
         """Load the model. Raise ModelError if it does not run as configured."""
-        self._decoder = Decoder(load_prepared(model_folder(self._config)))
+        self._decoder = Decoder(load_prepared(model_folder(self._config)), self._config.device)
 
     def answer(self, header: dict[str, Any], parts: list[bytes]) -> None:  # noqa: ARG002 (all is in the parts)
         """Answer with the labels of each prompt."""
@@ -238,7 +240,7 @@ class ModelServer:
                 rows.append({"error": str(one), "reason": str(one.reason)})
                 answered += [b"", b""]
             else:
-                rows.append({name: getattr(one, name) for name in ("passes", "positions", "kept")})
+                rows.append({name: getattr(one, name) for name in _COUNTS})
                 answered += [one.main.tobytes(), one.margins.tobytes()]
         # Memory may have run out for one page and been there again for the next one.
         is_lost = bool(decoded) and isinstance(decoded[-1], EngineLostError)

@@ -176,6 +176,14 @@ class Prompt:
             raise ModelError(f"The prompt must contain {HTML} exactly once (got {template.count(HTML)} times)")
         self._tokenizer, self._template = tokenizer, template
 
+    @property
+    def shared(self) -> Ids:
+        """The first tokens of the prompts of all pages. A page's first characters may be part of the token after."""
+        without, page = self.encode(["", "<p "])
+        least = min(len(without), len(page))
+        differ = np.flatnonzero(without[:least] != page[:least])
+        return page[: differ[0] if len(differ) else least]
+
     def encode(self, pages: Sequence[str]) -> list[Ids]:
         """Return the tokens, int64 of shape (length,), of the prompt of each page's blocks."""
         texts = [self._template.replace(HTML, html) for html in pages]

@@ -14,6 +14,7 @@ are nearly equal, this could change a label. ``benchmarks/gpu.py --prove`` searc
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Protocol
 
 import numpy as np
@@ -64,6 +65,10 @@ class Decoded:
     """Number of tokens that the model read in all passes."""
     kept: int
     """Number of labels of the draft that were right."""
+    prefill: float = 0.0
+    """Seconds of the first pass, which reads the prompt with the draft."""
+    rest: float = 0.0
+    """Seconds of the other passes."""
 
     @property
     def probabilities(self) -> npt.NDArray[np.float64]:
@@ -72,21 +77,24 @@ class Decoded:
         return p
 
 
-def decode(model: CausalModel, task: DecodeTask, lookahead: int | None = None) -> Decoded:
-    """Return the labels of a page.
+def decode(model: CausalModel, task: DecodeTask, lookahead: int | None = None, start: int = 0) -> Decoded:
+    """Return the labels of a page, of whose prompt the model has read the first ``start`` tokens.
 
     ``lookahead`` limits how many labels of the draft a pass reads beyond the next one to choose; 0 means decoding
     without a draft, with one pass per block. Raise :exc:`PrecisionError` if a logit is not finite.
     """
     answer, n, before = task.answer, len(task.answer), len(task.prompt)
     labels, margins = task.draft.copy(), np.zeros(n, dtype=np.float32)
-    fixed = passes = positions = start = 0  # the first ``fixed`` labels are final, the first ``start`` tokens read
+    seconds: list[float] = []
+    fixed = passes = positions = 0  # the first ``fixed`` labels are final, the first ``start`` tokens read
     while fixed < n:
         end = n if lookahead is None else min(fixed + lookahead + 1, n)
         ids = np.concatenate([task.prompt, answer.ids[: answer.places[end - 1]]])
         places = before + answer.places[:end]
         ids[places[:-1]] = np.where(labels[: end - 1], answer.main, answer.other)
+        begun = perf_counter()
         logits = model.forward(start, ids[start:], places[fixed:] - 1 - start)
+        seconds.append(perf_counter() - begun)
         if not np.isfinite(logits).all():
             raise PrecisionError("the model's logits are not finite")
         passes += 1
@@ -98,4 +106,5 @@ def decode(model: CausalModel, task: DecodeTask, lookahead: int | None = None) -
         labels[fixed:end] = choices
         fixed = fixed + int(different[0]) + 1 if len(different) else end
         start = before + int(answer.places[fixed - 1])
-    return Decoded(labels, margins, passes, positions, int((labels == task.draft).sum()))
+    kept = int((labels == task.draft).sum())
+    return Decoded(labels, margins, passes, positions, kept, sum(seconds[:1]), sum(seconds[1:]))

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from lxml.html.defs import block_tags
 
-from scrapy_dripper.declared import Declared, read
+from scrapy_dripper.declared import Declared, read_declared
 from scrapy_dripper.page import NATIVE, Profile
 from scrapy_dripper.page.nodes import BREAK, Nodes, collapsed, ints, is_silent_content
 from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Ints, Page, Tree, block_behind, gap_before, is_gap
@@ -490,7 +490,7 @@ PROFILES: dict[str, Profile] = {
     "v1.0": Profile(
         "v1.0",
         lambda text, _=None: parse(balanced(text), streamed=False),
-        lambda root, url, declared=None: _V1Cutter(root).page(url, declared or read(root, url)),
+        lambda root, url, declared=None: _V1Cutter(root).page(url, declared or read_declared(root, url)),
     ),
 }
 """The profiles by name, as a model's manifest refers to them."""

@@ -18,7 +18,7 @@ from scrapy_dripper.machine import free_memory
 if TYPE_CHECKING:
     import onnxruntime
 
-CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
 CUDA_SHARE, CPU_SHARE = 0.85, 0.5
 """Shares of the free memory that an engine may use. It shares the machine's memory with the crawl, but not a GPU's."""
 UNKNOWN_MEMORY = 2 << 30
@@ -27,16 +27,22 @@ _NO_MEMORY = ("allocate memory", "out of memory", "bad allocation", "bad_alloc",
 Version = tuple[int, int]
 
 
-def open_session(prepared: Prepared) -> onnxruntime.InferenceSession:
-    """Return a session on the device that the graph was exported for.
+def open_session(prepared: Prepared, device: str | None = None) -> onnxruntime.InferenceSession:
+    """Return a session on a device of the kind that the graph was exported for, by default the first.
 
-    Raise :exc:`ModelError` if the session would run on another device, cannot be created, or does not match the
-    manifest.
+    ``device`` is a value of ``DRIPPER_DEVICE``. Raise :exc:`ModelError` if the session would run on another device,
+    cannot be created, or does not match the manifest.
     """
     check_runtime("The Qwen3 engine")
     import onnxruntime
 
     _check_version(prepared, onnxruntime.__version__)
+    kind, _, number = (device or prepared.device).partition(":")
+    if (kind == "cpu") != (prepared.device == "cpu"):
+        raise ModelError(
+            f"DRIPPER_DEVICE is {device!r}, but the model in {prepared.folder} is for {prepared.device}: export it "
+            f"with '--device {'cpu' if kind == 'cpu' else 'cuda'}'"
+        )
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = prepared.threads
     options.inter_op_num_threads = 1
@@ -44,18 +50,24 @@ def open_session(prepared: Prepared) -> onnxruntime.InferenceSession:
     options.log_severity_level = 4  # failures also raise exceptions, and some are expected
     providers: list[Any] = [CPU]
     if prepared.device == "cuda":
-        if CUDA not in onnxruntime.get_available_providers():
+        available = onnxruntime.get_available_providers()
+        if CUDA not in available:
             raise _no_cuda("this onnxruntime was built without it: the package is onnxruntime, not onnxruntime-gpu")
         if hasattr(onnxruntime, "preload_dlls"):  # loads the CUDA libraries that come as wheels
             onnxruntime.preload_dlls()
-        providers = [(CUDA, {"arena_extend_strategy": "kSameAsRequested"}), CPU]
+        providers = [(CUDA, {"device_id": number or "0", "arena_extend_strategy": "kSameAsRequested"}), CPU]
+        if kind == "tensorrt":
+            if TENSORRT not in available:
+                raise ModelError(f"DRIPPER_DEVICE is {device!r}, but this onnxruntime has no {TENSORRT}: use 'cuda'")
+            providers.insert(0, (TENSORRT, {"device_id": number or "0"}))
     try:
         session = onnxruntime.InferenceSession(str(prepared.graph), options, providers=providers)
     except Exception as error:  # onnxruntime has its own exception types
         if is_no_memory(error):
-            raise no_room(prepared, error) from None
+            raise no_room(prepared, error, int(number or 0)) from None
         raise ModelError(f"onnxruntime cannot load {prepared.graph} ({error}): {EXPORT}") from None
-    if prepared.device == "cuda" and CUDA not in session.get_providers():
+    asked = {providers[0][0], CUDA} if prepared.device == "cuda" else set()
+    if asked - {*session.get_providers()}:
         built_for = getattr(onnxruntime, "cuda_version", "")
         raise _no_cuda(
             f"it could not be started: there is no NVIDIA driver ('nvidia-smi' shows it), one that is too old for CUDA "
@@ -104,14 +116,14 @@ def _check_graph(session: onnxruntime.InferenceSession, prepared: Prepared) -> N
 
 
 # ---------------------------------------------------------------------- memory
-def tokens_that_fit(prepared: Prepared) -> int:
-    """Return how many tokens fit into a share of the device's free memory, with their keys and values, in one pass.
+def tokens_that_fit(prepared: Prepared, device_id: int = 0) -> int:
+    """Return for how many tokens the keys and values fit into a share of the device's free memory.
 
-    For each token, a pass needs about as much memory as the keys and values (Qwen3-0.6B: 72 KiB and 112 KiB).
+    The memory of a pass is no longer free by then (:meth:`~scrapy_dripper.engines.qwen3.decoder.Passes.warm_up`).
     """
-    free = _free_bytes(prepared.device)
+    free = _free_bytes(prepared, device_id)
     usable = (CUDA_SHARE if prepared.device == "cuda" else CPU_SHARE) * (UNKNOWN_MEMORY if free is None else free)
-    return int(usable / (2 * prepared.token_bytes))
+    return int(usable / prepared.token_bytes)
 
 
 def is_no_memory(error: Exception) -> bool:
@@ -119,9 +131,9 @@ def is_no_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY)
 
 
-def no_room(prepared: Prepared, error: Exception) -> ModelError:
+def no_room(prepared: Prepared, error: Exception, device_id: int = 0) -> ModelError:
     """Return the error for a model that does not fit into the free memory."""
-    free = _free_bytes(prepared.device)
+    free = _free_bytes(prepared, device_id)
     known = "" if free is None else f"; {free / (1 << 30):.1f} GiB are free now"
     return ModelError(
         f"The model in {prepared.folder} does not fit into the memory of its device ({error}){known}: stop other "
@@ -129,14 +141,14 @@ def no_room(prepared: Prepared, error: Exception) -> ModelError:
     )
 
 
-def _free_bytes(device: str) -> int | None:
-    return free_cuda_memory() if device == "cuda" else free_memory()
+def _free_bytes(prepared: Prepared, device_id: int) -> int | None:
+    return free_cuda_memory(device_id) if prepared.device == "cuda" else free_memory()
 
 
 # ---------------------------------------------------------------------- CUDA
 def _no_cuda(why: str) -> ModelError:
     """Return the error for missing CUDA, with advice."""
-    # onnxruntime itself would silently continue on the CPU, hundreds of times slower.
+    # onnxruntime itself would silently continue on the CPU.
     return ModelError(
         f"{CUDA} was asked for, but {why}: run 'pip uninstall onnxruntime onnxruntime-gpu', then 'pip install "
         f"scrapy-dripper[{GPU_EXTRA}]'; 'python -c \"import onnxruntime; onnxruntime.preload_dlls()\"' shows which "
@@ -144,15 +156,15 @@ def _no_cuda(why: str) -> ModelError:
     )
 
 
-def free_cuda_memory() -> int | None:
-    """Return the free memory of the first CUDA device in bytes, or None if the driver does not report it.
+def free_cuda_memory(device_id: int = 0) -> int | None:
+    """Return the free memory of a CUDA device in bytes, or None if the driver does not report it.
 
     This asks the driver instead of the management library (NVML), because the driver numbers devices as onnxruntime
     does.
     """
     driver = _driver()
     context, free, total = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
-    if driver is None or driver.cuInit(0) or driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0):
+    if driver is None or driver.cuInit(0) or driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device_id):
         return None
     try:
         driver.cuCtxPushCurrent_v2(context)
@@ -160,7 +172,7 @@ def free_cuda_memory() -> int | None:
         driver.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
         return None if failed else free.value
     finally:
-        driver.cuDevicePrimaryCtxRelease(0)
+        driver.cuDevicePrimaryCtxRelease(device_id)
 
 
 def _driver() -> ctypes.CDLL | None:

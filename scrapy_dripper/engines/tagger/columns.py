@@ -25,6 +25,10 @@ PRIME = np.int64(1_000_003)
 """The factor of :func:`pair`."""
 
 
+FAR_BLOCKS = 40
+"""A larger distance in blocks is the same as this one."""
+
+
 class Columns(dict[str, Column]):
     """Features by name, in insertion order. A column can be replaced, but not one that was added in a matrix."""
 
@@ -139,6 +143,11 @@ def distances(chosen: Bools, first: Ints, last: Ints) -> tuple[Doubles, Doubles]
     )
 
 
+def signed(distance: Ints) -> Doubles:
+    """Return the logarithm of 1 + each distance, with its sign. Larger distances than :data:`FAR_BLOCKS` are equal."""
+    return np.sign(distance) * np.log1p(np.minimum(np.abs(distance), FAR_BLOCKS))
+
+
 def entropy(p: Doubles) -> Doubles:
     """Return the entropy of probabilities, in nats."""
     return -(p * np.log(p + 1e-6) + (1 - p) * np.log(1 - p + 1e-6))
@@ -151,7 +160,7 @@ class BatchTable:
     parent: Ints
     """Number of the parent node. A root is its own parent."""
     tag: Ints
-    signature: Ints
+    tag_class: Ints
     flags: Ints
     near: Ints
     """Bit set of the keyword groups of the node and its two nearest ancestors."""
@@ -219,7 +228,7 @@ def batch_table(pages: Sequence[Page]) -> BatchTable:
     return BatchTable(
         parent=parent,
         tag=tag,
-        signature=tree("signature") * len(pages) + page,
+        tag_class=tree("tag_class") * len(pages) + page,
         flags=tree("flags"),
         near=near,
         far=far,

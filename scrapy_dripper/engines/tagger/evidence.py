@@ -14,7 +14,7 @@ from itertools import chain, pairwise
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.declared.facts import KINDS, FactIndex, tokens
+from scrapy_dripper.declared.facts import DETAILS, KINDS, FactIndex, tokens
 from scrapy_dripper.engines.tagger.columns import (
     BatchTable,
     Columns,
@@ -23,20 +23,29 @@ from scrapy_dripper.engines.tagger.columns import (
     Ints,
     Sums,
     distances,
+    on_page,
     ratio,
+    signed,
+    starts_of,
 )
 from scrapy_dripper.engines.tagger.text import Characters, Words
 from scrapy_dripper.page.page import Flag, Page
 
 MOSTLY = 0.5
 """Share of its words from which a block counts as declared."""
-_CONTENT = [i for i, kind in enumerate(KINDS) if kind not in ("detail", "description")]
+_CONTENT = [i for i, kind in enumerate(KINDS) if kind not in (*DETAILS, "description")]
 """The kinds whose texts are main content on most pages."""
 
 NAMED, NOT_NAMED = 1.2, 0.4
 """Weights of the words outside of links in an element with such a name, and in one that is ``main`` by tag or role."""
 ROOT_SHARE = 0.6
 """Share of the page's words outside of links that the deepest such element holds."""
+
+NAME_SHARE = 0.5
+"""Minimum share of the words of a block that are in the title, for it to be the page's name."""
+FAR_NAME_WORDS = 300
+"""A larger number of words between a block and the name is the same as this one."""
+_NO_NAME = Flag.NAV | Flag.FOOTER | Flag.HIDDEN | Flag.DIALOG | Flag.NOSCRIPT
 
 NO_ROOT = {"": 0.0, "_start": -9.0, "_end": -9.0, "_share": -1.0, "_links": -1.0}
 """The features of a candidate, by the end of their names, with their values on a page that has none."""
@@ -76,6 +85,59 @@ def declared(x: Columns, t: BatchTable, words: Words, pages: Sequence[Page]) -> 
     x["declared"] = content
     x["declared_before"], x["declared_after"] = distances(content >= MOSTLY, t.first, t.last)
     return content
+
+
+def names(x: Columns, t: BatchTable, c: Characters, pages: Sequence[Page]) -> None:
+    """Add the distances from the block with the page's name, which is the one that holds most of the title.
+
+    The price of a product and the address of a flat stand beside its name. If they stand on the page more than once,
+    the nearest are those of the page's subject.
+    """
+    n = np.arange(len(t.first))
+    level = x["heading_level"].astype(np.int64)
+    is_heading, is_h1 = level > 0, level == 1
+    share, hits = x["title_words"].astype(np.float64), x["title_hits"].astype(np.float64)
+    score = np.where(share >= NAME_SHARE, share * hits, 0) * (1 + is_heading + is_h1) + 0.5 * is_h1
+    score *= (t.flags[t.context] & _NO_NAME) == 0
+    best = on_page(np.maximum, score, t.first)
+    at = on_page(np.minimum, np.where(score == best, n, len(n)), t.first)
+    has = best > 0
+    at = np.where(has, at, t.first)
+    low, high = np.minimum(at, n), np.maximum(at, n)
+    between = Sums(c.size).over(low, high)
+    x["to_name"] = np.where(has, signed(n - at), -9)
+    x["name_words"] = np.where(has, np.log1p(np.minimum(between, FAR_NAME_WORDS)), -1)
+    x["name_score"] = np.where(has, np.log1p(best), -1)
+    # The smallest element that holds the block and the name: the elements around the name are nested.
+    around, up = np.full(len(n), -1.0), np.full(len(n), -1.0)
+    starts = np.append(starts_of(t.first), len(n))
+    for a, b in pairwise(starts.tolist()):
+        if not has[a]:
+            continue
+        chain = [int(t.context[at[a]])]
+        while (parent := int(t.parent[chain[-1]])) != chain[-1]:
+            chain.append(parent)
+        first, last = t.block_start[chain], t.block_end[chain]
+        # Both grow along the chain: the number of elements that do not reach the block is its level.
+        mine = np.arange(a, b)
+        level = np.maximum(np.searchsorted(-first, -mine), np.searchsorted(last, mine, side="right"))
+        level = np.minimum(level, len(chain) - 1)
+        around[a:b] = np.log1p((last - first)[level])
+        up[a:b] = level
+    x["name_around"], x["name_up"] = around, up
+    nearest: list[bool] = []
+    distance = np.abs(n - at)
+    start = 0
+    for page in pages:
+        least: dict[str, int] = {}
+        texts = page.blocks.text
+        mine = distance[start : start + len(texts)].tolist()
+        for text, far in zip(texts, mine, strict=True):
+            if least.setdefault(text, far) > far:
+                least[text] = far
+        nearest += [least[text] == far for text, far in zip(texts, mine, strict=True)]
+        start += len(texts)
+    x["nearest_copy"] = np.array(nearest)
 
 
 def roots(x: Columns, t: BatchTable, c: Characters, pages: Sequence[Page], covered: Floats) -> None:
@@ -129,18 +191,14 @@ def roots(x: Columns, t: BatchTable, c: Characters, pages: Sequence[Page], cover
         a, b = t.block_start[node], t.block_end[node]
         features = {
             "": np.where((n >= a) & (n < b), 1, -1),
-            "_start": _signed(n - a),
-            "_end": _signed(b - 1 - n),
+            "_start": signed(n - a),
+            "_end": signed(b - 1 - n),
             "_share": ratio(size[node], page_words),
             "_links": node_links[node],
         }
         for part, column in features.items():
             x[f"root_{name}{part}"] = np.where(there, column, NO_ROOT[part])
     x["root_agree"] = sum((x[f"root_{name}"].astype(np.float32) for name, _, _ in found), np.zeros(len(n), np.float32))
-
-
-def _signed(distance: Ints) -> Doubles:
-    return np.sign(distance) * np.log1p(np.abs(distance))
 
 
 def _best(score: Doubles, starts: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from scrapy_dripper.engines.tagger.columns import (
+    FAR_BLOCKS,
     BatchTable,
     Columns,
     Floats,
@@ -26,14 +27,16 @@ from scrapy_dripper.engines.tagger.columns import (
     Sums,
     batch_table,
     bits,
+    distances,
     last_chosen,
     neighbour,
     on_page,
     pair,
     ratio,
+    signed,
     starts_of,
 )
-from scrapy_dripper.engines.tagger.evidence import declared, roots
+from scrapy_dripper.engines.tagger.evidence import declared, names, roots
 from scrapy_dripper.engines.tagger.lexicon import KEYWORDS, PAGE_KINDS, SCHEMA_TYPES, WORDS
 from scrapy_dripper.engines.tagger.text import (
     CJK,
@@ -54,10 +57,12 @@ from scrapy_dripper.page.tags import TAGS
 
 LEVELS = 6
 """Number of ancestors of a block to consider."""
-_OF_SOME = frozenset({"images", "place", "long_blocks", "siblings"})
+_OF_SOME = frozenset({"images", "from_start", "from_end", "long_blocks", "siblings"})
 """Features of only every second of them."""
 LONG_BLOCK = 20
 """Minimum number of words in a long block."""
+FAR_WORDS, FAR_HEADINGS, NEAR_BLOCKS = 500, 4, 8
+"""Larger numbers of words and headings on the page, and of blocks from the edge of an element, are all the same."""
 
 _SCHEMA_TYPES = {name: frozenset(types.split()) for name, types in SCHEMA_TYPES.items()}
 _PAGE_KINDS = {name: frozenset(kinds.split()) for name, kinds in PAGE_KINDS.items()}
@@ -120,9 +125,11 @@ def features(pages: Sequence[Page]) -> Features:
     _repetition(x, t, c, pages)
     _ancestors(x, t, c)
     _neighbours(x, t)
+    _rows(x, t, c)
     edges = np.append(starts_of(t.first), len(t.first))
     _page(x, t, c, edges)
     _about(x, pages)
+    names(x, t, c, pages)
     roots(x, t, c, pages, declared(x, t, words, pages))
     return Features(tuple(x), x.matrix(), c.size, edges, t)
 
@@ -176,16 +183,16 @@ def _named(page: Page) -> dict[str, int]:
 
 
 def _place(x: Columns, t: BatchTable, c: Characters) -> None:
+    """Add the place of each block on its page. Beyond a few blocks or words, all places are the same, so that the
+    hundredth post of a thread looks like the tenth.
+    """
     n = np.arange(len(t.first))
-    index, blocks = n - t.first, t.last - t.first
     size = Sums(c.size)
     before = size.over(t.first, n)
-    total = size.over(t.first, t.last)
-    x["index"] = np.log1p(index)
-    x["index_share"] = ratio(index, blocks)
-    x["words_before"] = np.log1p(before)
-    x["words_before_share"] = ratio(before, total)
-    x["words_after"] = np.log1p(np.maximum(total - before - c.size, 0))
+    after = size.over(t.first, t.last) - before - c.size
+    x["index"] = np.log1p(np.minimum(n - t.first, FAR_BLOCKS))
+    x["words_before"] = np.log1p(np.minimum(before, FAR_WORDS))
+    x["words_after"] = np.log1p(np.clip(after, 0, FAR_WORDS))
     x["depth"] = t.depth[t.context]
     x["leaf_depth"] = t.depth[t.leaf] - t.depth[t.context]
 
@@ -197,14 +204,14 @@ def _place(x: Columns, t: BatchTable, c: Characters) -> None:
     last_heading = last_chosen(level > 0)
     seen = last_heading >= t.first
     last_heading = np.where(seen, last_heading, t.first)
-    x["since_heading"] = np.where(seen, np.log1p(n - last_heading), -1)
-    x["words_since_heading"] = np.where(seen, np.log1p(size.over(last_heading, n)), -1)
+    x["since_heading"] = np.where(seen, np.log1p(np.minimum(n - last_heading, FAR_BLOCKS)), -1)
+    x["words_since_heading"] = np.where(seen, np.log1p(np.minimum(size.over(last_heading, n), FAR_WORDS)), -1)
     x["last_heading_level"] = np.where(seen, level[last_heading], 0)
-    x["headings_before"] = np.log1p(Sums(level > 0).over(t.first, n))
+    x["headings_before"] = np.log1p(np.minimum(Sums(level > 0).over(t.first, n), FAR_HEADINGS))
 
     first_h1 = on_page(np.minimum, np.where(level == 1, n, len(n)), t.first)
     has = first_h1 < t.last
-    x["to_h1"] = np.where(has, np.sign(n - first_h1) * np.log1p(np.abs(n - first_h1)), -9)
+    x["to_h1"] = np.where(has, signed(n - first_h1), -9)
 
 
 def _structure(x: Columns, t: BatchTable) -> None:
@@ -222,7 +229,7 @@ def _structure(x: Columns, t: BatchTable) -> None:
         there = neighbour(by, t.first, t.last)
         inside, other = there >= 0, t.context[there]
         x[f"parent_as_{name}"] = inside & (t.parent[t.context] == t.parent[other])
-        x[f"tag_as_{name}"] = inside & (t.signature[t.context] == t.signature[other])
+        x[f"tag_as_{name}"] = inside & (t.tag_class[t.context] == t.tag_class[other])
 
 
 def _repetition(x: Columns, t: BatchTable, c: Characters, pages: Sequence[Page]) -> None:
@@ -240,8 +247,8 @@ def _repetition(x: Columns, t: BatchTable, c: Characters, pages: Sequence[Page])
         up.append(t.parent[up[-1]])
     four = np.zeros(n, dtype=np.int64)
     for node in up:
-        four = pair(four, t.signature[node])
-    two = pair(t.signature[up[0]], t.signature[up[1]])
+        four = pair(four, t.tag_class[node])
+    two = pair(t.tag_class[up[0]], t.tag_class[up[1]])
     density = np.minimum(ratio(t.link_chars, c.chars), 1)
     for name, key in (("shape", four), ("class", two), ("path", t.path[t.context])):
         groups = Groups(key)
@@ -280,7 +287,8 @@ def _ancestors(x: Columns, t: BatchTable, c: Characters) -> None:
         "sentences": ratio(ends, words),
         "share": ratio(words, Sums(c.size).over(t.first, t.last)),
         "images": ratio(images, blocks),
-        "place": ratio(n - a, blocks),
+        "from_start": np.log1p(np.minimum(n - a, NEAR_BLOCKS)),
+        "from_end": np.log1p(np.minimum(b - 1 - n, NEAR_BLOCKS)),
         "long_blocks": ratio(long, blocks),
         "siblings": np.log1p(end[1:] - start[1:] - blocks),
     }
@@ -311,6 +319,17 @@ def _neighbours(x: Columns, t: BatchTable) -> None:
         for name, *columns in zip(AROUND, *means, strict=True):
             for sign, column in zip("-+", columns, strict=True):
                 x[f"{name}{sign}{reach}"] = column
+
+
+def _rows(x: Columns, t: BatchTable, c: Characters) -> None:
+    """Add what shows the rows of a label and its value: what the neighbours end with, and how long they are short."""
+    for name, values in (("colon", c.colon), ("currency", np.minimum(c.currency, 4)), ("digits", x["digits"])):
+        for by in (-1, 1):
+            there = neighbour(by, t.first, t.last)
+            x[f"{name}{by:+}"] = np.where(there >= 0, values[there], -1)
+    since, until = distances(c.size >= LONG_BLOCK, t.first, t.last)
+    most = np.log1p(FAR_BLOCKS)
+    x["since_long"], x["until_long"] = np.minimum(since, most), np.minimum(until, most)
 
 
 MEANS = (

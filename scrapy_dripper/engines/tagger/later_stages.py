@@ -52,9 +52,23 @@ LEVELS = 7
 """Number of ancestors of a block to consider."""
 REACHES = (2, 5, 15, 40)
 """Sizes of the windows before and after a block, in blocks."""
+FAR_MASS = 300
+"""A larger number of expected main words before a block is the same as this one."""
 THRESHOLDS = (0.3, 0.5, 0.7)
 """Thresholds: the share of a page's words with a higher probability is a feature."""
-EVIDENCE = ("declared", "root_prose", "root_words", "root_facts", "root_named", "root_agree")
+EVIDENCE = (
+    "declared",
+    "root_prose",
+    "root_words",
+    "root_facts",
+    "root_named",
+    "root_agree",
+    "to_name",
+    "name_words",
+    "name_around",
+    "name_up",
+    "nearest_copy",
+)
 """The features of a block that this stage sees again: what its page declares, and what a reader view would choose."""
 
 
@@ -210,12 +224,12 @@ def _containers(x: Columns, t: BatchTable, p: Doubles, w: Doubles) -> None:
 
 
 def _alike(x: Columns, t: BatchTable, p: Doubles, w: Doubles) -> None:
-    own = t.signature[t.context]
+    own = t.tag_class[t.context]
     places = (
         ("class", own),
-        ("class_in_class", pair(own, t.signature[t.parent[t.context]])),
+        ("class_in_class", pair(own, t.tag_class[t.parent[t.context]])),
         ("path", t.path[t.context]),
-        ("leaf", t.signature[t.leaf]),
+        ("leaf", t.tag_class[t.leaf]),
     )
     for name, key in places:
         groups = Groups(key)
@@ -247,7 +261,7 @@ def _whole(x: Columns, t: BatchTable, p: Doubles, w: Doubles) -> None:
     over = [(p > sure) * w for sure in THRESHOLDS]
     sums = Sums(np.stack((p * w, w, entropy(p) * w, *over)))
     total_p, total_w, total_entropy, *totals = sums.over(t.first, t.last)
-    x["before_p"] = Sums(p * w).over(t.first, np.arange(len(p))) / np.maximum(total_p, 1e-9)
+    x["before_p"] = np.log1p(np.minimum(Sums(p * w).over(t.first, np.arange(len(p))), FAR_MASS))
     x["page_p"] = total_p / total_w
     x["page_main"] = np.log1p(total_p)
     x["page_most"] = on_page(np.maximum, p, t.first)

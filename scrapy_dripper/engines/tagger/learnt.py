@@ -26,7 +26,7 @@ from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.tagger.columns import Doubles, Floats, Ints
 from scrapy_dripper.page.page import Page
-from scrapy_dripper.replace import replace_file
+from scrapy_dripper.paths import replace_file
 from scrapy_dripper.rules import hosts_of
 
 PLACES = ("inside", "element", "innermost")

@@ -45,6 +45,11 @@ KEYWORDS: dict[str, str] = {
     "language": r"lang|locale|country|region|translat",
     "filter": r"filter|facet|sort|refine|option|select|swatch",
     "layout": r"wrap|container|row\b|\bcol|section|block|module|region|page\b",
+    "standfirst": r"sub-?title|sub-?head|\bdek\b|\bdeck\b|standfirst|stand-first|chapo|chapeau|kicker|teaser-?text|"
+    r"sommario|occhiello|anleser|vorspann|untertitel|entradilla|bajada|\bsapo\b|ingress|manchet|\bstrap\b|strapline|"
+    r"\blead\b|\blede\b|intro\b|underrubrik|oberzeile|catenaccio|copete|volanta",
+    "amount": r"price|prix|preis|precio|prezzo|amount|prijs|\bcena\b|\bpris\b|cost|salary|rent\b",
+    "place": r"address|adresse|location|direccion|indirizzo|venue|adres\b|street|locality",
     "template": r"elementor|wp-|wpb|et_pb|shopify|drupal|field--|mw-|squarespace|framer|w-",
 }
 """Groups of keywords in class and id attributes. The order is part of the feature schema."""

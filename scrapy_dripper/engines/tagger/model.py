@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.choose.expected_f1 import DecisionRule
+from scrapy_dripper.choose.decision import DecisionRule
 from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.runtime import check_runtime
@@ -37,7 +37,7 @@ from dataclasses import replace
 from scrapy_dripper.engines.tagger.columns import Floats
 from scrapy_dripper.engines.tagger.features import TAG_FEATURES
 
-FORMAT = 4
+FORMAT = 5
 """Supported version of the folder layout."""
 BLOCKS = "blocks.onnx"
 """The first stage: probabilities from the features of blocks."""
@@ -131,7 +131,8 @@ class Manifest:
 
 def _decision(values: Mapping[str, Any]) -> DecisionRule:
     weights = {name: files.finite(values["recall_weights"][name]) for name in PAGE_TYPES}
-    others = {name: files.finite(values[name]) for name in ("favor_precision", "favor_recall", "min_words")}
+    numbers = [one.name for one in fields(DecisionRule) if one.name != "recall_weights"]
+    others = {name: files.finite(values[name]) for name in numbers}
     return DecisionRule(weights, **others)
 
 

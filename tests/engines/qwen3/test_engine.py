@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import repeat
 from typing import Any
 from unittest.mock import Mock
 
@@ -19,6 +20,7 @@ from scrapy_dripper.engines.base import EngineError, EngineLostError, Labels, Mo
 from scrapy_dripper.engines.qwen3.decoder import Decoder, Passes
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.folder import Prepared
+from scrapy_dripper.engines.qwen3.grammar import Ids
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.page import Page
@@ -58,10 +60,10 @@ def passes_that(engine: Qwen3Engine, fail: Callable[[int], None]) -> Iterator[li
     begun: list[int] = []
     begin = Passes.begin
 
-    def failing(passes: Passes, length: int) -> None:
+    def failing(passes: Passes, length: int, prompt: Ids) -> int:
         begun.append(length)
         fail(length)
-        begin(passes, length)
+        return begin(passes, length, prompt)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Passes, "begin", failing)
@@ -91,7 +93,7 @@ def test_work_is_counted(engine: Qwen3Engine) -> None:
     """The stats sum up at most one pass per block, and count the fate of the draft."""
     answer = good(engine.label([page(30)])[0])
 
-    assert set(answer.work) == {"passes", "positions", "draft", "draft_kept"}
+    assert set(answer.work) == {"passes", "positions", "draft", "draft_kept", "prefill_ms", "decode_ms"}
     assert 1 <= answer.work["passes"] <= 30
     assert answer.work["draft"] == 30
     agree = answer.main == np.array([k % 3 == 0 for k in range(30)])
@@ -118,7 +120,7 @@ def test_a_page_that_is_too_long(engine: Qwen3Engine) -> None:
 
 
 def test_little_memory_is_a_limit_too(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrapy_dripper.engines.qwen3.decoder.tokens_that_fit", lambda _: 500)
+    monkeypatch.setattr("scrapy_dripper.engines.qwen3.decoder.tokens_that_fit", lambda *_: 500)
     engine = Qwen3Engine(prepared, FakeTagger())
 
     assert isinstance(engine.label([page(60)])[0], OversizeError)
@@ -221,7 +223,7 @@ def test_a_model_that_does_not_run_is_found_at_load(
     prepared: Prepared, logits: Any, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error comes before the crawl, and tells a lack of memory from a damaged graph."""
-    monkeypatch.setattr(Passes, "forward", Mock(side_effect=[logits]))
+    monkeypatch.setattr(Passes, "forward", Mock(side_effect=repeat(logits)))
 
     with pytest.raises(ModelError, match=message):
         Qwen3Engine(prepared, FakeTagger())

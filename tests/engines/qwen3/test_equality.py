@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import onnx
@@ -14,10 +15,10 @@ from onnx import TensorProto, helper
 
 from benchmarks.equality import Prover, naive
 from scrapy_dripper.engines.files import hashes
-from scrapy_dripper.engines.qwen3.decoder import CHUNK, Passes
+from scrapy_dripper.engines.qwen3.decoder import CHUNK, PIECE, Decoder, Passes
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, Ids
-from scrapy_dripper.engines.qwen3.loop import Floats
+from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, Floats
 from scrapy_dripper.engines.qwen3.session import open_session
 
 
@@ -36,10 +37,12 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, int]]:
 
 @pytest.mark.parametrize("answer", FORMATS)
 def test_section_3_4_labels_are_those_of_one_token_at_a_time(prepared: Prepared, answer: str) -> None:
-    """With drafts of any quality."""
+    """With drafts of any quality, and whether or not the start of the prompt was read for all pages."""
     *_, proof = Prover(prepared.folder, answer, seed=1).prove(pages=10, most_blocks=30)
 
     assert (proof.chunked, proof.drafted) == (0, 0)
+    assert 0 < proof.cached < proof.pages
+    assert proof.apart < 1e-4
     assert proof.choices > 30
     assert 0 < proof.main < proof.choices
 
@@ -56,6 +59,21 @@ def test_padding_changes_no_label(prepared: Prepared, monkeypatch: pytest.Monkey
     assert all(read % 256 == 0 or end == capacity for read, end, capacity in shapes)
 
 
+def test_pieces_change_no_label(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pass reads more than a piece, so the memory of a pass does not depend on the page."""
+    monkeypatch.setitem(PIECE, "cpu", 16)
+    shapes = noted(monkeypatch)
+    *_, proof = Prover(prepared.folder, "json", seed=6).prove(pages=6, most_blocks=30)
+
+    assert (proof.chunked, proof.drafted) == (0, 0)
+    assert max(read for read, *_ in shapes) == 16
+    assert proof.choices > 20
+    ids = np.random.default_rng(0).integers(3, 500, size=90)
+    in_pieces = logits(prepared, ids)
+    monkeypatch.undo()
+    np.testing.assert_allclose(in_pieces, logits(prepared, ids), atol=1e-4)
+
+
 def test_padding_stays_within_the_context(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rotations only exist for positions in the context. A graph on a GPU would read beyond them."""
     monkeypatch.setitem(CHUNK, "cpu", 256)
@@ -66,6 +84,32 @@ def test_padding_stays_within_the_context(prepared: Prepared, monkeypatch: pytes
     passes.forward(267, np.arange(3, 36), np.array([32]))
 
     assert [end for _, end, _ in shapes] == [300, 300]
+
+
+def test_the_start_of_all_prompts_is_read_once(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read again if the buffers have grown, or if a pass failed. Other pages do not change a page's logits."""
+    shapes = noted(monkeypatch)
+    decoder = Decoder(prepared)
+    shared = len(decoder.prompt.shared)
+    tasks = []
+    for n in (3, 40, 5, 3):
+        (prompt,) = decoder.prompt.encode(["".join(f'<p _item_id="{k}">tide</p>' for k in range(n))])
+        tasks.append(DecodeTask(prompt, decoder.grammar.answer(n), np.zeros(n, dtype=np.bool_)))
+    del shapes[:]
+    first, *_, last = decoder.decode(tasks)
+
+    assert isinstance(first, Decoded)
+    assert isinstance(last, Decoded)
+    assert shared > 15
+    assert [read for read, end, _ in shapes if read == end] == [shared], "the buffers grew once, with the second page"
+    assert first.positions == sum(read for read, *_ in shapes[: first.passes]) < len(tasks[0].prompt)
+    assert first.margins.tolist() == last.margins.tolist()
+    with monkeypatch.context() as patch:
+        patch.setattr(Passes, "forward", Mock(side_effect=RuntimeError))
+        decoder.decode(tasks[:1])
+    del shapes[:]
+    decoder.decode(tasks[:1])
+    assert shapes[0][:2] == (shared, shared)
 
 
 def test_one_token_at_a_time_is_what_the_whole_text_gives(prepared: Prepared) -> None:
@@ -108,7 +152,9 @@ def test_buffers_grow_to_powers_of_two_and_keep_nothing_of_earlier_pages(prepare
 
 @pytest.mark.parametrize(("name", "kind"), [("tensor(float16)", np.float16), ("tensor(float)", np.float32)])
 def test_logits_have_the_type_that_the_graph_gives_them(prepared: Prepared, name: str, kind: type) -> None:
-    session: Any = SimpleNamespace(get_outputs=lambda: [SimpleNamespace(name="choice_logits", type=name)])
+    session: Any = SimpleNamespace(
+        get_outputs=lambda: [SimpleNamespace(name="choice_logits", type=name)], get_provider_options=dict
+    )
 
     assert Passes(session, prepared)._logits is kind
 

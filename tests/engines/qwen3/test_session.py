@@ -33,7 +33,7 @@ def test_the_sentences_of_the_guide(prepared: Prepared, monkeypatch: pytest.Monk
     rows = dict(re.findall(r"^\| (.*?) \| `(.*?)`", guide.partition("## When something fails")[2], re.M))
     on_cuda, loaded = replace(prepared, device="cuda"), Mock()
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
-    monkeypatch.setattr(session, "free_cuda_memory", lambda: 3 << 29)
+    monkeypatch.setattr(session, "free_cuda_memory", lambda _: 3 << 29)
     said: dict[str, str] = {}
 
     def note(what: str, function: Any, *arguments: Any) -> None:
@@ -55,7 +55,7 @@ def test_the_sentences_of_the_guide(prepared: Prepared, monkeypatch: pytest.Monk
         note("a driver, a newer one, or a CUDA library", open_session, on_cuda)
     said["memory for the model"] = str(session.no_room(on_cuda, MemoryError("...")))
     monkeypatch.undo()
-    monkeypatch.setattr(decoder, "tokens_that_fit", lambda _: 310)
+    monkeypatch.setattr(decoder, "tokens_that_fit", lambda *_: 310)
     note("memory for pages", Qwen3Engine, replace(prepared, prompt="word " * 400 + "{html}"), FakeTagger())
 
     assert loaded.called
@@ -82,6 +82,58 @@ def test_an_onnxruntime_that_is_too_old(
         open_session(replace(prepared, device=device, runtime="1.28"))
 
 
+@pytest.mark.parametrize(
+    ("device", "opened"),
+    [
+        (None, [(CUDA, "0")]),
+        ("cuda", [(CUDA, "0")]),
+        ("cuda:1", [(CUDA, "1")]),
+        ("tensorrt:1", [("TensorrtExecutionProvider", "1"), (CUDA, "1")]),
+    ],
+)
+def test_the_device_that_was_chosen(
+    prepared: Prepared, device: str | None, opened: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The providers are asked for on that device only, and the memory that is free is the one of that device."""
+    made: list[Any] = []
+
+    def no_memory(*_: Any, providers: list[Any]) -> None:
+        made.extend(providers)
+        raise RuntimeError("CUDA failure 2: out of memory")
+
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [name for name, _ in opened])
+    monkeypatch.setattr(onnxruntime, "preload_dlls", lambda: None, raising=False)
+    monkeypatch.setattr(onnxruntime, "InferenceSession", no_memory)
+    monkeypatch.setattr(session, "free_cuda_memory", {0: 1 << 30, 1: 3 << 29}.__getitem__)
+
+    with pytest.raises(ModelError, match="1.5 GiB are free" if opened[0][1] == "1" else "1.0 GiB are free"):
+        open_session(replace(prepared, device="cuda"), device)
+    assert [(name, options["device_id"]) for name, options in made[:-1]] == opened
+    assert made[-1] == "CPUExecutionProvider"
+
+
+@pytest.mark.parametrize(
+    ("exported", "device", "message"),
+    [
+        (
+            "cpu",
+            "cuda:1",
+            r"DRIPPER_DEVICE is 'cuda:1', but the model in .* is for cpu: export it with '--device cuda'",
+        ),
+        ("cuda", "cpu", r"DRIPPER_DEVICE is 'cpu', but the model in .* is for cuda: export it with '--device cpu'"),
+        ("cuda", "tensorrt", "this onnxruntime has no TensorrtExecutionProvider: use 'cuda'"),
+    ],
+)
+def test_a_device_that_the_model_cannot_use(
+    prepared: Prepared, exported: str, device: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA])
+    monkeypatch.setattr(onnxruntime, "preload_dlls", lambda: None, raising=False)
+
+    with pytest.raises(ModelError, match=message):
+        open_session(replace(prepared, device=exported), device)
+
+
 @pytest.mark.parametrize(("python", "extra"), [((3, 10), "gpu-cuda12"), ((3, 11), "gpu"), ((3, 13), "gpu")])
 def test_the_extra_that_errors_name_is_one_that_pip_has_something_for(
     python: tuple[int, int], extra: str, monkeypatch: pytest.MonkeyPatch
@@ -106,7 +158,7 @@ def test_a_model_that_does_not_fit(prepared: Prepared, device: str, monkeypatch:
     monkeypatch.setattr(onnxruntime, "preload_dlls", lambda: None, raising=False)
     monkeypatch.setattr(onnxruntime, "InferenceSession", no_memory)
     monkeypatch.setattr(session, "free_memory", lambda: 3 << 29)
-    monkeypatch.setattr(session, "free_cuda_memory", lambda: 3 << 29)
+    monkeypatch.setattr(session, "free_cuda_memory", lambda _: 3 << 29)
 
     with pytest.raises(ModelError, match=r"not fit into the memory .* 1\.5 GiB are free now: stop other"):
         open_session(replace(prepared, device=device))
@@ -134,12 +186,12 @@ def test_room_follows_free_memory(
     """That of the device counts. There is some room if the system does not say how much memory is free."""
     free: dict[str, int | None] = {"cpu": 0, "cuda": 0}
     monkeypatch.setattr(session, "free_memory", lambda: free["cpu"])
-    monkeypatch.setattr(session, "free_cuda_memory", lambda: free["cuda"])
+    monkeypatch.setattr(session, "free_cuda_memory", lambda _: free["cuda"])
     one = replace(prepared, device=device)
 
     for size in (1 << 30, 1 << 31):
         free[device] = size
-        assert tokens_that_fit(one) == int(share * size / (2 * prepared.token_bytes))
+        assert tokens_that_fit(one) == int(share * size / prepared.token_bytes)
     assert prepared.token_bytes == 2 * 2 * 2 * 16 * 4, "keys and values, layers, heads, width, bytes"
     free[device] = None
     assert tokens_that_fit(one) > 0

@@ -1,4 +1,4 @@
-"""Which blocks are furniture, judging by other pages of the site, and which never are."""
+"""Which blocks are boilerplate, judging by other pages of the site, and which never are."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 
 from scrapy_dripper import Config, Document, Extractor
-from scrapy_dripper.data import TeachingExtraction
-from scrapy_dripper.sites import furniture, places
+from scrapy_dripper.data import SiteExtraction
+from scrapy_dripper.sites import boilerplate, places
 from scrapy_dripper.testing import FakeEngine, page
 from tests.html_strategies import documents
 
@@ -20,7 +20,9 @@ def site(*bodies: str) -> list[Document]:
     """Return pages of one host, with unique text in place of a star."""
     return [
         Document(
-            f"<body><article>{body.replace('*', OWN.replace('of this page', f'number {i}'))}</article></body>", url
+            f"<body><article>{body.replace('@', f'{i}').replace('*', OWN.replace('of this page', f'number {i}'))}"
+            "</article></body>",
+            url,
         )
         for i, body in enumerate(bodies)
         for url in [f"https://e.org/{i}"]
@@ -46,6 +48,15 @@ def test_a_box_on_every_page_is_left_out_from_the_fourth_on() -> None:
     assert all(text.count("Sentence") == 8 for text in texts)
 
 
+@pytest.mark.parametrize("box", ["<p class=about>{}</p>", "<div class='about us'><p>{}</p></div>"])
+def test_a_box_of_one_paragraph_is_left_out_if_it_has_a_class_of_its_own(box: str) -> None:
+    """The text around it is the article's, but no article has another text in its place."""
+    texts = extracted(site(*["*" + box.format("About us: we sail, write about the sea, and sell what we catch.")] * 8))
+
+    assert ["About us" in text for text in texts] == [True] * 3 + [False] * 5
+    assert all(text.count("Sentence") == 8 for text in texts)
+
+
 def test_a_box_in_several_languages() -> None:
     """Once its place is known, two pages in a language are enough."""
     teams = [
@@ -68,7 +79,7 @@ def test_off_nothing_is_left_out() -> None:
     found = reader("off").extract(site(*["*" + TEAM] * 8))
 
     assert all("The team" in (one.text or "") for one in found)
-    assert {(one.details["repeated"], isinstance(one, TeachingExtraction)) for one in found} == {(0, False)}
+    assert {(one.details["repeated"], isinstance(one, SiteExtraction)) for one in found} == {(0, False)}
 
 
 @pytest.mark.parametrize(
@@ -78,6 +89,9 @@ def test_off_nothing_is_left_out() -> None:
         "<p>This post is part of a series on the sea, see the first part.</p>*",
         "*<p>Thanks for reading, and until next week. Ann</p>",
         "<div><h2>Usage</h2>*</div>",
+        "<div class=label>Prep time and ingredients</div>*",
+        "<h2 class=title>What you need to know of the sea before you sail it</h2>*",
+        "<p class=lead>This post is part of a series on the sea, see the first part.</p><p class=lead>Number @</p>*",
     ],
 )
 def test_what_an_author_repeats_stays(body: str) -> None:
@@ -158,7 +172,7 @@ def test_parts_of_an_article_keep_their_text() -> None:
 
 
 def test_a_site_of_short_pages_keeps_them() -> None:
-    """If little would remain, the pages are copies of each other, and nothing is furniture."""
+    """If little would remain, the pages are copies of each other, and nothing is boilerplate."""
     texts = extracted(site(*[f"<p>Chapter {i}</p>{TEAM}" for i in range(8)]))
 
     assert all("Ann writes" in text for text in texts)
@@ -178,14 +192,14 @@ def test_class_names_that_number_a_page_make_no_difference() -> None:
 
 
 @given(documents())
-def test_no_page_is_furniture_as_a_whole(html: str) -> None:
-    """Only main blocks can be furniture, and only if main content remains."""
+def test_no_page_is_boilerplate_as_a_whole(html: str) -> None:
+    """Only main blocks can be boilerplate, and only if main content remains."""
     one = page(f"<body><p>text</p>{html}</body>")  # a template may hide all that follows
     n = len(one.blocks)
     main = np.arange(n) % 3 > 0
     found = places(one)
 
-    taken = furniture(one, main, found, np.unique(found[::2]))
+    taken = boilerplate(one, main, found, np.unique(found[::2]))
 
     assert found.shape == (n,)
     assert not (taken & ~main).any()

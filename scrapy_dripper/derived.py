@@ -8,16 +8,19 @@ from functools import cached_property, partial
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, cast
 
+from scrapy_dripper.choose import Choice, mask_of
+from scrapy_dripper.choose.comments import comments_on
 from scrapy_dripper.config import OUTPUT_FIELDS, Config
 from scrapy_dripper.data import Document, Extraction, Metadata, attempt, fingerprints
-from scrapy_dripper.output import Written, most_chars
+from scrapy_dripper.output import Written, most_chars, write
 from scrapy_dripper.output.content_json import from_json, to_json
 from scrapy_dripper.output.markdown import Callouts, Posts, Tables
 from scrapy_dripper.output.markdown import front_matter as yaml
 from scrapy_dripper.output.markdown import markdown as of_items
 from scrapy_dripper.output.markdown_inline import Links as LinkForm
-from scrapy_dripper.output.urls import outlinks
-from scrapy_dripper.structures.items import Items
+from scrapy_dripper.output.urls import media, outlinks
+from scrapy_dripper.structures.items import Image, Item, Items, Post, Video, line_text, plain_text
+from scrapy_dripper.structures.posts import LONGEST_BYLINE, thread_posts
 
 if TYPE_CHECKING:
     from scrapy_dripper.output.chunks import Chunk
@@ -67,15 +70,17 @@ class Source:
     extraction: Extraction
     document: Document
     config: Config
-    given: Items | None = None
+    listed: Items | None = None
     """The content list; None if it is that of the extraction, as it comes from a fallback."""
+    choice: Choice | None = None
+    """What is written of the page; None for a fallback."""
 
     @cached_property
     def items(self) -> Items:
         """The content list. Raise ValueError if there is none."""
-        if self.given is None and self.extraction.content is None:
+        if self.listed is None and self.extraction.content is None:
             raise ValueError("there is no content list, or it would be too long")
-        return from_json(self.extraction.content or ()) if self.given is None else self.given
+        return from_json(self.extraction.content or ()) if self.listed is None else self.listed
 
 
 def content(source: Source) -> list[dict[str, Any]]:
@@ -88,18 +93,61 @@ def links(source: Source) -> list[dict[str, Any]]:
     return [asdict(link) for link in outlinks(source.items)]
 
 
+def images(source: Source) -> list[dict[str, str]]:
+    """Return the images of the main content."""
+    found = media(source.items, Image)
+    return [{"url": i.src, "alt": i.alt, "title": i.title, "caption": line_text(i.caption)} for i in found]
+
+
+def videos(source: Source) -> list[dict[str, str]]:
+    """Return the videos of the main content."""
+    found = media(source.items, Video)
+    return [{"url": v.src, "poster": v.poster, "title": v.title, "caption": line_text(v.caption)} for v in found]
+
+
+def comments(source: Source) -> list[dict[str, str]]:
+    """Return the readers' comments on the main content; none of a fallback. Those in which no posts are found are one.
+
+    Raise what the writers raise.
+    """
+    if source.choice is None:
+        return []
+    scored = source.choice.scored
+    page, said = scored.page, comments_on(scored, source.choice.main)
+    if not said.any():
+        return []
+    posts = thread_posts(page, said)
+    written = write(page, mask_of(page, said, source.choice.hidden), page.config, len(source.document.html), posts)
+    parts: dict[int, tuple[Post, list[Item]]] = {}
+    post = Post(int(not posts))
+    for item in written.content or ():
+        if isinstance(item, Post):
+            post = item
+        else:
+            parts.setdefault(post.number, (post, []))[1].append(item)
+    known = [(one, _without_byline(plain_text(items), one)) for number, (one, items) in sorted(parts.items()) if number]
+    return [{"author": one.author, "date": one.date, "text": text} for one, text in known if text]
+
+
+def _without_byline(text: str, post: Post) -> str:
+    """Return the text of a post without a first line that begins with its author."""
+    line, _, rest = text.partition("\n")
+    is_byline = post.author and line.startswith(post.author) and len(line) <= LONGEST_BYLINE
+    return rest if rest and is_byline else text
+
+
 def chunks(source: Source) -> list[dict[str, Any]]:
     """Return the main content in chunks, with a larger chunk size if the output would otherwise be too long. Raise
     ValueError if it is always.
     """
-    from scrapy_dripper.output.chunks import chunks as cut
+    from scrapy_dripper.output.chunks import chunks as to_chunks
 
     config, document = source.config, source.document
     most = most_chars(len(document.html), config.limits.output)
     form = config.markdown
     write = partial(of_items, links=form.links, tables=form.tables, callouts=form.callouts, posts=form.posts)
     for larger in _LARGER:
-        made = cut(
+        made = to_chunks(
             source.items,
             document.url,
             size=config.chunks.size * larger,
@@ -123,18 +171,21 @@ def plain_content(written: Written, config: Config) -> list[dict[str, Any]] | No
     return attempt("content", lambda: to_json(items), []) if items is not None and _asked(config) else None
 
 
-def with_retrieval(extraction: Extraction, items: Items | None, document: Document, config: Config) -> Extraction:
-    """Return an extraction with content list, chunks, links and fingerprints, as far as fields are configured for them.
+def with_derived(
+    extraction: Extraction, items: Items | None, document: Document, config: Config, choice: Choice | None = None
+) -> Extraction:
+    """Return an extraction with the fields that are made on request, and fingerprints, as far as they are configured.
 
-    ``items`` is the content list; by default that of the extraction, as it comes from a fallback. Never raises: forms
-    that cannot be made, also because an extraction that is not empty has no content list, are named in the details.
+    ``choice`` is what is written of the page, if labels say that. ``items`` is the content list; by default that of the
+    extraction, as it comes from a fallback. Never raises: forms that cannot be made, also because an extraction that is
+    not empty has no content list, are named in the details.
     """
     failed = named_failures(extraction)
     prints: dict[str, str] | None = None
     if config.meta_field is not None:
         prints = attempt("fingerprints", lambda: fingerprints(extraction.text), failed)
     made: dict[str, Any] = {}
-    source = Source(extraction, document, config, items)
+    source = Source(extraction, document, config, items, choice)
     if not (items is None and extraction.content is None and extraction.is_empty):
         for name, path in _asked(config).items():
             made[name] = attempt(name, lambda path=path: resolve_name(path)(source), failed)  # type: ignore[misc]

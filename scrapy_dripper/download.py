@@ -1,4 +1,4 @@
-"""Fetch a page that was named on the command line, without reaching other networks.
+"""Download a page that a user names, without reaching other networks.
 
 There is a deadline for everything: looking up names, connections, redirects, and each byte of the answer.
 """
@@ -25,7 +25,7 @@ from w3lib.url import safe_url_string
 from scrapy_dripper.egress import Egress, lookup
 
 SECONDS = 60.0
-"""Default of ``--timeout``."""
+"""Default of the deadline."""
 PIECE = 65_536
 """Maximum number of bytes to read at once."""
 
@@ -39,7 +39,7 @@ class Fetched(NamedTuple):
     charset: str | None
 
 
-def fetch(url: str, limit: int, seconds: float = SECONDS) -> Fetched:
+def download(url: str, limit: int, seconds: float = SECONDS) -> Fetched:
     """Return the answer for an ``http`` or ``https`` URL, with at most ``limit + 1`` bytes of its body.
 
     ``seconds`` is for everything: names, connections, redirects and the body. Redirects only lead where
@@ -48,14 +48,14 @@ def fetch(url: str, limit: int, seconds: float = SECONDS) -> Fetched:
     ValueError (:exc:`~scrapy_dripper.egress.RefusedError`).
     """
     try:
-        return within(seconds, lambda connect: _fetch(url, limit, connect))
+        return within(seconds, lambda connect: _download(url, limit, connect))
     except TimeoutError:
         raise TimeoutError(f"no complete answer within {seconds:g} seconds") from None
     except http.client.HTTPException as error:
         raise ConnectionError(f"no valid answer ({type(error).__name__}: {error})") from None
 
 
-def _fetch(url: str, limit: int, connect: Connect) -> Fetched:
+def _download(url: str, limit: int, connect: Connect) -> Fetched:
     parts = urlsplit(safe_url_string(url))
     request = urllib.request.Request(
         parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl(),

@@ -156,6 +156,19 @@ def test_what_is_for_no_scripts_is_left_out_after_they_have_run(text: str, rest:
     assert (page.text or "").startswith(f"Dams\n{TEXT}")
 
 
+def test_no_later_step_brings_back_what_is_for_no_scripts() -> None:
+    """Not even the one that keeps figures whole."""
+    copy = "<noscript>\n&lt;img src='/200/dam.jpg' srcset='/400/dam.jpg 2x' alt='The dam in spring'&gt;\n</noscript>"
+    figure = (
+        f"<figure><img src=/610/dam.jpg alt='The dam in spring'>{copy}<figcaption>The third dam</figcaption></figure>"
+    )
+    html = f"<article><h1>Dams</h1><p>{TEXT}</p>{figure}<p>{MORE}</p>{figure}<p>{TEXT} {MORE}</p></article>"
+    [page] = Extractor().extract([Document(html, url="https://example.org/dam")])
+
+    assert "The third dam" in (page.text or "")
+    assert "srcset" not in (page.text or "")
+
+
 def test_a_text_that_is_only_for_no_scripts_stays() -> None:
     [page] = Extractor().extract([Document(f"<noscript><h1>Dams</h1><p>{TEXT}</p><p>{MORE}</p></noscript>")])
 

@@ -1,0 +1,161 @@
+"""The decision on the tree of a page: groups of like siblings and structures are main as a whole or not at all."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_dripper.choose.decision import DecisionRule, best_cut, decide
+from scrapy_dripper.choose.scored import Labels, ScoredPage, found_in
+from scrapy_dripper.choose.steps import first_labels
+from scrapy_dripper.page import Page
+from scrapy_dripper.structures.callouts import ALERTS, CALLOUT_FAMILIES, callout_names, has_callout_class
+from scrapy_dripper.testing import page as page_of
+
+TEXT = "The ferry leaves the northern pier at nine and comes back after dark, when the gulls have gone to sleep."
+
+
+def labels(page: Page, chances: list[float]) -> str:
+    """Return the label of each block: "1" if it is main."""
+    size = np.array([len(text.split()) for text in page.blocks.text], dtype=np.float32)
+    found = first_labels(ScoredPage(page, Labels(np.array(chances, dtype=np.float32), sizes=size)))
+    return "".join("1" if one else "0" for one in found)
+
+
+def run(tag: str, n: int) -> str:
+    return "".join(f"<{tag} class=row>{TEXT}</{tag}>" for _ in range(n))
+
+
+ROWS = f"<article>{run('p', 12)}</article><aside>{run('p', 12)}</aside>"
+
+
+@pytest.mark.parametrize(
+    ("body", "chances", "expected"),
+    [
+        # An article whose probabilities sink is whole, and so is the thread behind a first post.
+        (ROWS, [0.95, 0.9, 0.9, 0.8, 0.8, 0.7, 0.7, 0.6, 0.5, 0.45, 0.45, 0.4] + [0.05] * 12, "1" * 12 + "0" * 12),
+        # A single paragraph of a list that is not main does not become main.
+        (ROWS, [0.9] * 12 + [0.1, 0.1, 0.6] + [0.1] * 9, "1" * 12 + "0" * 12),
+        # What the model is sure of pays its price.
+        (ROWS, [0.99] * 6 + [0.01] * 18, "1" * 6 + "0" * 18),
+        # Blocks of other shapes are decided one by one.
+        (
+            f"<div><h2>A title</h2><p>{TEXT}</p><div>{TEXT}</div><p>{TEXT}</p></div>",
+            [0.9, 0.95, 0.1, 0.95],
+            "1101",
+        ),
+        ("<p>a</p>", [0.9], "0"),  # too few words can be expected to be main
+    ],
+    ids=["sinking", "one of many", "half and half", "other shapes", "nothing"],
+)
+def test_groups_are_whole(body: str, chances: list[float], expected: str) -> None:
+    assert labels(page_of(body), chances) == expected
+
+
+SPLIT = {
+    "code of lines": "<pre><div>first one</div><div>second one</div></pre>",
+    "list": "<ol><li><p>first one</p><li><p>second one</p></ol>",
+    "definitions": "<dl><dt>first one</dt><dd>second one</dd></dl>",
+    "table": "<table><tr><td><p>first one</p></tr><tr><td><p>second one</p></tr></table>",
+    "call-out": '<div class="admonition note"><h4>first one</h4><p>second one</p></div>',
+    "figure": "<figure><p>first one</p><figcaption>second one</figcaption></figure>",
+    "folded": "<details><summary>first one</summary><p>second one</p></details>",
+    "quotation": "<blockquote><p>first one</p><footer>second one</footer></blockquote>",
+}
+
+
+@pytest.mark.parametrize("structure", SPLIT.values(), ids=SPLIT)
+def test_a_structure_is_whole(structure: str) -> None:
+    page = page_of(f"<main>{run('p', 3)}{structure}</main>")
+    soft = structure[1:4] not in ("ol>", "tab")  # what authors write is rarely boilerplate
+
+    assert labels(page, [0.95, 0.95, 0.95, 0.35, 0.9])[3:] == "11"
+    assert labels(page, [0.95, 0.95, 0.95, 0.15, 0.6])[3:] == ("11" if soft else "00")
+    assert labels(page, [0.95, 0.95, 0.95, 0.01, 0.3])[3:] == "00"
+
+
+TREES = st.recursive(
+    st.sampled_from(["<p class=a>w</p>", "<p class=b>w</p>", "w<br><br>", "<li>w</li>"]),
+    lambda inner: st.builds(
+        lambda tag, parts: f"<{tag}>{''.join(parts)}</{tag}>",
+        st.sampled_from(["div", "section", "figure"]),
+        st.lists(inner, min_size=1, max_size=4),
+    ),
+    max_leaves=8,
+)
+
+
+@given(TREES, st.data())
+def test_the_labels_have_the_least_energy(body: str, data: st.DataObject) -> None:
+    """Of all labels of a small page, none have less energy, counted as the docstring of the module says."""
+    page = page_of(body)
+    n = len(page.blocks)
+    p = np.array(data.draw(st.lists(st.floats(0, 1, width=32), min_size=n, max_size=n)), dtype=np.float32)
+    size = np.array(data.draw(st.lists(st.integers(20, 60), min_size=n, max_size=n)), dtype=np.float32)
+    rule = DecisionRule(price=data.draw(st.sampled_from([0.0, 5.0, 40.0])), decay=0.5)
+    found = best_cut(p, size, 1.0, rule.min_words)
+    if found is None:
+        assert not decide(page.tree, p, size, rule, {}).any()
+        return
+    cut, expected = min(found[0], rule.most_cut), found[1]
+    units = priced_units(page)
+
+    def energy(main: tuple[bool, ...]) -> float:
+        gained = sum((w + 0.3) * (q - cut) * 100 / expected for w, q, one in zip(size, p, main, strict=True) if one)
+        paid = sum(
+            rule.price * parts**0.5 * rule.decay**depth
+            for blocks, parts, depth in units
+            if len({main[block] for block in blocks}) == 2
+        )
+        return paid - gained
+
+    chosen = tuple(decide(page.tree, p, size, rule, {}).tolist())
+    assert energy(chosen) <= min(map(energy, product((False, True), repeat=n))) + 1e-6
+
+
+def priced_units(page: Page) -> list[tuple[list[int], int, int]]:
+    """Return the blocks of each unit with a price, the number of its parts, and its depth."""
+    tree = page.tree
+    blocks = [range(a, b) for a, b in zip(tree.block_start, tree.block_end, strict=True)]
+    found: list[tuple[list[int], int, int]] = []
+
+    def visit(node: int, depth: int) -> None:
+        inside = [child for child in range(node + 1, tree.end[node]) if blocks[child] and is_part(child, node)]
+        if not inside:
+            return
+        alone = set(blocks[node]) - {block for child in inside for block in blocks[child]}
+        groups: dict[object, list[range]] = {block: [range(block, block + 1)] for block in alone}
+        for child in inside:
+            shape = child if tree.nodes[child].tag == "td" else ("shape", tree.tag_class[child])
+            groups.setdefault(shape, []).append(blocks[child])
+        several = [[*group] for group in groups.values() if len(group) > 1]
+        if len(groups) > 1:
+            found.extend(([b for one in group for b in one], len(group), depth + 1) for group in several)
+        if tree.nodes[node].tag == "figure" or (len(groups) == 1 and several):
+            parts = len(groups) if len(groups) > 1 else sum(map(len, groups.values()))
+            found.append((list(blocks[node]), parts, depth))
+        for child in inside:
+            visit(child, depth + 1)
+
+    def is_part(child: int, node: int) -> bool:
+        """True for the outermost of the elements below a node that hold other blocks than it."""
+        up = tree.parent[child]
+        while up != node and blocks[up] == blocks[node]:
+            up = tree.parent[up]
+        return up == node and blocks[child] != blocks[node]
+
+    visit(0, 0)
+    return found
+
+
+_TOKENS = st.sampled_from([*CALLOUT_FAMILIES, *map(str.upper, ALERTS), *ALERTS, "callout-tip", "fade", "card", ""])
+
+
+@given(st.lists(_TOKENS, max_size=4), st.sampled_from([" ", "\n", "\u00a0", "-"]))
+def test_call_outs_have_one_of_the_names_that_are_searched(tokens: list[str], between: str) -> None:
+    name = between.join(tokens)
+    assert found_in(name, callout_names) or not has_callout_class(name)

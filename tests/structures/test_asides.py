@@ -1,0 +1,141 @@
+"""What stands beside a text, or is laid over the page, is left out. The headline never goes with it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scrapy_dripper import Document, Extractor
+from scrapy_dripper.choose.scored import Names
+from scrapy_dripper.structures.asides import without_asides
+from scrapy_dripper.structures.overlays import without_dialogs
+from scrapy_dripper.testing import page as page_of
+
+TEXT = "The beavers of the upper valley have built a third dam this spring, and the meadow behind it is a lake now."
+MORE = "Two families had to move their sheep, and the road to the mill is under water for a hundred steps."
+HEAD = "<title>Dams in the valley</title><style>.layer, p.away{display:none}.open{display:block}</style>"
+SOURCE = f"<h2>Republish</h2><p>Leave it as it is.</p><pre>{'&lt;p&gt;Dams&lt;/p&gt; ' * 300}</pre>"
+
+
+def kept(body: str) -> list[str]:
+    """Return the texts that are left of a page of which a model takes everything for main."""
+    page = page_of(f"<html><head>{HEAD}</head><body>{body}</body></html>", "https://example.org/dam")
+    matching = Names(page.tree.names).matching
+    labels = without_asides(page, without_dialogs(page, np.ones(len(page.blocks), dtype=np.bool_), matching), matching)
+    return page.text_of(labels).split("\n")
+
+
+def around(markup: str) -> str:
+    return f"<article><h1>Dams in the valley</h1>{markup}<p>{TEXT}</p>{markup}<p>{MORE}</p></article>{markup}"
+
+
+ASIDES = {
+    "dialog": [
+        f"<div class=modal aria-hidden=true><h1>Report</h1>{SOURCE}</div>",
+        f"<div class='modal fade' id=m>{SOURCE}</div><a href='#m'></a>",
+        f"<dialog>{SOURCE}</dialog>",
+        f"<div role=dialog class='x layer'>{SOURCE}</div>",
+        f"<div class=popup style='display: none'>{SOURCE}</div>",
+        f"<div class='lightbox mfp-hide'>{SOURCE}</div>",
+        f"<section role=alertdialog hidden>{SOURCE}</section>",
+    ],
+    "consent": [
+        "<div id=cookie-notice><h2>Cookies</h2><p>They measure visits.</p><button>Accept all</button></div>",
+        "<div class='box x'><p>Diese Website verwendet Cookies. Wer bleibt, stimmt zu.</p><a href=/c>Mehr</a>"
+        "<a href=#>Alle akzeptieren</a></div>",
+        "<div><div><p>Ce site utilise des cookies ici.</p></div><div>Plus</div><button>J'accepte</button></div>",
+        "<p>Utilizamos cookies propias y de terceros.</p>",
+        "<p>Questo sito utilizza i cookie.</p>",
+        "<p>Este site usa cookies.</p>",
+        "<p>Wij gebruiken cookies.</p>",
+        "<p>Ta strona używa plików cookie.</p>",
+        "<p>Мы используем файлы cookie.</p>",
+        "<div><p>本网站使用 Cookie 来统计访问。</p><p>全部接受</p></div>",
+        "<div>当サイトでは、Cookieを使用しています。<button>同意する</button></div>",
+        "<div id=onetrust-banner-sdk>Your privacy matters.</div>",
+    ],
+    "line to another article": [
+        "<p><strong>Lire aussi :</strong> <a href=/b>Les castors sont de retour</a></p>",
+        "<p><a href=/d>READ ALSO &gt; The mill stands still</a></p>",
+        "<p>Related: <a href=/d>The mill stands still</a></p>",
+        "<p>Lesen Sie auch: <a href=/d>Die Mühle steht</a></p>",
+        "<p>Lea también <a href=/d>El molino</a></p>",
+        "<p>Leggi anche: <a href=/d>Il mulino</a></p>",
+        "<p>Читайте также: <a href=/d>Мельница стоит</a></p>",
+        "<p>関連記事：<a href=/d>水車は止まったまま</a></p>",
+    ],
+    "small print of a mail": [
+        "<table><tr><td><p>You receive this letter because you wished. <a href=/u>Unsubscribe</a></p><p>3 Mill Lane</p>"
+        "</table>",
+        "<p><a href=/v>View in browser</a></p>",
+        "<p>Sie erhalten diesen Newsletter, weil Sie ihn bestellt haben. <a href=/u>Abbestellen</a></p>",
+        "<p>Vous recevez cet e-mail. <a href=/u>Se désabonner</a></p>",
+    ],
+    "message of a form": [
+        "<div><div class=success>Your mail was sent.</div><div class=error><p>It was not.</p><ul><li>Late.</ul></div>"
+        "<form><input></form></div>",
+        "<form><p class=form-error>Type the code again.</p></form>",
+        "<div><form><input></form></div><div class=wpcf7-response-output>Thanks.</div>",
+    ],
+    "repeated quotation": [
+        "<aside class=pullquote><p>“the meadow behind it is a lake now”</p></aside>",
+        "<blockquote class=pull-quote>Two families had to move their sheep</blockquote>",
+        "<div class='duet--article--pullquote'><p>the road to the mill is under water</p></div>",
+    ],
+}
+
+
+@pytest.mark.parametrize("markup", [one for some in ASIDES.values() for one in some])
+def test_an_aside_is_left_out(markup: str) -> None:
+    assert kept(around(markup)) == ["Dams in the valley", TEXT, MORE]
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        # Dialogs that are open, and what no dialog hides.
+        "<dialog open>The council meets in May.</dialog>",
+        "<div class='modal open'>The council meets in May.</div>",
+        "<div class=layer>The council meets in May.</div>",
+        # Text about cookies, and long or missing evidence.
+        "<p>We have used cookies to bait the beavers.</p>",
+        f"<div class=consent><p>{'The council has asked for our consent. ' * 42}</p></div>",
+        # Lines that go on, or do not lead elsewhere.
+        "<p>Read also what <a href=/d>the mill</a> has to say about the water in the upper valley.</p>",
+        "<p>Recommended by <a href=/c>the council of the upper valley</a></p>",
+        "<p>Read more <a href=/c>about beavers and the law</a></p>",
+        "<p>Unsubscribe from it as soon as you can.</p>",
+        # Names of messages without a form near them.
+        "<section><div><div><div class=success>It is a success.</div></div></div></section>",
+        f"<div><form><input></form><div class=error><p>{'It was an error. ' * 16}</p></div></div>",
+        # A quotation that says something new.
+        "<blockquote class=pullquote>We have never seen so much water.</blockquote>",
+    ],
+)
+def test_what_only_looks_like_one_stays(markup: str) -> None:
+    before = page_of(markup).blocks.text
+    assert kept(around(markup).replace(markup, "", 1)) == [
+        "Dams in the valley", TEXT, *before, MORE, *before,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("others", [2, 3])
+def test_a_page_about_cookies_stays(others: int) -> None:
+    """Its subject is what it says outside of a panel."""
+    about = "".join(
+        f"<p>The cookie of page {i} is gone when you close the window, as all of them are.</p>" for i in range(others)
+    )
+    assert ("We use cookies." in kept(f"<p>We use cookies.</p><p>{TEXT}</p>{about}")) == (others > 2)
+
+
+def test_the_headline_stays_and_so_does_a_page_with_nothing_else() -> None:
+    everything = f"<div class=modal aria-hidden=true><h1>Dams in the valley</h1><p>{TEXT}</p></div>"
+    assert kept(everything) == ["Dams in the valley", TEXT]
+    assert kept(f"{everything}<p>{MORE}</p>") == ["Dams in the valley", MORE]
+
+
+@pytest.mark.parametrize("kind", ASIDES)
+def test_the_tagger_leaves_them_out(kind: str) -> None:
+    """Also at the top of the text, where a lead would be."""
+    [page] = Extractor().extract([Document(f"<html><head>{HEAD}</head><body>{around(ASIDES[kind][0])}</body></html>")])
+    assert (page.text or "").split("\n") == ["Dams in the valley", TEXT, MORE]
