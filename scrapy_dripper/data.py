@@ -175,7 +175,7 @@ _LISTS = ("authors", "tags", "categories")
 """The values of metadata that are tuples of texts."""
 
 
-class _Unread(Metadata):
+class _NotAsked(Metadata):
     """Stands for metadata that was not asked for. It is false, and its values raise AttributeError."""
 
     __slots__ = ()
@@ -202,7 +202,7 @@ _NOT_ASKED = (
     "Extractor reads it with Config(metadata_field='metadata'), and scrapy_dripper.extract always does"
 )
 _OF_METADATA = {name for name in vars(Metadata) if not name.startswith("_")}
-UNREAD = _Unread()
+UNREAD = _NotAsked()
 """The metadata of an extraction whose options do not ask for it."""
 
 

@@ -123,7 +123,7 @@ def with_authors(scored: ScoredPage, main: Bools) -> Bools:
     declared = page.declared.meta.get(_AUTHOR, ())
     if not declared or not main.any():
         return main
-    authors = [frozenset(tokens(name)) for name in declared[:MOST_AUTHORS]]
+    authors = [name for name in (frozenset(tokens(text)) for text in declared[:MOST_AUTHORS]) if name]
     known = frozenset().union(*authors)
     tags, texts = page.tree.tag[page.blocks.context], page.blocks.text
     headings = np.flatnonzero((tags == _H1) & (scored.flags & UNSEEN == 0))
@@ -132,7 +132,8 @@ def with_authors(scored: ScoredPage, main: Bools) -> Bools:
     for i in range(name + 1, min(name + 1 + BLOCKS_BELOW_NAME, len(main))):
         words = [] if main[i] or scored.flags[i] & (UNSEEN | ELSEWHERE) else tokens(texts[i][:LONGEST_AUTHORS])
         if words and AUTHOR_SHARE * len(words) <= sum(word in known for word in words):
-            labels[i] = any(author.issubset(words) for author in authors)
+            text = set(words)  # once, because each of many authors is looked for in it
+            labels[i] = any(author <= text for author in authors)
     return labels
 
 

@@ -8,6 +8,7 @@ like siblings are wholly main or wholly not. So the decision takes the labels wi
 
 The cut is that of the largest expected F1, for which the blocks with p > cut are the best labels without prices, but
 at most that of the rule: a page of which the model is sure has a high one, which would leave out single lines.
+Blocks in structures that authors write have at most half of that cut (:data:`SOFT_CUT`).
 ``expected`` is the expected number of main words. Units are the elements with several blocks and, between an element
 and its children, each group of two and more of them with the same tag and class. Only groups, elements whose children
 are all alike, and structures of a text (:data:`WHOLE`) have a price. The energy of a unit depends on the labels of its
@@ -159,7 +160,7 @@ class _Units:
         tree: Nodes,
         gain: list[float],
         rule: DecisionRule,
-        whole: Sequence[int] = (),
+        whole: Sequence[int],
     ) -> None:
         """``gain`` is minus the energy of each block if it is main."""
         self._rule, self._n = rule, len(gain)

@@ -60,9 +60,8 @@ MODEL = ""
 """The reason of labels that follow from the probabilities of a model."""
 REPEATED, HIDDEN = "repeated", "hidden"
 """The names of the step of the site memory, and of the removal of hidden text, in ``Choice``."""
-PROBABILITIES, TEMPLATE, LABELS = "probabilities", "template", "labels"
-"""What labels can follow from: the probabilities of an engine, a site's template (whose name is the source of its
-labels), or an engine's own decision."""
+TEMPLATE = "template"
+"""The source of the labels of a site's template."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +73,8 @@ class Step:
     reason: str
     """Why a label was changed. An option's step says so itself if it has no reason, or if the option is ``drop``."""
     change: Callable[[ScoredPage, Bools], Bools]
-    corrects: frozenset[str] = frozenset()
-    """Which labels the step is for, by what they follow from; empty for all."""
+    by_model: bool = False
+    """True if the step is only for labels that follow from the probabilities of an engine."""
     free: float = 0
     """Number of words that the step may take away, however sure the model is of them."""
     option: str = ""
@@ -83,7 +82,7 @@ class Step:
 
     def applies(self, scored: ScoredPage) -> bool:
         """Return False if the step is for other labels, or if what the user's rules say leaves nothing to do."""
-        if self.corrects and _origin(scored) not in self.corrects:
+        if self.by_model and scored.labels.main is not None:
             return False
         whole = scored.marks is not None and scored.marks.whole
         return not (self.option and whole) or getattr(scored.page.config, self.option) == "drop"
@@ -96,32 +95,31 @@ class Step:
 
 _SOFT, _PROSE = int(Flag.CODE | Flag.PREFORMATTED), int(Flag.HEADING | Flag.PARAGRAPH | Flag.LIST | Flag.QUOTE)
 _is_written = tag_mask("dl", "blockquote", "details", "figure")
-_BY_MODEL = frozenset({PROBABILITIES})
-_NOSCRIPT = Step("noscript", "scripts have run", without_noscript, _BY_MODEL, free=MOST_NOSCRIPT_WORDS)
+_NOSCRIPT = Step("noscript", "scripts have run", without_noscript, by_model=True, free=MOST_NOSCRIPT_WORDS)
 STEPS = (
     _NOSCRIPT,
     Step(
         "short_page",
         "a fragment is main as a whole, and an error page or a bot wall is not",
         with_short_page,
-        _BY_MODEL,
+        by_model=True,
         free=LONGEST_ERROR,
     ),
-    Step("headings", "a heading stays with the text below it", with_headings, _BY_MODEL),
-    Step("price", "the price of a product stays with its name", with_price, _BY_MODEL),
-    Step("authors", "the authors of a paper stay with its name", with_authors, _BY_MODEL),
-    Step("footnotes", "a footnote has the label of its marks", with_footnotes, _BY_MODEL),
-    Step("recipe_facts", "a recipe says how long it takes and how much it makes", with_recipe_facts, _BY_MODEL),
+    Step("headings", "a heading stays with the text below it", with_headings, by_model=True),
+    Step("price", "the price of a product stays with its name", with_price, by_model=True),
+    Step("authors", "the authors of a paper stay with its name", with_authors, by_model=True),
+    Step("footnotes", "a footnote has the label of its marks", with_footnotes, by_model=True),
+    Step("recipe_facts", "a recipe says how long it takes and how much it makes", with_recipe_facts, by_model=True),
     Step(
         "embeds",
         "a text embeds the post or the link",
         lambda scored, main: with_embeds(scored.page, main, scored.names.matching(embed_names)),
-        _BY_MODEL,
+        by_model=True,
     ),
-    Step("hero_links", "the links of a hero belong to its headline", with_hero_links, _BY_MODEL),
+    Step("hero_links", "the links of a hero belong to its headline", with_hero_links, by_model=True),
     # Last of these, so that no other step adds such a text or a duplicate again.
     _NOSCRIPT,
-    Step("duplicates", "what is in the source twice, but shown once, is kept once", without_duplicates, _BY_MODEL),
+    Step("duplicates", "what is in the source twice, but shown once, is kept once", without_duplicates, by_model=True),
     Step(
         REPEATED,
         "the site memory knows it from other pages",
@@ -146,7 +144,7 @@ STEPS = (
         "asides",
         "it stands beside the text",
         lambda scored, main: without_asides(scored.page, main, scored.names.matching),
-        _BY_MODEL,
+        by_model=True,
         free=MOST_ASIDE_WORDS,
     ),
     Step("rules", "a rule of DRIPPER_RULES", with_rules_again, free=ASKED),
@@ -266,11 +264,12 @@ def first_labels(scored: ScoredPage) -> Bools:
         return labels.main
     tree, names = scored.page.tree, scored.names
     whole = names.matching(callout_names)
-    boxes = [node for node in names.matching(code_box, *CODE_BOXES) if not _is_prose(scored, node)]
-    soft = scored.flags & _SOFT != 0
-    soft |= np.array(
-        within(tree, [*whole, *boxes, *np.flatnonzero(_is_written[tree.tag]).tolist()], len(soft)), dtype=np.bool_
-    )
+    prose = np.cumsum([0, *(scored.flags & _PROSE != 0)])
+    # A box of code has no paragraphs, lists or headings, whatever its class says.
+    free_of_prose = prose[tree.block_start] == prose[tree.block_end]
+    boxes = [node for node in names.matching(code_box, *CODE_BOXES) if free_of_prose[node]]
+    written = [*whole, *boxes, *np.flatnonzero(_is_written[tree.tag]).tolist()]
+    soft = (scored.flags & _SOFT != 0) | np.array(within(tree, written, len(prose) - 1), dtype=np.bool_)
     return decide(
         tree,
         labels.probabilities,
@@ -281,18 +280,6 @@ def first_labels(scored: ScoredPage) -> Bools:
         soft=soft,
         whole=[*whole, *boxes],
     )
-
-
-def _is_prose(scored: ScoredPage, node: int) -> bool:
-    """Return True for an element with the class of a box of code that has paragraphs, lists or headings."""
-    a, b = int(scored.page.tree.block_start[node]), int(scored.page.tree.block_end[node])
-    return bool((scored.flags[a:b] & _PROSE).any())
-
-
-def _origin(scored: ScoredPage) -> str:
-    if scored.labels.main is None:
-        return PROBABILITIES
-    return TEMPLATE if scored.labels.source == TEMPLATE else LABELS
 
 
 def takes_too_much(

@@ -1,4 +1,4 @@
-"""The price of a product, the facts of a recipe and the links of a hero belong to what is written."""
+"""The price of a product, the authors of a paper, the facts of a recipe and the links of a hero are written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from scrapy_dripper.choose import below_headline
-from scrapy_dripper.choose.below_headline import with_hero_links, with_price, with_recipe_facts
+from scrapy_dripper.choose.below_headline import with_authors, with_hero_links, with_price, with_recipe_facts
 from scrapy_dripper.choose.scored import Bools, Labels, ScoredPage
 from scrapy_dripper.page import Page
 from scrapy_dripper.testing import page as page_of
@@ -150,3 +150,24 @@ def test_what_is_not_the_price(body: str) -> None:
 
 def test_a_page_without_main_content_has_no_price() -> None:
     assert priced(f"{NAME}<span>$168.00</span>", main="nothing") == []
+
+
+PAPER = (
+    "<h1>Tides of the sound</h1><p>Ada Lund<sup>1</sup>, Li Wei</p><p>University of the North</p><p>- The sea rises."
+)
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        (["Lund, Ada", "Wei, Li"], ["Ada Lund1, Li Wei"]),
+        (["Wei, Li", ""], ["Ada Lund1, Li Wei"]),
+        (["Olsen, Bo", ""], []),  # of another paper
+        ([], []),  # on other pages, a byline is no content
+    ],
+)
+def test_the_authors_of_a_paper_stay_with_its_name(declared: list[str], expected: list[str]) -> None:
+    head = "".join(f'<meta name="citation_author" content="{name}">' for name in declared)
+    scored = given(f"<head>{head}</head><body>{PAPER}", 0.1)
+
+    assert added(scored.page, with_authors(scored, marked(scored.page))) == expected

@@ -16,7 +16,6 @@ from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.choose.steps import (
     MODEL,
     MOST_TAKEN,
-    PROBABILITIES,
     STEPS,
     SURE_PROBABILITY,
     Change,
@@ -171,7 +170,7 @@ def extracted(html: str, *, certain: bool = False, **options: Any) -> Extraction
         return extractor.extract([Document(html, "https://example.org/a")])[0]
 
 
-@pytest.mark.parametrize("name", [step.name for step in STEPS if PROBABILITIES in step.corrects])
+@pytest.mark.parametrize("name", [step.name for step in STEPS if step.by_model])
 def test_a_hostile_step_of_the_tagger_takes_nothing_away(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Each step is replaced by one that removes everything."""
     expected = extracted(ARTICLE)
