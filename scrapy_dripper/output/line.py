@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from scrapy_dripper.characters import unbroken
 from scrapy_dripper.declared.head import Notation
-from scrapy_dripper.structures.delimiters import NOTATION, join_formulas
+from scrapy_dripper.structures.formulas import NOTATION, join_formulas
 from scrapy_dripper.structures.items import (
     Code,
     Deleted,
