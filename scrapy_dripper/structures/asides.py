@@ -28,29 +28,13 @@ MAIL: Group = (
     "you (?:are receiving|(?:have )?received?|get|got) this (?:e-?mail|mail|letter|newsletter|message)",
     *("this (?:e-?mail|message|newsletter) was sent to", "unsubscribe", "to (?:unsubscribe|stop receiving)"),
     *("(?:view|read|open) (?:this )?(?:e-?mail |newsletter )?in (?:your |a )?browser", "no longer want to receive"),
-    *(
-        "sie erhalten dies(?:e|en) (?:e-?mail|newsletter|nachricht)",
-        "(?:newsletter )?abbestellen",
-        "im browser (?:an)?sehen",
-    ),
-    *("vous recevez (?:cet? |cette )(?:e-?mail|courriel|newsletter|lettre)", "se (?:désabonner|désinscrire)"),
-    *("recib(?:es|e|iste) este (?:correo|e-?mail|boletín)", "darse de baja", "cancelar (?:la )?suscripción"),
-    *(
-        "ricevi questa (?:e-?mail|newsletter)",
-        "annulla (?:l'iscrizione|iscrizione)",
-        "disiscriviti",
-        "você está recebendo este",
-    ),
-    *("cancelar (?:a )?inscrição", "(?:je|u) ontvangt deze (?:e-?mail|nieuwsbrief)", "(?:uitschrijven|afmelden)"),
-    *(
-        "otrzymujesz t[ęe] wiadomość",
-        "wypisz się",
-        "вы получили это письмо",
-        "отписаться",
-        "配信(?:停止|解除)",
-        "退订",
-        "수신 ?거부",
-    ),
+    *("sie erhalten dies(?:e|en) (?:e-?mail|newsletter|nachricht)", "(?:newsletter )?abbestellen"),
+    *("im browser (?:an)?sehen", "vous recevez (?:cet? |cette )(?:e-?mail|courriel|newsletter|lettre)"),
+    *("se (?:désabonner|désinscrire)", "recib(?:es|e|iste) este (?:correo|e-?mail|boletín)", "darse de baja"),
+    *("cancelar (?:la )?suscripción", "ricevi questa (?:e-?mail|newsletter)", "annulla (?:l'iscrizione|iscrizione)"),
+    *("disiscriviti", "você está recebendo este", "cancelar (?:a )?inscrição"),
+    *("(?:je|u) ontvangt deze (?:e-?mail|nieuwsbrief)", "(?:uitschrijven|afmelden)", "otrzymujesz t[ęe] wiadomość"),
+    *("wypisz się", "вы получили это письмо", "отписаться", "配信(?:停止|解除)", "退订", "수신 ?거부"),
 )
 """How the small print of a mail begins."""
 MESSAGES: Group = (
@@ -150,29 +134,13 @@ def _spaced(text: str) -> str:
 DIALOGS: Group = ("modal", "modal-dialog", "popup", "pop-up", "lightbox", "dialog", "overlay", "offcanvas", "mfp-hide")
 """Classes of dialogs, complete."""
 CONSENT: Group = (
-    *(
-        "onetrust[\\w-]{0,40}",
-        "cookiebot[\\w-]{0,40}",
-        "cybotcookie\\w{0,40}",
-        "didomi[\\w-]{0,40}",
-        "usercentrics\\S{0,40}",
-    ),
-    *(
-        "(?:eu-?)?cookies?[-_]?(?:notice|banner|bar|box|consent|alert|popup|pop-up|message|warning|modal|law|info|disclaimer)",
-    ),
-    *(
-        "(?:cookie[-_])?consent[-_]?(?:banner|bar|box|popup|modal|manager|dialog|notice|layer)?",
-        "gdpr(?:[-_][\\w-]{0,40})?",
-    ),
-    *(
-        "cc-(?:window|banner)",
-        "cky-[\\w-]{0,40}",
-        "iubenda[\\w-]{0,40}",
-        "klaro",
-        "osano[\\w-]{0,40}",
-        "qc-cmp[\\w-]{0,40}",
-    ),
-    *("moove[-_]gdpr\\S{0,40}", "tarteaucitron\\w{0,40}", "borlabs\\S{0,40}", "truste\\S{0,40}", "fc-consent\\S{0,40}"),
+    *("onetrust[\\w-]{0,40}", "cookiebot[\\w-]{0,40}", "cybotcookie\\w{0,40}", "didomi[\\w-]{0,40}"),
+    "usercentrics\\S{0,40}",
+    "(?:eu-?)?cookies?[-_]?(?:notice|banner|bar|box|consent|alert|popup|pop-up|message|warning|modal|law|info|disclaimer)",
+    "(?:cookie[-_])?consent[-_]?(?:banner|bar|box|popup|modal|manager|dialog|notice|layer)?",
+    *("gdpr(?:[-_][\\w-]{0,40})?", "cc-(?:window|banner)", "cky-[\\w-]{0,40}", "iubenda[\\w-]{0,40}", "klaro"),
+    *("osano[\\w-]{0,40}", "qc-cmp[\\w-]{0,40}", "moove[-_]gdpr\\S{0,40}", "tarteaucitron\\w{0,40}"),
+    *("borlabs\\S{0,40}", "truste\\S{0,40}", "fc-consent\\S{0,40}"),
 )
 """Classes and ids of panels that ask for consent, complete."""
 ASKS: Group = (
@@ -182,45 +150,21 @@ ASKS: Group = (
     *("wir (?:respektieren|schätzen) ihre privatsphäre", "(?:ce|notre) site (?:web )?utilise (?:des|les) cookies"),
     *("nous utilisons (?:des|les) cookies", "(?:este|nuestro) sitio (?:web )?(?:utiliza|usa) cookies"),
     *("(?:utilizamos|usamos) cookies", "(?:questo|il nostro) sito (?:web )?(?:utilizza|usa) (?:i )?cookie"),
-    *(
-        "(?:utilizziamo|usiamo) (?:i )?cookie",
-        "este s[ií](?:te|tio) (?:utiliza|usa) cookies",
-        "o nosso site usa cookies",
-    ),
-    *("deze (?:web)?site (?:gebruikt|maakt gebruik van) cookies", "wij gebruiken cookies"),
+    *("(?:utilizziamo|usiamo) (?:i )?cookie", "este s[ií](?:te|tio) (?:utiliza|usa) cookies"),
+    *("o nosso site usa cookies", "deze (?:web)?site (?:gebruikt|maakt gebruik van) cookies", "wij gebruiken cookies"),
     *("(?:ta|nasza) strona (?:używa|wykorzystuje|korzysta z) (?:plików )?cookie", "używamy (?:plików )?cookie"),
     *("(?:этот|наш) сайт использует (?:файлы )?cookie", "мы используем (?:файлы )?(?:cookie|куки)"),
-    *(
-        "(?:本|我们的?)(?:网站|網站)?使用 ?cookie",
-        "我们重视您的隐私",
-        "(?:当|この)(?:ウェブ)?サイトで?は、?(?:cookie|クッキー)",
-    ),
-    *("(?:이|본) (?:웹)?사이트는 쿠키", "denna (?:webb)?(?:plats|sida) använder cookies"),
+    *("(?:本|我们的?)(?:网站|網站)?使用 ?cookie", "我们重视您的隐私"),
+    *("(?:当|この)(?:ウェブ)?サイトで?は、?(?:cookie|クッキー)", "(?:이|본) (?:웹)?사이트는 쿠키"),
+    "denna (?:webb)?(?:plats|sida) använder cookies",
 )
 """How a panel begins that asks for consent, in twelve languages."""
 ACCEPTS: Group = (
-    *(
-        "(?:i |yes,? i )?(?:accept|agree|allow|consent)(?: all)?(?: cookies)?",
-        "ok(?:ay)?",
-        "got it",
-        "(?:alle )?akzeptieren",
-    ),
-    *(
-        "(?:ich )?(?:stimme zu|zustimmen|verstanden)",
-        "alle(?:s)? akzeptieren",
-        "(?:tout |j')?accepte?r?",
-        "aceptar(?: todo)?",
-    ),
-    *(
-        "acepto",
-        "accett[ao](?: tutti)?",
-        "aceit(?:ar|o)(?: todos)?",
-        "akkoord",
-        "accepteren",
-        "akceptuj[ęe]?",
-        "принять",
-    ),
-    *("принимаю", "согласен", "同意する", "(?:全部)?(?:同意|接受)", "동의", "godkänn"),
+    *("(?:i |yes,? i )?(?:accept|agree|allow|consent)(?: all)?(?: cookies)?", "ok(?:ay)?", "got it"),
+    *("(?:alle )?akzeptieren", "(?:ich )?(?:stimme zu|zustimmen|verstanden)", "alle(?:s)? akzeptieren"),
+    *("(?:tout |j')?accepte?r?", "aceptar(?: todo)?", "acepto", "accett[ao](?: tutti)?", "aceit(?:ar|o)(?: todos)?"),
+    *("akkoord", "accepteren", "akceptuj[ęe]?", "принять", "принимаю", "согласен", "同意する"),
+    *("(?:全部)?(?:同意|接受)", "동의", "godkänn"),
 )
 """What the last button of such a panel says, complete."""
 

@@ -661,19 +661,10 @@ def _sole_code(wrapper: _Element) -> _Element | None:
 
 # ---------------------------------------------------------------------- copy labels
 LABELS: Group = (
-    *(
-        "copy(?: (?:code|text|snippet|command|link|this))?(?: to (?:the )?clipboard)?",
-        "copied(?: to (?:the )?clipboard)?",
-    ),
-    *(
-        "click to copy",
-        "toggle (?:word wrap|overflow)",
-        "(?:un)?wrap lines",
-        "(?:view|show) (?:raw|plain)",
-        "copy failed",
-    ),
-    *("(?:code |text )?(?:in (?:die )?zwischenablage )?kopieren", "(?:in zwischenablage )?kopiert"),
-    *("copier(?: (?:le code|dans le presse-papiers?))?", "copié"),
+    "copy(?: (?:code|text|snippet|command|link|this))?(?: to (?:the )?clipboard)?",
+    *("copied(?: to (?:the )?clipboard)?", "click to copy", "toggle (?:word wrap|overflow)", "(?:un)?wrap lines"),
+    *("(?:view|show) (?:raw|plain)", "copy failed", "(?:code |text )?(?:in (?:die )?zwischenablage )?kopieren"),
+    *("(?:in zwischenablage )?kopiert", "copier(?: (?:le code|dans le presse-papiers?))?", "copié"),
     *("copiar(?: (?:el )?c[oó]digo| al portapapeles| para a área de transferência)?", "copiado", "¡copiado"),
     *("copia(?: (?:il )?codice| negli appunti)?", "copiato", "kopi[eë]er(?:en)?(?: naar klembord)?", "gekopieerd"),
     *("kopiuj(?: kod| do schowka)?", "skopiowano", "(?:с)?копировать(?: код| в буфер обмена)?", "скопировано"),
