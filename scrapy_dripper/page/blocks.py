@@ -38,6 +38,7 @@ from scrapy_dripper.page.page import NOBODY, Blocks, Flag, Page, Styles, gap_bef
 from scrapy_dripper.page.recover import xml_text
 from scrapy_dripper.page.tags import (
     CELLS,
+    LONGEST_CLASS,
     LOOSE,
     OWNED,
     SILENT,
@@ -360,9 +361,6 @@ class _Cutter:
 
 
 # ---------------------------------------------------------------------- style sheets
-LONGEST_RULE = 1_000
-"""Maximum length of the selectors, and of the declarations, of a rule."""
-
 _telling = re.compile(r"(?:white-space|display|visibility)[\w-]{0,20}\s{0,9}:[^;]{1,99}").findall
 # The names that word processors make up, such as c7, T12 or ff3. Fonts of others may mean anything, such as a price.
 _made_up = re.compile(r"[A-Za-z]{1,2}\d{1,4}").fullmatch
@@ -385,7 +383,7 @@ def class_styles(elements: Iterable[HtmlElement]) -> Styles:
         for part in text.split("}"):
             depth = max(0, depth + part.count("{") - 1)
             before, _, rule = part.rpartition("{")
-            if depth or len(part) > 2 * LONGEST_RULE:
+            if depth or len(part) > 2 * LONGEST_CLASS:
                 continue
             told = ";".join(_telling(rule))
             if not told and "font-" not in rule:
@@ -394,5 +392,5 @@ def class_styles(elements: Iterable[HtmlElement]) -> Styles:
                 match = _class(selector)
                 declared = told if match is None or not _made_up(match[1]) else rule
                 if match and declared:
-                    found[match[1]] = f"{found.get(match[1], '')};{declared}"[-LONGEST_RULE:]
+                    found[match[1]] = f"{found.get(match[1], '')};{declared}"[-LONGEST_CLASS:]
     return found

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from lxml import etree
 from lxml.etree import _Element
 
-from scrapy_dripper.page.nodes import SLATE, SLATE_CODE, inner_text, short_text
+from scrapy_dripper.page.nodes import NEAR, SHORT, SLATE, SLATE_CODE, inner_text, short_text
 from scrapy_dripper.page.tags import LONGEST_CLASS, by_class
 from scrapy_dripper.page.vocabulary import Group, either
 from scrapy_dripper.structures.items import (
@@ -113,10 +113,6 @@ _PRE = frozenset({"pre", "listing", "xmp", "plaintext"})
 _BLANKS = " \t\r\f\v\xa0\u200b\ufeff"
 """Invisible characters, which some generators put into blank lines to preserve them."""
 
-MAX_ABOVE, MAX_NAMED = 16, 4
-"""Number of ancestors to check, and how many of them may be named as line numbers. On broken pages, everything after an
-unclosed element is nested in it, and each level would be read to its end."""
-
 _SKIPPED = -1
 
 _number_token = re.compile(
@@ -134,17 +130,9 @@ _single_word = re.compile(r"[\w.-]*").fullmatch
 TWIN: Final = CodeBlock("")
 """Returned for an element to drop, which only repeats code or numbers its lines."""
 
-MAX_AROUND = 24
-"""Maximum number of elements to search around code, in its wrapper."""
-
-MAX_IN_LINE = 200
-"""Maximum number of elements in a line of code without a ``<pre>``."""
-
 _PROSE = ("h1", "h2", "h3", "h4", "h5", "h6", "video", "audio", "iframe", "blockquote", "article", "section", "figure")
 _NO_LINE = frozenset({*_PROSE, "p", "ul", "ol", "dl", "table", "img", "pre", "a", "form", "input"})
 _emoji = re.compile(r"emoji|smil", re.IGNORECASE).search
-MAX_ANCESTORS = 8
-"""Number of ancestors that may name the language. A table with line numbers has seven."""
 _LARGE = frozenset({"body", "html", "article", "main"})
 """Elements that hold more than the code."""
 
@@ -246,8 +234,10 @@ def is_numbers(element: _Element) -> bool:
 
 
 def is_deep(element: _Element) -> bool:
-    """Return True for an element in more elements that are marked as line numbers than code ever has."""
-    return sum(map(_is_named, islice(element.iterancestors(), MAX_ABOVE))) > MAX_NAMED
+    """Return True for an element in more elements that are marked as line numbers than code ever has: on broken pages,
+    everything after an unclosed element is nested in it, and each level would be read to its end.
+    """
+    return 4 * sum(map(_is_named, islice(element.iterancestors(), NEAR))) > NEAR
 
 
 def _is_named(element: _Element) -> bool:
@@ -622,8 +612,8 @@ def _is_box_of_lines(element: _Element) -> bool:
             return False
         if child.tail and not child.tail.isspace():
             return False
-        inside = list(islice(child.iter(), MAX_IN_LINE))
-        if len(inside) == MAX_IN_LINE or any(node.tag in _NO_LINE for node in inside):
+        inside = list(islice(child.iter(), SHORT))
+        if len(inside) == SHORT or any(node.tag in _NO_LINE for node in inside):
             return False
         lines += 1
     return lines > 1
@@ -639,14 +629,14 @@ def _sole_code(wrapper: _Element) -> _Element | None:
     while todo:
         node = todo.pop()
         looked += 1
-        if looked > MAX_AROUND or (node.text and not node.text.isspace()):
+        if looked > NEAR or (node.text and not node.text.isspace()):
             return None
         for child in node:
             if child.tail and not child.tail.isspace():
                 return None
             if not isinstance(child.tag, str) or is_tool(child) or is_numbers(child):
                 continue
-            if looked + len(todo) > MAX_AROUND:
+            if looked + len(todo) > NEAR:
                 return None
             if child.tag in _PRE or (child.tag == "table" and _is_code_table(child)):
                 if code is not None:
@@ -678,13 +668,11 @@ _names = re.compile(r"cop(?:y|ied|ier)|clipboard|kopier", re.I).search
 _labels = re.compile(
     rf"(?:([a-z][\w+#.-]{{0,19}})[\s|·:]{{1,9}})??(?:(?:{either(LABELS)})[\s!.|·✓✔]{{0,9}}){{1,6}}", re.I
 ).fullmatch
-LONGEST_LABELS = 120
-"""Maximum length of all labels of a listing, in characters."""
 
 
 def copy_label(text: str) -> str | None:
     """Return None unless a text consists of copy labels. Return the word before them, which may name the language."""
-    match = _labels(text.strip()) if len(text) <= LONGEST_LABELS else None
+    match = _labels(text.strip()) if len(text) <= SHORT else None
     return (match[1] or "").lower() if match else None
 
 
@@ -707,7 +695,7 @@ def language_of(element: _Element) -> tuple[str | None, str | None]:
     """
     # A <span> may hold the line numbers, so it comes last.
     inside = (element, *islice(element.iter("pre", "code"), 4), *islice(element.iter("span"), 1))
-    around = takewhile(lambda node: node.tag not in _LARGE, islice(element.iterancestors(), MAX_ANCESTORS))
+    around = takewhile(lambda node: node.tag not in _LARGE, islice(element.iterancestors(), NEAR))
     names = chain((_of_node(node, near=True) for node in inside), (_of_node(node, near=False) for node in around))
     named = next(filter(None, names), None)
     return named if named and named[0] else (None, None)

@@ -21,7 +21,7 @@ from lxml import etree
 from lxml.etree import _Element
 
 from scrapy_dripper.declared.head import Notation
-from scrapy_dripper.page.nodes import inner_text, is_math_script
+from scrapy_dripper.page.nodes import NEAR, SHORT, inner_text, is_math_script
 from scrapy_dripper.page.recover import has_attribute_run
 from scrapy_dripper.page.tags import DRAWN, DRAWN_MATHML, by_class
 from scrapy_dripper.structures.items import Emphasis, Formula, LineBreak, Run, Runs, Strong, Sub, Sup, Text
@@ -36,10 +36,6 @@ MATH_TAGS = _CUSTOM | {"math", "script", "img", DRAWN}
 
 TEX_ATTRIBUTES = ("data-tex", "data-latex", "data-formula", "data-katex", "data-equation-content", "data-math")
 """Attributes that hold LaTeX if the class of the element says that it is a formula."""
-MAX_ANNOTATIONS = 8
-"""Maximum number of LaTeX annotations to check in a formula. On broken pages, they are nested."""
-MAX_BEFORE_MATH = 16
-"""Maximum number of nodes of a wrapper to search for its MathML."""
 
 _MATHJAX_2 = frozenset(
     "MathJax MathJax_Display MathJax_SVG MathJax_SVG_Display MathJax_CHTML MathJax_PHTML MathJax_MathML mjx-chtml "
@@ -66,7 +62,6 @@ _SERVICES = {
 }  # fmt: skip
 """What is near the beginning of URLs of services that draw formulas, and the parameter with the formula. It is empty if
 the whole query is the formula."""
-_NEAR_START = 100
 
 _may_be_math = re.compile(r"math|katex|mjx|tex\b|latex|ltx_eq|formula|equation|eqn\b|amrendered").search
 _tex_encoding = re.compile(r"(?:application|text)?/?(?:x-)?(?:la)?tex\b", re.I).fullmatch
@@ -126,7 +121,7 @@ def _math(element: _Element, display: bool = False, origin: str = "") -> Formula
     annotations = (
         node for node in element.iter("{*}annotation") if _tex_encoding((node.get("encoding") or "").strip())
     )
-    for annotation in islice(annotations, MAX_ANNOTATIONS):
+    for annotation in islice(annotations, NEAR):
         source = inner_text(annotation)
         if source.strip() and balanced(source):
             return from_source(source, display, origin or "annotation")
@@ -142,7 +137,7 @@ def _math(element: _Element, display: bool = False, origin: str = "") -> Formula
 
 def _first_math(element: _Element) -> _Element | None:
     """Return the MathML at the beginning of a wrapper."""
-    return next((node for node in islice(element.iter(), MAX_BEFORE_MATH) if node.tag == "math"), None)
+    return next((node for node in islice(element.iter(), NEAR) if node.tag == "math"), None)
 
 
 def _of_wrapper(element: _Element, origin: str, display: bool) -> Formula | None:
@@ -391,7 +386,7 @@ def formula_of_image(element: _Element) -> Formula | None:
 def _queried(url: str) -> str | None:
     """Return the LaTeX in the URL of an image that a service draws, or None for other URLs."""
     query = url.partition("?")[2]
-    parameter = next((name for part, name in _SERVICES.items() if part in url[:_NEAR_START]), None) if query else None
+    parameter = next((name for part, name in _SERVICES.items() if part in url[:SHORT]), None) if query else None
     if parameter is None:
         return None
     if parameter:
