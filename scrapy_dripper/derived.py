@@ -15,9 +15,9 @@ from scrapy_dripper.data import Document, Extraction, Metadata, attempt, fingerp
 from scrapy_dripper.output import Written, most_chars, write
 from scrapy_dripper.output.content_json import from_json, to_json
 from scrapy_dripper.output.markdown import Callouts, Posts, Tables
+from scrapy_dripper.output.markdown import Links as LinkForm
 from scrapy_dripper.output.markdown import front_matter as yaml
 from scrapy_dripper.output.markdown import markdown as of_items
-from scrapy_dripper.output.markdown_inline import Links as LinkForm
 from scrapy_dripper.output.urls import media, outlinks
 from scrapy_dripper.structures.items import Image, Item, Items, Post, Video, line_text, plain_text
 from scrapy_dripper.structures.posts import LONGEST_BYLINE, thread_posts

@@ -36,13 +36,12 @@ from scrapy_dripper.choose.short_pages import LONGEST_ERROR, is_menu, shows_pros
 from scrapy_dripper.choose.user_rules import with_rules, with_rules_again
 from scrapy_dripper.page.page import Flag, Mask
 from scrapy_dripper.page.tags import tag_mask
-from scrapy_dripper.structures.asides import MOST_ASIDE_WORDS, without_asides
+from scrapy_dripper.structures.asides import MOST_ASIDE_WORDS, without_asides, without_dialogs
 from scrapy_dripper.structures.callouts import callout_names
 from scrapy_dripper.structures.code import CODE_BOXES, code_box
 from scrapy_dripper.structures.embeds import names as embed_names
 from scrapy_dripper.structures.embeds import with_embeds
 from scrapy_dripper.structures.hidden import hidden_blocks, hidden_nodes
-from scrapy_dripper.structures.overlays import without_dialogs
 
 if TYPE_CHECKING:
     from scrapy_dripper.structures.items import Card

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.characters import CJK
 from scrapy_dripper.declared.json_ld import types_of
-from scrapy_dripper.declared.text import LONGEST_TEXT, MOST_NODES
+from scrapy_dripper.declared.text import LONGEST_TEXT, MOST_NODES, START
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -63,8 +63,6 @@ OTHERS = frozenset(
 
 MOST_CHARS = 400_000
 """Maximum number of characters of the facts of a page."""
-LONGEST_DETAIL = 50
-"""Maximum number of texts in the element of a detail. Its first ones are used."""
 GRAM = 3
 """Length of the runs of tokens by which facts are found."""
 VISIBLE, KEPT = 0.8, 0.5
@@ -168,7 +166,7 @@ def _in_elements(elements: Iterable[HtmlElement]) -> Iterator[tuple[str, str]]:
                 else:
                     kind = TYPES.get(of, "")
             if kind:
-                texts = islice(element.itertext(), LONGEST_DETAIL if kind in DETAILS else None)
+                texts = islice(element.itertext(), START if kind in DETAILS else None)
                 yield kind, element.get("content") or " ".join(texts)
                 break
 

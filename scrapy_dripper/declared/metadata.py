@@ -81,8 +81,6 @@ _SUBJECTS = {
 """Where tags and categories are: a key of JSON-LD, names of meta elements, and those that many pages fill for search
 engines. Links come before the last."""
 _LICENSES = ("dcterms.license", "dc.rights", "dcterms.rights", "copyright")
-MOST_SUBJECTS = 50
-"""Maximum number of tags or categories of a page."""
 
 _commas = re.compile(r"[,;，、；]").split
 _language = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,5}").fullmatch
@@ -180,7 +178,7 @@ def _subjects(declared: Declared, found: Marked, relation: str) -> tuple[str, ..
         _parted(declared.texts(*last)),
     ):
         if subjects := [value.strip("#")[:LONGEST_NAME] for value in values if value.strip("#")]:
-            return tuple(dict.fromkeys(subjects))[:MOST_SUBJECTS]
+            return tuple(dict.fromkeys(subjects))[:MOST_ELEMENTS]
     return ()
 
 

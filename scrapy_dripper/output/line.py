@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 from scrapy_dripper.characters import unbroken
 from scrapy_dripper.declared.head import Notation
-from scrapy_dripper.structures.delimiters import NOTATION, join_formulas
+from scrapy_dripper.page.tags import LONGEST_CLASS
+from scrapy_dripper.structures.formulas import NOTATION, join_formulas
 from scrapy_dripper.structures.items import (
     Code,
     Deleted,
@@ -30,8 +31,6 @@ from scrapy_dripper.structures.items import (
     line_text,
 )
 
-MAX_TITLE, MAX_URL = 500, 2_000
-"""Maximum length of a link's title to keep, and of the URL to compare it with."""
 MAX_FORMATS = 12
 """Maximum nesting of formats. Deeper formats are dropped, but their text is kept."""
 
@@ -294,7 +293,7 @@ def tells_of_window(text: str) -> bool:
 
 def _is_news(title: str, href: str, runs: Runs) -> bool:
     """Return True if the title of a link adds information to its text and URL. A very long title does not count."""
-    said = "" if len(title) > MAX_TITLE else _beside_url(title, href[:MAX_URL])
+    said = "" if len(title) > LONGEST_CLASS else _beside_url(title, href[:LONGEST_CLASS])
     return bool(said) and said not in _spaced(line_text(runs))
 
 

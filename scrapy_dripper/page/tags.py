@@ -12,7 +12,8 @@ import numpy.typing as npt
 from scrapy_dripper.page.page import Flag
 
 LONGEST_CLASS = 1_000
-"""Characters of a class attribute to consider. Results are cached, and a page controls the length of the keys."""
+"""Characters of an attribute, such as a class, or of a rule of a style sheet, to consider. Results are cached, and a
+page controls the length of the keys."""
 
 
 def by_class(test: Callable[[str], bool]) -> Callable[[str], bool]:

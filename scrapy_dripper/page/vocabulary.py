@@ -198,28 +198,9 @@ SIGNATURES: Group = (
 
 # ---------------------------------------------------------------------- what belongs to the headline
 STANDFIRSTS: Group = (
-    *(
-        "dek",
-        "deck",
-        "standfirst",
-        "sub-?title",
-        "sub-?headline",
-        "sub-?heading",
-        "rubric",
-        "teaser-?text",
-        "lead-?text",
-    ),
-    *(
-        "article-?lead",
-        "chap[oô]",
-        "chapeau",
-        "untertitel",
-        "vorspann",
-        "entradilla",
-        "bajada",
-        "sottotitolo",
-        "ingress",
-    ),
+    *("dek", "deck", "standfirst", "sub-?title", "sub-?headline", "sub-?heading", "rubric", "teaser-?text"),
+    *("lead-?text", "article-?lead", "chap[oô]", "chapeau", "untertitel", "vorspann", "entradilla", "bajada"),
+    *("sottotitolo", "ingress"),
 )
 """Whole names of the sentence below a headline that says what the text is about."""
 

@@ -1,5 +1,6 @@
-"""What stands beside a text or in it, and is not of it: lines to other articles, quotations that repeat it, messages of
-forms, forms that sign up for mails, the small print of a mail, and panels that ask for consent.
+"""What stands beside a text, in it or over it, and is not of it: lines to other articles, quotations that repeat it,
+messages of forms, forms that sign up for mails, the small print of a mail, dialogs that wait for a click, and panels
+that ask for consent to cookies.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import numpy as np
 from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.page.vocabulary import Group, either
-from scrapy_dripper.structures.overlays import consent_panels, unless_all
 
 READ_ALSO: Group = (
     *("read (?:also|next)", "also read", "(?:read more|more on this|don['’]t miss|recommended)(?=\\s?[:>])"),
@@ -29,29 +29,13 @@ MAIL: Group = (
     "you (?:are receiving|(?:have )?received?|get|got) this (?:e-?mail|mail|letter|newsletter|message)",
     *("this (?:e-?mail|message|newsletter) was sent to", "unsubscribe", "to (?:unsubscribe|stop receiving)"),
     *("(?:view|read|open) (?:this )?(?:e-?mail |newsletter )?in (?:your |a )?browser", "no longer want to receive"),
-    *(
-        "sie erhalten dies(?:e|en) (?:e-?mail|newsletter|nachricht)",
-        "(?:newsletter )?abbestellen",
-        "im browser (?:an)?sehen",
-    ),
-    *("vous recevez (?:cet? |cette )(?:e-?mail|courriel|newsletter|lettre)", "se (?:désabonner|désinscrire)"),
-    *("recib(?:es|e|iste) este (?:correo|e-?mail|boletín)", "darse de baja", "cancelar (?:la )?suscripción"),
-    *(
-        "ricevi questa (?:e-?mail|newsletter)",
-        "annulla (?:l'iscrizione|iscrizione)",
-        "disiscriviti",
-        "você está recebendo este",
-    ),
-    *("cancelar (?:a )?inscrição", "(?:je|u) ontvangt deze (?:e-?mail|nieuwsbrief)", "(?:uitschrijven|afmelden)"),
-    *(
-        "otrzymujesz t[ęe] wiadomość",
-        "wypisz się",
-        "вы получили это письмо",
-        "отписаться",
-        "配信(?:停止|解除)",
-        "退订",
-        "수신 ?거부",
-    ),
+    *("sie erhalten dies(?:e|en) (?:e-?mail|newsletter|nachricht)", "(?:newsletter )?abbestellen"),
+    *("im browser (?:an)?sehen", "vous recevez (?:cet? |cette )(?:e-?mail|courriel|newsletter|lettre)"),
+    *("se (?:désabonner|désinscrire)", "recib(?:es|e|iste) este (?:correo|e-?mail|boletín)", "darse de baja"),
+    *("cancelar (?:la )?suscripción", "ricevi questa (?:e-?mail|newsletter)", "annulla (?:l'iscrizione|iscrizione)"),
+    *("disiscriviti", "você está recebendo este", "cancelar (?:a )?inscrição"),
+    *("(?:je|u) ontvangt deze (?:e-?mail|nieuwsbrief)", "(?:uitschrijven|afmelden)", "otrzymujesz t[ęe] wiadomość"),
+    *("wypisz się", "вы получили это письмо", "отписаться", "配信(?:停止|解除)", "退订", "수신 ?거부"),
 )
 """How the small print of a mail begins."""
 MESSAGES: Group = (
@@ -156,3 +140,130 @@ def _repeated(page: Page, main: Bools, matching: Callable[..., list[int]]) -> It
 
 def _spaced(text: str) -> str:
     return f" {' '.join(_words(text.lower()))} "
+
+
+# ---------------------------------------------------------------------- what is laid over a page
+DIALOGS: Group = ("modal", "modal-dialog", "popup", "pop-up", "lightbox", "dialog", "overlay", "offcanvas", "mfp-hide")
+"""Classes of dialogs, complete."""
+CONSENT: Group = (
+    *("onetrust[\\w-]{0,40}", "cookiebot[\\w-]{0,40}", "cybotcookie\\w{0,40}", "didomi[\\w-]{0,40}"),
+    "usercentrics\\S{0,40}",
+    "(?:eu-?)?cookies?[-_]?(?:notice|banner|bar|box|consent|alert|popup|pop-up|message|warning|modal|law|info|disclaimer)",
+    "(?:cookie[-_])?consent[-_]?(?:banner|bar|box|popup|modal|manager|dialog|notice|layer)?",
+    *("gdpr(?:[-_][\\w-]{0,40})?", "cc-(?:window|banner)", "cky-[\\w-]{0,40}", "iubenda[\\w-]{0,40}", "klaro"),
+    *("osano[\\w-]{0,40}", "qc-cmp[\\w-]{0,40}", "moove[-_]gdpr\\S{0,40}", "tarteaucitron\\w{0,40}"),
+    *("borlabs\\S{0,40}", "truste\\S{0,40}", "fc-consent\\S{0,40}"),
+)
+"""Classes and ids of panels that ask for consent, complete."""
+ASKS: Group = (
+    "(?:this|our|the) (?:web ?)?site (?:uses|makes use of) cookies",
+    *("we (?:and our \\S{1,20} )?(?:use|store) cookies", "we (?:value|respect|care about) your privacy"),
+    *("diese (?:web)?(?:seite|site) (?:verwendet|nutzt|benutzt) cookies", "wir (?:verwenden|nutzen|setzen) cookies"),
+    *("wir (?:respektieren|schätzen) ihre privatsphäre", "(?:ce|notre) site (?:web )?utilise (?:des|les) cookies"),
+    *("nous utilisons (?:des|les) cookies", "(?:este|nuestro) sitio (?:web )?(?:utiliza|usa) cookies"),
+    *("(?:utilizamos|usamos) cookies", "(?:questo|il nostro) sito (?:web )?(?:utilizza|usa) (?:i )?cookie"),
+    *("(?:utilizziamo|usiamo) (?:i )?cookie", "este s[ií](?:te|tio) (?:utiliza|usa) cookies"),
+    *("o nosso site usa cookies", "deze (?:web)?site (?:gebruikt|maakt gebruik van) cookies", "wij gebruiken cookies"),
+    *("(?:ta|nasza) strona (?:używa|wykorzystuje|korzysta z) (?:plików )?cookie", "używamy (?:plików )?cookie"),
+    *("(?:этот|наш) сайт использует (?:файлы )?cookie", "мы используем (?:файлы )?(?:cookie|куки)"),
+    *("(?:本|我们的?)(?:网站|網站)?使用 ?cookie", "我们重视您的隐私"),
+    *("(?:当|この)(?:ウェブ)?サイトで?は、?(?:cookie|クッキー)", "(?:이|본) (?:웹)?사이트는 쿠키"),
+    "denna (?:webb)?(?:plats|sida) använder cookies",
+)
+"""How a panel begins that asks for consent, in twelve languages."""
+ACCEPTS: Group = (
+    *("(?:i |yes,? i )?(?:accept|agree|allow|consent)(?: all)?(?: cookies)?", "ok(?:ay)?", "got it"),
+    *("(?:alle )?akzeptieren", "(?:ich )?(?:stimme zu|zustimmen|verstanden)", "alle(?:s)? akzeptieren"),
+    *("(?:tout |j')?accepte?r?", "aceptar(?: todo)?", "acepto", "accett[ao](?: tutti)?", "aceit(?:ar|o)(?: todos)?"),
+    *("akkoord", "accepteren", "akceptuj[ęe]?", "принять", "принимаю", "согласен", "同意する"),
+    *("(?:全部)?(?:同意|接受)", "동의", "godkänn"),
+)
+"""What the last button of such a panel says, complete."""
+
+_dialog = re.compile(rf"\s(?:{either(DIALOGS)})(?=\s|$)")
+_consent = re.compile(rf"\s(?:{either(CONSENT)})(?=\s|$)")
+_asks = re.compile(rf"(?:{either(ASKS)})", re.I).match
+_accepts = re.compile(rf"(?:^|\W)(?:{either(ACCEPTS)})\W{{0,9}}$", re.I).search
+_COOKIES = ("cookie", "куки", "쿠키", "クッキー", "privacy", "privatsph", "隐私")
+_DIALOG = TAGS["dialog"]
+_not_shown = re.compile(r"display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}hidden", re.I).search
+LONGEST_PANEL, LONGEST_BUTTON = 250, 40
+"""Maximum length of a panel that asks for consent, in words, and of the text of its button, in characters."""
+LEAST_LEFT = 20
+"""Minimum number of main words that are left. On other pages, what is taken away is the content."""
+LEVELS = 4
+"""Number of elements between the first line of a panel and the panel."""
+MOST_ABOUT = 2
+"""Maximum number of main blocks about cookies outside of a panel. A page with more is about them itself."""
+
+
+def without_dialogs(page: Page, main: Bools, matching: Callable[..., list[int]]) -> Bools:
+    """Return the labels of a page without its dialogs that are not open, if there is other text.
+
+    ``matching`` returns the nodes with a class or id that a pattern finds.
+    """
+    labels: Bools = main.copy()
+    for a, b in _dialogs(page, matching):
+        labels[a:b] = False
+    return unless_all(page, main, labels)
+
+
+def unless_all(page: Page, main: Bools, labels: Bools) -> Bools:
+    """Return labels with the headline as it was, or the labels before if hardly any text is left."""
+    texts, flags = page.blocks.text, page.tree.flags[page.blocks.context]
+    lost = np.flatnonzero(main & ~labels).tolist()
+    labels[[i for i in lost if flags[i] & Flag.HEADING and texts[i] == page.headline]] = True
+    left = sum(len(texts[i].split()) for i in np.flatnonzero(labels).tolist()) if lost else LEAST_LEFT
+    return labels if left >= LEAST_LEFT else main
+
+
+def _dialogs(page: Page, matching: Callable[..., list[int]]) -> Iterator[tuple[int, int]]:
+    """Yield the dialogs that are not open: those of attributes, of Bootstrap, and of classes that hide."""
+    tree = page.tree
+    dialogs = tree.flags & Flag.DIALOG != 0
+    outermost = np.flatnonzero(dialogs & ~dialogs[np.maximum(tree.parent, 0)])
+    for node in sorted({*matching(_dialog), *outermost.tolist()}):
+        element = tree.nodes[node]
+        names = tree.names[node].split()
+        hidden = (
+            element.get("aria-hidden") == "true"
+            or element.get("hidden") is not None
+            or (tree.tag[node] == _DIALOG and element.get("open") is None)
+            or {"modal", "fade"} <= {*names}
+            or "mfp-hide" in names
+            or _not_shown(element.get("style") or "")
+            or any(_not_shown(page.styles.get(name, "")) for name in names)
+        )
+        if hidden and tree.block_end[node] > tree.block_start[node]:
+            yield int(tree.block_start[node]), int(tree.block_end[node])
+
+
+def consent_panels(page: Page, main: Bools, matching: Callable[..., list[int]]) -> Iterator[tuple[int, int]]:
+    """Yield the blocks a to b - 1 of each panel that asks for consent, by its name, or by how it begins."""
+    tree, texts = page.tree, page.blocks.text
+    about = [i for i in np.flatnonzero(main).tolist() if any(map(texts[i].lower().count, _COOKIES))]
+    if not about:
+        return
+    spans = [(int(tree.block_start[node]), int(tree.block_end[node])) for node in matching(_consent)]
+    spans += [_panel(page, i) for i in about if _asks(texts[i])]
+    words = page.blocks.words_before() if spans else []
+    spans = [(a, b) for a, b in spans if words[b] - words[a] <= LONGEST_PANEL]
+    inside = np.zeros(len(texts), dtype=np.bool_)
+    for a, b in spans:
+        inside[a:b] = True
+    if len(about) - int(inside[about].sum()) <= MOST_ABOUT:
+        yield from spans
+
+
+def _panel(page: Page, first: int) -> tuple[int, int]:
+    """Return the blocks of the panel that begins with a block: those of the element with its button, or it alone."""
+    tree, texts = page.tree, page.blocks.text
+    node = int(page.blocks.context[first])
+    for _ in range(LEVELS):
+        a, b = int(tree.block_start[node]), int(tree.block_end[node])
+        if a == first and any(len(text) <= LONGEST_BUTTON and _accepts(text.strip()) for text in texts[a + 1 : b]):
+            return a, b
+        node = int(tree.parent[node])
+        if node < 0 or a < first:
+            break
+    return first, first + 1

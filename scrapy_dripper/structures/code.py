@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 from lxml import etree
 from lxml.etree import _Element
 
-from scrapy_dripper.page.nodes import SLATE, SLATE_CODE, inner_text
+from scrapy_dripper.page.nodes import NEAR, SHORT, SLATE, SLATE_CODE, inner_text, short_text
 from scrapy_dripper.page.tags import LONGEST_CLASS, by_class
-from scrapy_dripper.structures.copy_labels import copy_label, is_copy_label
+from scrapy_dripper.page.vocabulary import Group, either
 from scrapy_dripper.structures.items import (
     Code,
     CodeBlock,
@@ -113,10 +113,6 @@ _PRE = frozenset({"pre", "listing", "xmp", "plaintext"})
 _BLANKS = " \t\r\f\v\xa0\u200b\ufeff"
 """Invisible characters, which some generators put into blank lines to preserve them."""
 
-MAX_ABOVE, MAX_NAMED = 16, 4
-"""Number of ancestors to check, and how many of them may be named as line numbers. On broken pages, everything after an
-unclosed element is nested in it, and each level would be read to its end."""
-
 _SKIPPED = -1
 
 _number_token = re.compile(
@@ -134,17 +130,9 @@ _single_word = re.compile(r"[\w.-]*").fullmatch
 TWIN: Final = CodeBlock("")
 """Returned for an element to drop, which only repeats code or numbers its lines."""
 
-MAX_AROUND = 24
-"""Maximum number of elements to search around code, in its wrapper."""
-
-MAX_IN_LINE = 200
-"""Maximum number of elements in a line of code without a ``<pre>``."""
-
 _PROSE = ("h1", "h2", "h3", "h4", "h5", "h6", "video", "audio", "iframe", "blockquote", "article", "section", "figure")
 _NO_LINE = frozenset({*_PROSE, "p", "ul", "ol", "dl", "table", "img", "pre", "a", "form", "input"})
 _emoji = re.compile(r"emoji|smil", re.IGNORECASE).search
-MAX_ANCESTORS = 8
-"""Number of ancestors that may name the language. A table with line numbers has seven."""
 _LARGE = frozenset({"body", "html", "article", "main"})
 """Elements that hold more than the code."""
 
@@ -246,8 +234,10 @@ def is_numbers(element: _Element) -> bool:
 
 
 def is_deep(element: _Element) -> bool:
-    """Return True for an element in more elements that are marked as line numbers than code ever has."""
-    return sum(map(_is_named, islice(element.iterancestors(), MAX_ABOVE))) > MAX_NAMED
+    """Return True for an element in more elements that are marked as line numbers than code ever has: on broken pages,
+    everything after an unclosed element is nested in it, and each level would be read to its end.
+    """
+    return 4 * sum(map(_is_named, islice(element.iterancestors(), NEAR))) > NEAR
 
 
 def _is_named(element: _Element) -> bool:
@@ -622,8 +612,8 @@ def _is_box_of_lines(element: _Element) -> bool:
             return False
         if child.tail and not child.tail.isspace():
             return False
-        inside = list(islice(child.iter(), MAX_IN_LINE))
-        if len(inside) == MAX_IN_LINE or any(node.tag in _NO_LINE for node in inside):
+        inside = list(islice(child.iter(), SHORT))
+        if len(inside) == SHORT or any(node.tag in _NO_LINE for node in inside):
             return False
         lines += 1
     return lines > 1
@@ -639,14 +629,14 @@ def _sole_code(wrapper: _Element) -> _Element | None:
     while todo:
         node = todo.pop()
         looked += 1
-        if looked > MAX_AROUND or (node.text and not node.text.isspace()):
+        if looked > NEAR or (node.text and not node.text.isspace()):
             return None
         for child in node:
             if child.tail and not child.tail.isspace():
                 return None
             if not isinstance(child.tag, str) or is_tool(child) or is_numbers(child):
                 continue
-            if looked + len(todo) > MAX_AROUND:
+            if looked + len(todo) > NEAR:
                 return None
             if child.tag in _PRE or (child.tag == "table" and _is_code_table(child)):
                 if code is not None:
@@ -659,6 +649,44 @@ def _sole_code(wrapper: _Element) -> _Element | None:
     return code
 
 
+# ---------------------------------------------------------------------- copy labels
+LABELS: Group = (
+    "copy(?: (?:code|text|snippet|command|link|this))?(?: to (?:the )?clipboard)?",
+    *("copied(?: to (?:the )?clipboard)?", "click to copy", "toggle (?:word wrap|overflow)", "(?:un)?wrap lines"),
+    *("(?:view|show) (?:raw|plain)", "copy failed", "(?:code |text )?(?:in (?:die )?zwischenablage )?kopieren"),
+    *("(?:in zwischenablage )?kopiert", "copier(?: (?:le code|dans le presse-papiers?))?", "copié"),
+    *("copiar(?: (?:el )?c[oó]digo| al portapapeles| para a área de transferência)?", "copiado", "¡copiado"),
+    *("copia(?: (?:il )?codice| negli appunti)?", "copiato", "kopi[eë]er(?:en)?(?: naar klembord)?", "gekopieerd"),
+    *("kopiuj(?: kod| do schowka)?", "skopiowano", "(?:с)?копировать(?: код| в буфер обмена)?", "скопировано"),
+    *("kopyala", "kodu kopyala", "kopyalandı", "kopiér", "kopier(?:a)?(?: kod)?", "kop[ií]rovat", "sao chép", "نسخ"),
+    *("(?:点击|一键)?复制(?:代码|成功|到剪贴板)?", "已复制", "複製(?:程式碼|代碼)?", "已複製", "代码解读", "自动换行"),
+    *("(?:コードを)?コピー(?:する|しました)?", "(?:코드 )?복사(?:하기|됨)?"),
+)
+"""What a button that copies or wraps code is called, and what it says after a click, complete."""
+
+_names = re.compile(r"cop(?:y|ied|ier)|clipboard|kopier", re.I).search
+_labels = re.compile(
+    rf"(?:([a-z][\w+#.-]{{0,19}})[\s|·:]{{1,9}})??(?:(?:{either(LABELS)})[\s!.|·✓✔]{{0,9}}){{1,6}}", re.I
+).fullmatch
+
+
+def copy_label(text: str) -> str | None:
+    """Return None unless a text consists of copy labels. Return the word before them, which may name the language."""
+    match = _labels(text.strip()) if len(text) <= SHORT else None
+    return (match[1] or "").lower() if match else None
+
+
+def is_copy_label(element: etree._Element) -> bool:
+    """Return True for an element in code that is named for copying, and says nothing else.
+
+    Its name has to tell, because the text alone may be code, such as ``COPY``.
+    """
+    if not any(_names((element.get(name) or "")[:LONGEST_CLASS]) for name in ("class", "id", "slot")):
+        return False
+    text = short_text(element)
+    return text is not None and (not text.strip() or copy_label(text) is not None)
+
+
 # ---------------------------------------------------------------------- languages
 def language_of(element: _Element) -> tuple[str | None, str | None]:
     """Return the language of code and its source (``class``, ``attribute`` or ``brush``), or None for both.
@@ -667,7 +695,7 @@ def language_of(element: _Element) -> tuple[str | None, str | None]:
     """
     # A <span> may hold the line numbers, so it comes last.
     inside = (element, *islice(element.iter("pre", "code"), 4), *islice(element.iter("span"), 1))
-    around = takewhile(lambda node: node.tag not in _LARGE, islice(element.iterancestors(), MAX_ANCESTORS))
+    around = takewhile(lambda node: node.tag not in _LARGE, islice(element.iterancestors(), NEAR))
     names = chain((_of_node(node, near=True) for node in inside), (_of_node(node, near=False) for node in around))
     named = next(filter(None, names), None)
     return named if named and named[0] else (None, None)

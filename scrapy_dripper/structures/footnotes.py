@@ -8,7 +8,7 @@ from itertools import chain, islice
 
 from lxml import etree
 
-from scrapy_dripper.page.nodes import inner_text
+from scrapy_dripper.page.nodes import NEAR, inner_text
 from scrapy_dripper.structures.items import (
     Emphasis,
     Footnote,
@@ -45,8 +45,6 @@ _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 
 NOTE_IN_PLACE, NOTE_TAG, _NOTE_CONTENT = "ltx_note", "ltx_tag_note", "ltx_note_content"
 """Parts of the classes of a footnote that LaTeXML writes in place of its mark, of its number, and of its content."""
-MAX_BEFORE_NOTE = 50
-"""Number of nodes of a LaTeXML footnote to search for its content, which follows its mark."""
 _LABEL_EDGES = " \xa0[]()^.:"
 _LABELS = frozenset({Text, Sup, Strong, Emphasis, Link, LineBreak, FootnoteMark})
 
@@ -153,7 +151,7 @@ class FootnoteMarks:
 
 def note_in_place(element: etree._Element) -> tuple[etree._Element | None, str]:
     """Return the content of a footnote that is written in place of its mark, and the mark; None for other elements."""
-    near = (node for node in islice(element.iter(), MAX_BEFORE_NOTE) if node.tag == "span")
+    near = (node for node in islice(element.iter(), NEAR) if node.tag == "span")
     content = next((node for node in near if _NOTE_CONTENT in (node.get("class") or "")), None)
     mark = next(element.iter("sup"), None) if content is not None else None
     return content, inner_text(mark).strip() if mark is not None else ""

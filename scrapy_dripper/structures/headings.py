@@ -7,7 +7,7 @@ from itertools import islice
 
 from lxml import etree
 
-from scrapy_dripper.page.nodes import short_text
+from scrapy_dripper.page.nodes import NEAR, SHORT, short_text
 
 # Each finds a name in a class attribute.
 self_link = re.compile(r"headerlink|anchor|hash-link|permalink|header-link|heading-link|direct-link", re.I).search
@@ -15,10 +15,6 @@ is_edit_link = re.compile(r"(?:^|\s)(?:mw-editsection|editsection|secedit)(?:\s|
 header_link = re.compile(r"headerlink|hash-link|anchorjs-link|header-anchor|heading-anchor|header-link").search
 _word = re.compile(r"\w").search
 
-LONGEST_ID = 300
-"""Maximum length of an id. Nobody links to a longer one."""
-MOST_IN_HEADING = 16
-"""Maximum number of elements to search in a heading."""
 _AROUND = frozenset({"section", "article", "div", "header", "hgroup"})
 """Elements that a heading can open, so that their id is that of the heading."""
 
@@ -29,7 +25,7 @@ def anchor_of(heading: etree._Element) -> str:
     It is the id of the heading itself, of an element in it (``<h2><a name="...">``), of an empty element right before
     it (``<a id="..."></a><h2>``), or of the element that the heading opens (Sphinx: ``<section id="..."><h2>``).
     """
-    for element in islice(heading.iter(etree.Element), MOST_IN_HEADING):
+    for element in islice(heading.iter(etree.Element), NEAR):
         if anchor := _id(element):
             return anchor
     before = heading.getprevious()
@@ -45,7 +41,7 @@ def anchor_of(heading: etree._Element) -> str:
 def _id(element: etree._Element) -> str:
     anchor: str = element.get("id") or (element.get("name") if element.tag == "a" else "") or ""
     anchor = anchor.strip()
-    return "" if len(anchor) > LONGEST_ID or any(map(str.isspace, anchor)) else anchor
+    return "" if len(anchor) > SHORT or any(map(str.isspace, anchor)) else anchor
 
 
 def has_word(element: etree._Element) -> bool:

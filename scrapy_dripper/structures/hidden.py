@@ -16,6 +16,7 @@ from typing import cast
 import numpy as np
 from lxml import etree
 
+from scrapy_dripper.page.nodes import NEAR, short_text
 from scrapy_dripper.page.page import Bools, Page, Tree
 from scrapy_dripper.page.tags import LONGEST_CLASS, MEDIA, REFERENCES, TAGS, tag_mask
 from scrapy_dripper.page.vocabulary import APPEARING, UNFOLDING, Group, either
@@ -23,16 +24,11 @@ from scrapy_dripper.structures.code import has_code_class
 from scrapy_dripper.structures.formulas import has_math_class
 from scrapy_dripper.structures.items import Runs, Text
 
-LONGEST_STYLE = 2_000
-"""Maximum number of characters of an inline style to check."""
-
 PAGE_BLOCKS = 30
 """A hidden element with more blocks than this, and more than half of the page's blocks, counts as the page itself."""
 
 LEAST_ANSWERS = 2
 """Minimum number of hidden elements of the same tag, class and style that follow a question. They are its answers."""
-LONGEST_QUESTION, MOST_NODES = 300, 50
-"""Maximum length of a question, in characters and in elements."""
 
 # These expect lower case, which is searched several times as fast as any case.
 # Off the screen are -9999px, -999em and the like. Layouts move what they show by hundreds of pixels.
@@ -62,15 +58,12 @@ MOST_TABS = 1_000
 TAB_LEVELS = 3
 """Number of elements around a list of tabs or a panel that may have the class of a list of tabs, and of those that may
 say by their class that hidden text unfolds, with its own."""
-LONGEST_TITLE = 200
 
 _is_bar = re.compile(rf"\s(?:{either(_BARS)})(?=\s|$)").search
 _may_be_of_tabs = etree.XPath("descendant-or-self::*[contains(@role, 'tab') or contains(@class, 'tab')]")
 _is_of_tabs = re.compile(r"tab(?!le)|pane", re.I).search
 _PANELS = frozenset({"div", "section", "article", "aside", "p"})
 _TITLES = frozenset("h1 h2 h3 h4 h5 h6 p div strong b summary button".split())
-MOST_BEFORE_TITLE = 10
-"""Number of elements at the beginning of a panel that may hold its own title."""
 
 
 def hidden_nodes(tree: Tree) -> Bools:
@@ -119,7 +112,7 @@ def hidden_blocks(page: Page, hidden: Bools, *, whole: bool) -> Bools:
 def _hides(style: str | None, attribute: str | None) -> bool:
     if attribute is not None and attribute.lower() != "until-found":
         return True
-    return _is_hiding_style(style[:LONGEST_STYLE]) if style else False
+    return _is_hiding_style(style[:LONGEST_CLASS]) if style else False
 
 
 @lru_cache(1_024)
@@ -148,22 +141,15 @@ def _answers(hiding: list[etree._Element]) -> set[etree._Element]:
     return {node for nodes in alike.values() if len(nodes) >= LEAST_ANSWERS for node in nodes}
 
 
-def _is_small(element: etree._Element) -> bool:
-    return len(list(islice(element.iter(), MOST_NODES + 1))) <= MOST_NODES
-
-
 def _is_question(element: etree._Element) -> bool:
-    """Return True if the text of a small element ends with a question mark."""
-    if not _is_small(element):
-        return False
-    text = "".join(map(str, element.itertext()))
-    return len(text) <= LONGEST_QUESTION and text.rstrip(_CLOSING).endswith(_QUESTION_MARKS)
+    """Return True if a short text ends with a question mark."""
+    return (short_text(element) or "").rstrip(_CLOSING).endswith(_QUESTION_MARKS)
 
 
 def _is_disclosed(node: etree._Element) -> bool:
     """Return True if a small element with a disclosure button (``aria-expanded`` of ARIA) comes just before."""
     before = node.getprevious()
-    return before is not None and _is_small(before) and bool(_expanded(before))
+    return before is not None and next(islice(before.iter(), NEAR, None), None) is None and bool(_expanded(before))
 
 
 def _can_unfold(tree: Tree, i: int, targets: set[str]) -> bool:
@@ -264,13 +250,12 @@ def _panels_behind(bar: etree._Element, count: int) -> list[etree._Element]:
 
 
 def _tab_title(tab: etree._Element) -> str:
-    text = " ".join("".join(map(str, tab.itertext())).split())
-    return text if len(text) <= LONGEST_TITLE else ""
+    return " ".join((short_text(tab) or "").split())
 
 
 def _has_title(panel: etree._Element, title: str) -> bool:
     """Return True if a panel begins with an element that says just its title."""
-    for element in islice(panel.iter(etree.Element), 1, MOST_BEFORE_TITLE):
+    for element in islice(panel.iter(etree.Element), 1, NEAR):
         if element.tag in _TITLES and _tab_title(element) == title:
             return True
         if (element.text or "").strip():

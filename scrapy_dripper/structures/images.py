@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 from lxml import etree
 
 from scrapy_dripper.characters import unbroken
+from scrapy_dripper.page.nodes import SHORT
 from scrapy_dripper.page.tags import LONGEST_CLASS, PLAYERS
 from scrapy_dripper.structures.items import Audio, Image, Items, Paragraph, Runs, Table, Video
 
@@ -50,10 +51,6 @@ AUDIO_HOSTS = frozenset(
 PLAYER_TAGS = PLAYERS | {"video", "audio", "iframe"}
 """Tags that :func:`player` handles."""
 
-LONGEST_NAME = 200
-"""Number of characters at the end of an image's path to consider."""
-MAX_URL = 2_000
-"""Number of characters of an image's URL to consider."""
 LARGE = 100
 """An image whose longer side has at least this many pixels is not decoration, even if the page says so."""
 
@@ -180,7 +177,7 @@ def is_button(element: etree._Element) -> bool:
 
 def _end_of_path(address: str) -> str:
     """Return the last folder and the name of the file of a URL."""
-    return "/".join(address.partition("?")[0].rsplit("/", 2)[1:])[-LONGEST_NAME:]
+    return "/".join(address.partition("?")[0].rsplit("/", 2)[1:])[-SHORT:]
 
 
 def _is_avatar(element: etree._Element, img: dict[str, str], address: str) -> bool:
@@ -192,7 +189,9 @@ def _is_avatar(element: etree._Element, img: dict[str, str], address: str) -> bo
             break
         names.append(around.get("class", ""))
         around = around.getparent()
-    return any(map(_avatar_class, (name[:LONGEST_CLASS] for name in names))) or bool(_avatar_file(address[:MAX_URL]))
+    return any(map(_avatar_class, (name[:LONGEST_CLASS] for name in names))) or bool(
+        _avatar_file(address[:LONGEST_CLASS])
+    )
 
 
 def _length(value: str | None) -> int:
@@ -205,7 +204,7 @@ def _is_placeholder(address: str, name: str) -> bool:
     """Return True for an image that is shown while another one loads, or because there is none."""
     if _placeholder_file(name) or _placeholder_host(address):
         return True
-    words = set(_split_name(name[-LONGEST_NAME:].lower())[:-1])
+    words = set(_split_name(name[-SHORT:].lower())[:-1])
     return (
         len(words) > 1
         and not words.isdisjoint(_PLACEHOLDER_WORDS)

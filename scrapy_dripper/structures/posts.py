@@ -19,6 +19,7 @@ import numpy as np
 from scrapy_dripper.declared.authors import byline
 from scrapy_dripper.declared.dates import iso_date
 from scrapy_dripper.declared.text import text_of
+from scrapy_dripper.page.nodes import SHORT
 from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
 from scrapy_dripper.page.vocabulary import CURRENCIES, either
@@ -229,7 +230,7 @@ def names_of(page: Page) -> AuthorMarks:
         if names not in known:
             known[names] = _is_author(names[:LONGEST_CLASS]) is not None
         score = 4 if get("itemprop") in ("author", "creator") or "author" in (get("rel") or "") else 0
-        score += 2 if (href := get("href")) and _profile(href[:500]) else 0
+        score += 2 if (href := get("href")) and _profile(href[:LONGEST_CLASS]) else 0
         score += known[names]
         if score and (name := _name(text_of(element, 2 * LONGEST_NAME))):
             found[start[i]].append((score, i, name))
@@ -352,8 +353,6 @@ LEAST_CARDS = 3
 """Minimum number of cards of a kind."""
 SHORTEST_TEXT = 3
 """Half of the cards of a kind must have as many characters beside the title. A price is enough."""
-LONGEST_TITLE = 200
-"""Maximum length of the title of a card, in characters."""
 LEAST_AUTHOR = 2
 """Minimum score of the name of an author, who has a profile or is declared. Products have names as well."""
 
@@ -406,7 +405,7 @@ def _is_price(line: str) -> bool:
 def _cards(page: Page, main: Bools, seen: Bools, titles: Sequence[int], links: Mapping[int, str]) -> list[Card]:
     """Return the cards with the blocks ``titles``, given in order. ``links`` are blocks that are links."""
     texts, start, end = page.blocks.text, page.tree.block_start.tolist(), page.tree.block_end.tolist()
-    titles = [i for i in titles if len(texts[i]) <= LONGEST_TITLE]
+    titles = [i for i in titles if len(texts[i]) <= SHORT]
     if len(titles) < LEAST_CARDS:
         return []
     prices = {i for i, text in enumerate(texts) if len(text) <= LONGEST_LINE and _is_price(text)}

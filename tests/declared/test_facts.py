@@ -186,6 +186,8 @@ FACTS = [Fact("ingredient", one) for one in PAGE[1:4]] + [Fact("step", PAGE[4]),
         ("\n".join(PAGE), ()),
         ("\n".join(PAGE[:3] + PAGE[4:]), ()),  # two of three ingredients
         ("\n".join(PAGE[:2] + PAGE[4:]), ("ingredient",)),
+        ("\n".join([*PAGE[:4], "Whisk the flour and"]), ()),  # half of the step
+        ("\n".join([*PAGE[:4], "Whisk the flour"]), ("step",)),
         ("Pancakes", ("ingredient", "step")),
         ("", ("ingredient", "step")),
     ],

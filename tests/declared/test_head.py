@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_dripper.declared import Declared, read_declared
+from scrapy_dripper.declared.names import Match
 from scrapy_dripper.page.parse import parse
 
 
@@ -70,3 +71,21 @@ def test_a_list_names_the_page_by_its_first_articles() -> None:
         "Story 1",
         "Story 2",
     )
+
+
+@pytest.mark.parametrize(
+    ("heading", "is_h1", "match", "is_line"),
+    [
+        ("the tides of the sea", False, Match.ALL, True),
+        ("the tides of the", False, Match.MOST, False),
+        ("the moons of mars", False, Match.FEW, False),
+        ("why the tides of the sea never rest", True, Match.MOST, False),
+        ("why the tides of the sea never rest", False, Match.FEW, False),
+        ("high tide", False, Match.ALL, False),  # so short a line may be anything
+    ],
+)
+def test_which_words_of_a_name_a_heading_has(heading: str, is_h1: bool, match: Match, is_line: bool) -> None:
+    names = about('<title>The tides of the sea</title><meta property="og:title" content="High tide">').names
+
+    assert names.match(heading.split(), h1=is_h1) is match
+    assert names.is_line(heading.split()) is is_line

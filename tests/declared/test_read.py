@@ -488,6 +488,7 @@ def comment(levels: int) -> str:
     [
         (f"<meta name=description content='{'x' * 15_000}'>", "", "description", "x" * 10_000),
         (f"<meta property=og:site_name content='{'x' * 300}'>", "", "site_name", "x" * 200),
+        (f"<meta name=keywords content='{','.join(map(str, range(40)))}'>", "", "tags", tuple(map(str, range(30)))),
         ("", comment(7), "authors", ()),
         ("", comment(8), "authors", ("Ann Bell",)),
         ("", f"<h1>Tides</h1><p>By Ann Bell | {'x' * 90}</p>", "authors", ("Ann Bell",)),

@@ -7,8 +7,7 @@ import pytest
 
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.choose.scored import Names
-from scrapy_dripper.structures.asides import without_asides
-from scrapy_dripper.structures.overlays import without_dialogs
+from scrapy_dripper.structures.asides import without_asides, without_dialogs
 from scrapy_dripper.testing import page as page_of
 
 TEXT = "The beavers of the upper valley have built a third dam this spring, and the meadow behind it is a lake now."

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.declared.head import Notation
-from scrapy_dripper.structures.delimiters import NOTATION, join_formulas, spans
+from scrapy_dripper.structures.formulas import NOTATION, join_formulas, spans
 from scrapy_dripper.structures.items import Code, Emphasis, Formula, LineBreak, Run, Strong, Sub, Sup, Text
 
 DOLLARS = Notation(["MathJax = {tex: {inlineMath: [['$', '$']]}};"])

@@ -36,7 +36,7 @@ HIDING = [
     "style='text-indent:-9999px'",
     "style='position:absolute;clip:rect(0,0,0,0)'",
     "style='clip-path: inset(50%)'",
-    f"style='{'color:red;' * 150}display:none'",
+    f"style='{'color:red;' * 90}display:none'",
 ]
 
 
@@ -126,8 +126,8 @@ MENUS = "<button aria-expanded=false>Menu</button><ul><li>One</li></ul>" * 20
         f"<header>{MENUS}</header><div hidden>{SECRET}</div>",
         f"<div>What is it?</div><div hidden>{SECRET}</div>",
         f"<div>It is so.</div><div hidden>{SECRET}</div>" * 3,
-        f"<div>{'It is so. ' * 40}Is it?</div><div hidden>{SECRET}</div>" * 3,
-        f"<div>{'<i></i>' * 60}Is it?</div><div hidden>{SECRET}</div>" * 3,
+        f"<div>{'It is so. ' * 20}Is it?</div><div hidden>{SECRET}</div>" * 3,
+        f"<div>{'<i></i>' * 200}Is it?</div><div hidden>{SECRET}</div>" * 3,
         f"<div>What is it?</div><!-- c --><div hidden>{SECRET}</div>" * 3,
     ],
     ids=["a button in a header", "one", "no question", "long", "many elements", "a comment between"],
