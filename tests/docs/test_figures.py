@@ -52,7 +52,7 @@ def record(page: Path, target: str) -> str:
     if file not in SECTIONS or file == page or not anchor:
         return ""
     parts = re.split(r"^## (.+)\n", file.read_text(encoding="utf-8"), flags=re.M)
-    return dict(zip(map(slug, parts[1::2]), parts[2::2], strict=True))[anchor]
+    return dict(zip(map(slug, parts[1::2]), parts[2::2], strict=True)).get(anchor, "")
 
 
 def slug(heading: str) -> str:
