@@ -27,7 +27,7 @@ REFERENCE = Path(__file__).parent / "reference"
 
 
 MORE = {
-    "engine": "[GPU](../guides/gpu.md), [methods](fallback.md#a-method-for-all-pages), "
+    "engine": "[GPU](../guides/gpu.md), [methods](methods.md), "
     "[an engine of your own](../guides/library.md#an-engine-of-your-own)",
     "batch_size": "[batches](../guides/addon.md#batches-and-memory)",
     "timeout": "[worker processes](../guides/workers.md#when-it-does-not-answer)",
@@ -38,7 +38,7 @@ MORE = {
     "rules": "[rules](../guides/rules.md)",
     "sites": "[what a site repeats](../guides/site-memory.md), [templates](../guides/templates.md)",
     "fallback": "[fallbacks](fallback.md)",
-    "methods": "[R^4](fallback.md#r4), [SORE](fallback.md#sore)",
+    "methods": "[R^4](methods.md#r4), [SORE](methods.md#sore)",
     "empty": "[fallbacks](fallback.md#nothing-is-main)",
     "limits": "[the largest pages](../internals/pages.md#limits)",
     "retry_shells": "[JavaScript pages](../guides/javascript.md#which-pages-need-it)",
@@ -50,8 +50,8 @@ MORE = {
     "chunks_field": "[chunks](../guides/rag.md#chunks)",
     "metadata_field": "[metadata](metadata.md)",
     "meta_field": "[below](#the-dict-about-an-extraction)",
-    "warc": "[archives](../guides/corpus.md)",
-    "replay": "[archives](../guides/corpus.md)",
+    "warc": "[archives](../guides/archives.md)",
+    "replay": "[replaying](../guides/archives.md#replaying-a-crawl)",
     "report": "[the pages of a crawl](../guides/inspect.md#the-pages-of-a-crawl)",
 }
 """Where to read more about an option."""

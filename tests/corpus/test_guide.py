@@ -1,4 +1,4 @@
-"""The code of docs/guides/corpus.md does what the guide says."""
+"""The code of docs/guides/pipelines.md does what the guide says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.corpus.shards import shards, structured
 pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra [corpus]")
 pytest.importorskip("datatrove", reason="needs the extra [corpus]")
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "corpus.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "pipelines.md"
 
 
 def test_the_pipeline_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import trafilatura
 from scrapy.settings import Settings
 
 import scrapy_dripper
@@ -89,7 +90,7 @@ def test_the_snippets_without_a_spider_run(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "page.html").write_text("<p>Tea is ready.</p>", encoding="utf-8")
     for document in DOCUMENTS:
         # These have their own tests: test_library.py, corpus/test_guide.py, test_testing.py
-        if document.stem in ("library", "corpus", "testing"):
+        if document.stem in ("library", "archives", "pipelines", "testing"):
             continue
         page = PROFILES["native"].cut(PROFILES["native"].parse("<p>One.</p><p>Two.</p>"), "https://example.org/")
         given = {"html": "<p>Tea is ready.</p>", "page": page, "probabilities": np.zeros(2, np.float32)}
@@ -103,6 +104,23 @@ def test_the_snippets_without_a_spider_run(tmp_path: Path, monkeypatch: pytest.M
             if last:
                 assert eval(last.splitlines()[-1], given) == ast.literal_eval(f"[{shown}")
     assert ran >= 4
+
+
+def calls() -> list[Any]:
+    """Return the calls that the guide for users of other tools shows, those of Trafilatura among them."""
+    text = (ROOT / "docs" / "guides" / "other-tools.md").read_text(encoding="utf-8")
+    rows = "\n".join(line for line in text.splitlines() if line.startswith("|"))
+    found = dict.fromkeys(re.findall(r"`((?:page\.|extract\(|trafilatura\.)[^`]+)`", rows))
+    return [pytest.param(call, id=call) for call in found if not call.startswith("trafilatura.fetch_url")]
+
+
+@pytest.mark.parametrize("call", calls())
+def test_a_call_of_another_tool_has_one_of_ours(call: str) -> None:
+    """They take the same page."""
+    url = "https://example.org/tides"
+    given = {"html": TOWER, "url": url, "page": scrapy_dripper.extract(TOWER, url), "trafilatura": trafilatura}
+
+    eval(call, given | {"extract": scrapy_dripper.extract})
 
 
 def settings() -> list[Any]:

@@ -94,7 +94,7 @@ def test_links_of_the_readme_are_absolute() -> None:
 
 def test_the_readme_is_short() -> None:
     """It is an overview. Everything else is in docs/."""
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 130
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 90
 
 
 @pytest.mark.parametrize("name", ["settings.md", "stats.md"])

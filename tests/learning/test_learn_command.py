@@ -20,6 +20,7 @@ from scrapy_dripper.learning.sets import TRAINING_PAGES
 from scrapy_dripper.page import read
 from tests.learning.conftest import SITE, TOPICS, correct, html, is_main, page_of
 
+ROOT = Path(__file__).parents[2]
 NEW = TOPICS[6]
 """The topic of a page that nobody has corrected."""
 
@@ -63,6 +64,16 @@ def test_corrected_pages_to_corrected_labels(
     assert row[3:] == ["1.000", f"+{1 - float(row[2]):.3f}", "learnt"]
     assert "6 pages corrected" in said.err
     assert f"--model {out}" in said.err
+
+
+def test_the_guide_shows_the_gain_of_four_corrected_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """docs/guides/bad-pages.md has the table of the command, and the README its figures."""
+    for topic in TOPICS[:4]:
+        correct(tmp_path / "corrections", topic)
+    assert learn(tmp_path / "corrections", "-o", tmp_path / "my-model") == 0
+    table = capsys.readouterr().out
+
+    assert table in (ROOT / "docs/guides/bad-pages.md").read_text(encoding="utf-8")
 
 
 def test_a_subdomain_is_the_site_too_and_other_sites_are_as_they_were(learnt: Path) -> None:
