@@ -107,7 +107,7 @@ def _metadata(declared: Declared, root: HtmlElement) -> Metadata:
     found = marked(root)
     resolve = _resolver(declared.base_url)
     canonical = resolve(declared.links.get("canonical", "")) or resolve(declared.first("og:url"))
-    language = _language_of(declared)
+    language = declared_language(declared)
     headings = [*declared.headings, *declared.subheadings]
     headline = next((one for one in headings if heading_text(one) == title), next(iter(headings), None))
     beside = [] if headline is None else around(headline)
@@ -148,8 +148,8 @@ def _resolver(base: str) -> Resolve:
     return resolve
 
 
-def _language_of(declared: Declared) -> str:
-    """Return the language that a page declares."""
+def declared_language(declared: Declared) -> str:
+    """Return the language that a page declares, such as ``en-GB``; empty if it declares none."""
     names = ("content-language", "dc.language", "language", "og:locale")
     written = (next(declared.texts(name), "") for name in names)
     for one in (*declared.languages, *written, declared.linked.text("inLanguage")):

@@ -31,6 +31,8 @@ from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
 
 HUMAN = "human"
+STYLES = ("normal", "conversational")
+"""The styles of a page in WebMainBench: whether its users have written its main content (Dripper paper, A.5)."""
 ANSWERS = "*.answer*.json"
 """The files that the inspector exports."""
 MAX_BLOCKS = 1_000_000
@@ -142,13 +144,16 @@ class Record:
     prompt: str
     """Hash of the rules and the prompt of a model; empty if there was none."""
     date: str
+    style: str = ""
+    """One of :data:`STYLES`, by the model; empty if it has not said, and in records of earlier versions."""
 
     @classmethod
     def of(cls, value: Any) -> Record:
         """Return the record for a JSON value. Raise ValueError, saying what was expected, if it is invalid."""
         names = [field.name for field in fields(cls)]
-        if not isinstance(value, dict) or set(value) != set(names):
+        if not isinstance(value, dict) or {"style", *value} != set(names):
             raise ValueError(f"an object with the keys {', '.join(names)}")
+        value = {"style": "", **value}
         for name in names:
             kind = {"blocks": int, "labels": list}.get(name, str)
             if type(value[name]) is not kind:
@@ -160,6 +165,8 @@ class Record:
             raise ValueError("'id' to be a file name")
         if not _is_sha256(value["sha256"]):
             raise ValueError("'sha256' to be 64 hexadecimal digits")
+        if value["style"] not in ("", *STYLES):
+            raise ValueError(f"'style' to be one of {', '.join(STYLES)}")
         return cls(**{**value, "labels": tuple(labels)})
 
 

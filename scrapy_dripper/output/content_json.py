@@ -138,20 +138,22 @@ def to_mineru(items: Sequence[Item]) -> list[list[dict[str, Any]]]:
     """Return items in the schema of MinerU's tools for web pages and PDFs: a list with the nodes of its one page.
 
     Quotations and footnotes become what they hold, formats and links the text in them, and rules and marks of posts are
-    left out, because the schema has none of these. ``raw_content``, the HTML of a node, is empty.
+    left out, because the schema has none of these. ``raw_content``, the HTML of a node, and ``bbox``, its place on a
+    rendered page, are None, as in figure 7 of the paper on MinerU-HTML: HTML has no places.
     """
     return [[_mineru_node(kind, content) for item in items for kind, content in _mineru(item)]]
 
 
 def _mineru_node(kind: str, content: Any) -> dict[str, Any]:
-    return {"type": kind, "raw_content": "", **({"inline": False} if kind == "code" else {}), "content": content}
+    inline = {"inline": False} if kind == "code" else {}
+    return {"type": kind, "bbox": None, "raw_content": None, **inline, "content": content}
 
 
 def _mineru(item: Item) -> Iterator[tuple[str, Any]]:
     """Yield type and content of the nodes of an item. Items are at most a few levels deep."""
     match item:
         case Title():
-            yield "title", {"title_content": line_text(item.runs), "level": str(item.level)}
+            yield "title", {"title_content": line_text(item.runs), "level": item.level}
         case Paragraph():
             pieces = _pieces(item.runs)
             if pieces:

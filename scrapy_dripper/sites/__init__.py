@@ -97,7 +97,7 @@ class Hosts:
     def template_labels(self, page: Page, document: Document) -> TemplateLabels | None:
         """Return what the templates of its host say about a page, or None if there are no templates."""
         packed = self._templates(document)
-        return None if packed is None else template_labels(page, unpack_rules(packed), audit=is_audited(document.url))
+        return None if packed is None else template_labels(page, unpack_rules(packed))
 
     def repeated(self, page: Page, document: Document) -> Repeated | None:
         """Return which texts of a page its site repeats, or None without a site memory."""

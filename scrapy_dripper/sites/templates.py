@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.page.page import Bools, Flag, Page
+from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.paths import replace_file
 from scrapy_dripper.rules import (
     DROP,
@@ -92,11 +93,21 @@ LEAST_PAGES = 2
 CHECKS = 2
 """Number of checks in a row in which a template must agree with the model before it answers."""
 AGREED = 0.98
-"""Minimum F1, by characters, of the template's and the model's main text in a check, to count as agreement."""
+"""Minimum agreement of the template's and the model's labels in a check (:func:`agreement`)."""
 FAILED = 0.8
-"""If the F1 in an audit is below this value, the template is forgotten, and learnt again from scratch."""
+"""If the agreement in an audit is below this value, the template is forgotten, and learnt again from scratch."""
 AUDITED = 0.05
 """Share of pages on which the model is asked although the template could answer."""
+DOUBTED = 0.25
+"""The same share of pages of which the template leaves out a table or code. The model may have lost it on the first
+pages, from which the template would lose it on all."""
+STRUCTURES = {
+    kind: [TAGS[tag] for tag in tags.split()]
+    for kind, tags in {"table": "table", "list": "ul ol dl", "code": "pre"}.items()
+}
+"""The numbers of the tags of the structures that are compared."""
+MARGINS = int(Flag.NAV | Flag.HEADER | Flag.FOOTER | Flag.ASIDE | Flag.FORM | Flag.HIDDEN)
+"""Where nobody misses a table."""
 _SCALE = 16.0
 _UP, _DEPTH, _EDGE = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9)
 _SHIFT = np.uint64(64 - VECTOR_SIZE.bit_length() + 1)
@@ -222,10 +233,7 @@ class TemplateLabels:
         length = int(sizes[main].sum())
         if self.outcome.is_answer:
             return TemplateExample(self.number, self.outcome, -1, length).pack()
-        agreed = -1.0
-        if self.main is not None:
-            both = int(sizes[main].sum() + sizes[self.main].sum())
-            agreed = 2 * int(sizes[main & self.main].sum()) / both if both else 1.0
+        agreed = -1.0 if self.main is None else agreement(self.page, main, self.main)
         paths, texts = _places(self.page, sizes, main)
         return TemplateExample(self.number, self.outcome, agreed, length, self.vector, paths, texts).pack()
 
@@ -238,7 +246,7 @@ class TemplateExample:
     """Number of the template that the page is like; 0 if there was none."""
     outcome: Outcome
     agreed: float
-    """F1 of the template's main text and the model's, by characters; negative if they were not compared."""
+    """Agreement of the template's labels and the model's; negative if they were not compared."""
     length: int
     """Number of characters of main content."""
     vector: Vector = field(default_factory=lambda: np.zeros(VECTOR_SIZE, dtype=np.uint8))
@@ -278,9 +286,40 @@ def read_example(data: bytes) -> TemplateExample:
     return found
 
 
-def template_labels(page: Page, templates: Sequence[TemplateRules], *, audit: bool) -> TemplateLabels:
+def agreement(page: Page, one: Bools, other: Bools) -> float:
+    """Return the least of the F1 of two labellings of a page in its characters, tables, lists, code and images.
+
+    Structures that neither keeps do not count, so a short table that one loses is not outweighed by a long text.
+    """
+    blocks = page.blocks
+    pairs = [(blocks.chars(), one, other), (blocks.images, one, other)]
+    for tags in STRUCTURES.values():
+        nodes = np.flatnonzero(np.isin(page.tree.tag, tags))
+        pairs.append((np.ones(len(nodes)), _kept(page, nodes, one), _kept(page, nodes, other)))
+    wholes = [(size[a & b].sum(), size[a].sum() + size[b].sum()) for size, a, b in pairs]
+    return min((float(2 * both / whole) for both, whole in wholes if whole), default=1.0)
+
+
+def _kept(page: Page, nodes: npt.NDArray[np.intp], main: Bools) -> Bools:
+    """Return of which nodes at least half of the text is main."""
+    sizes, tree = page.blocks.chars(), page.tree
+    of_all, of_main = (np.concatenate(([0], np.cumsum(values))) for values in (sizes, sizes * main))
+    whole, part = (sums[tree.block_end[nodes]] - sums[tree.block_start[nodes]] for sums in (of_all, of_main))
+    kept: Bools = (whole > 0) & (2 * part >= whole)
+    return kept
+
+
+def _leaves_out(page: Page, main: Bools) -> bool:
+    """Return True if a table or code with text, outside of margins, is left out."""
+    tree = page.tree
+    nodes = np.flatnonzero(np.isin(tree.tag, STRUCTURES["table"] + STRUCTURES["code"]) & ((tree.flags & MARGINS) == 0))
+    whole = _kept(page, nodes, np.ones(len(main), dtype=np.bool_))
+    return bool((whole & ~_kept(page, nodes, main)).any())
+
+
+def template_labels(page: Page, templates: Sequence[TemplateRules]) -> TemplateLabels:
     """Return what a template says about a page: of those that are like the page, the one that decides about most of its
-    text. With ``audit``, the template does not answer, so that the model can check it.
+    text. On a share of the pages it does not answer, so that the model can check it.
     """
     vector, sizes = layout(page), page.blocks.chars()
     like = [one for one in templates if not one.centroid.any() or alike(vector, one.centroid) >= ALIKE]
@@ -298,7 +337,7 @@ def template_labels(page: Page, templates: Sequence[TemplateRules], *, audit: bo
         outcome = Outcome.LENGTH
     elif not best.ready:
         outcome = Outcome.LEARNING
-    elif audit:
+    elif is_audited(page.url, DOUBTED if _leaves_out(page, main) else AUDITED):
         outcome = Outcome.AUDIT
     return TemplateLabels(page, vector, outcome, best.number, main, p)
 
@@ -593,9 +632,7 @@ def _template_of(own: list[Template], example: TemplateExample) -> Template | No
     return best if best is not None and alike(example.vector, best.centroid) >= ALIKE else None
 
 
-def is_audited(url: str) -> bool:
-    """Return True for a share of :data:`AUDITED` of all URLs. It only depends on the URL, so the order of pages does
-    not matter.
-    """
+def is_audited(url: str, share: float = AUDITED) -> bool:
+    """Return True for a share of all URLs. It only depends on the URL, so the order of pages does not matter."""
     data = blake2b(url.encode("utf-8", "surrogatepass"), digest_size=4).digest()
-    return int.from_bytes(data, "big") < AUDITED * 2**32
+    return int.from_bytes(data, "big") < share * 2**32

@@ -16,9 +16,9 @@ from scrapy_dripper.page.parse import parse
 
 
 def nodes(html: str) -> list[tuple[str, Any]]:
-    """Return type and content of the nodes of a fragment. Their HTML is never given."""
+    """Return type and content of the nodes of a fragment. Their HTML and their place are never given."""
     [page] = to_mineru(content_list(parse(f"<body>{html}</body>"), "https://e.org/"))
-    assert {node["raw_content"] for node in page} <= {""}
+    assert {(node["raw_content"], node["bbox"]) for node in page} <= {(None, None)}
     return [(node["type"], node["content"]) for node in page]
 
 
@@ -29,7 +29,7 @@ MATH = f'<math display="{{}}"><semantics><mi>n</mi>{TEX}</semantics></math>'
 @pytest.mark.parametrize(
     ("html", "expected"),
     [
-        ("<h2>Sub <i>title</i></h2>", [("title", {"title_content": "Sub title", "level": "2"})]),
+        ("<h2>Sub <i>title</i></h2>", [("title", {"title_content": "Sub title", "level": 2})]),
         (
             f"<p>A <b>bold <code>x()</code></b> and {MATH.format('inline')} <a href=/y>link</a>.</p>",
             [
@@ -77,7 +77,7 @@ def test_appendix_a_2_figures_7_and_8() -> None:
     """The title of the paper's example, and its Markdown: a mark for each level, and a blank line between nodes."""
     html = "<h1>Tides</h1><pre>x = 1</pre>"
     title, code = nodes(html)
-    assert title == ("title", {"title_content": "Tides", "level": "1"})
+    assert title == ("title", {"title_content": "Tides", "level": 1})
     assert code[0] == "code"
     found = content_list(parse(f"<body>{html}</body>"), "https://e.org/")
     assert markdown(found) == "# Tides\n\n```\nx = 1\n```"
@@ -105,5 +105,5 @@ def test_the_option_of_extract(tmp_path: Path, capsys: Any) -> None:
     assert main(["extract", str(page), "-f", "json", "--content-schema", "mineru"]) == 0
     [[first, *_]] = json.loads(capsys.readouterr().out)[0]["content"]
     assert first == {
-        "type": "title", "raw_content": "", "content": {"title_content": "Tides", "level": "1"}
+        "type": "title", "bbox": None, "raw_content": None, "content": {"title_content": "Tides", "level": 1}
     }  # fmt: skip

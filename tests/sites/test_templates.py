@@ -140,6 +140,47 @@ def test_a_template_that_is_wrong_is_forgotten_and_learnt_anew() -> None:
     assert "MAIN" in (reader.read(*changed(next(free))).text or "")
 
 
+@pytest.mark.parametrize(
+    "structure",
+    ["<table><tr><th>SPEC weight<td>SPEC {0} g<tr><th>SPEC colour<td>SPEC blue</table>", "<pre>SPEC {0}</pre>"],
+)
+def test_a_template_does_not_inherit_a_lost_structure(structure: str) -> None:
+    """The model loses it on the first pages and keeps it on others, so the template would lose it on all forty. It is
+    short beside the text, and no page is among the few that are always audited.
+    """
+    reader = Reader()
+    reader.main = lambda text: 0.9 if "SPEC" in text and reader.asked > 4 else truth(text)
+    text = "<p>MAIN sentence {0}, which says what the thing is for, and what it comes with in its box.</p>" * 9
+    found = [reader.read(article(n, (text + structure).format(n), title=f"MAIN thing {n}"), url(n)) for n in FREE[:40]]
+    lost = ["SPEC" not in (one.text or "") for one in found]
+    outcomes = [one.details.get("template") for one in found]
+
+    assert (sum(lost[:4]), sum(lost[20:])) == (4, 0)
+    assert {"answered", "audit"} <= set(outcomes[:20])
+    assert outcomes[-12:].count("answered") >= 9
+
+
+@pytest.mark.parametrize(
+    ("html", "lost", "agreed"),
+    [
+        ("<ul><li>A</ul>", "A", 0.0),
+        ("<ol><li>A<li>B</ol><ul><li>C</ul>", "C", 2 / 3),
+        ("<table><tr><td>A<td>1</table>", "A", 0.0),
+        ("<pre>A</pre>", "A", 0.0),
+        ("<p>A <img src=a.png></p>", "A", 0.0),
+        ("<p>A</p>", "A", 1.0),
+    ],
+)
+def test_labels_are_compared_in_structures(html: str, lost: str, agreed: float) -> None:
+    """A short one counts as much as all of the text."""
+    one = page(f"<p>{'Text. ' * 200}</p>{html}")
+    every = np.ones(len(one.blocks), dtype=np.bool_)
+    without = np.array([not text.startswith(lost) and text != "1" for text in one.blocks.text])
+
+    assert templates.agreement(one, every, without) == pytest.approx(agreed, abs=0.01)
+    assert templates.agreement(one, every, every) == 1
+
+
 def test_odd_pages_do_not_push_out_a_template_that_answers() -> None:
     """The number of templates of a host is limited. A template that answers is not replaced by those of single
     pages.

@@ -156,5 +156,8 @@ def adjudicated(readings: Sequence[Sequence[Record]]) -> tuple[list[Record], lis
         if not any(2 * count == len(records) for count in votes.values()):
             labels = tuple(sorted(block for block, count in votes.items() if 2 * count > len(records)))
             read = any(one.who == HUMAN and one.labels == labels for one in records)
-            decided.append(replace(first, labels=labels, who=HUMAN if read else "+".join(one.who for one in records)))
+            who = HUMAN if read else "+".join(one.who for one in records)
+            styles = {one.style for one in records} - {""}
+            style = styles.pop() if len(styles) == 1 else ""
+            decided.append(replace(first, labels=labels, who=who, style=style))
     return decided, disagreements, agreement

@@ -27,7 +27,7 @@ from scrapy_dripper.inspection.answers import (
 from scrapy_dripper.page import NATIVE
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper_lab.annotation.labels import Store, adjudicated, checked_page, load, write_page
-from scrapy_dripper_lab.annotation.prompt import label, prompt_hash, question
+from scrapy_dripper_lab.annotation.prompt import PageAnswer, label, prompt_hash, question
 from scrapy_dripper_lab.endpoint import Endpoint, EndpointError, in_threads
 from scrapy_dripper_lab.evaluation.blocks import Bools
 from scrapy_dripper_lab.evaluation.complexity import complexity, levels
@@ -147,16 +147,17 @@ def _ask(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -> None:
         answers = in_threads(
             lambda asked: label(endpoint, asked[1], asked[0].blocks), questions(store), arguments.concurrency
         )
-        for (sheet, _), labels in answers:
-            if isinstance(labels, list):
-                store.add(record_of(task_of(sheet, prompt), labels, arguments.model))
+        for (sheet, _), answer in answers:
+            if isinstance(answer, PageAnswer):
+                task = task_of(sheet, prompt) | {"style": answer.style}
+                store.add(record_of(task, answer.main, arguments.model))
                 outcomes.count("labelled")
-            elif isinstance(labels, EndpointError | AnswerError):
-                outcomes.fail(sheet.name, endpoint.clean(str(labels)))
+            elif isinstance(answer, EndpointError | AnswerError):
+                outcomes.fail(sheet.name, endpoint.clean(str(answer)))
             else:
-                raise labels
-            in_a_row = in_a_row + 1 if isinstance(labels, EndpointError) else 0
-            refused = isinstance(labels, EndpointError) and labels.refused and not outcomes.counts.get("labelled")
+                raise answer
+            in_a_row = in_a_row + 1 if isinstance(answer, EndpointError) else 0
+            refused = isinstance(answer, EndpointError) and answer.refused and not outcomes.counts.get("labelled")
             if refused or in_a_row == GIVE_UP:
                 raise UsageError("the endpoint gives no answers; when it works again, repeat the command to resume")
 
@@ -268,7 +269,7 @@ def _write_benchmark(path: Path, pages: Sequence[tuple[Record, Sheet, str, Bools
     difficulty = levels([complexity(parse(html)) for _, _, html, _ in pages])
     with path.open("x", encoding="utf-8", errors="replace", newline="\n") as file:
         for (record, sheet, html, main), level in zip(pages, difficulty, strict=True):
-            more = {"level": level, "annotator": record.who}
+            more = {"level": level, "annotator": record.who} | ({"style": record.style} if record.style else {})
             file.write(line_of(record.id, record.url, html, sheet.page, main, more) + "\n")
 
 

@@ -7,6 +7,7 @@ import csv
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -40,7 +41,7 @@ IN_SAMPLE = (
     "'python -m scrapy_dripper_lab.training DATA --predictions FILE' extracts each page with a model that has not "
     "seen its host, and '--predictions FILE' scores these texts here."
 )
-FOLDERS_ONLY = ("rouge", "nodes", "study")
+FOLDERS_ONLY = ("rouge", "nodes", "study", "company")
 """Options that say nothing about a file of WebMainBench."""
 EXAMPLES = """\
 examples:
@@ -107,6 +108,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="also measure ROUGE-1, 2 and L, sets of words, content-noise ratio, coherence and CPU time (Yadav); needs "
         "the extra [evaluate]",
     )
+    add(
+        "--company",
+        type=_pattern,
+        metavar="REGEX",
+        help="add the company of a page to --csv and --json, as in Yadav's study: what the name of its file has of it, "
+        "such as '^[^_]+' (the first group, if there is one)",
+    )
     add("--csv", type=Path, metavar="FILE", help="write the figures of each page and system to this CSV file")
     add("--json", type=Path, metavar="FILE", help="write all figures to this JSON file")
     add("--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="processes (default: %(default)s)")
@@ -143,6 +151,13 @@ def _price(text: str) -> tuple[float, float]:
     if not (0 <= asked < 1e6 and 0 <= answered < 1e6):
         raise argparse.ArgumentTypeError(f"expected two prices of a million tokens, such as 0.15,0.6 (got {text!r})")
     return asked, answered
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"expected a regular expression ({error})") from None
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -221,7 +236,7 @@ def _measure(arguments: argparse.Namespace, config: Config) -> Figures:
         sets[0].sha256 if len(sets) == 1 else hashlib.sha256("".join(one.sha256 for one in sets).encode()).hexdigest()
     )
     about = {"folder": ", ".join(one.name for one in sets), "sha256": digest, "pages": len(samples)}
-    return Evaluation(about, found, labels, notes, arguments.judge, samples)
+    return Evaluation(about, found, labels, notes, arguments.judge, samples, arguments.company)
 
 
 def _setup(arguments: argparse.Namespace, config: Config, peers: tuple[str, ...], *, rouge: bool) -> Setup:

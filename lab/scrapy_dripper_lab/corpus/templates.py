@@ -6,7 +6,7 @@ import os
 import random
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.corpus.records import charset, recorded_at
 from scrapy_dripper.data import Document
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.page import PageError, read
+from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.sites import ALIKE, MOST_TEMPLATES, Hosts, Outcome, Templates, host_of, layout, write_rules
 
@@ -31,6 +31,7 @@ LAYOUTS = pa.schema(
         *((name, pa.string()) for name in ("id", "url", "host", "file_path", "record")),
         ("offset", pa.int64()),
         ("layout", pa.binary()),
+        ("coverage", pa.list_(pa.int32())),
     ]
 )
 """The columns of :class:`LayoutStep`."""
@@ -67,7 +68,8 @@ class LayoutStep(PipelineStep):  # type: ignore[misc]
             except PageError:
                 continue
             if host := host_of(url):
-                row.text, row.metadata = "", row.metadata | {"host": host, "layout": layout(page).tobytes()}
+                found = {"host": host, "layout": layout(page).tobytes(), "coverage": coverage(page)}
+                row.text, row.metadata = "", row.metadata | found
                 yield row
 
 
@@ -75,9 +77,9 @@ class TemplateLearner(PipelineStep):  # type: ignore[misc]
     """Learn the templates of hosts, and write them as rules (:func:`~scrapy_dripper.sites.write_rules`).
 
     The pages of a host are clustered by their layouts (AICC, section 2.1.2). The engine labels the page of a cluster
-    with the most kinds of elements, and then others, until the rules that are made of its labels agree with it, but
-    :data:`MOST_LABELLED` pages at most. Each rank has its share of the hosts. Stats: ``hosts``, ``clusters``,
-    ``labelled``, ``templates`` and, for pages that have changed since, ``gone``.
+    that covers most of what its pages have (:func:`representative`), and then others, until the rules that are made of
+    its labels agree with it, but :data:`MOST_LABELLED` pages at most. Each rank has its share of the hosts. Stats:
+    ``hosts``, ``clusters``, ``labelled``, ``templates`` and, for pages that have changed since, ``gone``.
     """
 
     type = "TEMPLATES"
@@ -119,8 +121,8 @@ class TemplateLearner(PipelineStep):  # type: ignore[misc]
         for members in clustered(np.array([np.frombuffer(page["layout"], np.uint8) for page in pages])):
             if len(members) >= LEAST_CLUSTER:
                 own = [pages[i] for i in members]
-                first = max(own, key=lambda page: int(np.count_nonzero(np.frombuffer(page["layout"], np.uint8))))
-                found.append([first, *(page for page in own if page is not first)][:MOST_LABELLED])
+                first = own.pop(representative([page["coverage"] for page in own]))
+                found.append([first, *own][:MOST_LABELLED])
         self.stat_update("clusters", value=len(found))
         return found
 
@@ -142,6 +144,22 @@ class TemplateLearner(PipelineStep):  # type: ignore[misc]
             self.stat_update("gone")
             return None
         return Document(decode_html(found.body, charset(found)), page["url"])
+
+
+def coverage(page: Page) -> list[int]:
+    """Return what the paper chooses representatives by: how many tags with classes and how many names of attributes a
+    page has, its depth, and its width, the most elements of one depth.
+    """
+    tree = page.tree
+    attributes = {name for node in tree.nodes for name in node.keys()}  # noqa: SIM118 (of lxml)
+    wide = np.bincount(tree.depth)
+    return [len(np.unique(tree.tag_class)), len(attributes), len(wide), int(wide.max())]
+
+
+def representative(covered: Sequence[Sequence[int]]) -> int:
+    """Return the number of the page that covers most: whose measures are the largest shares of the cluster's maxima."""
+    counts = np.array(covered, dtype=np.float64)
+    return int((counts / np.maximum(counts.max(axis=0), 1)).sum(axis=1).argmax())
 
 
 def clustered(vectors: npt.NDArray[np.uint8]) -> list[list[int]]:

@@ -97,7 +97,10 @@ class Figures(ABC):
                 row |= one.row.word._asdict() if one.row else {}
                 for kind, fields in kinds.items():
                     values = getattr(one, kind)
-                    row |= {f"{kind}_{key}": values[k] if values else None for k, key in enumerate(fields._fields)}
+                    scale = SCALE if fields is Study else 1  # as in the CSV of the study (4.4)
+                    row |= {
+                        f"{kind}_{key}": scale * values[k] if values else None for k, key in enumerate(fields._fields)
+                    }
                 row |= {part: one.parts.get(part) for part in parts}
                 row |= {key: getattr(one.run, key) for key in ("seconds", "tokens", "cost", "error")}
                 rows.append({**row, "preferred": one.run.verdict.ours if one.run.verdict else None})
@@ -118,6 +121,8 @@ class Evaluation(Figures):
     """The results of a run on folders of pages."""
 
     samples: Sequence[AnnotatedPage]
+    company: re.Pattern[str] | None = None
+    """What the name of a page has of its company: the first group, or all that is matched; None for no such column."""
 
     @property
     def head(self) -> str:
@@ -151,8 +156,12 @@ class Evaluation(Figures):
         yield from set_tables(self.samples, self.scores)
 
     def about_page(self, page: PageResults) -> dict[str, Any]:
-        """Return the type and the difficulty of a page."""
-        return {"type": self._types[page.id], "level": self.levels[page.id]}
+        """Return the type and the difficulty of a page, and its company, if it is asked for."""
+        about = {"type": self._types[page.id], "level": self.levels[page.id]}
+        if self.company is None:
+            return about
+        found = self.company.search(page.id)
+        return {"company": found[found.re.groups and 1] if found else None, **about}
 
     @cached_property
     def _types(self) -> dict[str, str]:

@@ -118,7 +118,9 @@ class LanguageModel:
         lines = simplified(page) if form == BLOCKS else _lines(page.page)
         shown = max(1, int(np.searchsorted(np.cumsum([len(one) for one in lines]), chars, side="right")))
         if form == BLOCKS:
-            return messages(question(page, shown)), lambda answer: _of_labels(page.page, read_answer(answer, shown))
+            return messages(question(page, shown)), lambda answer: _of_labels(
+                page.page, read_answer(answer, shown).main
+            )
         return _user(asked, "\n".join(lines[:shown])), lambda answer: _of_labels(page.page, _listed(answer, shown))
 
 

@@ -33,7 +33,7 @@ from lxml.html import HtmlElement
 from rapidfuzz.distance import Levenshtein
 
 from scrapy_dripper.choose import mask_of
-from scrapy_dripper.declared.metadata import detected_language
+from scrapy_dripper.declared.metadata import declared_language, detected_language
 from scrapy_dripper.fallback.methods import flat_tree
 from scrapy_dripper.learning.sets import json_lines
 from scrapy_dripper.output.main_html import main_tree, to_html
@@ -314,7 +314,8 @@ def read_page(record: Any) -> BenchPage:
 def line_of(name: str, url: str, html: str, page: Page, main: npt.NDArray[np.bool_], more: Mapping[str, Any]) -> str:
     """Return the line of a page whose n blocks are labelled, with ``more`` meta data.
 
-    Kinds of content are told by tags, as in the Dripper paper (A.5). Its style of a page needs a language model.
+    Kinds of content are told by tags, as in the Dripper paper (A.5). The language is the one that the page declares, or
+    that of its text.
     """
     tree = main_tree(page, mask_of(page, main))
     main_html, prose = to_html(tree), page.text_of(main)
@@ -324,8 +325,8 @@ def line_of(name: str, url: str, html: str, page: Page, main: npt.NDArray[np.boo
         "equation": tree.find(".//math") is not None or bool(formulas(prose)),
     }
     meta = {kind: WITH if there else WITHOUT[0] for kind, there in parts.items()}
-    if language := detected_language(prose):
-        meta["language"] = "en" if language == "en" else "non_en"
+    if language := declared_language(page.declared) or detected_language(prose):
+        meta["language"] = "en" if language.lower().split("-")[0] == "en" else "non_en"
     record: dict[str, Any] = {"track_id": name, "url": url, "html": html, "main_html": main_html}
     record |= {"convert_main_content": canonical_markdown(main_html), "meta": {**meta, **more}}
     return json.dumps(record, ensure_ascii=False)

@@ -81,7 +81,21 @@ def test_any_full_labelling_comes_back(main: list[bool], random: Any, around: st
     items = [(str(i), "main" if is_main else "other") for i, is_main in enumerate(main, start=1)]
     random.shuffle(items)
     text = around.format(json.dumps(dict(items), indent=indent))
-    assert read_answer(text, len(main)) == [i for i, yes in enumerate(main, start=1) if yes]
+    assert read_answer(text, len(main)).main == [i for i, yes in enumerate(main, start=1) if yes]
+
+
+@pytest.mark.parametrize(
+    ("said", "style"),
+    [
+        ('"style":"Conversational",', "conversational"),
+        ('"style":"normal",', "normal"),
+        ('"style":["blog"],', ""),
+        ("", ""),
+    ],
+)
+def test_section_4_2_a_model_says_the_style(said: str, style: str) -> None:
+    """It need not: a page without a usable style has none."""
+    assert read_answer("{" + said + GOOD[1:], 3) == ([2, 3], style)
 
 
 def answer(**changes: Any) -> str:

@@ -45,7 +45,7 @@ def test_good_answers_become_records(
     found = records(tmp_path)
     assert [record["title"] for record in found] == ["Moons", "Tides", "Winds"]
     first = found[0]
-    assert first.keys() == set("id url title sha256 profile blocks cut labels who prompt date".split())
+    assert first.keys() == set("id url title sha256 profile blocks cut labels who prompt date style".split())
     assert (first["labels"], first["blocks"], first["who"]) == (MAIN, 6, "reader-1")
     assert (first["url"], first["profile"]) == ("https://example.com/Moons", "native")
     assert first["id"] == f"Moons-{first['sha256'][:8]}"

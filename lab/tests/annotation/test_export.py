@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,7 @@ def test_an_export_that_cannot_start(annotate: Annotate, labelled: Path, tmp_pat
         ({"labels": "2"}, "'labels' to be a list of ids"),
         ({"id": "../../etc/x"}, "'id' to be a file name"),
         ({"sha256": "abc"}, "64 hexadecimal digits"),
+        ({"style": "blog"}, "'style' to be one of normal, conversational"),
         ({"more": 1}, "an object with the keys"),
     ],
 )
@@ -227,6 +229,12 @@ def test_a_person_who_decides_is_the_author(tmp_path: Path) -> None:
     assert (decided.who, list(decided.labels), len(disagreements)) == ("human", MAIN, 2)
     assert agreement == pytest.approx(4 / 6)
     assert adjudicated(readings[:2])[0] == []
+    styles = [
+        [replace(record, style=style)] for [record], style in zip(readings, ("", "normal", "normal"), strict=True)
+    ]
+    assert adjudicated(styles)[0][0].style == "normal"
+    styles[0] = [replace(*styles[0], style="conversational")]
+    assert adjudicated(styles)[0][0].style == "", "they differ"
     with pytest.raises(UsageError, match="was cut into other blocks for b than for a"):
         adjudicated([readings[0], [record_of({**task, "profile": "v1.0"}, [2], "b")]])
 
@@ -239,30 +247,36 @@ def test_readers_who_differ_on_every_block() -> None:
 
 
 def test_section_4_2_export_in_the_form_of_the_benchmark(
-    annotate: Annotate, labelled: Path, tmp_path: Path, capsys: Any
+    annotate: Annotate, fake: FakeEndpoint, pages: Path, tmp_path: Path, capsys: Any
 ) -> None:
     """A line has html, main_html, convert_main_content and meta. Pages whose blocks are all other are left out (4.1).
     ``evaluate`` reads the file.
     """
     pytest.importorskip("apted")
+    path = pages / "Moons.html"
+    path.write_text(path.read_text("utf-8").replace("<html>", "<html lang=de-AT>"), encoding="utf-8")
+    fake.script = [lambda request: chat(json.dumps({"style": "conversational", **labels(request)})), good]
+    assert annotate(pages, ask=True) == 0
     rewrite(tmp_path, labels=[])
     out = tmp_path / "bench.jsonl"
-    assert annotate(labelled, "--benchmark", out) == 0
+    assert annotate(pages, "--benchmark", out) == 0
     assert "2 exported, 1 without main content" in capsys.readouterr().err
     moons, winds = map(json.loads, out.read_text(encoding="utf-8").splitlines())
-    assert moons["html"] == (labelled / "Moons.html").read_text(encoding="utf-8")
-    assert moons["main_html"].startswith('<html><body> <article class="post"><h1>Moons</h1>')
+    assert moons["html"] == (pages / "Moons.html").read_text(encoding="utf-8")
+    assert moons["main_html"].startswith('<html lang="de-AT"><body> <article class="post"><h1>Moons</h1>')
     assert "Read more" not in moons["main_html"]
     assert moons["convert_main_content"].startswith("# Moons\n\nThe first paragraph of Moons")
     parts = {"table": "without", "code": "without", "equation": "without"}
     assert moons["meta"].pop("level") in ("simple", "mid", "hard")
-    assert moons["meta"] == {**parts, "annotator": "reader-1"}, "too short to tell its language"
+    assert moons["meta"] == {**parts, "annotator": "reader-1", "language": "non_en", "style": "conversational"}
+    assert "style" not in winds["meta"], "the endpoint has not said it"
+    assert "language" not in winds["meta"], "not declared, and the text is too short to tell it"
 
     stored = [{"id": one["track_id"], "text": one["convert_main_content"]} for one in (moons, winds)]
     (tmp_path / "texts.jsonl").write_text("".join(json.dumps(one) + "\n" for one in stored))
     assert main(["evaluate", str(out), "--predictions", str(tmp_path / "texts.jsonl"), "--jobs", "1"]) == 0
     assert "1.0000" in capsys.readouterr().out
-    assert annotate(labelled, "--benchmark", out) == 2
+    assert annotate(pages, "--benchmark", out) == 2
 
 
 def test_pages_of_the_profile_of_qwen3(

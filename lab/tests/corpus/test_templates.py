@@ -70,6 +70,23 @@ def test_section_2_1_2_pages_of_one_site_in_ten_archives(tmp_path: Path, rules: 
         assert {name: row["text"] for name, row in found.items()} == texts
 
 
+@pytest.mark.parametrize(
+    ("body", "title"),
+    [
+        ("<div>" * 9 + "<p>MAIN deep</p>" + "</div>" * 9, "depth"),
+        ("<p>MAIN wide</p>" * 30, "width"),
+        ("<p class=a>MAIN</p><p class=b>MAIN</p><i class=c>MAIN</i>", "tags and classes"),
+        ("<p id=a title=b lang=c data-d=e dir=ltr>MAIN</p>", "attributes"),
+    ],
+)
+def test_section_2_1_2_the_representative_covers_most(body: str, title: str) -> None:
+    """Of pages that are alike, the one with more of any of the paper's four measures is labelled first."""
+    data = [Row(article(n, body if n == 3 else "<p>MAIN</p>"), str(n), metadata={"url": url(n)}) for n in range(6)]
+    found = [row.metadata["coverage"] for row in templates.LayoutStep(Config())(data, 0, 1)]
+
+    assert templates.representative(found) == 3, title
+
+
 def test_what_a_person_has_edited_counts(tmp_path: Path, rules: Path, run: Run) -> None:
     """A selector can be added, and a file be deleted. A wrong one stops the command with a sentence."""
     (file,) = rules.glob("*.toml")

@@ -288,6 +288,7 @@ def test_measures_of_the_papers_are_taken_if_asked_for(data: Path, held_out: Pat
     pytest.importorskip("jieba")
     out = tmp_path / "out.json"
     more = ["--peers", "html2text,resiliparse", "--nodes", "--study", "--rouge", "--json", out]
+    more += ["--csv", tmp_path / "out.csv", "--company", r"^(p)\d"]
     assert evaluate(data, "--predictions", held_out, "--jobs", 1, *more) == 0
 
     printed, tables = capsys.readouterr().out, figures(out)["tables"]
@@ -300,8 +301,15 @@ def test_measures_of_the_papers_are_taken_if_asked_for(data: Path, held_out: Pat
     assert deviation["R"] > 0
     assert ours["ms"] is None
     assert 0 < html2text["ms"] < 10_000
+    with (tmp_path / "out.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["system"] == "html2text"]
+    assert [float(row["study_recall"]) for row in rows] == [5.0] * 8, "on the scale of the study (4.4)"
+    assert {row["company"] for row in rows} == {"p"}
     assert "ROUGE-L" in printed
     assert "DOM nodes" in printed
+    with pytest.raises(SystemExit):
+        evaluate(data, "--company", "(")
+    assert "expected a regular expression" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("option", "package"), [("--rouge", "jieba"), ("--study", "rapidfuzz")])
