@@ -50,6 +50,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         choices=tuple(DTYPES),
         help="data type of the weights (default: fp16 for cuda, fp32 for cpu); bf16 for models that overflow fp16",
     )
+    parser.add_argument(
+        "--weight-format",
+        choices=("int8", "int4"),
+        help="store the weights in 8 or 4 bits: less memory and less exact; the export says how much less",
+    )
     parser.add_argument("--profile", choices=PROFILES, help="how pages are cut into blocks (default: v1.0)")
     parser.add_argument(
         "--truncate-chars",

@@ -55,6 +55,8 @@ class Request:
     """Major version of CUDA that the graph will run with. There is no onnxruntime 1.28 or later for CUDA 12."""
     dtype: str | None = None
     """``float16``, ``bfloat16`` or ``float32``; None for half precision on a GPU."""
+    weight_format: str | None = None
+    """``int8`` or ``int4`` to store the weights in fewer bits than ``dtype`` has."""
     profile: str | None = None
     truncate_chars: int | None = None
     prompt: Path | None = None
@@ -91,8 +93,8 @@ def export(request: Request) -> Prepared:
     if recipe.answer is not None:
         Grammar(tokenizer, recipe.answer)  # raises if the tokenizer does not fit
     say(
-        f"{checkpoint.name}: {checkpoint.layers} layers, to {dtype} for {device}; profile {recipe.profile}, a prompt "
-        f"of {len(recipe.prompt):,} characters"
+        f"{checkpoint.name}: {checkpoint.layers} layers, to {request.weight_format or dtype} for {device}; profile "
+        f"{recipe.profile}, a prompt of {len(recipe.prompt):,} characters"
     )
     out.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{out.name}.part-", dir=out.parent) as folder:
@@ -116,7 +118,8 @@ def check(folder: Path) -> None:
     from scrapy_dripper_lab.export.validate import compare, stored_checks
 
     prepared = load_prepared(folder)
-    say(f"{folder}: {prepared.name}, {prepared.dtype} for {prepared.device}; files, labels and manifest are right")
+    numbers = f"{prepared.weight_format} weights, {prepared.dtype} for {prepared.device}"
+    say(f"{folder}: {prepared.name}, {numbers}; files, labels and manifest are right")
     comparison = compare(prepared, stored_checks(prepared))
     say(str(comparison))
     if not comparison.passed:
@@ -160,6 +163,7 @@ def _write(part: Path, request: Request, checkpoint: Checkpoint, recipe: Recipe,
     from scrapy_dripper_lab.export.head import add_head, load_graph, oldest_runtime, save_graph
     from scrapy_dripper_lab.export.reference import Reference
     from scrapy_dripper_lab.export.validate import compare, right_labels
+    from scrapy_dripper_lab.export.weights import quantize
 
     dtype, device = request.dtype or "", request.device or ""
     context = request.context or min(checkpoint.positions, LONGEST_CONTEXT)
@@ -180,7 +184,10 @@ def _write(part: Path, request: Request, checkpoint: Checkpoint, recipe: Recipe,
 
     say("running the exporter of onnxruntime-genai")
     model = load_graph(_run_exporter(request, checkpoint, part / "work"))
-    add_head(model, head)
+    if request.weight_format is not None:
+        say(f"storing the weights in {request.weight_format}")
+        quantize(model, request.weight_format)
+    add_head(model, head)  # which stays exact
     runtime = oldest_runtime(model)
     files = [*save_graph(model, part), TOKENIZER]
     del model
@@ -202,6 +209,7 @@ def _write(part: Path, request: Request, checkpoint: Checkpoint, recipe: Recipe,
         "version": VERSION,
         "name": checkpoint.name,
         "dtype": dtype,
+        "weight_format": request.weight_format or dtype,
         "device": device,
         "layers": checkpoint.layers,
         "kv_heads": checkpoint.kv_heads,

@@ -14,8 +14,9 @@ from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.grammar import HTML, Grammar, Ids
 from scrapy_dripper.engines.qwen3.session import open_session
 
-TOLERANCES = {"float32": 1e-3, "float16": 3e-2, "bfloat16": 1e-1}
-"""Maximum difference of a logit, as a share of the largest one."""
+TOLERANCES = {"float32": 1e-3, "float16": 3e-2, "bfloat16": 1e-1, "int8": 1e-1, "int4": 1.0}
+"""Maximum difference of a logit, as a share of the largest one, by the format of the weights. A model in four bits is
+another model: the labels tell whether it is as good."""
 
 _PAGES = (
     ["<h1>Tides</h1>"],
@@ -61,6 +62,10 @@ class Comparison:
     """Largest difference between two logits."""
     largest: float
     """Largest logit."""
+    margin: float
+    """Mean distance between the logits of main and other, in the checkpoint."""
+    moved: float
+    """Mean difference of that distance in the graph."""
     tolerance: float
 
     @property
@@ -71,7 +76,8 @@ class Comparison:
     def __str__(self) -> str:
         return (
             f"{self.choices} choice logits differ by at most {self.difference:.2g} (of {self.largest:.1f}; allowed: "
-            f"{self.tolerance * max(1.0, self.largest):.2g}), {self.same} of {self.choices} labels are the same"
+            f"{self.tolerance * max(1.0, self.largest):.2g}), {self.same} of {self.choices} labels are the same, and "
+            f"margins of {self.margin:.2g} in the mean have moved by {self.moved:.2g}"
         )
 
 
@@ -123,12 +129,16 @@ def compare(prepared: Prepared, checks: Sequence[LogitCheck]) -> Comparison:
                     ours.append(passes.forward(start, ids[start:end], rows[here] - start))
                     theirs.append(np.array(check.logits, dtype=np.float32)[here])
     a, b = np.concatenate(ours), np.concatenate(theirs)
+    margins = np.abs(b[:, 0] - b[:, 1])
+    moved = np.abs(a[:, 0] - a[:, 1] - b[:, 0] + b[:, 1])
     return Comparison(
         choices=len(b),
         same=int(((a[:, 0] > a[:, 1]) == (b[:, 0] > b[:, 1])).sum()),
         difference=float(np.abs(a - b).max(initial=0.0)) if np.isfinite(a).all() else float("inf"),
         largest=float(np.abs(b).max(initial=0.0)),
-        tolerance=TOLERANCES[prepared.dtype],
+        margin=float(margins.mean()),
+        moved=float(moved.mean()),
+        tolerance=TOLERANCES[prepared.weight_format],
     )
 
 

@@ -253,15 +253,18 @@ def test_an_existing_folder_is_not_overwritten(
     assert (tmp_path / "out" / "mine").read_text() == "mine"
 
 
-def test_bfloat16_for_a_gpu(checkpoint: Path, tmp_path: Path) -> None:
-    """Weights, keys and values are in bfloat16."""
+@pytest.mark.parametrize("weight_format", ["bfloat16", "int4"])
+def test_bfloat16_for_a_gpu(checkpoint: Path, tmp_path: Path, weight_format: str) -> None:
+    """Keys and values are in bfloat16, and so are the weights or the scales of their blocks."""
     from onnx import TensorProto, load
 
     flags = ("--device", "cuda", "--no-validate", "--answer", "json", "--dtype", "bf16")
+    flags += ("--weight-format", weight_format) if weight_format == "int4" else ()
     assert export(checkpoint, tmp_path / "out", *flags) == 0
     found = load_prepared(tmp_path / "out")
-    assert (found.dtype, found.device) == ("bfloat16", "cuda")
+    assert (found.dtype, found.weight_format, found.device) == ("bfloat16", weight_format, "cuda")
     graph = load(found.graph, load_external_data=False).graph
     types = {one.name: one.type.tensor_type.elem_type for one in graph.input}
     assert {types[f"past_key_values.{name}"] for name in found.cache_names} == {TensorProto.BFLOAT16}
     assert TensorProto.BFLOAT16 in {one.data_type for one in graph.initializer}
+    assert ("MatMulNBits" in {node.op_type for node in graph.node}) == (weight_format == "int4")

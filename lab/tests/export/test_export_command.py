@@ -24,7 +24,12 @@ from scrapy_dripper_lab.export import build
         (["export", "--check", "missing"], "manifest.json is missing"),
         *(
             (["export", "model", "out", flag, value], f"argument {flag}: ")
-            for flag, value in {"--context": "0", "--truncate-chars": "-1", "--dtype": "int4"}.items()
+            for flag, value in {
+                "--context": "0",
+                "--truncate-chars": "-1",
+                "--dtype": "int4",
+                "--weight-format": "fp8",
+            }.items()
         ),
     ],
 )

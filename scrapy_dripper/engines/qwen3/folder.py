@@ -18,7 +18,7 @@ from scrapy_dripper.engines.files import MANIFEST, QWEN3_FORMAT
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, HTML, MAIN, OTHER, Grammar
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 
-VERSION = 1
+VERSION = 2
 """Version of a folder's layout that this code reads."""
 GRAPH, TOKENIZER = "model.onnx", "tokenizer.json"
 LEAST_RIGHT = 0.75
@@ -28,6 +28,7 @@ EXPORT = "export the model again with 'scrapy-dripper export'"
 
 _ONE_OF = {
     "dtype": ("float16", "bfloat16", "float32"),
+    "weight_format": ("float16", "bfloat16", "float32", "int8", "int4"),
     "device": ("cuda", "cpu"),
     "profile": tuple(PROFILES),
     "answer": tuple(FORMATS),
@@ -53,7 +54,9 @@ class Prepared:
     folder: Path
     name: str
     dtype: str
-    """Data type of the weights, keys and values: ``float16``, ``bfloat16`` or ``float32``."""
+    """Data type of the keys and values, and of all products: ``float16``, ``bfloat16`` or ``float32``."""
+    weight_format: str
+    """The data type, or ``int8`` or ``int4`` for weights that onnxruntime turns into it as it multiplies."""
     device: str
     """The device that the graph was made for: ``cuda`` or ``cpu``."""
     layers: int

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from scrapy_dripper.engines.base import EngineError, Labels
+from scrapy_dripper.engines.files import hashes
+from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.grammar import Ids
 from scrapy_dripper.engines.qwen3.loop import Floats
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.testing import FakeEngine
 
 PREPARED = Path(__file__).parent / "prepared"
+
+
+def with_graph(folder: Path, model: Any, **values: Any) -> Prepared:
+    """Return the small random model in a folder of its own, with another graph and other values in its manifest."""
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    (folder / "tokenizer.json").write_bytes((PREPARED / "tokenizer.json").read_bytes())
+    manifest = json.loads((PREPARED / "manifest.json").read_text(encoding="utf-8"))
+    manifest |= {"files": hashes(folder, ["model.onnx", "tokenizer.json"]), **values}
+    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    return load_prepared(folder)
 
 
 class FakeModel:

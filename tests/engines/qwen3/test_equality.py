@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -14,12 +13,12 @@ import pytest
 from onnx import TensorProto, helper
 
 from benchmarks.equality import Prover, naive
-from scrapy_dripper.engines.files import hashes
 from scrapy_dripper.engines.qwen3.decoder import CHUNK, PIECE, Decoder, Passes
-from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
+from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, Ids
 from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, Floats
 from scrapy_dripper.engines.qwen3.session import open_session
+from tests.engines.qwen3.fakes import with_graph
 
 
 def noted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, int]]:
@@ -165,7 +164,6 @@ def rounded(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Pre
     """The small model, with its keys and values in bfloat16, which numpy does not support. The graph is in single
     precision and casts them.
     """
-    folder = tmp_path_factory.mktemp("bfloat16")
     model = onnx.load(prepared.graph)
     for one in [*model.graph.input, *model.graph.output]:
         if one.name.startswith(("past_key_values.", "present.")):
@@ -180,12 +178,7 @@ def rounded(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Pre
                 to = TensorProto.FLOAT if before else TensorProto.BFLOAT16
                 cast = helper.make_node("Cast", ends[:1], ends[1:], to=to)
                 model.graph.node.insert(0 if before else len(model.graph.node), cast)
-    onnx.save_model(model, folder / "model.onnx")
-    (folder / "tokenizer.json").write_bytes((prepared.folder / "tokenizer.json").read_bytes())
-    manifest = json.loads((prepared.folder / "manifest.json").read_text(encoding="utf-8"))
-    manifest |= {"dtype": "bfloat16", "files": hashes(folder, ["model.onnx", "tokenizer.json"])}
-    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-    return load_prepared(folder)
+    return with_graph(tmp_path_factory.mktemp("bfloat16"), model, dtype="bfloat16")
 
 
 def logits(prepared: Prepared, ids: np.ndarray, *cuts: int) -> Floats:

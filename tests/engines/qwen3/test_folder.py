@@ -50,8 +50,8 @@ def test_no_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("edit", "problem"),
     [
-        (lambda m: m.update(format="other"), r"is of format \('other', 1\)"),
-        (lambda m: m.update(version=2), "this version reads"),
+        (lambda m: m.update(format="other"), r"is of format \('other', 2\)"),
+        (lambda m: m.update(version=1), "this version reads"),
         (lambda m: m.pop("layers"), r"KeyError: 'layers'"),
         (lambda m: m.update(layers=0), "layers must be a whole number from 1 to 1,000"),
         (lambda m: m.update(kv_heads="2"), "kv_heads must be a whole number"),

@@ -1,0 +1,78 @@
+"""Graphs whose weights have eight or four bits: how far their labels are those in single precision."""
+
+from __future__ import annotations
+
+import builtins
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnx_ir")  # the extra [export]
+
+import onnx
+
+from benchmarks.equality import Prover
+from scrapy_dripper.cli.console import UsageError
+from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
+from scrapy_dripper_lab.export.validate import compare, stored_checks
+from scrapy_dripper_lab.export.weights import quantize
+from tests.engines.qwen3.fakes import PREPARED, with_graph
+
+
+def quantized(folder: Path, weight_format: str) -> Prepared:
+    """Return the small random model with its weights in fewer bits."""
+    model = onnx.load(PREPARED / "model.onnx")
+    quantize(model, weight_format)
+    return with_graph(folder, model, weight_format=weight_format)
+
+
+@pytest.mark.parametrize(("weight_format", "same", "share"), [("int8", 0.97, 0.6), ("int4", 0.7, 0.5)])
+def test_the_agreement_with_single_precision(tmp_path: Path, weight_format: str, same: float, share: float) -> None:
+    """The check counts the labels that are the same, and the weights are smaller. Passes still change no label."""
+    folder = quantized(tmp_path, weight_format)
+    exact = load_prepared(PREPARED)
+    found = compare(folder, stored_checks(exact))
+    assert found.passed
+    assert found.same >= same * found.choices
+    assert 0 < found.moved < found.margin
+    assert f"{found.same} of {found.choices} labels are the same, and margins of" in str(found)
+
+    sizes = [
+        sum(onnx.numpy_helper.to_array(one).nbytes for one in onnx.load(path).graph.initializer if "layers" in one.name)
+        for path in (folder.graph, exact.graph)
+    ]
+    assert sizes[0] < share * sizes[1]
+    *_, proof = Prover(folder.folder, "json", seed=3).prove(pages=8, most_blocks=30)
+    assert (proof.chunked, proof.drafted) == (0, 0)
+    assert 0 < proof.main < proof.choices
+
+
+def test_a_damaged_model_in_eight_bits_is_no_agreement(tmp_path: Path) -> None:
+    """The tolerance of a format is not so wide that another model passes."""
+    model = onnx.load(PREPARED / "model.onnx")
+    (weights,) = (one for one in model.graph.initializer if one.name == "model.layers.1.mlp.down_proj.MatMul.weight")
+    weights.raw_data = np.flip(onnx.numpy_helper.to_array(weights)).tobytes()
+    quantize(model, "int8")
+    assert not compare(with_graph(tmp_path, model, weight_format="int8"), stored_checks(load_prepared(PREPARED))).passed
+
+
+def test_an_onnxruntime_that_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says what to install, and the logging of the program is left as it was."""
+    before = logging.getLogger().handlers[:], logging.getLogger().level
+    quantize(onnx.load(PREPARED / "model.onnx"), "int4")
+    assert (logging.getLogger().handlers[:], logging.getLogger().level) == before
+
+    original = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if "matmul_nbits" in name:
+            raise ImportError(name)
+        return original(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(UsageError, match=r"cannot make int8 weights .*: install 1\.23 or later"):
+        quantize(onnx.load(PREPARED / "model.onnx"), "int8")
