@@ -421,7 +421,8 @@ class Config:
     report: str | None = _crawl(
         None,
         checks.optional(checks.path),
-        "HTML file that is written when the crawl ends, with a summary and a table of its pages.",
+        "HTML file that is written when the crawl ends, with a summary and a table of its pages, which leads to the "
+        "inspector's view of those to look at.",
     )
 
     def __post_init__(self) -> None:

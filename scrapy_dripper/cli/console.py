@@ -6,8 +6,10 @@ import io
 import os
 import sys
 import urllib.error
+import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from tqdm import tqdm
 
@@ -62,6 +64,12 @@ def drop_output() -> None:
     The interpreter flushes standard output again when it exits, which must not fail either.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def open_in_browser(path: Path) -> None:
+    """Open a file in the browser, or say that there is none."""
+    if not webbrowser.open(path.resolve().as_uri()):
+        say(f"no browser could be started; open {path} in one")
 
 
 def why(error: BaseException | None) -> str:

@@ -5,25 +5,20 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import webbrowser
 from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from scrapy_dripper.cli.console import Failures, UsageError, say, why
+from scrapy_dripper.cli.console import Failures, UsageError, open_in_browser, why
 from scrapy_dripper.cli.inputs import Source, file_name, find_sources, read_page
 from scrapy_dripper.cli.options import OPTIONS, add_command, add_options, add_url, configured
-from scrapy_dripper.data import Document
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fallback_names import check_methods
-from scrapy_dripper.inspection.answers import sheet, task_of
+from scrapy_dripper.inspection.answers import task_for
+from scrapy_dripper.inspection.assets import VIEW
 from scrapy_dripper.inspection.look import look, page_file
-from scrapy_dripper.page import Page, PageError
 from scrapy_dripper.paths import replace_file
-
-EXTENSION = ".inspect.html"
 
 EXAMPLES = """\
 examples:
@@ -58,7 +53,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "-o",
         "--output",
         metavar="FILE|DIR",
-        help=f"the file to write, or the folder for ID{EXTENSION} of each input (default: this folder)",
+        help=f"the file to write, or the folder for ID{VIEW} of each input (default: this folder)",
     )
     parser.add_argument("--open", action="store_true", help="open the files in the browser")
     add_url(parser)
@@ -81,10 +76,10 @@ def run(arguments: argparse.Namespace) -> int:
             except (OSError, ValueError) as error:
                 fail(source.name, why(error))
                 continue
-            view = look(document, extractor, partial(_task, document, source), source.name)
+            view = look(document, extractor, partial(task_for, document, source.name, source.id), source.name)
             _write(output, page_file(view), named=arguments.output is not None)
-            if arguments.open and not webbrowser.open(output.resolve().as_uri()):
-                say(f"no browser could be started; open {output} in one")
+            if arguments.open:
+                open_in_browser(output)
     return 1 if fail.count else 0
 
 
@@ -92,7 +87,7 @@ def _outputs(arguments: argparse.Namespace, sources: Sequence[Source]) -> list[P
     """Return the file for each input. Raise UsageError if the options do not fit together."""
     target = arguments.output
     if target is None or os.path.isdir(target) or target.endswith(("/", os.sep)):
-        outputs = [Path(target or "") / file_name(source.id, EXTENSION) for source in sources]
+        outputs = [Path(target or "") / file_name(source.id, VIEW) for source in sources]
     elif len(sources) > 1:
         raise UsageError(f"{len(sources)} pages need a folder, as in -o {target}/")
     else:
@@ -114,14 +109,3 @@ def _write(output: Path, text: str, *, named: bool) -> None:
     else:
         replace_file(output, text)
     print(output)
-
-
-def _task(document: Document, source: Source, page: Page) -> dict[str, Any] | str:
-    """Return the annotation task of a page, or the reason why labels of these blocks cannot be exported."""
-    try:
-        found = sheet(document, source.name, source.id)
-    except PageError as error:
-        return str(error)
-    if found.page.blocks.text != page.blocks.text:
-        return "annotation uses other blocks: these are of another profile, or only of the first part of the page"
-    return task_of(found)

@@ -9,7 +9,8 @@ import logging
 import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from textwrap import indent
 from typing import Any, ClassVar
@@ -31,14 +32,14 @@ from w3lib.url import safe_url_string
 from scrapy_dripper.addon import Addon
 from scrapy_dripper.characters import on_one_line, printable, to_json
 from scrapy_dripper.checks import short
-from scrapy_dripper.cli.console import drop_output, why
+from scrapy_dripper.cli.console import drop_output, open_in_browser, why
 from scrapy_dripper.cli.options import count
 from scrapy_dripper.commands.guard import Guard
 from scrapy_dripper.commands.pages import OutputError, Pages
 from scrapy_dripper.commands.site import MAX_PAGES, MOST_PAGES, SiteSpider
-from scrapy_dripper.config import OUTPUT_FIELDS, ConfigError, ModelError
+from scrapy_dripper.config import OUTPUT_FIELDS, Config, ConfigError, ModelError
 from scrapy_dripper.crawl.dripper import Dripper
-from scrapy_dripper.data import Extraction
+from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.egress import Egress, checked_host
 from scrapy_dripper.pipelines import DripperPipeline
 
@@ -47,6 +48,11 @@ LOUD = ("scrapy.downloadermiddlewares.robotstxt", "scrapy.downloadermiddlewares.
 """Loggers that report a failed download with a traceback, which the command reports in one line."""
 ADVICE, STATS = "scrapy_dripper.crawl.log", "scrapy_dripper.crawl.stats"
 """The loggers of advice for a crawl, such as to look at one page with this command, and of what is found on pages."""
+OF_A_CRAWL: dict[str, Any] = {"FEEDS": {}, "JOBDIR": None, "DRIPPER_REPORT": None, "DRIPPER_WARC": None}
+"""Settings that write what belongs to a whole crawl, such as the report that a user is looking at."""
+NO_PAGE = "not an HTML page, or extraction is switched off"
+Show = Callable[[Dripper, Response, "Extraction | None"], None]
+"""Shows a page, or why it has no extraction."""
 POLITE = {"ROBOTSTXT_OBEY": True, "DOWNLOAD_DELAY": 0.25}
 """Settings of ``--follow`` that a project does not make itself."""
 MOST_TOGETHER = 100
@@ -58,6 +64,7 @@ site as a folder of Markdown.
 examples:
   scrapy dripper https://example.com/story                           its main content, as Markdown
   scrapy dripper https://example.com/story -f json                   everything that is known about it
+  scrapy dripper https://example.com/story --inspect --open          what was decided about each block, and why
   scrapy dripper https://example.com/story --spider news             the items that `parse` of the spider yields
   scrapy dripper https://example.com/story --spider news --callback parse_story -f json
   scrapy dripper --follow https://example.com/ -o example/           the whole site, as a folder of Markdown
@@ -66,6 +73,9 @@ examples:
 With --spider, the spider crawls this one page, and its items are printed as the add-on has filled them: as readable
 text, or as JSON lines with -f json. Requests that the callback yields are not made, feeds are not written, and item
 pipelines only run with --pipelines.
+
+With --inspect, the page and the inspector's view of it are written into a folder, the current one by default. A
+--spider gives it its settings then, and its part of Scrapy's cache.
 
 With --follow, the links and the sitemap of each site are followed, on the same host. robots.txt is obeyed, also its
 delay, up to 60 seconds; otherwise, there are 4 requests a second to a host at most, or those that the project allows.
@@ -115,6 +125,8 @@ class Command(ScrapyCommand):
             metavar="NAME=VALUE",
             help="an argument of the spider",
         )
+        parser.add_argument("--inspect", action="store_true", help="write the page, and the inspector's view of it")
+        parser.add_argument("--open", action="store_true", help="open the view of --inspect in the browser")
         parser.add_argument("--follow", action="store_true", help="write the whole site of the page into a folder")
         parser.add_argument(
             "--urls", metavar="FILE", help="a file with more first URLs for --follow, one a line; - is standard input"
@@ -123,7 +135,7 @@ class Command(ScrapyCommand):
             "-o",
             "--output",
             metavar="DIR|FILE",
-            help="the folder for --follow, or a file for all pages: NAME.jsonl or NAME.parquet",
+            help="the folder for --follow and --inspect, or a file for all pages: NAME.jsonl or NAME.parquet",
         )
         parser.add_argument(
             "--chunks", action="store_true", help="add the chunks of each page to the index or the file"
@@ -168,42 +180,79 @@ class Command(ScrapyCommand):
         if opts.follow:
             self._crawl_sites(urls, opts)
             return
+        if opts.inspect:
+            self._inspect_page(urls[0], opts)
+            return
         for name in ("urls", "output", "chunks", "depth", "allow", "deny", "max_pages"):
             if getattr(opts, name) not in (None, False, [], MOST_PAGES):
                 raise _wrong(f"--{name.replace('_', '-')} needs --follow")
-        logging.getLogger(ADVICE).setLevel(logging.CRITICAL)
+        if opts.open:
+            raise _wrong("--open needs --inspect")
         if opts.spider is not None:
             self._crawl_items(urls[0], opts)
         elif opts.callback is not None or opts.spargs or opts.pipelines:
             raise _wrong("--callback, -a and --pipelines need a --spider")
         else:
-            self._crawl_page(urls[0], opts.format or "markdown")
+            self._crawl_page(urls[0], partial(self.show, opts.format or "markdown"))
         self.crawler_process.start()
 
-    def _crawl_page(self, url: str, form: str) -> None:
+    def _crawl_page(self, url: str, show: Show, base: type[Spider] = Spider, **arguments: Any) -> None:
         command = self
 
-        class OnePage(Spider):
-            name = "dripper"
+        class OnePage(base):  # type: ignore[misc, valid-type]
+            name = getattr(base, "name", "dripper")
 
             async def start(self) -> AsyncIterator[Any]:
                 meta = {"handle_httpstatus_list": SequenceExclude(range(300, 400))}  # Redirects are followed.
                 yield Request(url, self.one_page, errback=self.no_page, dont_filter=True, meta=meta)
 
             async def one_page(self, response: Response) -> None:
-                command.show(response, await Dripper.from_crawler(self.crawler).extract(response), form)
+                dripper = Dripper.from_crawler(self.crawler)
+                show(dripper, response, await dripper.extract(response))
 
             def no_page(self, failure: Failure) -> None:
                 command.complain(url, why(failure.value))
 
         logging.getLogger(STATS).setLevel(logging.CRITICAL)
+        self._only_one_page()
         crawler = self._with_addon(OnePage)
         Guard(crawler, self._egress)
-        self._begin(crawler)
+        self._begin(crawler, **arguments)
+
+    def _only_one_page(self) -> None:
+        logging.getLogger(ADVICE).setLevel(logging.CRITICAL)
+        for name, nothing in OF_A_CRAWL.items():
+            self.settings.set(name, nothing, "cmdline")
+
+    def _inspect_page(self, url: str, opts: Namespace) -> None:
+        """Write the page and the inspector's view of it."""
+        if opts.format or opts.callback or opts.pipelines:
+            raise _wrong("--inspect takes no --format, --callback and --pipelines")
+        found: list[tuple[Document, Config]] = []
+
+        def keep(dripper: Dripper, response: Response, extraction: Extraction | None) -> None:
+            if extraction is None:
+                self.complain(response.url, NO_PAGE)
+            else:
+                found.append((dripper.document(response, dripper.config_for(response)), dripper.config))
+
+        self._crawl_page(url, keep, self._spider(opts.spider) if opts.spider else Spider, **dict(opts.spargs))
+        self.crawler_process.start()
+        for document, config in found:
+            from scrapy_dripper.inspection.views import named, write_views  # other commands do not need the model here
+
+            try:
+                (view,) = write_views(Path(opts.output or ""), [named(document)], config)
+            except OSError as error:
+                raise _wrong(f"cannot write {error.filename or opts.output}: {why(error)}") from None
+            self._print(str(view))
+            if opts.open:
+                open_in_browser(view)
+            self.exitcode = 0
 
     def _with_addon(self, spider: type[Spider]) -> Crawler:
         """Return the crawler of a spider of this command, with the add-on, which loads the model before any page."""
-        addons = self.settings.getdict("ADDONS")
+        addons = {**self.settings.getdict("ADDONS"), **(spider.custom_settings or {}).get("ADDONS", {})}
         if Addon not in map(load_object, addons):
             self.settings.set("ADDONS", {**addons, Addon: 500}, "cmdline")
         return self.crawler_process.create_crawler(spider)
@@ -226,7 +275,7 @@ class Command(ScrapyCommand):
         """Write the pages of sites into a folder or a file. Raise UsageError for options that make no sense."""
         if opts.output is None:
             raise _wrong("--follow needs a folder or a file for the pages, as in -o pages/ or -o pages.jsonl")
-        if opts.spider is not None or opts.format not in (None, "markdown"):
+        if opts.spider is not None or opts.inspect or opts.format not in (None, "markdown"):
             raise _wrong("--follow has its own spider, and writes Markdown")
         try:
             pages = Pages(Path(opts.output), urls, chunks=opts.chunks)
@@ -298,8 +347,7 @@ class Command(ScrapyCommand):
             if self.exitcode and not self._has_complained:
                 self.complain(url, f"{spider.name}.{callback} yielded no item")
 
-        self.settings.set("FEEDS", {}, "cmdline")
-        self.settings.set("JOBDIR", None, "cmdline")
+        self._only_one_page()
         if not opts.pipelines:
             self.settings.set("ITEM_PIPELINES", self._our_pipelines(spider), "cmdline")
         # A class of the same name and module: only its start is another.
@@ -331,12 +379,12 @@ class Command(ScrapyCommand):
         every = {**self.settings.getdict("ITEM_PIPELINES"), **own}
         return {path: order for path, order in every.items() if load_object(path) is DripperPipeline}
 
-    def show(self, response: Response, extraction: Extraction | None, form: str) -> None:
+    def show(self, form: str, _: Dripper, response: Response, extraction: Extraction | None) -> None:
         """Print an extraction, or why there is none."""
         if response.status >= 400:
             self.complain(response.url, f"HTTP {response.status}")
         if extraction is None:
-            self.complain(response.url, "not an HTML page, or extraction is switched off")
+            self.complain(response.url, NO_PAGE)
             return
         if form == "json":
             values = {one.key: one.value(extraction) for one in OUTPUT_FIELDS.values()}

@@ -71,6 +71,8 @@ class WarcMiddleware:
             self._file = _new_file(Path(path))
         except OSError as error:
             raise ConfigError(f"DRIPPER_WARC: {path} cannot be created: {error.strerror or error}") from None
+        if crawler.stats is not None:
+            crawler.stats.set_value("dripper/warc/file", self._file.name)
         logger.info("The responses of this crawl are written to %(path)s", {"path": self._file.name})
         crawler.signals.connect(self._close, signals.spider_closed)
 

@@ -28,8 +28,8 @@ Each further worker process adds one."""
 CHECK_SECONDS = 0.5
 """Seconds between two looks at whether the crawl stops."""
 
-Count: TypeAlias = "Callable[[Extraction], None]"
-"""Counts an extraction in the stats of the crawl."""
+Count: TypeAlias = "Callable[[Extraction, Document], None]"
+"""Counts the extraction of a document in the stats of the crawl."""
 
 
 @dataclass(eq=False, slots=True)
@@ -95,7 +95,7 @@ class Batcher:
     def submit(self, source: Document, count: Count) -> asyncio.Future[Extraction]:
         """Return a future for the extraction of a page. It never fails; it is cancelled if the crawl ends first.
 
-        ``count`` is called with the extraction, also if nobody waits for it any more.
+        ``count`` is called with the extraction and the document, also if nobody waits for it any more.
         """
         self._loop = loop = asyncio.get_running_loop()
         job = Job(source, source.config or self._config, loop.create_future(), time.monotonic(), count)
@@ -271,7 +271,7 @@ class Batcher:
         self._update_capacity()
         if not job.future.done():
             job.future.set_result(extraction)
-        job.count(extraction)
+        job.count(extraction, job.source)
 
 
 class InProcess:

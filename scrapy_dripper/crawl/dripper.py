@@ -121,7 +121,7 @@ class Dripper:
             request = request or response.request
             rendered = request is not None and bool(request.meta.get(BROWSER))
             count = self.stats.first_look if first_look else partial(self.stats.page, rendered=rendered)
-            self._futures[response] = self._submit(response, config, count) if takes else None
+            self._futures[response] = self._extract(self.document(response, config), count) if takes else None
         return self._futures[response]
 
     async def extract_document(self, document: Document, *, metadata: bool = False) -> Extraction | None:
@@ -204,13 +204,12 @@ class Dripper:
         self.stats.count(f"skipped/{reason}")
         return False
 
-    def _submit(self, response: Response, config: Config, count: Count) -> asyncio.Future[Extraction]:
+    def document(self, response: Response, config: Config) -> Document:
+        """Return a response as the document that is extracted."""
         content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
         # A response may carry an explicit encoding. Decoding can be slow, so the worker does it.
         charset = getattr(response, "_encoding", None) or http_content_type_encoding(content_type)
-        return self._extract(
-            Document(response.body, response.url, charset, None if config is self.config else config), count
-        )
+        return Document(response.body, response.url, charset, None if config is self.config else config)
 
     def _extract(self, document: Document, count: Count) -> asyncio.Future[Extraction]:
         assert self._batcher is not None
@@ -220,12 +219,12 @@ class Dripper:
         future.add_done_callback(self._sites.learn)
         return future
 
-    def _spider_closed(self, spider: Spider) -> None:
+    async def _spider_closed(self, spider: Spider) -> None:
         assert self._batcher is not None  # otherwise nothing waits for the signal
         self._batcher.stop()
         if self._sites is not None:
             self._sites.close()
-        self.stats.close(spider.name)
+        await self.stats.close(spider)
 
 
 _drippers: WeakKeyDictionary[Crawler, Dripper] = WeakKeyDictionary()

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import logging
 import random
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from html import escape
+import zlib
+from codecs import BOM_UTF8
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from heapq import heappush, heapreplace
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryFile
+from urllib.parse import quote
 
-from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.data import Extraction
+from scrapy_dripper.config import OUT_OF_PROCESS, Config, ConfigError
+from scrapy_dripper.crawl.table import Command, Row, table_file
+from scrapy_dripper.data import SUSPECT, Document, Extraction
+from scrapy_dripper.inspection.assets import VIEW
 from scrapy_dripper.paths import replace_file
 
 logger = logging.getLogger(__name__)
@@ -25,52 +30,38 @@ MOST_NAMES = 40
 NAMES_SHOWN = 8
 """Maximum number of names in a line of the summary."""
 OTHERS = "(others)"
-LONGEST_URL, LONGEST_TITLE, LONGEST_NAME = 500, 120, 60
-"""Maximum number of characters that are kept."""
-
-_COLUMNS = ("page", "type", "quality", "length", "main blocks", "ms", "source", "reason")
-_STYLE = """\
-:root { color-scheme: light dark; }
-body { font: 14px/1.45 system-ui, sans-serif; margin: 1.5rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { text-align: start; vertical-align: top; padding: .3rem .8rem; border-bottom: 1px solid #8886; }
-td:first-child { overflow-wrap: anywhere; }
-"""
+KEPT, KEPT_WITH_REASON = 16, 4
+"""Number of pages with a view: of those that the model decided, and of those with the same reason."""
+KEPT_BYTES = 1_000_000
+"""Size of the largest document that is kept for a view, in bytes or characters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One page of a crawl."""
+class Kept:
+    """The pages to look at first, with their documents: of each reason, those of the lowest quality."""
 
-    url: str
-    title: str
-    source: str
-    reason: str
-    """Why the model did not decide; empty if it did."""
-    page_type: str
-    quality: float | None
-    length: int
-    """Number of characters of the text."""
-    blocks: int
-    main_blocks: int
-    milliseconds: float | None
-    """None for pages that were stopped, and so not measured."""
+    def __init__(self) -> None:
+        self._of: dict[str, list[tuple[float, int, Row, Document]]] = defaultdict(list)
+        self._number = 0
 
-    @classmethod
-    def of(cls, extraction: Extraction) -> Row:
-        """Return the row of an extraction."""
-        return cls(
-            url=_short(extraction.url, LONGEST_URL),
-            title=_short(extraction.title, LONGEST_TITLE),
-            source=_short(extraction.source, LONGEST_NAME),
-            reason=_short(extraction.fallback_reason, LONGEST_NAME),
-            page_type=_short(extraction.page_type, LONGEST_NAME),
-            quality=extraction.quality,
-            length=len(extraction.text or ""),
-            blocks=extraction.details.get("blocks", 0),
-            main_blocks=extraction.main_blocks,
-            milliseconds=extraction.details.get("milliseconds") or None,
-        )
+    def add(self, row: Row, document: Document) -> None:
+        """Keep a document, compressed, if it is one of those."""
+        self._number -= 1  # of equal pages, the first ones stay
+        heap, rank = self._of[row.reason], (-(row.quality or 0), self._number)
+        is_full = len(heap) >= (KEPT_WITH_REASON if row.reason else KEPT)
+        if row.reason in SUSPECT or len(document.html) > KEPT_BYTES or (is_full and rank < heap[0][:2]):
+            return
+        html = document.html
+        data = html if isinstance(html, bytes) else BOM_UTF8 + html.encode("utf-8", "replace")
+        entry = (*rank, row, replace(document, html=zlib.compress(data, 1)))
+        if is_full:
+            heapreplace(heap, entry)
+        else:
+            heappush(heap, entry)
+
+    def documents(self) -> dict[Row, Document]:
+        """Return the documents."""
+        found = (entry for heap in self._of.values() for entry in heap)
+        return {row: replace(one, html=zlib.decompress(one.html)) for *_, row, one in found}  # type: ignore[arg-type]
 
 
 class Report:
@@ -94,9 +85,11 @@ class Report:
         """All pages, or a random sample of them (reservoir sampling, Vitter 1985, algorithm R)."""
         self._counts: dict[str, Counter[str]] = {"source": Counter(), "reason": Counter(), "page type": Counter()}
         self._random = random.Random(0)
+        self._config, self._kept = config, Kept()
+        self._keeps = self._path is not None and config.engine not in OUT_OF_PROCESS  # such as a model on a GPU
 
-    def page(self, extraction: Extraction) -> None:
-        """Record a page that has been extracted."""
+    def page(self, extraction: Extraction, document: Document | None = None) -> None:
+        """Record a page that has been extracted. Without its document, it gets no view."""
         row = Row.of(extraction)
         self.pages += 1
         for kind, name in (("source", row.source), ("reason", row.reason), ("page type", row.page_type)):
@@ -107,19 +100,38 @@ class Report:
             self.rows.append(row)
         elif (place := self._random.randrange(self.pages)) < MOST_ROWS:
             self.rows[place] = row
+        if self._keeps and document is not None:
+            self._kept.add(row, document)
 
-    def tell(self, name: str) -> None:
-        """Log the summary if there were any pages, and write the report if it is configured. Never raises."""
+    def tell(self, name: str, command: Command) -> None:
+        """Log the summary if there were any pages, and write the report and its views if it is configured.
+
+        Never raises. The views take seconds.
+        """
         if self.pages:
             logger.info("%s", self.summary())
         if self._path is not None:
             try:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                replace_file(self._path, self.html(name))
+                self._write(self._path, name, command)
             except Exception as error:  # a missing report must not spoil the end of a successful crawl
                 logger.error("DRIPPER_REPORT: cannot write %s: %s", self._path, error)
-            else:
-                logger.info("Report of the crawl: %s", self._path)
+
+    def _write(self, path: Path, name: str, command: Command) -> None:
+        from scrapy_dripper.inspection.views import (  # other crawls need no model in this process
+            named,
+            remove_views,
+            write_views,
+        )
+
+        folder = path.with_name(f"{path.stem}.pages")
+        pages = {row: named(document) for row, document in self._kept.documents().items()}
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        views = {row: f"{quote(folder.name)}/{quote(page.name)}{VIEW}" for row, page in pages.items()}
+        replace_file(path, self.html(name, command, views))
+        logger.info("Report of the crawl: %s", path)
+        remove_views(folder)
+        if pages:
+            write_views(folder, pages.values(), self._config)
 
     def summary(self) -> str:
         """Return the summary of the crawl, in lines. Times and quality are those of the sample."""
@@ -141,61 +153,12 @@ class Report:
         named = [f"{name} {count:,} ({count / self.pages:.1%})" for name, count in common]
         return ", ".join([*named, f"and {rest:,} of other names"] if rest else named)
 
-    def html(self, name: str) -> str:
-        """Return the report as an HTML file without scripts: the summary, and a table of the pages.
-
-        Those that the model did not decide come first, by their reason, and then those of the lowest quality.
-        """
+    def html(self, name: str, command: Command, views: Mapping[Row, str]) -> str:
+        """Return the report as an HTML file. ``views`` are the addresses of the inspector's views."""
         summary = self.summary()
         if self.pages > len(self.rows):
-            summary += f"\nThe table has a random sample of {len(self.rows):,} pages."
-        rows = sorted(self.rows, key=lambda row: (not row.reason, row.reason, row.quality is None, row.quality or 0))
-        table = "\n".join(f"<tr>{_line(row)}</tr>" for row in rows)
-        return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="referrer" content="no-referrer">
-<title>{escape(name)} · pages</title>
-<style>
-{_STYLE}</style>
-</head>
-<body>
-<h1>{escape(name)}</h1>
-<pre>{escape(summary)}</pre>
-<table>
-<thead><tr>{_cells(_COLUMNS, "th")}</tr></thead>
-<tbody>
-{table}
-</tbody>
-</table>
-</body>
-</html>
-"""
-
-
-def _line(row: Row) -> str:
-    """Return the cells of a row. Only addresses of the web are links."""
-    page = escape(row.title or row.url or "(no title)")
-    if row.url.lower().startswith(("http://", "https://")):
-        page = f'<a href="{escape(row.url)}" rel="noopener noreferrer">{page}</a>'
-    if row.title:
-        page += f"<br>{escape(row.url)}"
-    others = (
-        row.page_type,
-        "" if row.quality is None else f"{row.quality:.2f}",
-        f"{row.length:,}",
-        f"{row.main_blocks} / {row.blocks}" if row.blocks else "",
-        "" if row.milliseconds is None else f"{row.milliseconds:,.0f}",
-        row.source,
-        row.reason,
-    )
-    return f'<td dir="auto">{page}</td>{_cells(others, "td")}'
-
-
-def _cells(texts: Iterable[str], tag: str) -> str:
-    return "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts)
+            summary += f"\nThe table has a random sample of {len(self.rows):,} pages, and those with a view."
+        return table_file(name, summary, dict.fromkeys([*self.rows, *views]), views, command)
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
@@ -205,7 +168,3 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
 
 def _ms(milliseconds: float) -> str:
     return f"{milliseconds:.1f} ms" if milliseconds < 10 else f"{milliseconds:,.0f} ms"
-
-
-def _short(value: object, most: int) -> str:
-    return " ".join(str(value)[: 2 * most].split())[:most] if value is not None else ""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from os.path import abspath
+from shlex import quote
 from typing import Any
 from weakref import ref
 
+from scrapy import Spider
 from scrapy.crawler import Crawler
 
 from scrapy_dripper.crawl.log import JAVASCRIPT, NoContent
 from scrapy_dripper.crawl.report import Report
-from scrapy_dripper.data import SUSPECT, Extraction, FallbackReason
+from scrapy_dripper.crawl.table import Command
+from scrapy_dripper.data import SUSPECT, Document, Extraction, FallbackReason
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +87,7 @@ STATS = {
     f"{MOST_FIELDS} fields, items count as `other`",
     "unfilled": "dicts that were passed on unchanged because their response yielded several; see `DRIPPER_ITEMS`",
     "meta_errors": 'options in `meta["dripper"]` that were ignored because they were invalid',
+    "warc/file": "the file of `DRIPPER_WARC`; an existing one is not overwritten, so it may have another name",
     "warc/records": "responses written to `DRIPPER_WARC`",
     "warc/errors": "responses that could not be written to `DRIPPER_WARC`",
     "bugs": "exceptions in the plugin itself; the item is kept but has no content; please report them",
@@ -126,11 +132,11 @@ class CrawlStats:
         self.count("batches")
         self.put("batch_size/mean", round(self._batched / self._batches, 2))
 
-    def page(self, extraction: Extraction, *, rendered: bool = False) -> None:
+    def page(self, extraction: Extraction, document: Document | None = None, *, rendered: bool = False) -> None:
         """Count a page by source, fallback reason, page type and quality. ``rendered`` is True if a browser has
         downloaded it: no warning advises one then.
         """
-        self._report.page(extraction)
+        self._report.page(extraction, document)
         self.count("pages")
         self.count(f"pages/{extraction.source}")
         if extraction.fallback_reason is not None:
@@ -170,12 +176,12 @@ class CrawlStats:
         for form in more.get("failed", []):
             self.count(f"failed/{form}")
 
-    def first_look(self, extraction: Extraction) -> None:
+    def first_look(self, extraction: Extraction, document: Document | None = None) -> None:
         """Count a page, unless it is a shell: a browser downloads that again, and then it counts."""
         if is_shell(extraction):
             self.count("retried_shells")
         else:
-            self.page(extraction)
+            self.page(extraction, document)
 
     def _warn_of(self, extraction: Extraction) -> None:
         """Warn of a lost engine, of a page that stopped a worker, or of one that needs a browser. Each comes once."""
@@ -189,11 +195,28 @@ class CrawlStats:
         if is_shell(extraction):
             self.warn("js_shell", "%s is empty until a script fills it: %s", extraction.url, RENDER)
 
-    def close(self, name: str) -> None:
+    async def close(self, spider: Spider) -> None:
         """Write the report of a spider's crawl, and log the warnings about all of it that were not logged before."""
-        self._report.tell(name)
+        await asyncio.to_thread(self._report.tell, spider.name, self._command(spider))
         self._no_content.close()
         self._warn_of_unmatched()
+
+    def _command(self, spider: Spider) -> Command:
+        """Return the command that shows the inspector's view of any page, from where this crawl has kept it."""
+        crawler = self._crawler()
+        assert crawler is not None
+        assert crawler.stats is not None
+        settings, words, source = crawler.settings, [Command.words], Command.source
+        modules = settings.getlist("SPIDER_MODULES")
+        if in_project := any(f"{type(spider).__module__}.".startswith(f"{module}.") for module in modules):
+            words.append(f"--spider {quote(spider.name)}")  # its own settings, and its part of the cache
+        if archive := crawler.stats.get_value(f"{PREFIX}warc/file") or settings["DRIPPER_REPLAY"]:
+            words.append(f"-s DRIPPER_REPLAY={quote(abspath(archive))}")
+            source = "in the archive of the crawl"
+        elif in_project and settings.getbool("HTTPCACHE_ENABLED"):
+            words.append("-s HTTPCACHE_ENABLED=1")
+            source = "in Scrapy's cache"
+        return Command(" ".join(words), source)
 
     def meta_errors(self, url: str, messages: Sequence[str], parts: int = 1) -> None:
         """Count invalid parts of a request's ``meta["dripper"]``, and warn about each kind of mistake."""

@@ -25,7 +25,7 @@ from lxml.html import HtmlElement
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines.qwen3.profile import PROFILES
-from scrapy_dripper.page import NATIVE, read
+from scrapy_dripper.page import NATIVE, PageError, read
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse
@@ -77,13 +77,14 @@ class Sheet:
         """Number of blocks."""
         return len(self.page.blocks)
 
-    def utf8(self) -> bytes:
-        """Return the document in UTF-8, with a byte order mark if it was in another encoding."""
-        data = self.document.html
-        if isinstance(data, str):
-            return _BOM + data.encode("utf-8", "replace")
-        text = decode_html(data, self.document.charset)
-        return data if data.removeprefix(_BOM) == text.encode() else _BOM + text.encode("utf-8", "replace")
+
+def in_utf8(document: Document) -> bytes:
+    """Return a document in UTF-8, with a byte order mark if it was in another encoding."""
+    data = document.html
+    if isinstance(data, str):
+        return _BOM + data.encode("utf-8", "replace")
+    text = decode_html(data, document.charset)
+    return data if data.removeprefix(_BOM) == text.encode() else _BOM + text.encode("utf-8", "replace")
 
 
 def sheet(document: Document, name: str, stem: str, profile: str = NATIVE.name) -> Sheet:
@@ -174,6 +175,20 @@ def task_of(sheet: Sheet, prompt: str = "") -> dict[str, Any]:
     """Return the part of a record that is known before labelling."""
     names = ("id", "url", "title", "sha256", "blocks", "cut", "profile")
     return {name: getattr(sheet, name) for name in names} | {"prompt": prompt}
+
+
+def task_for(document: Document, name: str, stem: str, page: Page) -> dict[str, Any] | str:
+    """Return the task of a page that an engine has cut, or the reason why labels of its blocks cannot be exported.
+
+    ``name`` and ``stem`` are as for :func:`sheet`.
+    """
+    try:
+        found = sheet(document, name, stem)
+    except PageError as error:
+        return str(error)
+    if found.page.blocks.text != page.blocks.text:
+        return "annotation uses other blocks: these are of another profile, or only of the first part of the page"
+    return task_of(found)
 
 
 def record_of(task: dict[str, Any], labels: list[int], who: str) -> Record:

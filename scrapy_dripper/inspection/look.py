@@ -3,28 +3,24 @@ the page is isolated."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
-from html import escape
-from importlib import resources
-from string import Template
 from typing import Any
 
 import numpy as np
 
 from scrapy_dripper.choose import ScoredPage, choose
 from scrapy_dripper.choose.user_rules import marks
+from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.engines import profile_of
 from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.engines.tagger.engine import Tagger
 from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.inspection.assets import html_file, part
 from scrapy_dripper.inspection.snapshot import snapshot, style_sheets
 from scrapy_dripper.page import Page, read
 from scrapy_dripper.page.page import Flag
@@ -55,13 +51,14 @@ def look(document: Document, extractor: Extractor, task_of: TaskOf, name: str = 
     ``groups`` and ``rules`` are the names of what the blocks have as indexes: groups of features that can be named, and
     the rules that decided a label. The first rule stands for the probabilities, and is empty.
     """
-    config = extractor.config
-    extraction = extractor.extract([replace(document, config=replace(config, content_field="content"))])[0]
-    page = _read(document, extractor, extraction.fallback_reason)
+    config = document.config or extractor.config
+    document = replace(document, config=replace(config, content_field="content"))
+    extraction = extractor.extract([document])[0]
+    page = _read(document, config, extractor, extraction.fallback_reason)
     view: dict[str, Any] = {"snapshot": "", "styles": [], "blocks": [], "groups": [], "rules": [""]}
     if page is not None:
         influences = extractor.engine.influences(page) if isinstance(extractor.engine, Tagger) else {}
-        rules = _rules(page, extractor, extraction)
+        rules = _rules(page, config, extractor, extraction)
         names = list(dict.fromkeys(["", *rules]))
         view = {
             "snapshot": snapshot(page),
@@ -84,12 +81,12 @@ def look(document: Document, extractor: Extractor, task_of: TaskOf, name: str = 
     }
 
 
-def _read(document: Document, extractor: Extractor, reason: FallbackReason | None) -> Page | None:
+def _read(document: Document, config: Config, extractor: Extractor, reason: FallbackReason | None) -> Page | None:
     """Return the page of a document, or None if it has no blocks or should not be read in this process."""
     if reason in (FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR):
         return None
     try:
-        page = read(document, extractor.config, profile_of(extractor.engine))
+        page = read(document, config, profile_of(extractor.engine))
     except Exception:  # The extraction has the error.
         return None
     return page if len(page.blocks) else None
@@ -123,7 +120,7 @@ def _facts(extraction: Extraction) -> list[tuple[str, str]]:
     return facts
 
 
-def _rules(page: Page, extractor: Extractor, extraction: Extraction) -> list[str]:
+def _rules(page: Page, config: Config, extractor: Extractor, extraction: Extraction) -> list[str]:
     """Return for each block the rule that decided its label; empty if the probabilities did, or if none is known."""
     if len(extraction.labels) != len(page.blocks):
         return [""] * len(page.blocks)
@@ -131,7 +128,7 @@ def _rules(page: Page, extractor: Extractor, extraction: Extraction) -> list[str
     with suppress(Exception):  # The extraction has the error.
         (answer,) = extractor.engine.label([page])
     if isinstance(answer, Labels):
-        return choose(ScoredPage(page, answer, marks(page, extractor.config.rules))).reasons()
+        return choose(ScoredPage(page, answer, marks(page, config.rules))).reasons()
     removed = extraction.details.get("removed", {})  # a method may say why
     why = {block: f"{extraction.source}: {reason}" for reason, blocks in removed.items() for block in blocks}
     return [why.get(block, "") for block in range(len(page.blocks))]
@@ -188,20 +185,8 @@ def _beginning(text: str) -> str:
 def page_file(view: dict[str, Any]) -> str:
     """Return the inspector of what :func:`look` returns."""
     title = view["title"] or view["url"] or view["name"] or "a page"
-    style, script = _part("page.css"), _part("page.js")
-    # The policy of the file applies to its frames as well, whose style is that of a reader.
-    styles = f"'{_hash(style)}' '{_hash(_part('reader.css'))}'"
-    policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src {styles}; img-src data:; base-uri 'none'; "
-        "form-action 'none'"
-    )
-    return Template(_part("page.html")).substitute(
-        policy=escape(policy),
-        title=escape(f"{title[:200]} · inspector"),
-        style=style,
-        data=_data(view | {"reader": _part("reader.css")}),
-        script=script,
-    )
+    data, reader = _data(view | {"reader": part("reader.css")}), part("reader.css")
+    return html_file("page", f"{title[:200]} · inspector", styles=reader, images="data:", data=data)
 
 
 def _data(values: dict[str, Any]) -> str:
@@ -209,12 +194,3 @@ def _data(values: dict[str, Any]) -> str:
     text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
     # In JSON, these characters only occur in strings. Escaping every "<" would add hundreds of kB for a page's tags.
     return text.replace("</", "<\\/").replace("<!", "\\u003c!").replace("<s", "\\u003cs").replace("<S", "\\u003cS")
-
-
-@cache
-def _part(name: str) -> str:
-    return (resources.files(__package__) / name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -16,6 +16,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.model import TaggerModel, bundled
 from scrapy_dripper.inspection.answers import ANSWERS, LabelsError, read_answers
+from scrapy_dripper.inspection.assets import VIEW
 from scrapy_dripper.learning.learn import (
     Correction,
     Gain,
@@ -49,7 +50,6 @@ or the page declares it.
 exit codes: 0 the model was written and every page was used, 1 a page could not be used (standard error says why), or no
 site has gained and nothing was written, 2 wrong usage, 130 Ctrl-C
 """
-_NOT_PAGES = ".inspect.html"
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -145,7 +145,7 @@ def _of_answers(folder: Path, outcomes: Outcomes) -> Iterator[Correction]:
         )
     left = {answer.sha256: answer for answer in read_answers(folder, outcomes.fail)}
     sources = find_sources([str(folder)], outcomes.fail)
-    for page in outcomes.sheets([one for one in sources if not one.name.endswith(_NOT_PAGES)]):
+    for page in outcomes.sheets([one for one in sources if not one.name.endswith(VIEW)]):
         if record := left.pop(page.sha256, None):
             try:
                 yield of_record(record, page)

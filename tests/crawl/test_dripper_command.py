@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from lxml.html import fromstring
 
 from tests.crawl.crawling import Site, answer, page
 from tests.crawl.processes import COMMAND, Done, run, scrapy_command
@@ -96,6 +98,9 @@ import scrapy
 class Pages(scrapy.Spider):
     name = "pages"
     custom_settings = {"ITEM_PIPELINES": {"spiders.Mark": 1}}
+
+    async def start(self):
+        yield scrapy.Request(self.first)
 
     def parse(self, response):
         yield {"url": response.url, "tags": [1, "two"]}
@@ -201,6 +206,8 @@ URL = "https://a.example/"
         ),
         ([URL, "--spider", "pages", "-f", "html"], "items are printed as text or json (got html)"),
         ([URL, "--spider", "pages", "-a", "day"], "argument -a: expected NAME=VALUE"),
+        ([URL, "--inspect", "-f", "json"], "--inspect takes no --format"),
+        ([URL, "--open"], "--open needs --inspect"),
         ([URL, "--follow"], "--follow needs a folder or a file for the pages, as in -o pages/"),
         ([URL, "-o", "x"], "--output needs --follow"),
         ([URL, "--follow", "-o", "x", "-f", "json"], "--follow has its own spider, and writes Markdown"),
@@ -215,6 +222,42 @@ def test_what_cannot_begin_gets_one_sentence(tmp_path: Path, arguments: list[str
     assert (done.stdout if arguments else "", done.returncode) == ("", 2)
     assert message in " ".join((done.stdout + done.stderr).split())
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("settings", "source", "asks_again"),
+    [
+        ({"DRIPPER_WARC": "crawl.warc"}, "in the archive of the crawl", False),
+        ({"HTTPCACHE_ENABLED": True}, "in Scrapy's cache", False),
+        ({}, "downloaded again", True),
+    ],
+    ids=["archive", "cache", "neither"],
+)
+def test_the_report_of_a_crawl_names_the_command_that_shows_a_page(
+    site: Site, tmp_path: Path, settings: dict[str, object], source: str, asks_again: bool
+) -> None:
+    """It takes the page from where the crawl has kept it, and leaves the report as it is."""
+    if "DRIPPER_WARC" in settings:
+        pytest.importorskip("scrapy_dripper.corpus.records", reason="needs FastWARC 2", exc_type=ImportError)
+    settings = {**PROJECT, **settings, "DRIPPER_REPORT": "report.html"}
+    items(tmp_path, site.url("/page/1"))  # which writes the project
+    site.seen.clear()
+    run(scrapy_command, ["crawl", "pages", "-a", f"first={site.url('/page/1')}"], settings, cwd=tmp_path)
+    report = (tmp_path / "report.html").read_bytes()
+    root = fromstring(report.decode())
+    words = shlex.split(root.get_element_by_id("command").get("data-start").replace(" --open", ""))
+
+    done = run(scrapy_command, [*words[1:], site.url("/page/1"), "-o", "looks"], settings, cwd=tmp_path)
+
+    assert source in root.text_content()
+    assert (done.returncode, done.stderr) == (0, "")
+    (view,) = (tmp_path / "looks").glob("*.inspect.html")
+    assert done.stdout == f"looks/{view.name}\n"
+    assert MAIN in view.read_text(encoding="utf-8")
+    assert view.with_name(view.name.replace(".inspect", "")).read_bytes() == page(1).encode()
+    assert site.seen.count("/page/1") == 1 + asks_again
+    assert (tmp_path / "report.html").read_bytes() == report
+    assert len([*tmp_path.glob("*.warc")]) == ("DRIPPER_WARC" in settings)
 
 
 def test_the_help_teaches_by_examples(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +16,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml.html import fromstring
 
+from scrapy_dripper.cli.outcomes import Outcomes
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl import report as report_module
-from scrapy_dripper.crawl.report import MOST_NAMES, MOST_ROWS, Report
-from scrapy_dripper.data import Extraction, FallbackReason
+from scrapy_dripper.crawl.report import KEPT, KEPT_WITH_REASON, MOST_NAMES, MOST_ROWS, Report
+from scrapy_dripper.crawl.table import Command
+from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.engines.base import EngineError
-from tests.crawl.crawling import Crawls, EngineLog, Site, spider
+from scrapy_dripper.learning.command import _of_answers
+from scrapy_dripper.page.charset import decode_html
+from tests.crawl.crawling import Crawls, EngineLog, Site, page, spider
+from tests.inspection.conftest import data_of
 
 
 def one_fails(engine: Any, pages: Any) -> Any:
@@ -29,7 +36,7 @@ def one_fails(engine: Any, pages: Any) -> Any:
 def test_a_crawl_ends_with_a_summary_and_a_report(
     crawl: Crawls, site: Site, engine: EngineLog, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The report is complete, its folder is created, and no temporary file is left."""
+    """The report is complete and leads to a view of each page, its folder is created, and no temporary file is left."""
     engine.act = one_fails
     path = tmp_path / "reports" / "crawl.html"
 
@@ -41,12 +48,42 @@ def test_a_crawl_ends_with_a_summary_and_a_report(
     assert "fake 2 (66.7%), fallback:empty 1 (33.3%)" in said[0]
     assert "engine_error 1 (33.3%)" in said[0]
     assert said[1] == f"Report of the crawl: {path}"
-    assert list(path.parent.iterdir()) == [path]
+    assert {one.name for one in path.parent.iterdir()} == {"crawl.html", "crawl.pages"}
     root = fromstring(path.read_text(encoding="utf-8"))
-    assert {link.get("href") for link in root.iter("a")} == set(site.pages(3))
-    assert Counter(row[-2].text for row in root.iter("tr")) == {"source": 1, "fake": 2, "fallback:empty": 1}
-    assert root.findtext("body/h1") == "test"
-    assert said[0] in root.findtext("body/pre")
+    rows = [row for row in root.iter("tr") if row.get("data-host") == "127.0.0.1"]
+    assert {row.find("td/a").get("href") for row in rows} == set(site.pages(3))
+    assert Counter(row[3].text for row in rows) == {"fake": 2, "fallback:empty": 1}
+    assert Counter(row.get("data-reason") for row in rows) == {"": 2, "engine_error": 1}
+    assert "MAIN text of page 2, which is" in rows[-1].text_content()
+    assert root.findtext(".//h1") == "test"
+    assert said[0] in root.findtext(".//pre")
+    for row in rows:
+        view = path.parent / row.findall(".//a")[-1].get("href")
+        assert f"MAIN text of page {row.find('td/a').get('href')[-1]}" in view.read_text(encoding="utf-8")
+
+
+def test_what_is_corrected_in_a_view_stays_and_is_learnt_from(
+    crawl: Crawls, site: Site, engine: EngineLog, tmp_path: Path
+) -> None:
+    """The next crawl replaces the other pages of the report."""
+    site.routes["/umlaut"] = ("text/html; charset=latin-1", page(1, "<p>Öl</p>").encode("latin-1"))
+    folder, report = tmp_path / "crawl.pages", {"DRIPPER_REPORT": tmp_path / "crawl.html"}
+    crawl(spider([site.url("/umlaut"), site.url("/page/2")]), report)
+    (view,) = folder.glob("*umlaut*.inspect.html")
+    (folder / "notes.html").touch()
+    answer = {"task": data_of(view)["task"], "labels": {"1": "other", "2": "main", "3": "main", "4": "other"}}
+    exported = folder / f"{answer['task']['id'].rpartition('-')[0]}.answer.json"
+    exported.write_text(json.dumps(answer), encoding="utf-8")
+
+    crawl(spider([site.url("/page/3")]), report)
+
+    there = Counter(re.sub(r"^.*?-(page|umlaut).*?\.", r"\1.", path.name) for path in folder.iterdir())
+    assert there == {f"{name}.{end}": 1 for name in ("umlaut", "page") for end in ("html", "inspect.html")} | {
+        "umlaut.answer.json": 1,
+        "notes.html": 1,
+    }
+    (corrected,) = _of_answers(folder, Outcomes())
+    assert corrected.main.tolist() == [False, True, True, False]
 
 
 def test_a_crawl_without_pages_tells_nothing(crawl: Crawls, site: Site, caplog: pytest.LogCaptureFixture) -> None:
@@ -91,7 +128,7 @@ def test_an_older_report_stays_if_the_new_one_cannot_be_made(tmp_path: Path, mon
     report.page(Extraction("https://e.org/", None, "", "", "", "tagger"))
     monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
 
-    report.tell("spider")
+    report.tell("spider", Command())
 
     assert path.read_text(encoding="utf-8") == "older"
     assert list(tmp_path.iterdir()) == [path]
@@ -149,7 +186,24 @@ def test_a_long_crawl_is_shown_by_a_random_sample() -> None:
 
     assert len(report.rows) == MOST_ROWS
     assert 0.45 < sum(row.quality or 0 for row in report.rows) / MOST_ROWS < 0.55
-    assert "The table has a random sample of 5,000 pages." in report.html("long")
+    assert "The table has a random sample of 5,000 pages" in report.html("long", Command(), {})
+
+
+def test_the_pages_to_look_at_get_a_view(tmp_path: Path) -> None:
+    """They are some of each reason, and those of the lowest quality, also if they are not in the sample."""
+    report = Report(Config(report=str(tmp_path / "report.html")))
+    for number in range(100):
+        report.page(replace(PAGE, quality=1 - number / 100), Document(f"<p>{number}</p>"))
+        failed = replace(PAGE, quality=None, fallback_reason=FallbackReason.NO_MAIN)
+        report.page(failed, Document(b"<p>\xe4</p>", charset="latin-1"))
+        report.page(replace(failed, fallback_reason=FallbackReason.TIMEOUT), Document("<p>Stops this process</p>"))
+    report.page(replace(PAGE, quality=0.0), Document("<p>" + "x" * 1_000_000))
+
+    kept = report._kept.documents()
+
+    assert sorted(row.quality for row in kept if not row.reason) == [pytest.approx(n / 100) for n in range(1, KEPT + 1)]
+    assert [row.reason for row in kept if row.reason] == ["no_main"] * KEPT_WITH_REASON
+    assert {"<p>99</p>", "<p>ä</p>"} <= {decode_html(one.html, one.charset) for one in kept.values()}
 
 
 def test_pages_that_a_user_should_look_at_come_first() -> None:
@@ -166,8 +220,8 @@ def test_pages_that_a_user_should_look_at_come_first() -> None:
     ):
         report.page(replace(PAGE, title=title, fallback_reason=reason, quality=quality))
 
-    root = fromstring(report.html("crawl"))
-    titles = [link.text for link in root.iter("a")]
+    root = fromstring(report.html("crawl", Command(), {}))
+    titles = [link.text for link in root.iterfind(".//td/a")]
     assert titles == ["lost", "empty", "empty, too", "stopped", "bad", "good", "unknown"]
 
 
@@ -175,8 +229,10 @@ def test_pages_that_a_user_should_look_at_come_first() -> None:
 def test_what_pages_say_is_text(title: str, source: str) -> None:
     hostile = "</pre></table><script>ran(1)</script><!--"
     report = Report(Config())
-    report.page(replace(PAGE, title=hostile + title, source=hostile + source, url="javascript:ran(2)"))
+    words = {"title": hostile + title, "source": hostile + source, "text": hostile, "url": "javascript:ran(2)"}
+    report.page(replace(PAGE, **words))
 
-    page = report.html(hostile)
-    assert page.count("<table>") == page.count("</table>") == 1
-    assert not {"<script", "<!--", "href"} & {page[i : i + n] for n in (4, 7) for i in range(len(page))}
+    page = report.html(hostile, Command(), {})
+    assert page.count("<table") == page.count("</table>") == page.count("<script") == 1
+    assert "<!--" not in page
+    assert "href" not in page[page.index("<tbody>") : page.index("</tbody>")]

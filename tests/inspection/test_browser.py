@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.cli import main
+from scrapy_dripper.crawl.table import Command, Row, table_file
+from scrapy_dripper.data import Extraction, FallbackReason
 from tests.inspection.browser import AXE, WHY_NOT, Tab, launched
 from tests.inspection.conftest import PAGE, Inspect
 
@@ -323,3 +326,38 @@ def test_a_right_to_left_page_stays_one(opened: Open) -> None:
     inside = tab.page.frame_locator("#panel-main_html iframe").locator("html")
     assert inside.evaluate("node => getComputedStyle(node).direction") == "rtl"
     assert tab.wrong == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_report_of_a_crawl_is_filtered_and_copies_commands(browser: Any, tmp_path: Path, scheme: str) -> None:
+    hostile = "</td></table><img src=https://e.org/i.png onerror=ran(1)><script>ran(2)</script>"
+    rows = [
+        Row.of(Extraction(f"https://{host}/{number}?a='", hostile, "", "", hostile, hostile, fallback_reason=reason))
+        for number in range(3)
+        for host, reason in (("a.example", None), ("b.example", FallbackReason.NO_MAIN))
+    ]
+    path = tmp_path / "report.html"
+    path.write_text(table_file(hostile, hostile, rows, {rows[0]: "report.pages/1.inspect.html"}, Command()), "utf-8")
+    context = browser.new_context(color_scheme=scheme, permissions=["clipboard-read", "clipboard-write"])
+    tab = Tab(context.new_page(), path, "#filters:not([hidden])")
+
+    def shown() -> list[str]:
+        links = tab.page.locator("tbody tr:visible td:first-child a").all()
+        return [link.get_attribute("href") for link in links]
+
+    assert (len(shown()), tab.page.inner_text("#shown")) == (6, "6 of 6 pages")
+    assert tab.page.locator("#host option").all_inner_texts() == ["all", "b.example (3)", "a.example (3)"]
+    tab.page.select_option("#host", "a.example")
+    assert shown() == [row.url for row in rows[::2]]
+    assert tab.page.locator("tbody tr:visible >> text=look").get_attribute("href") == "report.pages/1.inspect.html"
+    tab.page.select_option("#reason", "no_main")
+    assert (shown(), tab.page.inner_text("#shown")) == ([], "0 of 6 pages")
+    tab.page.select_option("#host", "*")
+    tab.page.locator("tbody tr:visible button").first.click()
+    tab.page.wait_for_selector("#copied:not(:empty)")
+    words = shlex.split(tab.page.evaluate("navigator.clipboard.readText()"))
+    assert words == [*Command().words.split(), "https://b.example/0?a='"]
+    if AXE.is_file():
+        assert tab.violations() == []
+    assert tab.wrong == []
+    context.close()

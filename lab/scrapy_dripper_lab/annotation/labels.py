@@ -17,7 +17,7 @@ from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines.qwen3.profile import PROFILES
-from scrapy_dripper.inspection.answers import HUMAN, LabelsError, Record, Sheet, main_blocks
+from scrapy_dripper.inspection.answers import HUMAN, LabelsError, Record, Sheet, in_utf8, main_blocks
 from scrapy_dripper.page import PageError, read
 
 
@@ -99,7 +99,7 @@ def checked_page(record: Record, sheet: Sheet) -> tuple[bytes, npt.NDArray[np.bo
     if record.sha256 != sheet.sha256:
         raise LabelsError(f"the page has changed since it was labelled: its SHA-256 was {record.sha256[:12]}..., "
                           f"now it is {sheet.sha256[:12]}...; label it again")  # fmt: skip
-    main, data = main_blocks(record, sheet), sheet.utf8()
+    main, data = main_blocks(record, sheet), in_utf8(sheet.document)
     try:
         again = list(read(Document(data), Config(), PROFILES[sheet.profile]).blocks.text)
     except PageError:

@@ -17,7 +17,7 @@ from scrapy_dripper.cli import main
 from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
-from scrapy_dripper.inspection.answers import LabelsError, Sheet, record_of, task_of
+from scrapy_dripper.inspection.answers import LabelsError, record_of, task_of
 from scrapy_dripper.learning.alignment import align
 from scrapy_dripper.learning.sets import DataError, load_pages
 from scrapy_dripper.page import read
@@ -152,7 +152,7 @@ def test_labels_of_another_page_are_refused(tmp_path: Path, monkeypatch: pytest.
 
     with pytest.raises(LabelsError, match="the page has changed since it was labelled"):
         write_page(tmp_path, record, after)
-    monkeypatch.setattr(Sheet, "utf8", lambda _: b"")
+    monkeypatch.setattr("scrapy_dripper_lab.annotation.labels.in_utf8", lambda _: b"")
     with pytest.raises(LabelsError, match="its blocks are not the same when it is written as UTF-8"):
         write_page(tmp_path, record, before)
     assert not list(tmp_path.iterdir())
