@@ -193,7 +193,11 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("evidence", "steps"))
-    sets = [*(str(DATA / name) for name in ("wcxb-dev", "elsewhere", "sites")), f"{DATA / 'facts'}:0.3"]
+    sets = [
+        *(str(DATA / name) for name in ("wcxb-dev", "elsewhere", "sites")),
+        f"{DATA / 'facts'}:0.3",
+        f"{DATA / 'kinds'}:0.5",
+    ]
     parser.add_argument("--data", nargs="*", default=sets, help="sets, as for training; default: all in .cache")
     parser.add_argument("--extra", nargs="*", default=[str(DATA / "read-labels")], help="sets to learn from only")
     parser.add_argument("--rows", nargs="*", default=list(EVIDENCE), help="rows of evidence; default: all")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -292,7 +293,7 @@ def agreement(page: Page, one: Bools, other: Bools) -> float:
     Structures that neither keeps do not count, so a short table that one loses is not outweighed by a long text.
     """
     blocks = page.blocks
-    pairs = [(blocks.chars(), one, other), (blocks.images, one, other)]
+    pairs: list[tuple[npt.NDArray[Any], Bools, Bools]] = [(blocks.chars(), one, other), (blocks.images, one, other)]
     for tags in STRUCTURES.values():
         nodes = np.flatnonzero(np.isin(page.tree.tag, tags))
         pairs.append((np.ones(len(nodes)), _kept(page, nodes, one), _kept(page, nodes, other)))
