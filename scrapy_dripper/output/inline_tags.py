@@ -61,7 +61,10 @@ def _span(reader: Reader, element: etree._Element) -> Leave:
             return skip
         if is_edit_link(name):  # in a heading or, since MediaWiki 1.43, beside it
             return skip
-        if reader.line.begun and _for_screen_readers(name):
+        for_screen_readers = _for_screen_readers(name)
+        if for_screen_readers and _is_kind_of_frame(element):
+            return skip
+        if for_screen_readers and reader.line.begun:
             text = short_text(element)  # a longer text does not just repeat the line
             if text is not None and (tells_of_window(text) or reader.line.says(numbers_of(text))):
                 return skip
@@ -74,6 +77,15 @@ def _span(reader: Reader, element: etree._Element) -> Leave:
         if NOTE_IN_PLACE in name and _note_in_place(reader, element):
             return skip
     return None
+
+
+def _is_kind_of_frame(element: etree._Element) -> bool:
+    """Return True for what is alone in the caption of code, such as ``Terminal window`` in Expressive Code."""
+    caption = element.getparent()
+    if caption is None or caption.tag != "figcaption" or len(caption) > 1 or (caption.text or "").strip():
+        return False
+    code = caption.getnext()
+    return code is not None and code.tag == "pre"
 
 
 def _note_in_place(reader: Reader, element: etree._Element) -> bool:

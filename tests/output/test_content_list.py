@@ -225,6 +225,14 @@ def test_titles(html: str, expected: list[str]) -> None:
             [Image("https://example.org/i.png", "", "", (Text("c "), Strong((Text("d"),))), "https://example.org/x")],
         ),
         ("<figure><pre>x</pre><figcaption>c</figcaption></figure>", [CodeBlock("x"), paragraph("c")]),
+        (
+            "<figure><figcaption><span class=sr-only>Terminal window</span></figcaption><pre>x</pre></figure>",
+            [CodeBlock("x")],
+        ),
+        (
+            "<figure><figcaption><span class=sr-only>A map</span></figcaption><p>x</p></figure>",
+            [paragraph("A map"), paragraph("x")],
+        ),
         ("<figure><figcaption>c</figcaption>y<pre>x</pre></figure>", [paragraph("c"), paragraph("y"), CodeBlock("x")]),
         ("<figure>y<figcaption>c</figcaption><pre>x</pre></figure>", [paragraph("y"), paragraph("c"), CodeBlock("x")]),
         (
