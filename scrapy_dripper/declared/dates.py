@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_dripper.declared.head import Declared
 from scrapy_dripper.declared.marked import Marked
-from scrapy_dripper.declared.text import ABOVE, LONGEST_TEXT, UNSEEN, text_of
+from scrapy_dripper.declared.text import LONGEST_TEXT, UNSEEN, text_of
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -26,6 +26,8 @@ EPOCH = "1970-01-01"
 """The value that content management systems write if there is no date."""
 LONGEST_LINE = 60
 """Maximum length of a text beside the headline that may be the date of the page, in characters."""
+ANCESTORS = 6
+"""Number of ancestors of a date that are checked for being an event or a comment."""
 LONGEST_DRAFT = 90
 """Maximum number of days between the last change of a draft and its publication."""
 
@@ -262,7 +264,7 @@ class Dating:
 
 def _is_in(element: HtmlElement, named: Callable[[str], object]) -> bool:
     """Return True for an element in or near one whose property, type or class has a certain name."""
-    around = chain((element,), islice(element.iterancestors(), ABOVE))
+    around = chain((element,), islice(element.iterancestors(), ANCESTORS))
     names = ("itemprop", "property", "itemtype", "class")
     return any(named(" ".join(one.get(name) or "" for name in names)) for one in around)
 

@@ -29,7 +29,7 @@ MOST_VALUES = 500
 MOST_ELEMENTS = 30
 """Maximum number of things of a kind, such as headings, bylines, pictures or tags."""
 ABOVE = 8
-"""Number of ancestors that are checked for being an event, a comment or a teaser."""
+"""Number of ancestors that are checked for being a comment or a teaser."""
 START = 60
 """Maximum number of descendants whose text is read."""
 

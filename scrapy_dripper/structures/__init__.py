@@ -2,3 +2,7 @@
 
 A file holds the names by which generators mark the structure, tells it from other elements, and reads it as items.
 """
+
+NEAR = 16
+"""Number of elements to search around an element, or at its beginning. On broken pages, what follows an unclosed
+element is nested in it, and each level would be searched to its end."""

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from scrapy_dripper.declared.text import MOST_ELEMENTS
+from scrapy_dripper.page.nodes import SHORT
 from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.page.vocabulary import Group, either
@@ -53,19 +55,17 @@ _message = re.compile(rf"\s(?:{either(MESSAGES)})(?=\s|$)")
 _sign_up = re.compile(rf"[\s_-](?:{either(SIGN_UPS)})(?=[\s_-]|$)")
 _pull_quote = re.compile(r"\s(?:[\w-]{0,40}[-_])?pull-?quotes?(?:[-_][\w-]{0,40})?(?=\s|$)")
 _words = re.compile(r"\w+").findall
-LONGEST_LINE = 250
-"""Maximum length of a line to another article, and of the first line of small print, in characters."""
 LINKED = 0.8
-"""Minimum share of such a line, without its first words, in links."""
-MOST_SMALL_PRINT, LONGEST_MESSAGE = 80, 60
-"""Maximum number of words in the small print of a mail, or around a form that signs up for some, and in the messages of
-a form."""
-MOST_ASIDE_WORDS = 300
-"""Maximum number of words of asides that are left out of a page however sure the model is of them."""
-MOST_QUOTES = 50
-"""Maximum number of quotations to search for in the text."""
-NEAR_FORM = 2
-"""Number of elements between the messages of a form and an element that holds the form as well."""
+"""Minimum share of a line to another article, without its first words, in links."""
+LONGEST_MESSAGE = 60
+"""Maximum number of words in the messages of a form, around a form that signs up for mails, and in the small print of
+one."""
+MOST_ASIDE_WORDS = 250
+"""Maximum number of words in a panel that asks for consent, and in all asides that are left out of a page however sure
+the model is of them."""
+LEVELS = 3
+"""Number of elements between the first line of a panel and the panel, and between the messages of a form and an element
+that holds the form as well."""
 
 
 def without_asides(page: Page, main: Bools, matching: Callable[..., list[int]]) -> Bools:
@@ -84,7 +84,7 @@ def without_asides(page: Page, main: Bools, matching: Callable[..., list[int]]) 
 def _lines(page: Page, main: Bools) -> Iterator[tuple[int, int]]:
     """Yield the lines to other articles, and the small print of a mail, which ends with the element around it."""
     tree, blocks = page.tree, page.blocks
-    for i in np.flatnonzero(main & (blocks.links > 0) & (blocks.chars() <= LONGEST_LINE)).tolist():
+    for i in np.flatnonzero(main & (blocks.links > 0) & (blocks.chars() <= SHORT)).tolist():
         text = blocks.text[i]
         if tree.flags[blocks.context[i]] & Flag.HEADING:
             continue
@@ -95,8 +95,8 @@ def _lines(page: Page, main: Bools) -> Iterator[tuple[int, int]]:
         elif _mail(text):
             around = page.holder(i)
             end = int(tree.block_end[around]) if around >= 0 and int(tree.block_start[around]) == i else i + 1
-            words = sum(len(line.split()) for line in blocks.text[i : min(end, i + MOST_SMALL_PRINT)])
-            yield i, end if words <= MOST_SMALL_PRINT else i + 1
+            words = sum(len(line.split()) for line in blocks.text[i : min(end, i + LONGEST_MESSAGE)])
+            yield i, end if words <= LONGEST_MESSAGE else i + 1
 
 
 def _around_forms(page: Page, matching: Callable[..., list[int]]) -> Iterator[tuple[int, int]]:
@@ -108,9 +108,9 @@ def _around_forms(page: Page, matching: Callable[..., list[int]]) -> Iterator[tu
     if not forms:
         return
     words = page.blocks.words_before()
-    for most, levels, nodes in (
-        (LONGEST_MESSAGE, NEAR_FORM, matching(_message)),
-        (MOST_SMALL_PRINT, 0, matching(_sign_up, "newsletter", "subscri", "sign", "mailing", "opt", "abonne")),
+    for levels, nodes in (
+        (LEVELS, matching(_message)),
+        (0, matching(_sign_up, "newsletter", "subscri", "sign", "mailing", "opt", "abonne")),
     ):
         for node in nodes:
             a, b = int(tree.block_start[node]), int(tree.block_end[node])
@@ -118,7 +118,7 @@ def _around_forms(page: Page, matching: Callable[..., list[int]]) -> Iterator[tu
             for _ in range(levels):
                 around = max(0, int(tree.parent[around]))
             near = bisect_left(forms, around) < bisect_left(forms, int(tree.end[around]))
-            if near and words[b] - words[a] <= most:
+            if near and words[b] - words[a] <= LONGEST_MESSAGE:
                 yield a, b
 
 
@@ -132,7 +132,7 @@ def _repeated(page: Page, main: Bools, matching: Callable[..., list[int]]) -> It
     for a, b in spans:
         inside[a:b] = True
     said = _spaced(" ".join(texts[i] for i in np.flatnonzero(main & ~inside).tolist()))
-    for a, b in sorted(spans)[:MOST_QUOTES]:
+    for a, b in sorted(spans)[:MOST_ELEMENTS]:
         quoted = _spaced(" ".join(texts[a:b]))
         if quoted.strip() and quoted in said:
             yield a, b
@@ -187,12 +187,10 @@ _accepts = re.compile(rf"(?:^|\W)(?:{either(ACCEPTS)})\W{{0,9}}$", re.I).search
 _COOKIES = ("cookie", "куки", "쿠키", "クッキー", "privacy", "privatsph", "隐私")
 _DIALOG = TAGS["dialog"]
 _not_shown = re.compile(r"display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}hidden", re.I).search
-LONGEST_PANEL, LONGEST_BUTTON = 250, 40
-"""Maximum length of a panel that asks for consent, in words, and of the text of its button, in characters."""
+LONGEST_BUTTON = 40
+"""Maximum length of the text of a button, in characters."""
 LEAST_LEFT = 20
 """Minimum number of main words that are left. On other pages, what is taken away is the content."""
-LEVELS = 4
-"""Number of elements between the first line of a panel and the panel."""
 MOST_ABOUT = 2
 """Maximum number of main blocks about cookies outside of a panel. A page with more is about them itself."""
 
@@ -247,7 +245,7 @@ def consent_panels(page: Page, main: Bools, matching: Callable[..., list[int]]) 
     spans = [(int(tree.block_start[node]), int(tree.block_end[node])) for node in matching(_consent)]
     spans += [_panel(page, i) for i in about if _asks(texts[i])]
     words = page.blocks.words_before() if spans else []
-    spans = [(a, b) for a, b in spans if words[b] - words[a] <= LONGEST_PANEL]
+    spans = [(a, b) for a, b in spans if words[b] - words[a] <= MOST_ASIDE_WORDS]
     inside = np.zeros(len(texts), dtype=np.bool_)
     for a, b in spans:
         inside[a:b] = True
@@ -259,7 +257,7 @@ def _panel(page: Page, first: int) -> tuple[int, int]:
     """Return the blocks of the panel that begins with a block: those of the element with its button, or it alone."""
     tree, texts = page.tree, page.blocks.text
     node = int(page.blocks.context[first])
-    for _ in range(LEVELS):
+    for _ in range(LEVELS + 1):
         a, b = int(tree.block_start[node]), int(tree.block_end[node])
         if a == first and any(len(text) <= LONGEST_BUTTON and _accepts(text.strip()) for text in texts[a + 1 : b]):
             return a, b

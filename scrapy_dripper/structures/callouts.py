@@ -35,8 +35,6 @@ _NEXT_THEME = frozenset("default primary info success warning danger".split())
 
 _PLAIN_CALLOUTS = frozenset("note tip hint important warning caution danger attention seealso notice".split())
 """Classes that make a call-out by themselves."""
-_FEW_CLASSES = 3
-"""Maximum number of classes of a call-out with the class ``note``, such as ``note caution note_caution``."""
 
 _kind = re.compile(
     r"(?:markdown-alert|theme-admonition|callout|starlight-aside-|hint|blockquote-tag|confluence-information-macro|alert"
@@ -80,10 +78,10 @@ def _alert_of(name: str) -> str:
         return ALERTS.get(name.strip().lower(), "") if name.strip().lower() in _CALLOUT_NAMES else ""
     if "note" in known and not known.isdisjoint(_NEXT_THEME):
         return next(ALERTS[token] for token in tokens if token in _NEXT_THEME)
-    if (len(known) <= _FEW_CLASSES and "note" in known) or len(known) == 1:  # DITA's, and those of older generators
-        plain = [ALERTS[token] for token in tokens if token in _PLAIN_CALLOUTS]
-        if plain:
-            return next((kind for kind in plain if kind != "note"), "note")
+    plain = [ALERTS[token] for token in tokens if token in _PLAIN_CALLOUTS]
+    # Those of older generators, and DITA's, such as "note caution note_caution".
+    if plain and all(token in _PLAIN_CALLOUTS or token.startswith("note") for token in tokens):
+        return next((kind for kind in plain if kind != "note"), "note")
     if known.isdisjoint(CALLOUT_FAMILIES):
         return ""
     for token in tokens:

@@ -16,9 +16,10 @@ from typing import Final, NamedTuple
 from lxml import etree
 from lxml.etree import _Element
 
-from scrapy_dripper.page.nodes import NEAR, SHORT, SLATE, SLATE_CODE, inner_text, short_text
+from scrapy_dripper.page.nodes import SHORT, SLATE, SLATE_CODE, inner_text, short_text
 from scrapy_dripper.page.tags import LONGEST_CLASS, by_class
 from scrapy_dripper.page.vocabulary import Group, either
+from scrapy_dripper.structures import NEAR
 from scrapy_dripper.structures.items import (
     Code,
     CodeBlock,

@@ -8,7 +8,8 @@ from itertools import chain, islice
 
 from lxml import etree
 
-from scrapy_dripper.page.nodes import NEAR, inner_text
+from scrapy_dripper.page.nodes import inner_text
+from scrapy_dripper.structures import NEAR
 from scrapy_dripper.structures.items import (
     Emphasis,
     Footnote,

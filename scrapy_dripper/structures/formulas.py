@@ -21,9 +21,11 @@ from lxml import etree
 from lxml.etree import _Element
 
 from scrapy_dripper.declared.head import Notation
-from scrapy_dripper.page.nodes import NEAR, SHORT, inner_text, is_math_script
+from scrapy_dripper.declared.text import LONGEST_TEXT
+from scrapy_dripper.page.nodes import SHORT, inner_text, is_math_script
 from scrapy_dripper.page.recover import has_attribute_run
 from scrapy_dripper.page.tags import DRAWN, DRAWN_MATHML, by_class
+from scrapy_dripper.structures import NEAR
 from scrapy_dripper.structures.items import Emphasis, Formula, LineBreak, Run, Runs, Strong, Sub, Sup, Text
 from scrapy_dripper.structures.mathml import latex, without_open_end
 
@@ -538,12 +540,8 @@ def _arrange(element: _Element, display: bool) -> None:
 # ``\(..\)``, ``\[..\]`` and amsmath environments are unambiguous. Dollar signs are not: most of them are prices, and
 # some are shell variables. Unless the page is configured for them (Notation), the text between two must look like a
 # formula.
-MAX_LENGTH = 10_000
-"""Maximum length of a formula between delimiters, in characters."""
 MAX_INLINE = 1_000
-"""Maximum length of a formula between single dollar signs."""
-MAX_OPEN = 10
-"""How many of the nearest opening delimiters to try for each closing delimiter."""
+"""Maximum length of a formula between single dollar signs, in characters."""
 
 Span: TypeAlias = "tuple[int, int, Formula]"
 
@@ -684,7 +682,7 @@ def spans(text: str, notation: Notation = NOTATION) -> Iterator[Span]:
 def _next_marks(marks: list[tuple[int, int, str]]) -> list[int]:
     """Return for each delimiter the index of the next one that closes it, or 0 if there is none.
 
-    Each closing delimiter only closes the nearest :data:`MAX_OPEN` ones, because the text between each pair is read.
+    Each closing delimiter only closes the nearest :data:`NEAR` ones, because the text between each pair is read.
     """
     following: dict[str, int] = {}
     opened = [0] * len(marks)
@@ -693,7 +691,7 @@ def _next_marks(marks: list[tuple[int, int, str]]) -> list[int]:
         mark = marks[i][2]
         j = following.get(CLOSING.get(mark, ""), 0)
         opened[j] += 1
-        closes[i] = j if opened[j] <= MAX_OPEN else 0
+        closes[i] = j if opened[j] <= NEAR else 0
         following[mark] = i
     return closes
 
@@ -714,7 +712,7 @@ def _environments_of(marks: list[tuple[int, int, str]]) -> dict[int, int]:
 
 
 def _environment_formula(text: str, start: int, stop: int) -> Formula | None:
-    if stop - start > MAX_LENGTH:
+    if stop - start > LONGEST_TEXT:
         return None
     tex = text[start:stop]
     if not _alone(tex[6 : tex.index("}") + 1].lower()) or _OPAQUE in tex:
@@ -728,7 +726,7 @@ def _formula(text: str, marks: list[tuple[int, int, str]], i: int, j: int, notat
     begin, end = marks[i][1], marks[j][0]
     if mark == "$":
         return _between_dollars(text, begin, end, notation) if end - begin <= MAX_INLINE else None
-    if end - begin > MAX_LENGTH:
+    if end - begin > LONGEST_TEXT:
         return None
     tex = text[begin:end]
     inner = tex.strip()

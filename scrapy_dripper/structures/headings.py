@@ -7,7 +7,8 @@ from itertools import islice
 
 from lxml import etree
 
-from scrapy_dripper.page.nodes import NEAR, SHORT, short_text
+from scrapy_dripper.page.nodes import SHORT, short_text
+from scrapy_dripper.structures import NEAR
 
 # Each finds a name in a class attribute.
 self_link = re.compile(r"headerlink|anchor|hash-link|permalink|header-link|heading-link|direct-link", re.I).search

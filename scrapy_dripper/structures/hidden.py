@@ -16,10 +16,11 @@ from typing import cast
 import numpy as np
 from lxml import etree
 
-from scrapy_dripper.page.nodes import NEAR, short_text
+from scrapy_dripper.page.nodes import SHORT, short_text
 from scrapy_dripper.page.page import Bools, Page, Tree
 from scrapy_dripper.page.tags import LONGEST_CLASS, MEDIA, REFERENCES, TAGS, tag_mask
 from scrapy_dripper.page.vocabulary import APPEARING, UNFOLDING, Group, either
+from scrapy_dripper.structures import NEAR
 from scrapy_dripper.structures.code import has_code_class
 from scrapy_dripper.structures.formulas import has_math_class
 from scrapy_dripper.structures.items import Runs, Text
@@ -54,7 +55,6 @@ _BARS: Group = (
     *("tab-buttons", "tab-titles", "tabs-header"),
 )
 """Classes of lists of tabs, complete."""
-MOST_TABS = 1_000
 TAB_LEVELS = 3
 """Number of elements around a list of tabs or a panel that may have the class of a list of tabs, and of those that may
 say by their class that hidden text unfolds, with its own."""
@@ -198,8 +198,8 @@ def tabs_of(root: etree._Element) -> Tabs:
                 bars.pop(around, None)
         if role == "tablist" or ("tab" in name and _is_bar(f" {name[:LONGEST_CLASS]}")):
             own = [tab for tab in element.iter() if tab.get("role") == "tab"] if role else []
-            bars[element] = (own or [child for child in element if isinstance(child.tag, str)])[:MOST_TABS]
-            if len(bars) == MOST_TABS:
+            bars[element] = (own or [child for child in element if isinstance(child.tag, str)])[:SHORT]
+            if len(bars) == SHORT:
                 break
     if not bars:
         return Tabs()
@@ -235,7 +235,7 @@ def _target(tab: etree._Element) -> str:
 def _panels_behind(bar: etree._Element, count: int) -> list[etree._Element]:
     """Return the panels of a list of so many tabs, judging by their place."""
     behind = bar.getnext()
-    if behind is None or not 1 < count <= MOST_TABS:
+    if behind is None or not 1 < count <= SHORT:
         return []
     inside = list(behind) if len(behind) == count else []
     for panels in (inside, [behind, *islice(behind.itersiblings(), count - 1)]):

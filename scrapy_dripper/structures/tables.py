@@ -52,14 +52,13 @@ from scrapy_dripper.structures.items import (
     plain_text,
 )
 
-MAX_ROWSPAN, MAX_COLSPAN = 65_534, 1_000
-"""Largest spans (HTML standard, 4.9.11)."""
-
 MAX_SPANNED = 100_000
 """Maximum number of slots covered by all spanning cells of a table. Further cells span one slot."""
 
 MAX_PADDING, MAX_PADDED = 4, 1_000
-"""Short rows are padded if the padded table has at most this many slots per cell, or this many slots in total."""
+"""Short rows are padded if the padded table has at most this many slots per cell, or this many slots in total. The
+first also limits how much longer repeated cells make a table, and the second how many columns a cell spans (HTML
+standard, 4.9.11)."""
 
 Read = Callable[[etree._Element], Items]
 """Returns the items in an element."""
@@ -157,8 +156,8 @@ def _place(rows: Sequence[_Row], read: Read) -> list[Placed]:
         for cell in row.cells:
             while column < len(free_from) and free_from[column] > r:
                 column += 1
-            colspan = min(_span(cell, "colspan") or 1, MAX_COLSPAN)
-            rowspan = min(_span(cell, "rowspan") or MAX_ROWSPAN, ends[r] - r)
+            colspan = min(_span(cell, "colspan") or 1, MAX_PADDED)
+            rowspan = min(_span(cell, "rowspan") or len(rows), ends[r] - r)
             if rowspan > 1 or colspan > 1:
                 if rowspan * colspan > left:
                     rowspan = colspan = 1
@@ -537,15 +536,10 @@ def _inert(html: str) -> str:
     return _marks(lambda mark: "".join(f"&#{ord(char)};" for char in mark[0]), html)
 
 
-FREE_REPEATED, REPEATED_FACTOR = 10_000, 4
-"""The characters of repeated cells in a table: so many, and so many times those of the table. Further cells are not
-repeated."""
-
-
 def linear(table: Table) -> Table:
     """Return a table as a simple one. Only the first of several header rows stays a header row."""
     grid: dict[tuple[int, int], Cell] = {}
-    left = FREE_REPEATED + REPEATED_FACTOR * len(repr(table.rows))
+    left = MAX_PADDING * len(repr(table.rows))
     for r, row in enumerate(table.rows):
         column = 0
         for cell in row:

@@ -489,6 +489,8 @@ def comment(levels: int) -> str:
         (f"<meta name=description content='{'x' * 15_000}'>", "", "description", "x" * 10_000),
         (f"<meta property=og:site_name content='{'x' * 300}'>", "", "site_name", "x" * 200),
         (f"<meta name=keywords content='{','.join(map(str, range(40)))}'>", "", "tags", tuple(map(str, range(30)))),
+        ("", f"<div class=event>{'<div>' * 4}<time datetime=2024-05-06>", "date_published", None),
+        ("", f"<div class=event>{'<div>' * 8}<time datetime=2024-05-06>", "date_published", "2024-05-06"),
         ("", comment(7), "authors", ()),
         ("", comment(8), "authors", ("Ann Bell",)),
         ("", f"<h1>Tides</h1><p>By Ann Bell | {'x' * 90}</p>", "authors", ("Ann Bell",)),

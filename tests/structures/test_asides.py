@@ -52,6 +52,7 @@ ASIDES = {
         "<div><p>本网站使用 Cookie 来统计访问。</p><p>全部接受</p></div>",
         "<div>当サイトでは、Cookieを使用しています。<button>同意する</button></div>",
         "<div id=onetrust-banner-sdk>Your privacy matters.</div>",
+        f"<div class=consent><p>{'Your privacy matters to us. ' * 40}</p></div>",
     ],
     "line to another article": [
         "<p><strong>Lire aussi :</strong> <a href=/b>Les castors sont de retour</a></p>",
@@ -74,6 +75,7 @@ ASIDES = {
         "<div><div class=success>Your mail was sent.</div><div class=error><p>It was not.</p><ul><li>Late.</ul></div>"
         "<form><input></form></div>",
         "<form><p class=form-error>Type the code again.</p></form>",
+        "<div><form><input></form><div><div><p class=form-error>Type the code again.</div></div></div>",
         "<div><form><input></form></div><div class=wpcf7-response-output>Thanks.</div>",
     ],
     "invitation to sign up for mails": [
@@ -104,14 +106,14 @@ def test_an_aside_is_left_out(markup: str) -> None:
         "<div class=layer>The council meets in May.</div>",
         # Text about cookies, and long or missing evidence.
         "<p>We have used cookies to bait the beavers.</p>",
-        f"<div class=consent><p>{'The council has asked for our consent. ' * 42}</p></div>",
+        f"<div class=consent><p>{'The council values your privacy. ' * 51}</p></div>",
         # Lines that go on, or do not lead elsewhere.
         "<p>Read also what <a href=/d>the mill</a> has to say about the water in the upper valley.</p>",
         "<p>Recommended by <a href=/c>the council of the upper valley</a></p>",
         "<p>Read more <a href=/c>about beavers and the law</a></p>",
         "<p>Unsubscribe from it as soon as you can.</p>",
         # Names of messages without a form near them.
-        "<section><div><div><div class=success>It is a success.</div></div></div></section>",
+        "<div><form></form><div><div><div><p class=success>It is a success.</div></div></div></div>",
         f"<div><form><input></form><div class=error><p>{'It was an error. ' * 16}</p></div></div>",
         # Names of invitations without a form in them, and a text in one.
         "<div class=newsletter><p>The council sends a letter every month.</p></div><form><input></form>",

@@ -65,6 +65,10 @@ def test_numbers_in_the_text(code: str, without: str) -> None:
     assert without_numbers(code) == without
 
 
+def test_code_in_many_elements_is_none_of_theirs() -> None:
+    assert first(f"<div data-language=go>{'<div>' * 20}<pre>a</pre>") is None
+
+
 @pytest.mark.parametrize(
     ("markup", "language", "by"),
     [
@@ -77,6 +81,7 @@ def test_numbers_in_the_text(code: str, without: str) -> None:
         ("<pre class='language-none'>a</pre>", None, None),
         ("<div class='language-en code'><pre>a</pre></div>", None, None),
         ("<div class='language-switcher code'><pre>a</pre></div>", None, None),
+        (f"<div data-language=go>{'<div>' * 12}<pre>a</pre>", "go", "attribute"),
     ],
 )
 def test_section_2_2_1_language(markup: str, language: str | None, by: str | None) -> None:

@@ -29,6 +29,7 @@ def formulas(text: str, notation: Notation = NOTATION) -> list[str]:
         ("so $f(x) = y_1$, and $n > 0$.", ["f(x) = y_1", "n > 0"]),
         (r"\$5 and $\alpha$", [r"\alpha"]),
         (r"$\text{if } x$", [r"\text{if } x"]),
+        ("$" + r"\alpha" * 150 + "$", [r"\alpha" * 150]),
     ],
 )  # fmt: skip
 def test_formulas(text: str, found: list[str]) -> None:
@@ -51,6 +52,7 @@ def test_formulas(text: str, found: list[str]) -> None:
         r"\(unclosed",
         r"\begin{align} a \end{equation}",
         r"\[ \]",
+        "$" + r"\alpha" * 200 + "$",
         "$$$$",
         "$ $",
         "",
