@@ -51,6 +51,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="data type of the weights (default: fp16 for cuda, fp32 for cpu); bf16 for models that overflow fp16",
     )
     parser.add_argument(
+        "--graph",
+        type=Path,
+        metavar="FOLDER",
+        help="take the graph of this checkpoint that 'optimum-cli export onnx --task text-generation-with-past' wrote",
+    )
+    parser.add_argument(
         "--weight-format",
         choices=("int8", "int4"),
         help="store the weights in 8 or 4 bits: less memory and less exact; the export says how much less",

@@ -33,9 +33,10 @@ from scrapy_dripper_lab.export.checkpoint import (
 )
 from scrapy_dripper_lab.extras import how_to_install
 
-MODULES = ("onnxruntime_genai", "torch", "transformers", "onnx", "onnx_ir", "onnxruntime")
-"""What an export needs: the extra [export]."""
+MODULES = ("torch", "transformers", "onnx", "onnxruntime", "onnx_ir", "onnxruntime_genai")
+"""What an export needs: the extra [export], or, for a graph of optimum, [optimum], which has all but the last one."""
 PACKAGES = {
+    *("optimum", "optimum-onnx"),
     *("onnxruntime-genai", "onnxruntime-genai-cuda", "onnx-ir", "onnxscript", "onnx", "onnxruntime", "onnxruntime-gpu"),
     *("scrapy-dripper", "tokenizers", "torch", "transformers"),
 }
@@ -55,6 +56,8 @@ class Request:
     """Major version of CUDA that the graph will run with. There is no onnxruntime 1.28 or later for CUDA 12."""
     dtype: str | None = None
     """``float16``, ``bfloat16`` or ``float32``; None for half precision on a GPU."""
+    graph: Path | None = None
+    """Folder with a graph of optimum; None to run the exporter of onnxruntime-genai."""
     weight_format: str | None = None
     """``int8`` or ``int4`` to store the weights in fewer bits than ``dtype`` has."""
     profile: str | None = None
@@ -70,7 +73,7 @@ def export(request: Request) -> Prepared:
 
     Raise :exc:`UsageError` if that fails. As much as possible is checked in advance.
     """
-    missing = [name for name in MODULES if find_spec(name) is None]
+    missing = [name for name in MODULES[: -1 if request.graph else None] if find_spec(name) is None]
     if missing:
         raise UsageError(f"the export needs {missing[0]}: run {how_to_install('export')}, in a virtualenv of its own")
     device, dtype = _decided(request)
@@ -161,6 +164,7 @@ def _write(part: Path, request: Request, checkpoint: Checkpoint, recipe: Recipe,
     """Fill a folder with a prepared model and compare it with its checkpoint."""
     from scrapy_dripper_lab.export.asking import ask, ways
     from scrapy_dripper_lab.export.head import add_head, load_graph, oldest_runtime, save_graph
+    from scrapy_dripper_lab.export.optimum import fuse_attention
     from scrapy_dripper_lab.export.reference import Reference
     from scrapy_dripper_lab.export.validate import compare, right_labels
     from scrapy_dripper_lab.export.weights import quantize
@@ -182,8 +186,12 @@ def _write(part: Path, request: Request, checkpoint: Checkpoint, recipe: Recipe,
     head = reference.head([grammar.main, grammar.other])
     del reference
 
-    say("running the exporter of onnxruntime-genai")
-    model = load_graph(_run_exporter(request, checkpoint, part / "work"))
+    if request.graph is not None:
+        model = load_graph(request.graph)
+        fuse_attention(model, checkpoint, dtype)
+    else:
+        say("running the exporter of onnxruntime-genai")
+        model = load_graph(_run_exporter(request, checkpoint, part / "work"))
     if request.weight_format is not None:
         say(f"storing the weights in {request.weight_format}")
         quantize(model, request.weight_format)
@@ -191,7 +199,7 @@ def _write(part: Path, request: Request, checkpoint: Checkpoint, recipe: Recipe,
     runtime = oldest_runtime(model)
     files = [*save_graph(model, part), TOKENIZER]
     del model
-    shutil.rmtree(part / "work")
+    shutil.rmtree(part / "work", ignore_errors=True)
     shutil.copyfile(checkpoint.folder / TOKENIZER, part / TOKENIZER)
     for name in files:
         (part / name).chmod(0o644)  # onnx writes weights that only the owner can read

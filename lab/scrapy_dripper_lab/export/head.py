@@ -36,10 +36,10 @@ of queries and keys."""
 
 def load_graph(folder: Path) -> ModelProto:
     """Return the graph of an exporter's folder, with its weights. Raise :exc:`UsageError` if there is none."""
-    path = folder / GRAPH
-    if not path.is_file():
-        raise UsageError(f"the exporter wrote no {GRAPH}")
-    return onnx.load(path)
+    try:
+        return onnx.load(folder / GRAPH)
+    except Exception as error:  # raised by the file system, protobuf or onnx
+        raise UsageError(f"the exporter wrote no {GRAPH} that can be read ({error})") from None
 
 
 def add_head(model: ModelProto, weight: npt.NDArray[np.float32]) -> None:

@@ -112,7 +112,7 @@ def test_unknown_graphs(tmp_path: Path) -> None:
     """The engine needs GroupQueryAttention, and the head needs hidden states."""
     with pytest.raises(UsageError, match="has 0 inputs; 1 to 16 are known"):
         oldest_runtime(graph())
-    with pytest.raises(UsageError, match=r"no model\.onnx"):
+    with pytest.raises(UsageError, match=r"no model\.onnx that can be read"):
         load_graph(tmp_path)
     with pytest.raises(UsageError, match="no output 'hidden_states', but choice_logits, present"):
         add_head(with_head(), WEIGHT)
