@@ -292,6 +292,7 @@ def agreement(page: Page, one: Bools, other: Bools) -> float:
     Structures that neither keeps do not count, so a short table that one loses is not outweighed by a long text.
     """
     blocks = page.blocks
+    pairs: list[tuple[npt.NDArray[np.number], Bools, Bools]]
     pairs = [(blocks.chars(), one, other), (blocks.images, one, other)]
     for tags in STRUCTURES.values():
         nodes = np.flatnonzero(np.isin(page.tree.tag, tags))
