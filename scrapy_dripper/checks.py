@@ -248,6 +248,18 @@ def _listed(value: Any) -> list[Any] | None:
     return None
 
 
+def phrases(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Accept lists of phrases by the name of their group: a dict, its pairs, or JSON."""
+    with suppress(TypeError, ValueError, RecursionError):
+        given = dict(json.loads(value) if isinstance(value, str) and len(value) <= LONGEST_VALUE else value)
+        lists = [one for one in given.values() if isinstance(one, (list, tuple))]
+        if len(lists) == len(given) and all(
+            isinstance(one, str) and one.strip() for some in (given, *lists) for one in some
+        ):
+            return tuple((name, tuple(given[name])) for name in given)
+    raise ValueError("a dict with a list of phrases for each group")
+
+
 def as_dict(value: Any, short_for: str | None) -> Mapping[Any, Any] | None:
     """Return a dict, also from JSON; None for anything else. Any other text is the value of the key ``short_for``."""
     if isinstance(value, str) and len(value) <= LONGEST_VALUE:

@@ -188,6 +188,17 @@ class MethodOptions:
     )
     k: float = _crawl(0.1, checks.number(0, 1), "SORE: share of the blocks that are the core, 0 to 1.")
     d: float = _crawl(0.8, checks.number(0, 2), "SORE: distance from the core, 0 to 2, over which a block is removed.")
+    outlier: float = _crawl(
+        0.4,
+        checks.number(0, 2),
+        "SORE: distance from a phrase of 'groups', 0 to 2, up to which a block is removed, unless the core is nearer.",
+    )
+    groups: tuple[tuple[str, tuple[str, ...]], ...] | None = _crawl(
+        None,
+        checks.optional(checks.phrases),
+        "SORE: dict with a list of phrases for each group of outliers that is added, replaced or, if the list is "
+        "empty, left out; by default the 13 groups of the paper, in English.",
+    )
     most: float = _crawl(0.6, checks.number(0, 1), "SORE: share of the words of a page, 0 to 1, that may be removed.")
     embedder: str | None = _crawl(
         None,

@@ -7,7 +7,7 @@ phrase of an outlier group than to the core, or far from the core, is removed, w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -48,10 +48,6 @@ GROUPS: Mapping[str, str] = {
 """The phrases of the paper's outlier groups (A.2)."""
 FAR = "too irrelevant"
 """The reason of a block that is far from the core."""
-OUTLIER = 0.4
-"""Distance to an outlier phrase under which a block is removed, if the core is not nearer. The paper names none; values
-from .2 to .5 differ by .004 of word F1 on 100 pages.
-"""
 MOST_CHARS = 1_000
 """Number of characters of a block that are embedded. The meaning of a longer one shows in its beginning, and the memory
 of an embedder grows with its longest text."""
@@ -62,10 +58,10 @@ MOST_CORE = 200
 def by_sore(text: str, url: str, config: Config, size: int) -> Extraction:
     """Return a page without its semantic outliers (``sore``).
 
-    ``details["removed"]`` has the numbers of the blocks that were removed, by reason: a key of :data:`GROUPS`, or
+    ``details["removed"]`` has the numbers of the blocks that were removed, by reason: the name of a group, or
     :data:`FAR`. A page without title and description stays whole.
     """
-    sore = _sore(config.methods.embedder)
+    sore = _sore(config.methods.embedder, config.methods.groups)
     removed: dict[str, list[int]] = {}
 
     def choose(page: Page) -> npt.NDArray[np.bool_]:
@@ -83,11 +79,13 @@ def by_sore(text: str, url: str, config: Config, size: int) -> Extraction:
 class Sore:
     """Finds outliers among the blocks of pages. The phrases are embedded once."""
 
-    def __init__(self, embed: Embedder) -> None:
+    def __init__(self, embed: Embedder, groups: Iterable[tuple[str, Iterable[str]]] = ()) -> None:
+        """``groups`` are in place of, or beside, those of the paper."""
         self._embed = embed
-        phrases = [(name, phrase) for name, group in GROUPS.items() for phrase in group.split("; ")]
+        known = {name: group.split("; ") for name, group in GROUPS.items()} | dict(groups)
+        phrases = [(name, phrase) for name, group in known.items() for phrase in group]
         self._names = [name for name, _ in phrases]
-        self._phrases = self._vectors([phrase for _, phrase in phrases])
+        self._phrases = self._vectors([phrase for _, phrase in phrases]) if phrases else None
 
     def __call__(self, blocks: Sequence[str], about: str, options: MethodOptions) -> list[str | None]:
         """Return for each block the reason for which it is removed: a group, or :data:`FAR`; None if it stays.
@@ -101,11 +99,12 @@ class Sore:
         size = min(MOST_CORE, max(1, round(options.k * len(rows))))
         core = np.argsort(-(rows @ metadata), kind="stable")[:size]
         far = 1 - (rows @ rows[core].T).max(axis=1)
-        similarity = rows @ self._phrases.T
-        nearest, near = similarity.argmax(axis=1), 1 - similarity.max(axis=1)
         found: list[str | None] = [FAR if distance > options.d else None for distance in far.tolist()]
-        for place in np.flatnonzero(near <= np.minimum(OUTLIER, far)).tolist():
-            found[place] = self._names[nearest[place]]
+        if self._phrases is not None:
+            similarity = rows @ self._phrases.T
+            nearest, near = similarity.argmax(axis=1), 1 - similarity.max(axis=1)
+            for place in np.flatnonzero(near <= np.minimum(options.outlier, far)).tolist():
+                found[place] = self._names[nearest[place]]
         for place in core.tolist():
             found[place] = None
         return guarded(found, [len(words_of(block)) for block in blocks], options.most)
@@ -137,11 +136,13 @@ def guarded(reasons: Sequence[str | None], words: Sequence[int], most: float) ->
 
 
 @lru_cache(maxsize=4)
-def _sore(embedder: str | None) -> Sore:
-    """Return the method with the embedder at a dotted path, or with WordLlama."""
-    return Sore(wordllama() if embedder is None else load(embedder, 'DRIPPER_METHODS["embedder"]', "texts"))
+def _sore(embedder: str | None, groups: tuple[tuple[str, tuple[str, ...]], ...] | None) -> Sore:
+    """Return the method with the embedder at a dotted path, or with WordLlama, and with groups of the settings."""
+    embed = wordllama() if embedder is None else load(embedder, 'DRIPPER_METHODS["embedder"]', "texts")
+    return Sore(embed, groups or ())
 
 
+@lru_cache(maxsize=1)
 def wordllama() -> Embedder:
     """Return the embedder of WordLlama, whose model of 256 dimensions is in its package. Nothing is downloaded."""
     import wordllama as library  # of an extra

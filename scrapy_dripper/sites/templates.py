@@ -293,7 +293,8 @@ def agreement(page: Page, one: Bools, other: Bools) -> float:
     Structures that neither keeps do not count, so a short table that one loses is not outweighed by a long text.
     """
     blocks = page.blocks
-    pairs: list[tuple[npt.NDArray[Any], Bools, Bools]] = [(blocks.chars(), one, other), (blocks.images, one, other)]
+    pairs: list[tuple[npt.NDArray[np.number[Any]], Bools, Bools]]
+    pairs = [(blocks.chars(), one, other), (blocks.images, one, other)]
     for tags in STRUCTURES.values():
         nodes = np.flatnonzero(np.isin(page.tree.tag, tags))
         pairs.append((np.ones(len(nodes)), _kept(page, nodes, one), _kept(page, nodes, other)))

@@ -46,6 +46,24 @@ def test_section_3_1_the_core_stays_and_the_cutoff_can_be_off() -> None:
     assert Sore(embed)(["river", "football"], "river", off) == [None, None]
 
 
+def test_the_groups_and_their_cutoff_can_be_set() -> None:
+    """A group is added, replaced or left out, and a phrase has to be near: all that the settings say reaches it."""
+    html = PAGE.replace("football", "football privacy")
+    own = {"legal": [], "sports": ["football"]}
+    for options, removed in (
+        ({"groups": own}, {FAR: [0], "sports": [4]}),
+        ({"groups": own, "outlier": 0.2}, {FAR: [0, 4]}),
+        ({"groups": '{"legal": ["football"]}', "d": 2}, {"legal": [4]}),
+        ({"groups": {name: [] for name in GROUPS}, "d": 2}, {}),
+    ):
+        for processes in (0, 1):
+            methods = {"embedder": f"{__name__}.embed", **options}
+            assert extract(html, methods=methods, processes=processes).details["removed"] == removed
+    for wrong in ({"legal": "privacy"}, {"": []}, {"legal": [""]}, ["legal"], "{"):
+        with pytest.raises(ConfigError, match=r'"groups"\] must be a dict with a list of phrases for each group'):
+            Config(methods={"groups": wrong})  # type: ignore[arg-type]
+
+
 def test_without_metadata_everything_stays() -> None:
     assert Sore(embed)(["privacy policy"], " ", OPTIONS) == [None]
     assert Sore(embed)([], "river", OPTIONS) == []

@@ -11,6 +11,7 @@ import json
 import re
 from typing import NamedTuple
 
+from scrapy_dripper.engines.qwen3.grammar import HTML
 from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.inspection.answers import STYLES, AnswerError, Sheet, check, one_line, read_object
 from scrapy_dripper_lab.endpoint import Endpoint
@@ -94,25 +95,35 @@ _FRAME = "{head}\n{lines}\n\nThe page ends here. Label its {n} blocks, ids 1 to 
 _AGAIN = "\n\nYour last answer to this could not be used: {error}. Give the whole answer again."
 
 
-def prompt_hash() -> str:
-    """Return a hash of 12 hexadecimal digits over the rules, the form of the prompt and the length of texts."""
-    whole = "\0".join((SYSTEM, _FRAME, _AGAIN, str(TRUNCATE_CHARS)))
+def prompt_hash(template: str | None = None) -> str:
+    """Return a hash of 12 hexadecimal digits over the rules, the form of the prompt and the length of texts, or over
+    a prompt of others.
+    """
+    ours = (SYSTEM, _FRAME) if template is None else (template,)
+    whole = "\0".join((*ours, _AGAIN, str(TRUNCATE_CHARS)))
     return hashlib.sha256(whole.encode()).hexdigest()[:12]
 
 
-def question(page: Sheet, shown: int | None = None) -> str:
-    """Return the question about the first blocks of a page, by default all of them."""
+def question(page: Sheet, shown: int | None = None, template: str | None = None) -> str:
+    """Return the question about the first blocks of a page, by default all of them, in our words or in a prompt of
+    others, which has the place :data:`~scrapy_dripper.engines.qwen3.grammar.HTML`.
+    """
     lines = simplified(page)[:shown]
+    if template is not None:
+        return template.replace(HTML, "\n".join(lines))
     about = {"url": page.url[:500], "title": page.title[:500], "blocks": len(lines)}
     head = json.dumps(about, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return _FRAME.format(head=head, lines="\n".join(lines), n=len(lines))
 
 
-def messages(question: str, error: Exception | None = None) -> list[dict[str, str]]:
-    """Return the messages of a request. ``error`` is the error in the first answer, if this is a retry."""
+def messages(question: str, error: Exception | None = None, system: str = SYSTEM) -> list[dict[str, str]]:
+    """Return the messages of a request. ``error`` is the error in the first answer, if this is a retry. A prompt of
+    others has no system message: an empty ``system``.
+    """
     # All in one message, because some chat templates do not accept two user messages in a row.
     again = "" if error is None else _AGAIN.format(error=str(error).replace("<", "\\u003c"))
-    return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": question + again}]
+    said = [{"role": "system", "content": system}] if system else []
+    return [*said, {"role": "user", "content": question + again}]
 
 
 class PageAnswer(NamedTuple):
@@ -124,15 +135,15 @@ class PageAnswer(NamedTuple):
     """One of :data:`~scrapy_dripper.inspection.answers.STYLES`; empty if it is not said."""
 
 
-def label(endpoint: Endpoint, question: str, n: int) -> PageAnswer:
+def label(endpoint: Endpoint, question: str, n: int, system: str = SYSTEM) -> PageAnswer:
     """Return the answer of a model. If its answer is invalid, it is told why and asked once more.
 
     Raise AnswerError if the second answer is invalid too, and EndpointError if the endpoint does not answer.
     """
     try:
-        return read_answer(endpoint.ask(messages(question)).text, n)
+        return read_answer(endpoint.ask(messages(question, system=system)).text, n)
     except AnswerError as error:
-        return read_answer(endpoint.ask(messages(question, error)).text, n)
+        return read_answer(endpoint.ask(messages(question, error, system)).text, n)
 
 
 _fence = re.compile(r"```(?:json)?[ \t]*\n(.*)```", re.DOTALL | re.IGNORECASE).fullmatch

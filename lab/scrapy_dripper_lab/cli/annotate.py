@@ -27,11 +27,12 @@ from scrapy_dripper.inspection.answers import (
 from scrapy_dripper.page import NATIVE
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper_lab.annotation.labels import Store, adjudicated, checked_page, load, write_page
-from scrapy_dripper_lab.annotation.prompt import PageAnswer, label, prompt_hash, question
+from scrapy_dripper_lab.annotation.prompt import SYSTEM, PageAnswer, label, prompt_hash, question
 from scrapy_dripper_lab.endpoint import Endpoint, EndpointError, in_threads
 from scrapy_dripper_lab.evaluation.blocks import Bools
 from scrapy_dripper_lab.evaluation.complexity import complexity, levels
 from scrapy_dripper_lab.extras import extra
+from scrapy_dripper_lab.prompts import INSTALLED, prompt_of
 from scrapy_dripper_lab.scores import mean
 
 MAX_BLOCKS = 1_500
@@ -86,6 +87,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     ask = parser.add_argument_group("options of --endpoint")
     ask.add_argument("--model", metavar="NAME", help="the model to ask for")
     ask.add_argument(
+        "--prompt",
+        metavar="FILE",
+        help="file with a prompt in place of ours, such as that of a paper, with {html} where the blocks go; or "
+        f"{INSTALLED}, the prompt of that installed package",
+    )
+    ask.add_argument(
         "--api-key-env", metavar="VAR", help="the environment variable that holds the key, if one is needed"
     )
     ask.add_argument("--concurrency", type=count, default=4, metavar="N", help="requests at a time (default: 4)")
@@ -131,7 +138,8 @@ def _ask(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -> None:
     except ValueError as error:
         raise UsageError(f"expected {error}") from None
     sources = _sources(arguments, path, outcomes)
-    prompt = prompt_hash()
+    template = prompt_of(arguments.prompt) if arguments.prompt else None
+    prompt, system = prompt_hash(template), SYSTEM if template is None else ""
 
     def questions(store: Store) -> Iterator[tuple[Sheet, str]]:
         for sheet in outcomes.sheets(sources, arguments.profile):
@@ -140,12 +148,12 @@ def _ask(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -> None:
             elif sheet.blocks > MAX_BLOCKS:
                 outcomes.fail(sheet.name, f"{sheet.blocks:,} blocks: over {MAX_BLOCKS:,}, answers are seldom valid")
             else:
-                yield sheet, question(sheet)
+                yield sheet, question(sheet, template=template)
 
     in_a_row = 0
     with closing(Store(path)) as store:
         answers = in_threads(
-            lambda asked: label(endpoint, asked[1], asked[0].blocks), questions(store), arguments.concurrency
+            lambda asked: label(endpoint, asked[1], asked[0].blocks, system), questions(store), arguments.concurrency
         )
         for (sheet, _), answer in answers:
             if isinstance(answer, PageAnswer):

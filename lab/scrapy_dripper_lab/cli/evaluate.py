@@ -25,12 +25,13 @@ from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
 from scrapy_dripper.learning.sets import PageSet, SetChoice, training_pages
 from scrapy_dripper_lab.endpoint import Endpoint
 from scrapy_dripper_lab.evaluation.figures import Evaluation, Figures
-from scrapy_dripper_lab.evaluation.language_models import ENDPOINT, PROMPTS, TIMEOUT, LanguageModel
+from scrapy_dripper_lab.evaluation.language_models import ENDPOINT, JUDGED, PROMPTS, TIMEOUT, LanguageModel
 from scrapy_dripper_lab.evaluation.measure import FREE, OURS, Setup, Stored, measured, read_stored
 from scrapy_dripper_lab.evaluation.peers import check_peers
 from scrapy_dripper_lab.evaluation.text_measures import load_cut
 from scrapy_dripper_lab.extras import extra
 from scrapy_dripper_lab.folds import load_sets
+from scrapy_dripper_lab.prompts import INSTALLED, prompt_of
 
 OPTIONS = ("engine", "model", "fallback", "methods", "empty", "favor", "sites", "oversize", "limits")
 SUFFIXES = (".jsonl", ".jsonl.xz")
@@ -130,6 +131,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="refuse to start if there are more pages, each of which is a request (default: %(default)s)",
     )
     add("--endpoint-prompt", choices=PROMPTS, default=PROMPTS[0], help="what is sent of a page (default: %(default)s)")
+    add(
+        "--endpoint-words",
+        metavar="FILE",
+        help="file with a prompt in place of ours, such as that of a paper, with {html} for what is sent of a page, "
+        "and with --judge {first} and {second} for the two texts; "
+        f"or {INSTALLED}, the prompt of that package, for blocks",
+    )
     add("--endpoint-chars", type=count, default=5_000, metavar="N", help="characters of a page (default: %(default)s)")
     add("--judge", metavar="PEER", help="ask which Markdown is better, ours or that of this peer, and for no main text")
     add(
@@ -294,7 +302,9 @@ def _bench_file(arguments: argparse.Namespace) -> Path:
 def _language_model(arguments: argparse.Namespace) -> LanguageModel | None:
     """Return the language model, or None if none is named."""
     if arguments.endpoint is None:
-        if unused := [name for name in ("judge", "endpoint_model", "api_key_env") if getattr(arguments, name)]:
+        if unused := [
+            name for name in ("judge", "endpoint_model", "endpoint_words", "api_key_env") if getattr(arguments, name)
+        ]:
             raise UsageError(f"--{unused[0].replace('_', '-')} needs --endpoint URL and --endpoint-model NAME")
         return None
     if not arguments.endpoint_model:
@@ -304,7 +314,14 @@ def _language_model(arguments: argparse.Namespace) -> LanguageModel | None:
         endpoint = Endpoint(arguments.endpoint, arguments.endpoint_model, key, TIMEOUT)
     except ValueError as error:
         raise UsageError(f"--endpoint expects {error}") from None
-    return LanguageModel(endpoint, arguments.endpoint_price, arguments.endpoint_prompt, arguments.endpoint_chars)
+    words = arguments.endpoint_words
+    return LanguageModel(
+        endpoint,
+        arguments.endpoint_price,
+        arguments.endpoint_prompt,
+        prompt_of(words, JUDGED if arguments.judge else JUDGED[:1]) if words else None,
+        arguments.endpoint_chars,
+    )
 
 
 def _model(config: Config, sets: Sequence[PageSet], checkpoint: Path | None) -> tuple[str, list[str]]:

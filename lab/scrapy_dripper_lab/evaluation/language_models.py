@@ -18,12 +18,14 @@ import numpy as np
 from lxml import etree
 
 from scrapy_dripper.data import Document
+from scrapy_dripper.engines.qwen3.grammar import HTML
 from scrapy_dripper.inspection.answers import AnswerError, sheet
 from scrapy_dripper.page import Page, PageError
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
-from scrapy_dripper_lab.annotation.prompt import messages, question, read_answer, simplified
+from scrapy_dripper_lab.annotation.prompt import SYSTEM, messages, question, read_answer, simplified
 from scrapy_dripper_lab.endpoint import Endpoint, EndpointError
+from scrapy_dripper_lab.prompts import filled
 from scrapy_dripper_lab.scores import ReportTable
 
 ENDPOINT = "endpoint"
@@ -50,6 +52,8 @@ FORMS: Mapping[str, str] = {
     "with the numbers of the lines that are main text, separated by commas, and with nothing else.",
 }
 PROMPTS = (*FORMS, BLOCKS)
+JUDGED = (HTML, "{first}", "{second}")
+"""The places in a prompt of others for a judge: the page and the two texts."""
 _numbers = re.compile(r"\d{1,7}").findall
 
 JUDGE = (
@@ -85,6 +89,9 @@ class LanguageModel:
     """Price of a million tokens of requests, and price of a million tokens of answers."""
     prompt: str = "raw-html"
     """One of :data:`PROMPTS`."""
+    words: str | None = None
+    """A prompt of others in place of ours, with the place :data:`~scrapy_dripper.engines.qwen3.grammar.HTML`, or, for a
+    judge, those of :data:`JUDGED`."""
     chars: int = MAX_CHARS
     """Maximum number of characters of a page that are sent."""
 
@@ -109,23 +116,22 @@ class LanguageModel:
     def _question(self, html: bytes) -> tuple[list[dict[str, str]], Callable[[str], str]]:
         """Return the messages about a page, and what makes its main text of the answer."""
         form, chars = self.prompt, self.chars
-        asked, read_text = (PROMPT.format(form=FORMS[form]) if form in FORMS else ""), str
         if form == "raw-html":
-            return _user(asked, raw_html(html)[:chars]), read_text
+            return self._user(raw_html(html)[:chars]), str
         page = sheet(Document(html), "", "page")
         if form == "raw-text":
-            return _user(asked, "\n".join(_texts(page.page))[:chars]), read_text
+            return self._user("\n".join(_texts(page.page))[:chars]), str
         lines = simplified(page) if form == BLOCKS else _lines(page.page)
         shown = max(1, int(np.searchsorted(np.cumsum([len(one) for one in lines]), chars, side="right")))
         if form == BLOCKS:
-            return messages(question(page, shown)), lambda answer: _of_labels(
-                page.page, read_answer(answer, shown).main
-            )
-        return _user(asked, "\n".join(lines[:shown])), lambda answer: _of_labels(page.page, _listed(answer, shown))
+            system = SYSTEM if self.words is None else ""
+            said = messages(question(page, shown, self.words), system=system)
+            return said, lambda answer: _of_labels(page.page, read_answer(answer, shown).main)
+        return self._user("\n".join(lines[:shown])), lambda answer: _of_labels(page.page, _listed(answer, shown))
 
-
-def _user(asked: str, page: str) -> list[dict[str, str]]:
-    return [{"role": "user", "content": f"{asked}\n\n{page}"}]
+    def _user(self, page: str) -> list[dict[str, str]]:
+        words = self.words or f"{PROMPT.format(form=FORMS[self.prompt])}\n\n{HTML}"
+        return [{"role": "user", "content": words.replace(HTML, page)}]
 
 
 def raw_html(html: bytes) -> str:
@@ -170,9 +176,10 @@ class Verdict(NamedTuple):
     """Our length less the other one, over the longer one: -1 to 1 (MinerU-HTML, section 4.1.1)."""
 
 
-def judge(endpoint: Endpoint, html: bytes, ours: str, other: str) -> Verdict | None:
-    """Compare two texts of a page by asking a model. Return None if there is no usable answer. Equal texts are not
-    sent.
+def judge(endpoint: Endpoint, html: bytes, ours: str, other: str, words: str | None = None) -> Verdict | None:
+    """Compare two texts of a page by asking a model, in our words or in a prompt of others (:data:`JUDGED`).
+
+    Return None if there is no usable answer. Equal texts are not sent.
 
     Raise :exc:`~scrapy_dripper_lab.endpoint.EndpointError` if the endpoint refuses all requests.
     """
@@ -181,7 +188,7 @@ def judge(endpoint: Endpoint, html: bytes, ours: str, other: str) -> Verdict | N
         return Verdict(0.5, ratio)
     try:
         page = raw_html(html)
-        first, second = _better(endpoint, page, ours, other), _better(endpoint, page, other, ours)
+        first, second = (_better(endpoint, (page, *pair), words) for pair in ((ours, other), (other, ours)))
     except (AnswerError, EndpointError, PageError) as error:
         if isinstance(error, EndpointError) and error.refused:
             raise
@@ -189,11 +196,15 @@ def judge(endpoint: Endpoint, html: bytes, ours: str, other: str) -> Verdict | N
     return Verdict(((first == 1) + (second == 2)) / 2, ratio)
 
 
-def _better(endpoint: Endpoint, page: str, first: str, second: str) -> int:
-    """Return 1 or 2. Raise :exc:`AnswerError` for another answer."""
-    named = {"HTML": page, "Text 1": first, "Text 2": second}
-    parts = [json.dumps({name: one[:JUDGE_CHARS]}, ensure_ascii=False) for name, one in named.items()]
-    answer = endpoint.ask([{"role": "user", "content": "\n\n".join([JUDGE, *parts])}]).text
+def _better(endpoint: Endpoint, texts: Sequence[str], words: str | None) -> int:
+    """Return 1 or 2 for a page and two texts. Raise :exc:`AnswerError` for another answer."""
+    parts = [text[:JUDGE_CHARS] for text in texts]
+    if words is None:
+        named = zip(("HTML", "Text 1", "Text 2"), parts, strict=True)
+        asked = "\n\n".join([JUDGE, *(json.dumps({name: one}, ensure_ascii=False) for name, one in named)])
+    else:
+        asked = filled(words, dict(zip(JUDGED, parts, strict=True)))
+    answer = endpoint.ask([{"role": "user", "content": asked}]).text
     if found := _answer(answer):
         return int(found[1])
     raise AnswerError("expected a JSON object with the score 1 or 2")

@@ -274,7 +274,9 @@ class Measurer:
             seconds = time.process_time() - start
             if isinstance(answer, ModelReply):
                 return SystemAnswer(Run(None, *answer[1:]), answer.text, answer.text)
-            verdict = judge(model.endpoint, html, ours, answer) if model and name == self.setup.judged else None
+            verdict = (
+                judge(model.endpoint, html, ours, answer, model.words) if model and name == self.setup.judged else None
+            )
         except EndpointError as error:
             if error.refused:
                 raise UsageError(f"the endpoint refuses requests: {error}") from None

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -18,10 +16,10 @@ from typing import Any
 from scrapy_dripper.cli.console import UsageError, say
 from scrapy_dripper.engines.files import MANIFEST, sha256
 from scrapy_dripper.engines.qwen3.folder import TOKENIZER
-from scrapy_dripper.engines.qwen3.grammar import FORMATS, HTML
+from scrapy_dripper.engines.qwen3.grammar import FORMATS
 from scrapy_dripper.engines.qwen3.profile import PROFILES
-from scrapy_dripper.engines.qwen3.simplify import FOOT, HEAD
 from scrapy_dripper_lab.extras import how_to_install
+from scrapy_dripper_lab.prompts import check_places, installed_prompt, prompt_of
 
 ARCHITECTURE = "Qwen3ForCausalLM"
 CONFIG = "config.json"
@@ -122,18 +120,6 @@ RECIPE = "scrapy_dripper.json"
 PUBLISHED_TRUNCATE_CHARS = 200
 """Where the simplification that the published weights were trained on cuts a text."""
 
-# Importing the package runs other code, needs more dependencies and configures logging. So only the module of the
-# prompts is imported, in a separate process, with empty stand-ins for the packages around it.
-_READ_PROMPT = f"""
-import importlib, importlib.util, sys, types
-(folder,) = importlib.util.find_spec("mineru_html").submodule_search_locations
-for name, path in (("mineru_html", folder), ("mineru_html.process", folder + "/process")):
-    sys.modules[name] = types.ModuleType(name)
-    sys.modules[name].__path__ = [path]
-prompts = importlib.import_module("mineru_html.process.build_prompt")
-sys.stdout.buffer.write(prompts.get_full_prompt({HEAD + HTML + FOOT!r}, "v0").encode())
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
@@ -165,34 +151,15 @@ def find_recipe(folder: Path, given: Mapping[str, Any], prompt: str | None = Non
     published = PUBLISHED_TRUNCATE_CHARS if values["profile"] == "v1.0" else None
     values["truncate_chars"] = values.get("truncate_chars", published) or None
     if path := values.pop("prompt_file", None):
-        try:
-            values["prompt"] = Path(path).read_text(encoding="utf-8")
-        except (OSError, ValueError) as error:
-            raise UsageError(f"cannot read the prompt {path}: {error}") from None
+        values["prompt"] = prompt_of(path)
     elif "prompt" not in values:
         values["prompt"] = prompt or installed_prompt()
     recipe = Recipe(**values)
-    if recipe.prompt.count(HTML) != 1:
-        raise UsageError(f"the prompt must hold {HTML} once (it does {recipe.prompt.count(HTML)} times)")
+    check_places(recipe.prompt)
     for name, value, known in (("profile", recipe.profile, PROFILES), ("answer", recipe.answer, (*FORMATS, None))):
         if value not in known:
             raise UsageError(f"{name!r} must be one of {', '.join(map(repr, known))} (got {value!r})")
     return recipe
-
-
-def installed_prompt() -> str:
-    """Return the prompt template of the installed reference package. Raise :exc:`UsageError` if it is not installed.
-
-    The package's prompt contains the blocks of a page as one document, so the template has its first and last tags
-    around ``{html}``.
-    """
-    done = subprocess.run([sys.executable, "-c", _READ_PROMPT], capture_output=True, timeout=60, check=False)
-    if done.returncode == 0 and done.stdout:
-        return done.stdout.decode()
-    raise UsageError(
-        "there is no prompt: name its file with --prompt FILE ({html} where the blocks go), or install the package of "
-        "the published weights, which holds it: pip install mineru-html==1.1.2 --no-deps, and pydantic"
-    )
 
 
 def _stored(folder: Path) -> dict[str, Any]:

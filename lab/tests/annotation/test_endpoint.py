@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from lab.tests.annotation.conftest import MAIN, Annotate, html, records
+from lab.tests.export.published import QUESTION, write_package
 from lab.tests.fake_endpoint import FakeEndpoint, Reply, Request, chat, good, labels
 from scrapy_dripper.cli import main
 from scrapy_dripper_lab import endpoint as endpoint_module
+from scrapy_dripper_lab.annotation.prompt import prompt_hash
 from scrapy_dripper_lab.cli import annotate as command_module
 from scrapy_dripper_lab.endpoint import ATTEMPTS, Endpoint, in_threads
 
@@ -56,6 +58,32 @@ def test_good_answers_become_records(
     assert (request.payload["model"], request.payload["temperature"]) == ("reader-1", 0)
     assert "Authorization" not in request.headers
     assert request.head == {"url": "https://example.com/Moons", "title": "Moons", "blocks": 6}
+
+
+def test_section_4_1_a_prompt_to_the_letter(
+    annotate: Annotate, fake: FakeEndpoint, pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """That of a file, or that of the installed package: nothing else is sent, and labels remember which one it was."""
+    (tmp_path / "ask.txt").write_text('Classify. {"1": "main"}\n{html}\nAll ids.', encoding="utf-8")
+    write_package(tmp_path / "site")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    fake.script = [chat(json.dumps({str(i): "main" if i in MAIN else "other" for i in range(1, 7)}))]
+    hashes = set()
+    for prompt, begin in (
+        (tmp_path / "ask.txt", 'Classify. {"1": "main"}\n<nav'),
+        ("mineru-html", QUESTION.split("{html}")[0]),
+    ):
+        (tmp_path / "labels.jsonl").unlink(missing_ok=True)
+        assert annotate(pages / "Tides.html", "--prompt", prompt, ask=True) == 0
+        [message] = fake.requests[-1].payload["messages"]
+        assert message["content"].startswith(begin)
+        [record] = records(tmp_path)
+        assert record["labels"] == MAIN
+        hashes.add(record["prompt"])
+    assert len(hashes | {prompt_hash()}) == 3
+    (tmp_path / "ask.txt").write_text("Classify.", encoding="utf-8")
+    assert annotate(pages, "--prompt", tmp_path / "ask.txt", ask=True) == 2
+    assert "the prompt must hold {html} once (it does 0 times)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,34 @@ def test_appendix_b_the_model_reads_the_text_and_not_the_head(
     assert reply.text == "Tides\nTwice a day."
 
 
+@pytest.mark.parametrize(
+    ("form", "answer"), [("raw-html", "Tides"), ("raw-text", "Tides"), ("tag-depth", "2"), ("blocks", None)]
+)
+def test_appendix_b_a_prompt_to_the_letter(
+    form: str, answer: str | None, fake: FakeEndpoint, model: LanguageModel
+) -> None:
+    """Nothing of ours is said with it. Braces and what looks like a place in the page stay as they are."""
+    fake.script = [good if answer is None else chat(answer)]
+    site = SITE.replace("Twice", "{html} Twice")
+    reply = replace(model, prompt=form, words='Extract {"core": 1}.\n\nInput:\n{html}\n\nOutput: text')(site.encode())
+    [message] = fake.requests[0].payload["messages"]
+
+    assert reply.text == ("Tides" if answer else "Tides\n{html} Twice a day.")
+    assert message["content"].startswith('Extract {"core": 1}.\n\nInput:\n')
+    assert message["content"].endswith("\n\nOutput: text")
+    assert message["content"].count("{html} Twice") == 1
+
+
+def test_appendix_figure_22_a_judge_asked_to_the_letter(fake: FakeEndpoint, model: LanguageModel) -> None:
+    fake.script = [chat('{"score": 1}')]
+    words = 'HTML: {html}\nA: {first}\nB: {second}\nReturn {"score": [1|2]}'
+    assert judge(model.endpoint, PAGE, "{second} ours", "theirs", words) == Verdict(0.5, pytest.approx(7 / 13))
+    ends = [request.question.partition("\nA: ")[2] for request in fake.requests]
+    assert ends == [
+        '{second} ours\nB: theirs\nReturn {"score": [1|2]}', 'theirs\nB: {second} ours\nReturn {"score": [1|2]}',
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(("answer", "text"), [("", ""), ("3,1", "Home\nTwice a day."), ("4", None), ("none", None)])
 def test_appendix_b_the_answer_is_a_list_of_lines(
     answer: str, text: str | None, fake: FakeEndpoint, model: LanguageModel
@@ -215,7 +243,7 @@ def test_only_our_own_text_is_judged(data: Path, tmp_path: Path, monkeypatch: py
     measurer, judged = measure.Measurer(setup), list[str]()
     free = Extraction("", None, "", "free", "free", "qwen3")
     monkeypatch.setattr(measurer, "setup", replace(setup, checkpoint=tmp_path))
-    monkeypatch.setattr(measure, "judge", lambda endpoint, html, ours, other: judged.append(ours))
+    monkeypatch.setattr(measure, "judge", lambda endpoint, html, ours, other, words: judged.append(ours))
     monkeypatch.setattr(measurer, "_extractors", {"free": SimpleNamespace(extract=lambda documents: [free])})
     measurer(sample)
     assert judged == [""]
@@ -267,6 +295,7 @@ def text_of(request: Request) -> str:
     [
         (URL, [], "--endpoint needs --endpoint-model NAME"),
         (URL, ["--endpoint-model", "x", "--csv", "."], ". is a folder"),
+        (URL, ["--endpoint-model", "x", "--endpoint-words", "no.txt"], "cannot read the prompt no.txt"),
         (URL, ["--endpoint-price", "1"], "expected two prices of a million tokens, such as 0.15,0.6 (got '1')"),
         (URL, ["--endpoint-model", "x", "--api-key-env", "NO_SUCH"], "it is not set"),
         ("ftp://x", ["--endpoint-model", "x"], "--endpoint expects a URL such as http://localhost:8000/v1"),
