@@ -31,7 +31,7 @@ from scrapy_dripper.cli.console import why
 from scrapy_dripper.commands.frontier import Site, is_on, name_of, site_of, without_tracking
 from scrapy_dripper.commands.guard import RefusedRequest
 from scrapy_dripper.commands.pages import Pages
-from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.crawl.dripper import META_KEY, Dripper
 from scrapy_dripper.egress import Egress, checked_host
 from scrapy_dripper.page import PageError
 from scrapy_dripper.page.parse import parse
@@ -188,7 +188,8 @@ class SiteSpider(SitemapSpider):
         assert site.home is not None
         self.egress.begin(site.home, site.url)
         url = urljoin(site.home, "/robots.txt")
-        return Request(url, self.parse_robots, errback=self.no_robots, dont_filter=True, meta={"site": site})
+        meta = {"site": site, META_KEY: False}
+        return Request(url, self.parse_robots, errback=self.no_robots, dont_filter=True, meta=meta)
 
     def check(self, request: Request) -> None:
         """Raise IgnoreRequest for a request that leaves the site, or leads to a page that was written."""
@@ -253,7 +254,7 @@ class SiteSpider(SitemapSpider):
             self._left_out.add(url)
 
     def _sitemap(self, site: Site, url: str) -> Request:
-        meta = {"site": site, "sitemap": url}
+        meta = {"site": site, "sitemap": url, META_KEY: False}
         return Request(url, self.parse_sitemap, errback=self.no_sitemap, dont_filter=True, meta=meta)
 
     def parse_sitemap(self, response: Response) -> Iterator[Request]:
