@@ -86,7 +86,8 @@ class DripperShellMiddleware:
         if request.meta.get(BROWSER) or request.callback is NO_CALLBACK:
             return response
         try:
-            if not (200 <= response.status < 300 and self._dripper.config_for(response, request).retry_shells):
+            config = self._dripper.config_for(response, request)
+            if not (200 <= response.status < 300 and config.enabled and config.retry_shells):
                 return response
             extraction = await self._dripper.extract(response, request, first_look=True)
         except Exception:

@@ -9,10 +9,11 @@ import logging
 import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from textwrap import indent
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from itemadapter import ItemAdapter
@@ -34,6 +35,7 @@ from scrapy_dripper.characters import on_one_line, printable, to_json
 from scrapy_dripper.checks import short
 from scrapy_dripper.cli.console import drop_output, open_in_browser, why
 from scrapy_dripper.cli.options import count
+from scrapy_dripper.commands.browser import Gate, check_browser, rendering, use_browser
 from scrapy_dripper.commands.guard import Guard
 from scrapy_dripper.commands.pages import OutputError, Pages
 from scrapy_dripper.commands.site import MAX_PAGES, MOST_PAGES, SiteSpider
@@ -93,6 +95,8 @@ class Command(ScrapyCommand):
     settings: Settings  # both are there before run()
     crawler_process: CrawlerProcessBase
     _egress: Egress
+    _gate: Gate | None = None
+    _meta: Mapping[str, Any] = MappingProxyType({})
     _has_complained = False
 
     def syntax(self) -> str:
@@ -162,6 +166,9 @@ class Command(ScrapyCommand):
                 metavar="REGEX",
                 help=f"{what} in which this is found; may be repeated",
             )
+        parser.add_argument(
+            "--browser", action="store_true", help="download pages that are empty until a script has run in a browser"
+        )
         parser.add_argument("--pipelines", action="store_true", help="run the item pipelines of the project")
 
     def run(self, args: list[str], opts: Namespace) -> None:
@@ -175,8 +182,15 @@ class Command(ScrapyCommand):
             raise _wrong(f"expected one URL, such as https://example.com/story (got {short(urls[1])})")
         self.exitcode = 1
         self._egress = Egress(*map(safe_url_string, urls))
+        if opts.browser:
+            check_browser(self.settings)
+            self._gate, self._meta = use_browser(self.settings, self._egress), rendering()
         for name in LOUD:
             logging.getLogger(name).setLevel(logging.CRITICAL)
+        self._crawl(urls, opts)
+
+    def _crawl(self, urls: list[str], opts: Namespace) -> None:
+        """Begin the crawl that the options ask for, and wait for its end."""
         if opts.follow:
             self._crawl_sites(urls, opts)
             return
@@ -203,7 +217,8 @@ class Command(ScrapyCommand):
             name = getattr(base, "name", "dripper")
 
             async def start(self) -> AsyncIterator[Any]:
-                meta = {"handle_httpstatus_list": SequenceExclude(range(300, 400))}  # Redirects are followed.
+                # Redirects are followed.
+                meta = {**command._meta, "handle_httpstatus_list": SequenceExclude(range(300, 400))}
                 yield Request(url, self.one_page, errback=self.no_page, dont_filter=True, meta=meta)
 
             async def one_page(self, response: Response) -> None:
@@ -216,7 +231,7 @@ class Command(ScrapyCommand):
         logging.getLogger(STATS).setLevel(logging.CRITICAL)
         self._only_one_page()
         crawler = self._with_addon(OnePage)
-        Guard(crawler, self._egress)
+        self._guard(crawler)
         self._begin(crawler, **arguments)
 
     def _only_one_page(self) -> None:
@@ -257,6 +272,11 @@ class Command(ScrapyCommand):
             self.settings.set("ADDONS", {**addons, Addon: 500}, "cmdline")
         return self.crawler_process.create_crawler(spider)
 
+    def _guard(self, crawler: Crawler, rule: Callable[[Any, Request], None] | None = None) -> None:
+        Guard(crawler, self._egress, rule)
+        if self._gate is not None:
+            self._gate.open_with(crawler)
+
     def _begin(self, crawler: Crawler, **arguments: Any) -> None:
         """Start a crawl. If its settings or its model are wrong, one sentence says so, instead of a traceback."""
 
@@ -296,10 +316,11 @@ class Command(ScrapyCommand):
         for name, value in ours.items():
             self.settings.set(name, value, "cmdline")
         crawler = self._with_addon(SiteSpider)
-        Guard(crawler, self._egress, SiteSpider.check)
+        self._guard(crawler, SiteSpider.check)
         self._begin(
             crawler,
             egress=self._egress,
+            meta=self._meta,
             pages=pages,
             max_pages=opts.max_pages,
             depth=depth,
@@ -325,11 +346,13 @@ class Command(ScrapyCommand):
         spider = self._spider(opts.spider)
         callback = _callback(spider, opts.callback or "parse")
 
+        meta = self._meta
+
         def no_page(failure: Failure) -> None:
             self.complain(url, why(failure.value))
 
         async def start(self: Spider) -> AsyncIterator[Any]:
-            yield Request(url, getattr(self, callback), errback=no_page, dont_filter=True)
+            yield Request(url, getattr(self, callback), errback=no_page, dont_filter=True, meta=dict(meta))
 
         def only_the_page(request: Request) -> None:
             # Redirects and retries are copies of the first request, with its errback.
@@ -353,7 +376,7 @@ class Command(ScrapyCommand):
         # A class of the same name and module: only its start is another.
         one_page = type(spider.__name__, (spider,), {"start": start, "__module__": spider.__module__})
         crawler = self.crawler_process.create_crawler(one_page)
-        Guard(crawler, self._egress)
+        self._guard(crawler)
         self._receivers = {
             signals.request_scheduled: only_the_page,
             signals.item_scraped: scraped,

@@ -6,7 +6,7 @@ import asyncio
 import math
 import re
 import sys
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urldefrag, urljoin
@@ -31,7 +31,7 @@ from scrapy_dripper.cli.console import why
 from scrapy_dripper.commands.frontier import Site, is_on, name_of, site_of, without_tracking
 from scrapy_dripper.commands.guard import RefusedRequest
 from scrapy_dripper.commands.pages import Pages
-from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.crawl.dripper import META_KEY, Dripper
 from scrapy_dripper.egress import Egress, checked_host
 from scrapy_dripper.page import PageError
 from scrapy_dripper.page.parse import parse
@@ -76,7 +76,7 @@ class SiteSpider(SitemapSpider):
         "FEEDS": {},
         "SCHEDULER": InMemory,
         # Requests do not come from the page that has the link.
-        "REFERER_ENABLED": False,
+        "REFERRER_POLICY": "no-referrer",
         # Pages near the first one come first.
         "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
     }
@@ -84,18 +84,20 @@ class SiteSpider(SitemapSpider):
     def __init__(
         self,
         egress: Egress,
+        meta: Mapping[str, Any],
         pages: Pages,
         max_pages: int,
         depth: int | None,
         allow: Iterable[re.Pattern[str]],
         deny: Iterable[re.Pattern[str]],
     ) -> None:
-        """``allow`` and ``deny`` are regular expressions for URLs, apart from those of the user.
+        """``allow`` and ``deny`` are regular expressions for URLs, apart from those of the user. ``meta`` is that of
+        requests for pages.
 
         Pages to which more than ``depth`` links lead from the first one are not followed, and no sitemaps then.
         """
         super().__init__()
-        self.egress, self.pages, self.max_pages, self.depth = egress, pages, max_pages, depth
+        self.egress, self.meta, self.pages, self.max_pages, self.depth = egress, meta, pages, max_pages, depth
         self.reason: str | None = None
         """Why the crawl has ended; None before, and if it was killed."""
         self._links = LinkExtractor(allow=tuple(allow), deny=tuple(deny))
@@ -138,7 +140,7 @@ class SiteSpider(SitemapSpider):
         while site.queue and site.asked < (1 if is_first else self._most if site.is_ready else 0):
             url, depth = site.queue.popleft()
             site.asked += 1
-            meta = {"site": site, "links": depth, "first": is_first}
+            meta = {**self.meta, "site": site, "links": depth, "first": is_first}
             # Scrapy's own filter would drop it without a word after a redirect to the same URL, which often sets a
             # cookie.
             yield Request(url, self.parse, errback=self.no_page, dont_filter=True, meta=meta)
@@ -186,7 +188,8 @@ class SiteSpider(SitemapSpider):
         assert site.home is not None
         self.egress.begin(site.home, site.url)
         url = urljoin(site.home, "/robots.txt")
-        return Request(url, self.parse_robots, errback=self.no_robots, dont_filter=True, meta={"site": site})
+        meta = {"site": site, META_KEY: False}
+        return Request(url, self.parse_robots, errback=self.no_robots, dont_filter=True, meta=meta)
 
     def check(self, request: Request) -> None:
         """Raise IgnoreRequest for a request that leaves the site, or leads to a page that was written."""
@@ -251,7 +254,7 @@ class SiteSpider(SitemapSpider):
             self._left_out.add(url)
 
     def _sitemap(self, site: Site, url: str) -> Request:
-        meta = {"site": site, "sitemap": url}
+        meta = {"site": site, "sitemap": url, META_KEY: False}
         return Request(url, self.parse_sitemap, errback=self.no_sitemap, dont_filter=True, meta=meta)
 
     def parse_sitemap(self, response: Response) -> Iterator[Request]:
