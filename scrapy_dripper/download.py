@@ -95,6 +95,8 @@ def _download(url: str, limit: int, connect: Connect) -> Fetched:
         body = bytearray()
         while len(body) <= limit and (piece := response.read(min(PIECE, limit + 1 - len(body)))):
             body += piece
+        if len(body) <= limit and response.length:
+            raise ConnectionError(f"the answer is cut off: {response.length:,} bytes are missing")
         return Fetched(bytes(body), response.url, response.headers.get_content_charset())
 
 

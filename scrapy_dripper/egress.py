@@ -61,19 +61,21 @@ class Egress:
 
     They may go to the public internet. If the URL of the user is in another network, such as that of this machine, they
     may stay there; redirects that have left it do not lead back. If there are several URLs, each is a beginning of its
-    own: of what begins on its host.
+    own: of what begins on its host and port.
     """
 
     def __init__(self, *urls: str) -> None:
         """Raise :exc:`RefusedError` if a URL of the user is not one of the web."""
         self._known: dict[str, frozenset[str]] = {}
         """The networks in which each host has been found."""
-        self._urls, self._starts = {*urls}, {*map(checked_host, urls)}
+        self._urls = {*urls}
+        self._starts = {_origin(url): checked_host(url) for url in urls}
 
     def begin(self, url: str, instead: str) -> None:
         """Let a URL take the place of one of the user's. Raise :exc:`RefusedError` if it is not one of the web."""
         self._urls = self._urls - {instead} | {url}
-        self._starts = self._starts - {checked_host(instead)} | {checked_host(url)}
+        left = {origin: host for origin, host in self._starts.items() if origin != _origin(instead)}
+        self._starts = left | {_origin(url): checked_host(url)}
 
     def check(self, url: str, via: Sequence[str] = ()) -> None:
         """Raise :exc:`RefusedError` if this URL must not be requested. ``via`` has those that redirected to it.
@@ -86,12 +88,13 @@ class Egress:
             return
         if "@" in urlsplit(url).netloc:
             raise RefusedError(f"leads to {host} with a user or a password, which only you can name")
-        if host in self._starts and not via and not self._known.get(host):
+        is_start = _origin(url) in self._starts
+        if is_start and not via and not self._known.get(host):
             return
-        networks, allowed = self._networks(host), self._allowed(host, via)
+        networks, allowed = self._networks(host), self._allowed(self._starts.get(_origin([*via, url][0])), via)
         # Of a host with several addresses, those in other networks are left out where the connection is made. But a
         # proxy would choose itself.
-        if networks - allowed and (host not in self._starts or not networks & allowed):
+        if networks - allowed and not (is_start and networks & allowed):
             raise _private(host)
 
     def reachable(self, host: str, addresses: Iterable[str]) -> list[str]:
@@ -102,17 +105,17 @@ class Egress:
         """
         found = {address: network(address) for address in addresses}
         self._known[host] = self._known.get(host, frozenset()) | {*found.values()}
-        allowed = self._allowed(host)
+        allowed = self._allowed(host if host in self._starts.values() else None)
         left = [address for address, where in found.items() if where in allowed]
         if found and not left:
             raise _private(host)
         return left
 
-    def _allowed(self, host: str, via: Sequence[str] = ()) -> set[str]:
-        origin = checked_host(via[0]) if via else host
-        if origin not in self._starts and len(self._starts) > 1:
+    def _allowed(self, start: str | None, via: Sequence[str] = ()) -> set[str]:
+        """Return the networks for what began on a host of the user, or on an unknown one."""
+        if start is None and len(self._starts) > 1:
             return {PUBLIC}
-        home = self._networks(origin if origin in self._starts else next(iter(self._starts)))
+        home = self._networks(start or next(iter(self._starts.values())))
         left = any(PUBLIC in self._known.get(checked_host(url), ()) for url in via)
         return {PUBLIC} if left or PUBLIC in home else {PUBLIC, *home}
 
@@ -123,10 +126,16 @@ class Egress:
                 local = host == "localhost" or host.endswith(".localhost")  # for browsers, whatever a resolver says
                 self._known[host] = frozenset(["loopback"] if local else map(network, lookup(host)))
             except OSError:
-                if host not in self._starts:  # it may be found the next time
+                if host not in self._starts.values():  # it may be found the next time
                     return frozenset()
                 self._known[host] = frozenset()
         return self._known[host]
+
+
+def _origin(url: str) -> tuple[str, int | None]:
+    """Return the host of a URL, and the port if it is an unusual one."""
+    parts = urlsplit(url)
+    return checked_host(url), None if parts.port in (80, 443) else parts.port
 
 
 def lookup(host: str) -> list[str]:

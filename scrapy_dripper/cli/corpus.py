@@ -11,10 +11,10 @@ from collections.abc import Callable
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from scrapy_dripper.cli.console import UsageError, extra, say
-from scrapy_dripper.cli.inputs import WARC
+from scrapy_dripper.cli.inputs import WARC, files_in
 from scrapy_dripper.cli.options import OPTIONS, add_command, add_options, configured, count
 from scrapy_dripper.cli.outcomes import claim
 from scrapy_dripper.config import Config
@@ -235,10 +235,10 @@ def _files(inputs: list[str]) -> list[Path]:
     archives: dict[Path, None] = {}
     for name in inputs:
         here = matches(name)
-        folders = [Path(one) for one in here if os.path.isdir(one)]
+        folders = [one for one in here if os.path.isdir(one)]
         files = [Path(one) for one in here if not os.path.isdir(one)]
         for one in folders:
-            files += sorted(file for file in one.rglob("*") if file.name.lower().endswith(WARC) and file.is_file())
+            files += sorted(map(Path, files_in(one, _refuse, lambda file: file.lower().endswith(WARC))))
         if not files:
             raise UsageError(f"{name}: no WARC file there ({', '.join(WARC)})")
         archives |= dict.fromkeys(Path(os.path.realpath(file)) for file in files)
@@ -246,6 +246,10 @@ def _files(inputs: list[str]) -> list[Path]:
         if name != name.encode("utf-8", "replace").decode():
             raise UsageError(f"{name!r}: a name that is not in UTF-8 cannot be in a table; rename the file")
     return list(archives)
+
+
+def _refuse(name: str, reason: str) -> NoReturn:
+    raise UsageError(f"{name}: {reason}")
 
 
 def _summary(read: Counter[str], extracted: Counter[str]) -> list[str]:

@@ -20,7 +20,7 @@ from unicodedata import normalize
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from scrapy_dripper.characters import on_one_line
-from scrapy_dripper.cli.console import UsageError, say
+from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.cli.urls import identity, is_url, read_urls
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
@@ -122,16 +122,7 @@ def _files(name: str, fail: Callable[[str, str], None]) -> Iterator[str]:
     they are read.
     """
     if os.path.isdir(name):
-        for folder, subfolders, files in os.walk(name):
-            subfolders.sort()
-            for file in sorted(files):
-                path = os.path.join(folder, file)
-                if _without_extensions(file) == file:
-                    continue
-                if _is_special(path):
-                    fail(path, "not a regular file")
-                else:
-                    yield path
+        yield from files_in(name, fail, lambda file: _without_extensions(file) != file)
     else:
         for match in matches(name):
             # `**` matches every folder, and also all files in it.
@@ -141,6 +132,27 @@ def _files(name: str, fail: Callable[[str, str], None]) -> Iterator[str]:
                 yield match
             elif "**" not in name:
                 yield from _files(match, fail)
+
+
+def files_in(folder: str, fail: Callable[[str, str], None], is_wanted: Callable[[str], bool]) -> Iterator[str]:
+    """Yield the files of a folder and its subfolders whose names are wanted, in order of name.
+
+    What cannot be read is passed to ``fail``. A link to a folder, which may lead in a circle, is only told.
+    """
+
+    def unreadable(error: OSError) -> None:
+        fail(str(error.filename), why(error))
+
+    for place, subfolders, files in os.walk(folder, onerror=unreadable):
+        subfolders.sort()
+        for path in (os.path.join(place, one) for one in subfolders):
+            if os.path.islink(path):
+                say(f"{path}: a link to a folder is not followed; name it to read it")
+        for path in (os.path.join(place, one) for one in sorted(files) if is_wanted(one)):
+            if _is_special(path):
+                fail(path, "not a regular file")
+            else:
+                yield path
 
 
 def _is_special(path: str) -> bool:

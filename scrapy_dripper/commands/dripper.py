@@ -38,7 +38,7 @@ from scrapy_dripper.cli.options import count
 from scrapy_dripper.commands.browser import Gate, check_browser, rendering, use_browser
 from scrapy_dripper.commands.guard import Guard
 from scrapy_dripper.commands.pages import OutputError, Pages
-from scrapy_dripper.commands.site import MAX_PAGES, MOST_PAGES, SiteSpider
+from scrapy_dripper.commands.site import MAX_PAGES, MOST_PAGES, Robots, SiteSpider
 from scrapy_dripper.config import OUTPUT_FIELDS, Config, ConfigError, ModelError
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.data import Document, Extraction
@@ -46,8 +46,9 @@ from scrapy_dripper.egress import Egress, checked_host
 from scrapy_dripper.pipelines import DripperPipeline
 
 FORMATS = ("markdown", "html", "text", "json")
-LOUD = ("scrapy.downloadermiddlewares.robotstxt", "scrapy.downloadermiddlewares.retry")
-"""Loggers that report a failed download with a traceback, which the command reports in one line."""
+LOUD = tuple(f"scrapy.downloadermiddlewares.{name}" for name in ("robotstxt", "retry", "redirect"))
+"""Loggers that report a failed download with a traceback, which the command reports in one line, or that the crawl
+sends no Referer, which is meant."""
 ADVICE, STATS = "scrapy_dripper.crawl.log", "scrapy_dripper.crawl.stats"
 """The loggers of advice for a crawl, such as to look at one page with this command, and of what is found on pages."""
 OF_A_CRAWL: dict[str, Any] = {"FEEDS": {}, "JOBDIR": None, "DRIPPER_REPORT": None, "DRIPPER_WARC": None}
@@ -55,7 +56,7 @@ OF_A_CRAWL: dict[str, Any] = {"FEEDS": {}, "JOBDIR": None, "DRIPPER_REPORT": Non
 NO_PAGE = "not an HTML page, or extraction is switched off"
 Show = Callable[[Dripper, Response, "Extraction | None"], None]
 """Shows a page, or why it has no extraction."""
-POLITE = {"ROBOTSTXT_OBEY": True, "DOWNLOAD_DELAY": 0.25}
+POLITE = {"ROBOTSTXT_OBEY": True, "ROBOTSTXT_PARSER": Robots, "DOWNLOAD_DELAY": 0.25}
 """Settings of ``--follow`` that a project does not make itself."""
 MOST_TOGETHER = 100
 """Largest number of requests at a time to all sites of ``--follow``, unless the project allows more."""

@@ -192,7 +192,10 @@ def _tracks(name: str) -> bool:
 
 
 def records(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the records of a file of JSON lines, none if there is no file. Lines that are no records are left out."""
+    """Yield the records of a file of JSON lines, none if there is no file.
+
+    Lines that are no records are left out, and a last line without an end, which :func:`append` takes away.
+    """
     if not path.is_file():
         return
     with path.open(encoding="utf-8", errors="replace") as lines:
@@ -201,7 +204,7 @@ def records(path: Path) -> Iterator[dict[str, Any]]:
                 record = json.loads(line)
             except (ValueError, RecursionError):
                 continue
-            if isinstance(record, dict):
+            if isinstance(record, dict) and line.endswith("\n"):
                 yield record
 
 

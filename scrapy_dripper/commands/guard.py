@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -86,14 +86,29 @@ class Guard:
             raise RefusedRequest(str(error)) from None
 
     def _downloads(self, request: Request) -> None:
-        if request.meta.get("proxy") or not is_reactor_installed():
+        if request.meta.get("proxy"):
             return
         self._asked.add(checked_host(request.url))
+        if is_asyncio_available() and not isinstance((loop := asyncio.get_running_loop()).getaddrinfo, _Addresses):
+            loop.getaddrinfo = _Addresses(loop.getaddrinfo, self._reachable)  # type: ignore[method-assign]
+        if not is_reactor_installed():
+            return
         from twisted.internet import reactor
 
         engine: Any = reactor
         if not isinstance(engine.nameResolver, _Resolver):
-            engine.installNameResolver(_Resolver(engine.nameResolver, self._egress, self._asked))
+            engine.installNameResolver(_Resolver(engine.nameResolver, self._reachable))
+
+    def _reachable(self, name: str, addresses: Sequence[str]) -> Sequence[str]:
+        """Return the addresses of a host to which a connection may be made."""
+        host = name.lower().removesuffix(".")
+        # Others are those of a proxy, or of a database of the project. Of an international name, this is another form.
+        if host not in self._asked and host.isascii():
+            return addresses
+        try:
+            return self._egress.reachable(host, addresses)
+        except RefusedError:
+            return []
 
 
 class Refresh(MetaRefreshMiddleware):
@@ -109,29 +124,42 @@ class Refresh(MetaRefreshMiddleware):
         return response if isinstance(then, Request) and seen.count(then.url) > 1 else then
 
 
-class _Resolver:
+class _Addresses:
     """Leaves out the addresses of a host to which the crawl may not connect.
 
-    This is where Twisted looks up each name and each address before it connects. So a name that has another address
-    now than when it was checked leads nowhere.
+    This is where handlers of asyncio look up each name, and :class:`_Resolver` is where those of Twisted do, before
+    they connect. So a name that has another address now than when it was checked leads nowhere.
     """
 
-    def __init__(self, resolver: Any, egress: Egress, asked: set[str]) -> None:
-        self._resolver, self._egress, self._asked = resolver, egress, asked
+    def __init__(self, find: Callable[..., Any], reachable: Callable[[str, Sequence[str]], Sequence[str]]) -> None:
+        self._find, self._reachable = find, reachable
+
+    async def __call__(self, host: Any, *options: Any, **named: Any) -> Any:
+        found = await self._find(host, *options, **named)
+        name = host.decode() if isinstance(host, bytes) else host
+        allowed = self._reachable(name, [str(one[4][0]) for one in found]) if name else ()
+        left = [one for one in found if not name or one[4][0] in allowed]
+        if not left:
+            raise socket.gaierror(socket.EAI_NONAME, f"no results for hostname lookup: {name}")
+        return left
+
+
+class _Resolver:
+    """Does the same in Twisted, where addresses in place of names come here as well."""
+
+    def __init__(self, resolver: Any, reachable: Callable[[str, Sequence[str]], Sequence[str]]) -> None:
+        self._resolver, self._reachable = resolver, reachable
 
     def resolveHostName(self, receiver: Any, name: str, *options: Any, **named: Any) -> Any:  # noqa: N802
         """Look up the addresses of a host, as ``IHostnameResolver`` says."""
-        host = name.lower().removesuffix(".")
-        # Others are those of a proxy, or of a database of the project. Of an international name, this is another form.
-        if host in self._asked or not host.isascii():
-            receiver = _Receiver(receiver, partial(self._egress.reachable, host))
+        receiver = _Receiver(receiver, partial(self._reachable, name))
         return self._resolver.resolveHostName(receiver, name, *options, **named)
 
 
 class _Receiver:
     """Hands on the addresses that may be reached, when it has all of them."""
 
-    def __init__(self, receiver: Any, reachable: Callable[[list[str]], list[str]]) -> None:
+    def __init__(self, receiver: Any, reachable: Callable[[Sequence[str]], Sequence[str]]) -> None:
         self._receiver, self._reachable = receiver, reachable
         self._found: list[Any] = []
         self.resolutionBegan = receiver.resolutionBegan
@@ -139,9 +167,8 @@ class _Receiver:
 
     def resolutionComplete(self) -> None:  # noqa: N802
         """Hand on what was found."""
-        with suppress(RefusedError):
-            allowed = self._reachable([address.host for address in self._found])
-            for address in self._found:
-                if address.host in allowed:
-                    self._receiver.addressResolved(address)
+        allowed = self._reachable([address.host for address in self._found])
+        for address in self._found:
+            if address.host in allowed:
+                self._receiver.addressResolved(address)
         self._receiver.resolutionComplete()

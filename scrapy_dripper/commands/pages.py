@@ -94,6 +94,8 @@ class Pages:
                 there = [str(url) for url in column]
         else:
             there = [str(record.get("url")) for record in records(self.index)]
+            if not there and self.index.is_file() and self.index.stat().st_size:
+                raise OutputError(f"{self.index} is no list of pages; choose another name, or delete it")
         names = {*map(name_of, self._urls)}
         if there and not any(is_on(url, names) for url in there):
             raise OutputError(f"{self.path} has pages of another site, such as {there[0]}; choose another name")

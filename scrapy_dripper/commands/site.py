@@ -15,13 +15,14 @@ from lxml.html import tostring
 from protego import Protego
 from scrapy import Request, signals
 from scrapy.core.scheduler import Scheduler
+from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider, DontCloseSpider, IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy.linkextractors import LinkExtractor
+from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.spiders import SitemapSpider
 from scrapy.utils.response import get_base_url
-from scrapy.utils.sitemap import sitemap_urls_from_robots
 from tqdm import tqdm
 from twisted.python.failure import Failure
 from w3lib.url import canonicalize_url
@@ -43,12 +44,17 @@ MOST_DELAY = 60.0
 """The longest delay, in seconds, that robots.txt can ask for."""
 MOST_ROBOTS = 500 * 1_024
 """How many bytes of robots.txt are read, which is what RFC 9309 asks for."""
+MOST_RULES = 100_000
+"""Largest number of rules of robots.txt, each counted for every program that it is for, because Protego copies it."""
 MOST_SITEMAPS = 1_000
 """Largest number of sitemaps of a site. A server may name new ones for ever."""
 MOST_SITES = 10
 """Largest number of sites on which robots.txt can name sitemaps. Each of them is asked for its own robots.txt, too."""
 MAX_PAGES = "max_pages"
 """The reason for the end of a crawl that has as many pages as were asked for, and knows of more."""
+
+
+_is_rule = re.compile(r"\s*(?:dis)?allow\s*:", re.I).match
 
 
 class KnownPage(IgnoreRequest):
@@ -60,6 +66,14 @@ class InMemory(Scheduler):
 
     def __init__(self, dupefilter: Any, jobdir: Any = None, *options: Any, **named: Any) -> None:  # noqa: ARG002
         super().__init__(dupefilter, None, *options, **named)
+
+
+class Robots(ProtegoRobotParser):
+    """Scrapy's parser of robots.txt, which reads as much of it as :func:`readable_robots` says."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> Robots:
+        return super().from_crawler(crawler, readable_robots(robotstxt_body).encode())
 
 
 class SiteSpider(SitemapSpider):
@@ -219,12 +233,12 @@ class SiteSpider(SitemapSpider):
         """Follow the sitemaps that robots.txt names, and keep the delay that it asks for."""
         site: Site = response.meta["site"]
         agent = self.settings["ROBOTSTXT_USER_AGENT"] or self.settings["USER_AGENT"]
-        robots = response.body[:MOST_ROBOTS]
-        site.delay, problem = delay_of(robots.decode("utf-8", "replace"), str(agent))
+        robots = readable_robots(response.body)
+        site.delay, problem = delay_of(robots, str(agent))
         if problem:
             print(on_one_line(f"{response.url}: {problem}"), file=sys.stderr)
         self._keep_delay(response)
-        named = list(sitemap_urls_from_robots(robots, base_url=response.url))
+        named = [_absolute(response.url, url) for url in Protego.parse(robots).sitemaps]
         others = dict.fromkeys(filter(None, map(name_of, named[:MOST_SITEMAPS])))
         site.others = {*list(others)[:MOST_SITES]}
         yield from self._begin(site, named)
@@ -421,6 +435,29 @@ def _asked(request: Request | None) -> str:
     assert request is not None
     first: str = [*request.meta.get("redirect_urls", []), request.url][0]
     return urldefrag(first).url
+
+
+def _absolute(base: str, url: str) -> str:
+    """Return an absolute URL, or what is no URL as it is."""
+    try:
+        return urljoin(base, url)
+    except ValueError:
+        return url
+
+
+def readable_robots(body: bytes) -> str:
+    """Return the text of robots.txt up to the limits for its bytes and its rules."""
+    lines = body[:MOST_ROBOTS].decode("utf-8-sig", "replace").splitlines()
+    agents, rules, is_begun = 0, 0, False
+    for number, line in enumerate(lines):
+        if line.lstrip()[:4].lower() == "user":
+            agents, is_begun = 1 if is_begun else agents + 1, False
+        elif line.partition("#")[0].strip():
+            rules += agents
+            is_begun |= _is_rule(line) is not None
+        if rules > MOST_RULES:
+            return "\n".join(lines[:number])
+    return "\n".join(lines)
 
 
 def delay_of(robots: str, agent: str) -> tuple[float, str | None]:

@@ -233,6 +233,30 @@ def test_names_of_files_come_back_as_they_went_in(here: Path, extract: Run) -> N
     assert Path("out/\udcff.md").exists()
 
 
+@posix
+def test_what_is_not_read_in_a_folder_is_told(here: Path, extract: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that cannot be listed, and a link to a folder. The other pages are extracted."""
+    pages(Path("in"), "one")
+    pages(Path("in/closed"), "two")
+    Path("in/circle").symlink_to(".")
+    listed = os.scandir
+
+    def closed(path: str) -> Any:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", path)
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", closed)  # whatever the rights of the user
+
+    done = extract("in", "-f", "jsonl")
+
+    assert (done.code, values(done.records, "id")) == (1, ["one"])
+    assert "in/closed: Permission denied" in done.err
+    assert "in/circle: a link to a folder is not followed" in done.err
+    with pytest.raises(UsageError, match="in/closed: Permission denied"):
+        _files(["in"])
+
+
 def test_a_file_with_the_name_of_standard_input(here: Path, extract: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(page("stdin").encode())))
     Path("-").write_text(page("file"), encoding="utf-8")
@@ -776,11 +800,13 @@ def test_too_little_memory_is_said(error: Exception, monkeypatch: pytest.MonkeyP
 
 @posix
 def test_an_archive_whose_name_a_table_cannot_hold(tmp_path: Path) -> None:
-    """A pipe in a folder is left out."""
-    os.mkfifo(tmp_path / "pipe.warc")
-    with pytest.raises(UsageError, match="no WARC file there"):
+    """A pipe in a folder is no archive either."""
+    pipe = tmp_path / "pipe.warc"
+    os.mkfifo(pipe)
+    with pytest.raises(UsageError, match=r"pipe\.warc: not a regular file"):
         _files([str(tmp_path)])
 
+    pipe.unlink()
     Path(os.fsdecode(bytes(tmp_path) + b"/\xff.warc")).write_bytes(b"")
     with pytest.raises(UsageError, match="a name that is not in UTF-8"):
         _files([str(tmp_path)])

@@ -209,6 +209,18 @@ def test_a_password_is_sent_to_its_own_site_alone(serve: Serve, leaves: bool) ->
     assert seen == [password, None if leaves else password]
 
 
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [("Content-Length: 99", "the answer is cut off: 94 bytes"), ("Transfer-Encoding: chunked", "no valid answer")],
+)
+def test_an_answer_that_is_cut_off(head: str, said: str, serve: Serve) -> None:
+    """A part of a page is not taken for the page."""
+    cut = f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n{head}\r\n\r\n5\r\nab".encode()
+
+    with pytest.raises(ConnectionError, match=said):
+        download(serve(lambda handler: handler.wfile.write(cut)), 1_000)
+
+
 def test_errors_of_a_server(serve: Serve) -> None:
     with pytest.raises(HTTPError, match="404"):
         download(serve(lambda handler: handler.send_error(404)), 1_000)

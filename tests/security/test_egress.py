@@ -7,7 +7,7 @@ import re
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from scrapy.http import HtmlResponse
 
 from scrapy_dripper.download import download
 from scrapy_dripper.egress import Egress, RefusedError, network
+from tests.crawl.conftest import KINDS
 from tests.crawl.crawling import Site, answer, page
 from tests.crawl.processes import COMMAND, Done
 from tests.crawl.processes import run as program
@@ -122,6 +123,27 @@ def test_a_private_network_is_left_for_good(start: str, via: list[str], url: str
         )
 
     with pytest.raises(RefusedError, match="a private address; name that URL itself if you mean it"):
+        egress.check(url, via)
+
+
+@pytest.mark.usefixtures("internet")
+@pytest.mark.parametrize(
+    ("url", "via", "is_allowed"),
+    [
+        ("http://127.0.0.1:8000/x", [], True),
+        ("http://127.0.0.1:9/x", ["http://127.0.0.1:8000/"], True),
+        ("http://127.0.0.1:9/x", [], False),
+        ("http://inside.example:8000/x", [], False),
+        ("http://127.0.0.1:8000/x", ["http://site.example/"], False),
+    ],
+)
+def test_each_of_several_urls_is_a_beginning_of_its_own(url: str, via: list[str], is_allowed: bool) -> None:
+    """What a site on the internet names is not one of the user's on another port."""
+    egress = Egress("http://site.example/", "http://127.0.0.1:8000/", "http://inside.example/")
+    for host, address in (("127.0.0.1", "127.0.0.1"), ("inside.example", "127.0.0.1"), ("site.example", "8.8.8.8")):
+        egress.reachable(host, [address])
+
+    with nullcontext() if is_allowed else pytest.raises(RefusedError):
         egress.check(url, via)
 
 
@@ -259,6 +281,17 @@ def test_one_page_asks_for_nothing_else(
         if way == "redirect":
             assert len(done.stderr.splitlines()) == 1, done.stderr
             assert re.search(r"leads to |DNS lookup failed|HTTP 302|Ignoring non-200", done.stderr), done.stderr
+
+
+@pytest.mark.skipif("reactorless" not in KINDS, reason="this Scrapy has no download handler without Twisted's reactor")
+def test_names_that_change_their_address_without_the_reactor(site: Site, victim: Victim) -> None:
+    """Other download handlers look names up in another place."""
+    for number, name in enumerate(REBINDING):
+        redirects(site, "redirect", f"/{number}", f"http://{name}:{victim.port}/x")
+
+        done = one_page(public(site, f"/{number}"), **KINDS["reactorless"])
+
+        assert (done.stdout, done.returncode, victim.asked) == ("", 1, 0), done.stderr
 
 
 SPIDER = """

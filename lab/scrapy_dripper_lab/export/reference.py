@@ -26,7 +26,9 @@ class Reference:
     """A checkpoint in single precision, on the CPU."""
 
     def __init__(self, folder: Path) -> None:
-        self._model = Qwen3ForCausalLM.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
+        self._model = Qwen3ForCausalLM.from_pretrained(
+            folder, dtype=torch.float32, local_files_only=True, use_safetensors=True
+        )
         self._model.eval()
         ends = self._model.generation_config.eos_token_id
         self._ends = frozenset(ends if isinstance(ends, list) else [ends])

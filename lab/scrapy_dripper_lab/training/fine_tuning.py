@@ -67,7 +67,7 @@ def arguments_of(given: Mapping[str, str], folder: Path) -> TrainingArguments:
 
 def load_model(folder: Path) -> Qwen3ForCausalLM:
     """Return the model of a checkpoint, in single precision."""
-    return Qwen3ForCausalLM.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
+    return Qwen3ForCausalLM.from_pretrained(folder, dtype=torch.float32, local_files_only=True, use_safetensors=True)
 
 
 def save_model(model: Qwen3ForCausalLM, tokenizer: Tokenizer, recipe: Recipe, folder: Path) -> None:
