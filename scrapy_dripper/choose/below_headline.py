@@ -82,6 +82,11 @@ _has_digit = re.compile(r"\d").search
 _hero = re.compile(either(HEROES))
 
 
+def may_be_price(text: str) -> bool:
+    """Return True for a short text with a currency."""
+    return len(text) <= LONGEST_PRICE and _has_currency(text) is not None
+
+
 def with_price(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with the price of a product added: the first one below the page's ``<h1>`` that the page
     declares as its own, or else, on a page that declares a product, one right below it.
@@ -93,7 +98,7 @@ def with_price(scored: ScoredPage, main: Bools) -> Bools:
     if not (details or "product" in page.declared.types) or not main.any():
         return main
     seen = scored.flags & (UNSEEN | Flag.NAV | Flag.FOOTER | Flag.DIALOG) == 0
-    may_be = [i for i in np.flatnonzero(seen & (scored.chars <= LONGEST_PRICE)).tolist() if _has_currency(texts[i])]
+    may_be = [i for i in np.flatnonzero(seen & (scored.chars <= LONGEST_PRICE)).tolist() if may_be_price(texts[i])]
     index = FactIndex(details if may_be else ())
     prices = []
     for i in may_be:

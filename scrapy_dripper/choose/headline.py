@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
+from urllib.parse import urldefrag, urljoin
 
 import numpy as np
 
+from scrapy_dripper.choose.below_headline import may_be_price
 from scrapy_dripper.choose.scored import Bools, ScoredPage
 from scrapy_dripper.declared.facts import tokens
 from scrapy_dripper.declared.names import Match, leads_up
@@ -60,9 +63,9 @@ _ends_sentence = re.compile(r"[.!?…。！？][\"”»“’」』]?\Z").search
 def with_headline(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with the headline as the first main block or, if the user drops it, without the headline.
 
-    Short main blocks above the headline are removed unless the model is sure of them; they are dates, categories and
-    breadcrumbs. The lead below it becomes main (:func:`_lead`). If nothing is main, or no headline is found, the labels
-    are returned unchanged.
+    Short main blocks above the headline are removed unless they are prices or the model is sure of them; they are
+    dates, categories and breadcrumbs. The lead below it becomes main (:func:`_lead`). If nothing is main, or no headline
+    is found, the labels are returned unchanged.
     """
     page, p = scored.page, scored.probabilities
     found = headline(page, main)
@@ -75,7 +78,8 @@ def with_headline(scored: ScoredPage, main: Bools) -> Bools:
         return labels
     labels[found] = True
     for i in np.flatnonzero(main[:found]).tolist():
-        labels[i] = p[i] >= KEPT_PROBABILITY or len(tokens(page.blocks.text[i])) >= BODY_WORDS
+        text = page.blocks.text[i]
+        labels[i] = p[i] >= KEPT_PROBABILITY or len(tokens(text)) >= BODY_WORDS or may_be_price(text)
     return labels
 
 
@@ -149,7 +153,8 @@ def headline(page: Page, main: Bools) -> int | None:
     is called (:attr:`~scrapy_dripper.declared.Declared.names`). An ``h1`` comes before other headings, which may be
     subtitles, series or versions, unless it only repeats the end of the title. An ``h1`` with exactly the words of a
     name may also follow the first lines. Without such a heading, the headline is a line above the text that is not a
-    heading but has exactly the words of a name, or the ``h1`` above the text if there is only one. A hidden ``h1`` is
+    heading but has exactly the words of a name, or the ``h1`` above the text if there is only one, which also comes
+    before a heading with which a name only begins. A hidden ``h1`` is
     only taken if there is none of these (:func:`_hidden_headline`). The name of the site and other hidden blocks are
     never the headline.
     """
@@ -175,7 +180,8 @@ def headline(page: Page, main: Bools) -> int | None:
                 hidden.append(i)
             continue
         if not flags[i] & _HEADING:
-            if i <= body and not aside and not flags[i] & _LISTED and names.is_line(tokens(text)):
+            may_be = i <= body and not aside and names.is_line(tokens(text))
+            if may_be and (not flags[i] & _LISTED or (flags[i] & _LISTED == _IN_LINK and _leads_here(page, i))):
                 plain = i
             continue
         words = tokens(text)
@@ -189,7 +195,7 @@ def headline(page: Page, main: Bools) -> int | None:
         return one.block <= body, one.match, one.is_h1 and "".join(one.words) != names.ending, one.block
 
     best = max((one for one in headings if one.match), key=preferred, default=None)
-    if best is not None:
+    if best is not None and (best.match > Match.FIRST or len(h1s) != 1):
         # Prefer an h1 that also has other words, such as a chapter number, to the heading of its first section.
         longer = (one for one in h1s.values() if one.block < best.block and set(best.words).issubset(one.words))
         return next(longer, best).block
@@ -233,6 +239,19 @@ def _last_of_first_lines(page: Page, numbers: Sequence[int], body: int) -> int:
     least = FIRST_LINES * sum(sizes)
     first = next((i for i, n in zip(numbers, accumulate(sizes), strict=True) if n > least), numbers[-1])
     return max(body, first, numbers[min(1, len(numbers) - 1)])
+
+
+def _leads_here(page: Page, block: int) -> bool:
+    """Return True if the link around a block is the permanent link of the page."""
+    tree, node = page.tree, int(page.blocks.leaf[block])
+    while tree.tag[node] != _LINK_TAG and node > 0:
+        node = int(tree.parent[node])
+    link = tree.nodes[node]
+    if "bookmark" in (link.get("rel") or "").lower().split():
+        return True
+    with suppress(ValueError):  # such as "http://["
+        return bool(page.url) and urldefrag(urljoin(page.base_url, link.get("href") or "")).url == page.url
+    return False
 
 
 def _is_site(page: Page, block: int, fronts: dict[int, bool]) -> bool:

@@ -22,6 +22,8 @@ SHARED_WORDS = 0.75
 ONLY_HEADING = "the only <h1>, which shares few words with what the page says that it is called"
 LINE_WORDS = 5
 """Minimum number of words of a name that a line without heading markup may repeat."""
+BEGIN_WORDS = 3
+"""Minimum number of words of a heading below the first level with which a name may begin."""
 
 _host = re.compile(r"(?:www\.|w\d{1,3}\.)?([^/:]{1,253})").match
 _separators = re.compile(r"\s{1,3}[-–—―|·•:»«/~\\>]{1,20}\s{1,3}|\s?[|｜»«_]\s?|:\s{1,3}").split
@@ -42,8 +44,10 @@ class Match(IntEnum):
     """Which words of a name a heading has."""
 
     FEW = 0
-    MOST = 1
-    ALL = 2
+    FIRST = 1
+    """The first ones, in a heading below the first level."""
+    MOST = 2
+    ALL = 3
     """All of them, and no others."""
 
 
@@ -123,8 +127,8 @@ class Names:
     def match(self, words: Sequence[str], *, h1: bool) -> Match:
         """Return which words of a name a heading has.
 
-        An ``h1`` may have further words, and a name may begin with the words of an ``h1``, followed by the name of the
-        site.
+        An ``h1`` may have further words, and a name may begin with the words of a heading, followed by the name of the
+        site or the author.
         """
         have = frozenset(words)
         best = Match.FEW
@@ -133,8 +137,9 @@ class Names:
                 return Match.ALL
             if min(len(have), len(want)) >= 2:
                 common = len(have & want)
+                begins = (h1 or len(words) >= BEGIN_WORDS) and name[: len(words)] == words
                 most = common >= SHARED_WORDS * len(want) and (h1 or common >= SHARED_WORDS * len(have))
-                best = Match.MOST if most or (h1 and name[: len(words)] == words) else best
+                best = max(best, Match.MOST if most or (h1 and begins) else Match.FIRST if begins else Match.FEW)
         return best
 
     def fit(self, words: Sequence[str]) -> float:

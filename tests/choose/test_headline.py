@@ -77,6 +77,24 @@ def named(html: str) -> str | None:
             "The new hive: how warm?",
         ),
         (f"<title>Hive • View topic - Year 2: Warm!</title><h2>Year 2: Warm!</h2>{BODY}", "Year 2: Warm!"),
+        # the name goes on with who wrote or sells it; an only h1 comes before such a heading, and so does a whole name
+        (f"<title>How bees stay warm by Ada Example</title><h2>How bees stay warm</h2>{BODY}", "How bees stay warm"),
+        (f"<title>How bees stay warm by Ada Example</title><h2>How bees</h2>{BODY}", None),
+        (
+            f"<title>Old bees of the hill, wild</title><h1>Wild, in hives</h1><h2>Old bees of</h2>{BODY}",
+            "Wild, in hives",
+        ),
+        # a line that is no heading in a link to the page itself
+        (
+            f"<title>How do bees stay warm</title><div><a rel=bookmark href=/x>How do bees stay warm</a></div>{BODY}",
+            "How do bees stay warm",
+        ),
+        (
+            f"<title>How do bees stay warm</title><div><a href=warm#top>How do bees stay warm</a></div>{BODY}",
+            "How do bees stay warm",
+        ),
+        (f"<title>How do bees stay warm</title><div><a href=/other>How do bees stay warm</a></div>{BODY}", None),
+        (f"<title>How do bees stay warm</title><div><a href='http://['>How do bees stay warm</a></div>{BODY}", None),
         # a line that is no heading, with the words of the title; not of breadcrumbs, nor few words
         (f"<title>How bees keep warm - Hive</title><div>How bees keep warm</div>{BODY}", None),
         (
@@ -216,6 +234,16 @@ def test_labels_with_and_without(title: str, main: list[bool]) -> None:
 
     assert with_headline(ScoredPage(page(ARTICLE, title=title), Labels(P)), labels).tolist() == main
     assert labels.tolist() == [True, True, False, False, True, True]
+
+
+@pytest.mark.parametrize(("above", "stays"), [("\u00a349.00", True), ("Now 12,50 \u20ac", True), ("Lamps", False)])
+def test_a_price_above_the_headline_stays(above: str, stays: bool) -> None:
+    cut = page(f"<title>Warm lamp</title><p>{above}</p><h1>Warm lamp</h1>{BODY}")
+    found = with_headline(
+        ScoredPage(cut, Labels(np.array([0.3, 0.5, 0.9], dtype=np.float32))), np.ones(3, dtype=np.bool_)
+    )
+
+    assert found.tolist() == [stays, True, True]
 
 
 @pytest.mark.parametrize("profile", ["native", "v1.0"])
