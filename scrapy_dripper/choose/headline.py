@@ -64,8 +64,8 @@ def with_headline(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with the headline as the first main block or, if the user drops it, without the headline.
 
     Short main blocks above the headline are removed unless they are prices or the model is sure of them; they are
-    dates, categories and breadcrumbs. The lead below it becomes main (:func:`_lead`). If nothing is main, or no headline
-    is found, the labels are returned unchanged.
+    dates, categories and breadcrumbs. The lead below it becomes main (:func:`_lead`). If nothing is main, or no
+    headline is found, the labels are returned unchanged.
     """
     page, p = scored.page, scored.probabilities
     found = headline(page, main)
