@@ -186,8 +186,8 @@ class MethodOptions:
         checks.one_of("own", "paper"),
         "R^4: 'paper' as in the paper, or 'own', in which a paragraph is a candidate only if nothing else is one.",
     )
-    k: float = _crawl(0.1, checks.number(0, 1), "SORE: share of the blocks that are the core, 0 to 1.")
-    d: float = _crawl(0.8, checks.number(0, 2), "SORE: distance from the core, 0 to 2, over which a block is removed.")
+    k: float = _crawl(0.15, checks.number(0, 1), "SORE: share of the blocks that are the core, 0 to 1.")
+    d: float = _crawl(0.7, checks.number(0, 2), "SORE: distance from the core, 0 to 2, over which a block is removed.")
     outlier: float = _crawl(
         0.4,
         checks.number(0, 2),
