@@ -321,7 +321,7 @@ class Config:
         False,
         checks.boolean,
         "Whether a page that shows nothing until a script fills it is downloaded once more, in a browser, by "
-        "scrapy-playwright.",
+        "scrapy-playwright, which waits for its loading, but not for content.",
     )
 
     # The output

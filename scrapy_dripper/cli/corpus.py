@@ -170,6 +170,7 @@ def _extract(arguments: argparse.Namespace) -> int:
 def corpus_steps() -> Any:
     """Return the module with the steps. Raise :exc:`UsageError` if a package is missing."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # datatrove imports the client of the hub, which is not used here.
+    os.environ.setdefault("TQDM_DISABLE", "1")  # Its workers would show bars that count files.
     with extra("pip install 'scrapy-dripper[corpus]'"):
         import scrapy_dripper.corpus.steps as found  # not "from", which a package that is missing would not stop
     return found

@@ -85,6 +85,8 @@ delay, up to 60 seconds; otherwise, there are 4 requests a second to a host at m
 The folder gets one .md file per page, with front matter, and index.jsonl, which also has the URLs that gave no page,
 with the reason. After any end, also that of `kill -9`, and at --max-pages, the same command goes on.
 
+With --browser, pages that are empty until a script has run are downloaded again in a browser (scrapy-playwright).
+
 exit codes: 0 there was something to print, 1 there was not, 2 wrong usage
 """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
@@ -165,7 +166,7 @@ def _sample(arguments: argparse.Namespace) -> int:
     config = configured(arguments)
     if arguments.output.exists() and any(arguments.output.iterdir()):
         raise UsageError(f"{arguments.output} is not empty: name a new folder")
-    inputs = PageInputs(arguments.inputs, config.limits.bytes)
+    inputs, began = PageInputs(arguments.inputs, config.limits.bytes), time.monotonic()
     hosts: list[str] = []
     layouts: list[csr_matrix] = []
     numbers: list[int] = []
@@ -192,7 +193,7 @@ def _sample(arguments: argparse.Namespace) -> int:
     print(_table(sample))
     say(
         f"{len(hosts):,} pages, {len(sizes):,} layouts, {len(candidates):,} candidates with main content, "
-        f"{len(sample):,} chosen: {arguments.output / SAMPLE_LIST}"
+        f"{len(sample):,} chosen in {tqdm.format_interval(time.monotonic() - began)}: {arguments.output / SAMPLE_LIST}"
     )
     return 1 if inputs.failed else 0
 
