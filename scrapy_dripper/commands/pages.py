@@ -151,8 +151,9 @@ class Pages:
         self._add_page(url, has_content=bool(page.markdown))
 
     def redirect(self, url: str, to: str) -> None:
-        """Write that a URL leads to a page that has its own line."""
-        self._add({"url": url, "file": None, "redirects_to": to})
+        """Write that a URL leads to a page that has its own line, perhaps later: it may be being extracted."""
+        if url != to:
+            self._add({"url": url, "file": None, "redirects_to": to})
 
     def fail(self, url: str, error: str) -> None:
         """Write why there is no page at a URL."""

@@ -238,7 +238,7 @@ def kinds_in_text(nodes: Nodes) -> list[int]:
 def in_sentence(element: etree._Element) -> bool:
     """Return True if a custom element or a button holds no block and is part of running text."""
     inside = list(islice(element.iter(), 1, SHORT + 2))
-    return len(inside) <= SHORT and not any(ends_line(node.tag) for node in inside) and _in_text(element)
+    return len(inside) <= SHORT and not any(map(ends_line, {node.tag for node in inside})) and _in_text(element)
 
 
 def ends_line(tag: object) -> bool:
@@ -262,21 +262,15 @@ def _beside(element: etree._Element, *, forward: bool) -> bool:
     """Return True if there is text on one side of an element, in the same line."""
     node = element
     for _ in range(SIBLINGS_AROUND):
-        parent = node.getparent()
-        if parent is None:
+        if (parent := node.getparent()) is None:
             return False
         sibling = node.getnext() if forward else node.getprevious()
         text = node.tail if forward else parent.text if sibling is None else sibling.tail
         if text and _text(text):
             return True
-        if sibling is None:
-            if parent.tag in _CODE or ends_line(parent.tag):
-                return False
-            node = parent
-        elif ends_line(sibling.tag):
+        node = parent if sibling is None else sibling
+        if ends_line(node.tag) or (sibling is None and node.tag in _CODE):
             return False
-        else:
-            node = sibling
     return False
 
 

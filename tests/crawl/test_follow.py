@@ -431,6 +431,20 @@ def test_pages_behind_redirects(site: Site, tmp_path: Path) -> None:
     assert site.seen.count("/loop") < 30
 
 
+def test_a_page_that_is_asked_for_while_it_is_extracted(site: Site, tmp_path: Path) -> None:
+    """A redirect has led there before. Its line is that of a page, and not of a redirect to itself."""
+    paths = ["/old", *(f"/page/{number}" for number in range(2, 12)), "/page/1"]
+    site.routes["/"] = (HTML, page("home", "".join(f'<a href="{path}">link</a>' for path in paths)).encode())
+    site.raw["/old"] = [(answer(b"", "Location: /page/1", status=301), "keep")]
+    site.status |= {"/robots.txt": 404, "/sitemap.xml": 404}
+
+    follow(site.url("/"), tmp_path, "-s", "DRIPPER_BATCH_WAIT=3", "-s", "DRIPPER_BATCH_SIZE=99")
+
+    found = index(tmp_path)
+    assert set(found) == {"/", *paths}
+    assert {path for path, record in found.items() if "source" not in record} == {"/old"}
+
+
 def test_pages_that_are_broken(site: Site, tmp_path: Path) -> None:
     """Each has a line with a reason. A refresh and a base that are no URLs are ignored, as browsers do."""
     long = "/long?" + "x" * 3_000
