@@ -21,6 +21,7 @@ from urllib.parse import quote, urldefrag
 
 from scrapy_dripper.config import ConfigError
 from scrapy_dripper.output.markdown import markdown
+from scrapy_dripper.page.nodes import SHORT
 from scrapy_dripper.structures.items import (
     Cell,
     Code,
@@ -261,8 +262,6 @@ def _trimmed(runs: Runs, ends: Sequence[int] = (0, -1)) -> Runs:
 Measure: TypeAlias = "Callable[[str], int]"
 """Returns the length of a text: ``len``, or a token counter from :func:`counter`."""
 
-MOST_HEADING = 300
-"""Maximum length of a heading in a path of headings, in characters. Longer ones end in an ellipsis."""
 _BETWEEN = "\n\n"
 
 
@@ -346,7 +345,7 @@ def _sections(items: Items) -> list[_Section]:
 
 def _short(heading: Title) -> str:
     text = " ".join(line_text(heading.runs).split())
-    return text if len(text) <= MOST_HEADING else text[: MOST_HEADING - 1] + "…"
+    return text if len(text) <= SHORT else text[: SHORT - 1] + "…"
 
 
 class _Packer:

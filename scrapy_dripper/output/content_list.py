@@ -14,9 +14,11 @@ from lxml import etree
 from scrapy_dripper.declared.head import Notation
 from scrapy_dripper.output import inline_tags
 from scrapy_dripper.output.inline_tags import add_formula
-from scrapy_dripper.output.reader import MAX_NESTING, Enter, Leave, OpenList, Reader, skip, stanzas
-from scrapy_dripper.page.nodes import SLATE, in_sentence
+from scrapy_dripper.output.line import MAX_NESTING
+from scrapy_dripper.output.reader import Enter, Leave, OpenList, Reader, skip, stanzas
+from scrapy_dripper.page.nodes import SHORT, SLATE, in_sentence
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, UNSEEN, Kind
+from scrapy_dripper.structures import NEAR
 from scrapy_dripper.structures.callouts import alert_of, callout, callout_title, has_callout_class
 from scrapy_dripper.structures.code import code_block, has_code_class, with_code_lines
 from scrapy_dripper.structures.embeds import is_post, quoted
@@ -126,17 +128,9 @@ def _without_copies(items: Items) -> Items:
 
 
 # ---------------------------------------------------------------------- block tags
-MAX_TABLES = 20
-"""Maximum nesting of tables, including layout tables. Deeper ones are read as plain blocks."""
-
-MOST_ABOVE = 50
-"""Number of items to search for the heading above a list of tabs."""
-
 _digits = re.compile(r"\s*(\d{1,9})\s*").fullmatch
 _of_docs = re.compile(r"(?:^|\s)lst-kix_(\w{1,64})-(\d)(?=\s|$)").search
 """Matches the class of a list in a published Google Docs document, with its name and level."""
-MOST_JOINED = 500
-"""Maximum number of entries of a list that gets another level, because its entries are copied each time."""
 LONGEST_AMOUNT, LONGEST_ENTRY = 20, 80
 """Maximum length of an amount that stands beside the rest of its entry, and of that rest, in characters."""
 _amount = re.compile(rf"[\d¼-¾⅐-⅞](?:[^,;:!?]|,\d){{0,{LONGEST_AMOUNT - 1}}}").fullmatch
@@ -167,7 +161,7 @@ def _open_panel(reader: Reader, element: etree._Element) -> None:
         return
     reader.flush()
     own, runs = reader.tabs.runs, (Text(title),)
-    above = (item for item in reversed(reader.items[-MOST_ABOVE:]) if type(item) is Title and item.runs not in own)
+    above = (item for item in reversed(reader.items[-NEAR:]) if type(item) is Title and item.runs not in own)
     if not reader.items or getattr(reader.items[-1], "runs", None) != runs:  # an element may be opened as two things
         reader.items.append(Title(min(next((item.level for item in above), 2) + 1, 6), runs))
 
@@ -353,7 +347,7 @@ def _table(reader: Reader, element: etree._Element) -> Leave:
     if name and has_math_class(name) and add_formula(reader, element):
         return skip
     reader.split_title()
-    if reader.frame.flat or reader.frame.table_depth >= MAX_TABLES:
+    if reader.frame.flat or reader.frame.table_depth >= MAX_NESTING:
         return block(reader, element)
     reader.flush()
     reader.push(reader.frame._replace(table_depth=reader.frame.table_depth + 1))
@@ -437,7 +431,7 @@ def _add_list(reader: Reader, ended: OpenList, level: int | None = None) -> None
             first = entries[0].number
             made = List(ended.kind, _numbered(entries), ended.start if first is None else first)
         before = reader.items[-1] if reader.items and level is not None else None
-        if level is not None and type(before) is List and 0 < len(before.items) < MOST_JOINED:
+        if level is not None and type(before) is List and 0 < len(before.items) < SHORT:  # entries are copied
             made = _joined(before, made, level)
             reader.items.pop()
         reader.items.append(made)

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from lxml import etree
 
 from scrapy_dripper.declared.head import Notation
-from scrapy_dripper.output.line import Line, Separator
+from scrapy_dripper.output.line import MAX_NESTING, Line, Separator
 from scrapy_dripper.output.urls import comparable, resolver
 from scrapy_dripper.page.tags import LOOSE
 from scrapy_dripper.structures.code import code_of_lines, with_code_lines
@@ -87,9 +87,6 @@ class Frame(NamedTuple):
     ruby: bool = False
     """True inside ruby text."""
 
-
-MAX_NESTING = 10
-"""Maximum nesting of lists, quotes and figures. Deeper ones are replaced by their content."""
 
 Leave: TypeAlias = "Callable[[], object] | None"
 """Called at the end of an element."""

@@ -174,7 +174,8 @@ def test_a_link_around_blocks_is_the_first_of_them() -> None:
         ("\u00bb", ""),
         ("Tide#", "Tide#"),
         ("Ti", "Ti"),
-        ("t" * 501, ""),
+        ("t" * 900, "t" * 900),
+        ("t" * 1_001, ""),
     ],
 )
 def test_title_of_a_link(title: str, kept: str) -> None:
