@@ -46,6 +46,7 @@ from scrapy_dripper.structures.items import (
     ThematicBreak,
     Title,
     line_text,
+    trimmed,
 )
 
 Fits: TypeAlias = "Callable[[Items], bool]"
@@ -216,7 +217,7 @@ def _fragments(runs: Runs, split: Callable[[str], list[str]]) -> Iterator[tuple[
 
 def _joined(units: Sequence[Sequence[Run]]) -> Runs:
     """Merge fragments to runs, without white space at both ends."""
-    return _trimmed(_merged(list(chain.from_iterable(units))))
+    return trimmed(_merged(list(chain.from_iterable(units))))
 
 
 def _merged(pieces: Sequence[Run]) -> Runs:
@@ -236,26 +237,6 @@ def _merged(pieces: Sequence[Run]) -> Runs:
 def _format(run: Run) -> Any:
     """Return a key that is equal for all runs of the same format."""
     return replace(run, runs=()) if isinstance(run, _WRAPPERS) else type(run)
-
-
-def _trimmed(runs: Runs, ends: Sequence[int] = (0, -1)) -> Runs:
-    """Remove line breaks, white space, and wrappers that hold nothing else, from the ends of runs."""
-    pieces = list(runs)
-    for end in ends:
-        while pieces:
-            run = pieces[end]
-            held: object = type(run) is not LineBreak
-            if type(run) is Text:
-                held = run.text.rstrip() if end else run.text.lstrip()
-                run = Text(held)
-            elif isinstance(run, _WRAPPERS):
-                held = _trimmed(run.runs, (end,))
-                run = replace(run, runs=held)
-            if held:
-                pieces[end] = run
-                break
-            pieces.pop(end)
-    return tuple(pieces)
 
 
 # ---------------------------------------------------------------------- chunks

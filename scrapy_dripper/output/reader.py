@@ -38,6 +38,7 @@ from scrapy_dripper.structures.items import (
     Strong,
     Text,
     Title,
+    trimmed,
 )
 
 
@@ -298,23 +299,6 @@ def images_of(runs: Runs) -> list[Image] | None:
         elif not (type(run) is LineBreak or (type(run) is Text and run.text.isspace())):
             return None
     return images
-
-
-def trimmed(runs: Runs) -> Runs:
-    """Remove line breaks and white space from both ends of runs."""
-    pieces = list(runs)
-    for end in (0, -1):
-        while pieces:
-            run = pieces[end]
-            if type(run) is Text:
-                text = run.text.rstrip() if end else run.text.lstrip()
-                if text:
-                    pieces[end] = Text(text)
-                    break
-            elif type(run) is not LineBreak:
-                break
-            pieces.pop(end)
-    return tuple(pieces)
 
 
 def stanzas(paragraph: Paragraph) -> list[Paragraph]:
