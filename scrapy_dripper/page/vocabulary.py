@@ -100,9 +100,6 @@ FOR_SCREENS: Group = (
 PUT_AWAY: Group = ("hidden", "hide", "invisible")
 """Whole classes of elements that a style sheet hides, until a script shows them or for good."""
 
-# ---------------------------------------------------------------------- headings of lists of links
-
-
 # ---------------------------------------------------------------------- what is within a text but not of it
 CONTROL_PLACES: Group = (
     *("share", "shares", "sharing", "sharedaddy", "social", "print", "printer", "printing", "tools", "toolbar"),
