@@ -7,7 +7,6 @@ Chinese, Japanese and Korean between much code.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -37,8 +36,6 @@ from scrapy_dripper.declared.text import (
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
-
-logger = logging.getLogger(__name__)
 
 LARGE = 300
 """Minimum width of a lead picture, in pixels."""

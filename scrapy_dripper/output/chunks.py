@@ -21,6 +21,7 @@ from urllib.parse import quote, urldefrag
 
 from scrapy_dripper.config import ConfigError
 from scrapy_dripper.output.markdown import markdown
+from scrapy_dripper.page.nodes import SHORT
 from scrapy_dripper.structures.items import (
     Cell,
     Code,
@@ -45,6 +46,7 @@ from scrapy_dripper.structures.items import (
     ThematicBreak,
     Title,
     line_text,
+    trimmed,
 )
 
 Fits: TypeAlias = "Callable[[Items], bool]"
@@ -215,7 +217,7 @@ def _fragments(runs: Runs, split: Callable[[str], list[str]]) -> Iterator[tuple[
 
 def _joined(units: Sequence[Sequence[Run]]) -> Runs:
     """Merge fragments to runs, without white space at both ends."""
-    return _trimmed(_merged(list(chain.from_iterable(units))))
+    return trimmed(_merged(list(chain.from_iterable(units))))
 
 
 def _merged(pieces: Sequence[Run]) -> Runs:
@@ -237,32 +239,10 @@ def _format(run: Run) -> Any:
     return replace(run, runs=()) if isinstance(run, _WRAPPERS) else type(run)
 
 
-def _trimmed(runs: Runs, ends: Sequence[int] = (0, -1)) -> Runs:
-    """Remove line breaks, white space, and wrappers that hold nothing else, from the ends of runs."""
-    pieces = list(runs)
-    for end in ends:
-        while pieces:
-            run = pieces[end]
-            held: object = type(run) is not LineBreak
-            if type(run) is Text:
-                held = run.text.rstrip() if end else run.text.lstrip()
-                run = Text(held)
-            elif isinstance(run, _WRAPPERS):
-                held = _trimmed(run.runs, (end,))
-                run = replace(run, runs=held)
-            if held:
-                pieces[end] = run
-                break
-            pieces.pop(end)
-    return tuple(pieces)
-
-
 # ---------------------------------------------------------------------- chunks
 Measure: TypeAlias = "Callable[[str], int]"
 """Returns the length of a text: ``len``, or a token counter from :func:`counter`."""
 
-MOST_HEADING = 300
-"""Maximum length of a heading in a path of headings, in characters. Longer ones end in an ellipsis."""
 _BETWEEN = "\n\n"
 
 
@@ -346,7 +326,7 @@ def _sections(items: Items) -> list[_Section]:
 
 def _short(heading: Title) -> str:
     text = " ".join(line_text(heading.runs).split())
-    return text if len(text) <= MOST_HEADING else text[: MOST_HEADING - 1] + "…"
+    return text if len(text) <= SHORT else text[: SHORT - 1] + "…"
 
 
 class _Packer:

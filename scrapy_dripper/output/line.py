@@ -31,8 +31,8 @@ from scrapy_dripper.structures.items import (
     line_text,
 )
 
-MAX_FORMATS = 12
-"""Maximum nesting of formats. Deeper formats are dropped, but their text is kept."""
+MAX_NESTING = 12
+"""Maximum nesting of formats, of tables, and of lists, quotes and figures. Of deeper ones, only the content is kept."""
 
 Format: TypeAlias = "type[Emphasis | Strong | Deleted | Sub | Sup | Link]"
 
@@ -215,7 +215,7 @@ class Line:
         of the same kind, and code only holds links.
         """
         outer = self._outer
-        if len(outer) >= MAX_FORMATS or (self._code and form is not Link):
+        if len(outer) >= MAX_NESTING or (self._code and form is not Link):
             return False
         if form is not Sub and form is not Sup and any(opened[0] is form for opened in outer):
             return False

@@ -121,12 +121,9 @@ def main_tree(page: Page, mask: Mask, made: dict[int, etree._Element] | None = N
 
     ``made`` is filled with the elements of the new tree, by the numbers of their nodes on the page.
     """
-    return _build(page.tree, mask, page.styles, {} if made is None else made)
-
-
-def _build(tree: Tree, mask: Mask, known: Styles, made: dict[int, etree._Element]) -> etree._Element:
-    sources, nodes = tree.nodes, mask.nodes
-    lines = Lines(tree, known)
+    tree, known, sources, nodes = page.tree, page.styles, page.tree.nodes, mask.nodes
+    made = {} if made is None else made
+    kept, code = kept_lines(tree, known)
     last: dict[int, etree._Element] = {}  # parent to its last child so far
     pieces: dict[int, list[str]] = {-1: []}  # parent to the text after that child, or at its beginning
     # True after a dropped element that style sheets would have set apart from its neighbours.
@@ -146,22 +143,21 @@ def _build(tree: Tree, mask: Mask, known: Styles, made: dict[int, etree._Element
             loose[up] = not is_kept
         if is_kept:
             if pieces[up]:
-                _write(made[up], last.get(up), pieces[up], lines.kept(up))
-            made[i] = last[up] = _element(source, made.get(up), known, lines.enter(i, up, source))
+                _write(made[up], last.get(up), pieces[up], bool(kept) and kept[up])
+            made[i] = last[up] = _element(source, made.get(up), known, i in code)
             pieces[up] = [after] if after and (tail_kept or after.isspace()) else []
             inner = source.text
             pieces[i] = [inner] if inner and (text_kept or inner.isspace() or tag == "script") else []
         elif after and tail_kept:
             if up in last or any(not piece.isspace() for piece in pieces[up]):
-                _keep_apart(
-                    source, made[up], up, last, pieces, lines.kept(up), bool(tree.block_end[i] > tree.block_start[i])
-                )
+                in_lines, held_blocks = bool(kept) and kept[up], bool(tree.block_end[i] > tree.block_start[i])
+                _keep_apart(source, made[up], up, last, pieces, in_lines, held_blocks)
             pieces[up].append(after)
         elif after and after.isspace() and not (pieces[up] and pieces[up][-1][-1].isspace()):
             pieces[up].append(" ")  # a single space replaces the white space between dropped nodes
     for i, left in pieces.items():
         if left:
-            _write(made[i], last.get(i), left, lines.kept(i))
+            _write(made[i], last.get(i), left, bool(kept) and kept[i])
     return made[0]
 
 
@@ -274,49 +270,41 @@ _class = re.compile(
     r"(?:^|\s)(?:(?:[a-z]{1,12}-)?pre-(?:wrap|line)|(?:white-?space|ws)-(?:pre|break-spaces))(?=\s|$)"
 ).search
 """Finds the class of a framework for such a value, such as ``whitespace-pre-wrap`` of Tailwind CSS."""
+_OF_CLASSES = ("pre-wrap", "pre-line", "space-pre", "ws-pre", "-break-spaces")
+"""Parts of such classes."""
 _CODE = frozenset({"code", "samp", "kbd", "tt"})
 _is_preformatted = tag_mask("pre", "listing", "xmp", "plaintext")
 
 
-class Lines:
-    """Which text of a page has lines to keep, and which elements are code for this reason.
+def kept_lines(tree: Tree, known: Styles) -> tuple[list[bool], set[int]]:
+    """Return for each node whether line breaks in its text are shown, and which nodes hold lines of code and no block.
 
-    The nodes have to be entered in their order.
+    Both are empty if no style keeps lines.
     """
-
-    def __init__(self, tree: Tree, known: Styles) -> None:
-        self._decided = _decided(tree, known)
-        self._kept: dict[int, bool] = {}
-        self._asked: set[int] = set()
-        """The nodes that are in an element that could have been code, and was not."""
-
-    def enter(self, i: int, around: int, element: etree._Element) -> bool:
-        """Return True if the element of node i, in node ``around``, holds lines of code, and no block."""
-        if not self._decided:
-            return False
-        self._kept[i] = kept = self._decided.get(i, self._kept.get(around, False))
-        if around in self._asked:  # each element is read to its end once
-            self._asked.add(i)
-        elif kept and (element.tag in _CODE or has_code_class(element.get("class") or "")):
-            self._asked.add(i)
+    decided = _decided(tree, known)
+    kept: list[bool] = []
+    code: set[int] = set()
+    asked = 0  # the end of an element that could be code; each one is read to its end once
+    for i, up in enumerate(tree.parent.tolist() if decided else ()):
+        keeps = decided.get(i, i > 0 and kept[up])
+        element = tree.nodes[i]
+        if keeps and i >= asked and (element.tag in _CODE or has_code_class(element.get("class") or "")):
+            asked = tree.end[i]
             has_lines = "\n" in inner_text(element).strip() and not any(
                 ends_line(node.tag) for node in islice(element.iter(), 1, None)
             )
-            is_code = has_lines and not in_sentence(element)
-            self._kept[i] = not (is_code or element.tag in _CODE)
-            return is_code
-        return False
-
-    def kept(self, i: int) -> bool:
-        """Return True if line breaks in the text of a node are shown."""
-        return self._kept.get(i, False)
+            if has_lines and not in_sentence(element):
+                code.add(i)
+            keeps = i not in code and element.tag not in _CODE
+        kept.append(keeps)
+    return kept, code
 
 
 def _decided(tree: Tree, known: Styles) -> dict[int, bool]:
     """Return for each node whose tag, style or class decides it whether line breaks in its text are to be kept."""
     named = {name: _last(rule) for name, rule in known.items() if "white-space" in rule}
     found: dict[int, bool] = {}
-    if named or _class(" ".join(tree.names)):
+    if named or any(map(" ".join(tree.names).__contains__, _OF_CLASSES)):
         for i, names in enumerate(tree.names):
             said = [named[name] for name in names.split() if name in named] if names and named else []
             if said or (names and _class(names)):

@@ -16,6 +16,7 @@ from unicodedata import category
 
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.output.urls import unsafe_url
+from scrapy_dripper.page.nodes import SHORT
 from scrapy_dripper.structures.callouts import says
 from scrapy_dripper.structures.items import (
     Audio,
@@ -62,8 +63,8 @@ Posts = Literal["rules", "named"]
 MAX_PREFIX = 20
 """Maximum length of the prefix of a line for the lists and quotes around it. Deeper ones are written without
 markers."""
-NAMED_WITHIN, LONGEST_BYLINE = 3, 100
-"""Number of items at the beginning of a post, and of their characters, that are searched for the name of its author."""
+NAMED_WITHIN = 3
+"""Number of items at the beginning of a post that are searched for the name of its author."""
 MAX_NUMBER = 999_999_999
 """The largest number of a list entry (CommonMark 5.2)."""
 
@@ -308,7 +309,7 @@ def _without_shown_names(items: Items) -> list[Item]:
     for i, item in enumerate(made):
         if type(item) is Post:
             first = takewhile(lambda one: type(one) is not Post, items[i + 1 : i + 1 + NAMED_WITHIN])
-            if any(item.author in line_text(getattr(one, "runs", ()))[:LONGEST_BYLINE] for one in first):
+            if any(item.author in line_text(getattr(one, "runs", ()))[:SHORT] for one in first):
                 made[i] = Post(item.number)
     return made
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from lxml import etree
 
 from scrapy_dripper.declared.head import Notation
-from scrapy_dripper.output.line import Line, Separator
+from scrapy_dripper.output.line import MAX_NESTING, Line, Separator
 from scrapy_dripper.output.urls import comparable, resolver
 from scrapy_dripper.page.tags import LOOSE
 from scrapy_dripper.structures.code import code_of_lines, with_code_lines
@@ -38,6 +38,7 @@ from scrapy_dripper.structures.items import (
     Strong,
     Text,
     Title,
+    trimmed,
 )
 
 
@@ -87,9 +88,6 @@ class Frame(NamedTuple):
     ruby: bool = False
     """True inside ruby text."""
 
-
-MAX_NESTING = 10
-"""Maximum nesting of lists, quotes and figures. Deeper ones are replaced by their content."""
 
 Leave: TypeAlias = "Callable[[], object] | None"
 """Called at the end of an element."""
@@ -301,23 +299,6 @@ def images_of(runs: Runs) -> list[Image] | None:
         elif not (type(run) is LineBreak or (type(run) is Text and run.text.isspace())):
             return None
     return images
-
-
-def trimmed(runs: Runs) -> Runs:
-    """Remove line breaks and white space from both ends of runs."""
-    pieces = list(runs)
-    for end in (0, -1):
-        while pieces:
-            run = pieces[end]
-            if type(run) is Text:
-                text = run.text.rstrip() if end else run.text.lstrip()
-                if text:
-                    pieces[end] = Text(text)
-                    break
-            elif type(run) is not LineBreak:
-                break
-            pieces.pop(end)
-    return tuple(pieces)
 
 
 def stanzas(paragraph: Paragraph) -> list[Paragraph]:

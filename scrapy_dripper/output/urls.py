@@ -10,12 +10,10 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qs, unquote, urljoin, urlsplit
 
 from scrapy_dripper.characters import without_controls
+from scrapy_dripper.declared.text import LONGEST_URL
 from scrapy_dripper.structures.items import Audio, Image, Item, Items, Link, Run, Runs, Video, inside, line_text
 
 Medium = TypeVar("Medium", Image, Video, Audio)
-
-MAX_BASE_URL = 4_096
-"""Maximum length of a base URL that is used to resolve relative links, because each link contains a copy of it."""
 
 _SCRIPT = r"(?:feed:|jar:|view-source:)*(?:javascript|livescript|mocha|vbscript)\s*:"
 _DATA = r"data(?!:image/(?!svg)[\w.-]+[;,])\s*:"  # images are safe, but +xml types are documents
@@ -42,7 +40,7 @@ def direct(url: str) -> str:
     if "google." not in url[:20] or not _redirect(url):
         return url
     try:
-        values = parse_qs(url[:MAX_BASE_URL].partition("?")[2].partition("#")[0], max_num_fields=20)
+        values = parse_qs(url[:LONGEST_URL].partition("?")[2].partition("#")[0], max_num_fields=20)
     except ValueError:  # more fields
         return url
     return next((value for name in ("q", "url") for value in values.get(name, ()) if value.startswith(_SAFE)), url)
@@ -56,9 +54,9 @@ def unsafe_source_set(value: str) -> bool:
 def comparable(url: str) -> str:
     """Return a URL without its fragment, in the form in which two spellings of it are equal.
 
-    It is empty if the URL is longer than :data:`MAX_BASE_URL`.
+    It is empty if the URL is longer than :data:`LONGEST_URL`.
     """
-    return unquote(url.partition("#")[0]).rstrip("/") if len(url) <= MAX_BASE_URL else ""
+    return unquote(url.partition("#")[0]).rstrip("/") if len(url) <= LONGEST_URL else ""
 
 
 def resolver(base_url: str, growth: int = sys.maxsize) -> Callable[[str], str]:
@@ -66,7 +64,8 @@ def resolver(base_url: str, growth: int = sys.maxsize) -> Callable[[str], str]:
 
     ``growth`` limits the characters that it adds to all URLs in total. Once it is used up, URLs are not changed.
     """
-    base_url = without_controls(base_url) if len(base_url) <= MAX_BASE_URL else ""
+    # Each link gets a copy of it.
+    base_url = without_controls(base_url) if len(base_url) <= LONGEST_URL else ""
     try:
         parts = urlsplit(base_url)
         origin = f"{parts.scheme}://{parts.netloc}" if parts.scheme in ("http", "https") and parts.netloc else ""

@@ -28,12 +28,6 @@ BOILERPLATE: Group = (
 )
 """Whole names of menus, and of what is around the content of each page of a site."""
 
-CLOSING: Group = (
-    *("copyright", "licence", "license", "author", "share", "social", "relat", "tags", "meta"),
-    *("nav", "pager", "pagination"),
-)
-"""Parts of names of what ends a page, and not its text."""
-
 SITE_NAMES: Group = (
     *("sitetitle", "site-title", "site_title", "sitename", "site-name", "site_name", "sitelogo", "site-logo"),
     *("site_logo", "menu-title", "logo", "brand"),
@@ -99,9 +93,6 @@ FOR_SCREENS: Group = (
 
 PUT_AWAY: Group = ("hidden", "hide", "invisible")
 """Whole classes of elements that a style sheet hides, until a script shows them or for good."""
-
-# ---------------------------------------------------------------------- headings of lists of links
-
 
 # ---------------------------------------------------------------------- what is within a text but not of it
 CONTROL_PLACES: Group = (

@@ -57,9 +57,9 @@ _pull_quote = re.compile(r"\s(?:[\w-]{0,40}[-_])?pull-?quotes?(?:[-_][\w-]{0,40}
 _words = re.compile(r"\w+").findall
 LINKED = 0.8
 """Minimum share of a line to another article, without its first words, in links."""
-LONGEST_MESSAGE = 60
-"""Maximum number of words in the messages of a form, around a form that signs up for mails, and in the small print of
-one."""
+LONGEST_MESSAGE = 80
+"""Maximum number of words in the messages of a form, around a form that signs up for mails, and in the small print of a
+mail."""
 MOST_ASIDE_WORDS = 250
 """Maximum number of words in a panel that asks for consent, and in all asides that are left out of a page however sure
 the model is of them."""

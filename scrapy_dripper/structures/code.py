@@ -682,7 +682,7 @@ def is_copy_label(element: etree._Element) -> bool:
 
     Its name has to tell, because the text alone may be code, such as ``COPY``.
     """
-    if not any(_names((element.get(name) or "")[:LONGEST_CLASS]) for name in ("class", "id", "slot")):
+    if not any(_names(value[:LONGEST_CLASS]) for name in ("class", "id", "slot") if (value := element.get(name))):
         return False
     text = short_text(element)
     return text is not None and (not text.strip() or copy_label(text) is not None)

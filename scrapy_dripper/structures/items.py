@@ -407,6 +407,26 @@ def _without_images(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(kept)
 
 
+def trimmed(runs: Runs, ends: Sequence[int] = (0, -1)) -> Runs:
+    """Remove line breaks, white space, and wrappers that hold nothing else, from the ends of runs."""
+    pieces = list(runs)
+    for end in ends:
+        while pieces:
+            run = pieces[end]
+            held: object = type(run) is not LineBreak
+            if type(run) is Text:
+                held = run.text.rstrip() if end else run.text.lstrip()
+                run = Text(held)
+            elif isinstance(run, (Link, Emphasis, Strong, Deleted)):
+                held = trimmed(run.runs, (end,))
+                run = replace(run, runs=held)
+            if held:
+                pieces[end] = run
+                break
+            pieces.pop(end)
+    return tuple(pieces)
+
+
 # ---------------------------------------------------------------------- text
 def plain_text(items: Sequence[Item]) -> str:
     """Return the text of items, each on one or more lines.

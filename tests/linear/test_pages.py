@@ -7,6 +7,7 @@ the count may at most double.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,16 @@ from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.declared.text import MOST_ELEMENTS
 from scrapy_dripper.fallback import shell, trafilatura_output
 from scrapy_dripper.fallback.methods import MAX_DEPTH, MAX_PARAGRAPHS, limited_tree
-from scrapy_dripper.output import inline_tags, line
+from scrapy_dripper.output import line
 from scrapy_dripper.page.page import Page
-from scrapy_dripper.structures import code, delimiters, formulas
+from scrapy_dripper.structures import code, formulas
 from scrapy_dripper.structures.footnotes import without_label
 from scrapy_dripper.structures.items import Item, Paragraph, Text
 from scrapy_dripper.testing import FakeEngine
 from scrapy_dripper.testing import page as page_of
 from tests.steps import is_linear, lines_of
+
+handlers = import_module("scrapy_dripper.output.content_list")  # whose name is that of its function as well
 
 HEAD = "<h1>Title</h1><p>" + "word " * 40 + "</p>"
 
@@ -39,10 +42,10 @@ READ: dict[str, tuple[Any, str, Callable[[int], str]]] = {
         code, "_digits", lambda n: HEAD + "<div class=ln>" + "<pre class=ln>1</pre>" * 4 * n + "a</div>",
     ),
     "opening delimiters": (
-        delimiters, "_prose", lambda n: HEAD + "<p>" + "\\( " * 4 * n + "and the of it\\)",
+        formulas, "_prose", lambda n: HEAD + "<p>" + "\\( " * 4 * n + "and the of it\\)",
     ),
     "texts for screen readers": (
-        inline_tags, "tells_of_window", lambda n: HEAD + "<p>a <b>" + "<span class=sr-only>" * n + "1 " * 3 * n,
+        handlers, "tells_of_window", lambda n: HEAD + "<p>a <b>" + "<span class=sr-only>" * n + "1 " * 3 * n,
     ),
     "numbers for screen readers": (
         line, "numbers_of", lambda n: HEAD + "<p>" + "1 a " * n + "<span class=sr-only>1</span>" * n,

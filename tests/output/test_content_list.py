@@ -164,6 +164,21 @@ def test_a_link_around_blocks_is_the_first_of_them() -> None:
 
 
 @pytest.mark.parametrize(
+    ("amount", "entry", "is_joined"),
+    [
+        ("2 dl", "flour", True),
+        ("250 g or 1 cup heap", "x" * 60, True),
+        ("250 g or about 1 cup, and more", "flour", False),
+        ("2 dl", "x" * 100, False),
+    ],
+)
+def test_an_amount_stands_beside_its_entry(amount: str, entry: str, is_joined: bool) -> None:
+    [found] = items(f"<ul><li><div>{amount}</div><div>{entry}</div></li></ul>")
+    assert isinstance(found, List)
+    assert len(found.items[0].items) == (1 if is_joined else 2)
+
+
+@pytest.mark.parametrize(
     ("title", "kept"),
     [
         ("Tide tables of 2026", "Tide tables of 2026"),
@@ -174,6 +189,7 @@ def test_a_link_around_blocks_is_the_first_of_them() -> None:
         ("\u00bb", ""),
         ("Tide#", "Tide#"),
         ("Ti", "Ti"),
+        ("t" * 900, "t" * 900),
         ("t" * 1_001, ""),
     ],
 )

@@ -54,6 +54,7 @@ def line(*runs: Run) -> str:
         ("<ul><li>a<pre>x\n\n y</pre><li>c</ul>", "- a\n\n  ```\n  x\n\n   y\n  ```\n\n- c"),
         ("<ul><li>a</ul><ul><li>b</ul><ul><li>c</ul>", "- a\n\n* b\n\n- c"),
         ("<ol><li>a</ol><ol><li>b</ol>", "1. a\n\n1) b"),
+        ("<ol type=I start=3999><li>a<li>b</ol>", "- MMMCMXCIX. a\n- 4000\\. b"),
         ("<ul><li>a<hr></ul>", "- a\n\n  ___"),
         ("<dl><dt>t<dd><pre>x</pre><dd>d</dl>", "t\n\n```\nx\n```\n\nd"),
         ("<dl><dt>t<dd><ul><li>a</ul><dt>u<dd>d</dl>", "t\n\n- a\n\nu\n: d"),

@@ -11,6 +11,7 @@ from scrapy_dripper import Config, Document, Extraction, Extractor, markdown
 from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.output.chunks import chunks
 from scrapy_dripper.output.content_json import from_json
+from scrapy_dripper.output.markdown import markdown as written
 from scrapy_dripper.structures.items import (
     Item,
     Items,
@@ -95,6 +96,12 @@ def test_posts_are_named_on_request(thread: Extraction) -> None:
     named = extracted(Engine(), markdown={"posts": "named"}).markdown or ""
     assert named.startswith(f"# A loose screw\n\n**Ann**, 2024-05-06\n\n{A}\n\n- one **word**\n\n---\n\n**Ben**, 2024-")
     assert named == markdown(thread, posts="named")
+
+
+@pytest.mark.parametrize(("before", "repeated"), [(2, False), (4, True)])
+def test_a_name_at_the_beginning_of_a_post_is_not_repeated(before: int, repeated: bool) -> None:
+    post = [Paragraph((Text(text),)) for text in (*"x" * before, "Ann")]
+    assert ("**Ann**" in written((Post(1, "Ann"), *post), posts="named")) is repeated
 
 
 def test_a_name_in_the_main_text_is_not_repeated() -> None:

@@ -161,6 +161,14 @@ def test_title(html: str, title: str | None) -> None:
     assert cut(parse(html)).title == title
 
 
+@pytest.mark.parametrize(("more", "is_read"), [("", True), ("color:red;" * 140, True), ("color:red;" * 300, False)])
+def test_what_style_sheets_say_of_classes(more: str, is_read: bool) -> None:
+    sheet = f"@media print {{ .b {{ display: none }} }} /* poems */ .poem p, div.poem {{ {more} white-space: pre-wrap}}"
+    assert cut(parse(f"<style>{sheet}</style><p>x")).styles == (
+        {"poem": ";white-space: pre-wrap" * 2} if is_read else {}
+    )
+
+
 def test_columns() -> None:
     """Links, bold text and images are counted per block."""
     blocks = page("<p><a>four</a> <b>bold!</b> x</p><img src=a><p>y <img src=b></p>").blocks

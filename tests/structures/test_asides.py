@@ -77,6 +77,7 @@ ASIDES = {
         "<form><p class=form-error>Type the code again.</p></form>",
         "<div><form><input></form><div><div><p class=form-error>Type the code again.</div></div></div>",
         "<div><form><input></form></div><div class=wpcf7-response-output>Thanks.</div>",
+        f"<div><form><input></form><div class=error><p>{'It was an error. ' * 15}</p></div></div>",
     ],
     "invitation to sign up for mails": [
         "<div class=subscription-widget-wrap><p>This page lives from its readers. Become one of them.</p><form><input "
@@ -114,7 +115,7 @@ def test_an_aside_is_left_out(markup: str) -> None:
         "<p>Unsubscribe from it as soon as you can.</p>",
         # Names of messages without a form near them.
         "<div><form></form><div><div><div><p class=success>It is a success.</div></div></div></div>",
-        f"<div><form><input></form><div class=error><p>{'It was an error. ' * 16}</p></div></div>",
+        f"<div><form><input></form><div class=error><p>{'It was an error. ' * 24}</p></div></div>",
         # Names of invitations without a form in them, and a text in one.
         "<div class=newsletter><p>The council sends a letter every month.</p></div><form><input></form>",
         f"<div class=signup>{'<p>The council has a list of all who want to help.</p>' * 8}<form><input></form></div>",
