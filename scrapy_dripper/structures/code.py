@@ -26,6 +26,7 @@ from scrapy_dripper.structures.items import (
     Item,
     Items,
     LineBreak,
+    List,
     Paragraph,
     Runs,
     Text,
@@ -458,7 +459,7 @@ def with_code_lines(items: Sequence[Item]) -> Items:
     Two commands often stand one below the other, and paragraphs of single words are a list of names.
     """
     made: list[Item] = []
-    for is_line, group in groupby(items, _is_code_line):
+    for is_line, group in groupby(chain.from_iterable(map(_unboxed, items)), _is_code_line):
         some = list(group)
         code = plain_text(some).replace("\xa0", " ") if is_line and len(some) > 2 else ""
         made += some if all(map(_single_word, code.split("\n"))) else [CodeBlock(code)]
@@ -492,6 +493,15 @@ def _label(item: Item) -> str | None:
     """Return None unless an item is a copy label. Return the language before it, which may be empty."""
     label = copy_label(line_text(item.runs)) if type(item) is Paragraph else None
     return label if not label or label in _KNOWN else None
+
+
+def _unboxed(item: Item) -> Sequence[Item]:
+    """Return the code in a list whose only term is a copy label, as in phpBB."""
+    if type(item) is List and len(item.items) == 1 and (terms := item.items[0].terms):
+        inside = item.items[0].items
+        if all(type(one) is CodeBlock for one in inside) and copy_label(line_text(terms[0])) is not None:
+            return inside
+    return (item,)
 
 
 def _is_code_line(item: Item) -> bool:
@@ -662,6 +672,8 @@ LABELS: Group = (
     *("kopyala", "kodu kopyala", "kopyalandı", "kopiér", "kopier(?:a)?(?: kod)?", "kop[ií]rovat", "sao chép", "نسخ"),
     *("(?:点击|一键)?复制(?:代码|成功|到剪贴板)?", "已复制", "複製(?:程式碼|代碼)?", "已複製", "代码解读", "自动换行"),
     *("(?:コードを)?コピー(?:する|しました)?", "(?:코드 )?복사(?:하기|됨)?"),
+    "(?:(?:code|c[oó]digo|codice|kod|код): )?(?:select all|alles ausw[äa]hlen|tout sélectionner|(?:seleccionar|"
+    "selecionar) tod[oa]s?|seleziona tutto|alles selecteren|zaznacz (?:wszystko|cały)|выделить вс[её]|全选)",  # phpBB
 )
 """What a button that copies or wraps code is called, and what it says after a click, complete."""
 
