@@ -45,8 +45,8 @@ RECALL_WEIGHTS: Mapping[str, float] = {
     "collection": 0.5,
     "documentation": 1.0,
     "forum": 0.45,
-    "listing": 0.6,
-    "product": 0.4,
+    "listing": 0.75,
+    "product": 0.64,
     "service": 1.0,
 }
 """The recall weight for :func:`best_cut` by page type. Content around an article is rarely part of it; content around
@@ -87,7 +87,7 @@ class DecisionRule:
     """If fewer words than this are expected to be main, no block is."""
     most_cut: float = 0.6
     """Maximum cut. That of a page of which the model is sure is higher, and would leave out single lines of a text."""
-    price: float = 0.5
+    price: float = 0.75
     """Price of a unit of which only a part is main, in percent of the page's expected main words."""
     decay: float = 0.9
     """Factor of the price for each level of the tree."""
