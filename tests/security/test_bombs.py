@@ -80,7 +80,20 @@ def packed(size: int) -> bytes:
     return b"".join([*pieces, packer.flush()])
 
 
-def test_a_gzipped_file_is_unpacked_up_to_a_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+class Counted(gzip.GzipFile):
+    """Counts what is unpacked."""
+
+    unpacked = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(size)
+        Counted.unpacked += len(data)
+        return data
+
+
+def test_a_gzipped_file_is_unpacked_up_to_a_limit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A bomb is unpacked up to ten times ``--max-bytes``. No other input is lost."""
     (tmp_path / "bomb.html.gz").write_bytes(packed(30 << 20))
     (tmp_path / "many.html.gz").write_bytes(gzip.compress(b"<p>" + b"words " * 100_000) * 50)
@@ -88,8 +101,10 @@ def test_a_gzipped_file_is_unpacked_up_to_a_limit(tmp_path: Path, capsys: pytest
     (tmp_path / "cut.html.gz").write_bytes(gzip.compress(TEXT.encode())[:-12])
     (tmp_path / "good.html.gz").write_bytes(gzip.compress(ARTICLE.encode()))
 
+    monkeypatch.setattr(gzip, "GzipFile", Counted)
     assert main(["extract", str(tmp_path), "--max-bytes", "1000000", "-f", "jsonl"]) == 1
     out, err = capsys.readouterr()
+    assert Counted.unpacked < 21_000_000  # of two bombs of 30 million bytes
 
     assert [json.loads(line)["id"] for line in out.splitlines() if json.loads(line)["text"]] == ["good"]
     assert f"bomb.html.gz: over 10,000,000 bytes, {READ_FACTOR} times --max-bytes" in err
