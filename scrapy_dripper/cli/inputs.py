@@ -25,6 +25,7 @@ from scrapy_dripper.cli.urls import identity, is_url, read_urls
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.download import PIECE, SECONDS, download
+from scrapy_dripper.inspection.assets import VIEW
 from scrapy_dripper.paths import matches
 
 PAGE_EXTENSIONS = (".html", ".htm", ".xhtml", ".mhtml", ".mht")
@@ -118,11 +119,11 @@ def _missing(name: str) -> str:
 def _files(name: str, fail: Callable[[str, str], None]) -> Iterator[str]:
     """Yield the files of a path or a glob, in order of name.
 
-    Files in a folder that may never end (named pipes, devices) are passed to ``fail``. If they are named themselves,
-    they are read.
+    The inspector's views in a folder are left out. Files there that may never end (named pipes, devices) are passed to
+    ``fail``. If they are named themselves, they are read.
     """
     if os.path.isdir(name):
-        yield from files_in(name, fail, lambda file: _without_extensions(file) != file)
+        yield from files_in(name, fail, lambda file: _without_extensions(file) != file and not file.endswith(VIEW))
     else:
         for match in matches(name):
             # `**` matches every folder, and also all files in it.

@@ -41,6 +41,7 @@ from scrapy_dripper.commands.pages import OutputError, Pages
 from scrapy_dripper.commands.site import MAX_PAGES, MOST_PAGES, Robots, SiteSpider
 from scrapy_dripper.config import OUTPUT_FIELDS, Config, ConfigError, ModelError
 from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.crawl.stats import is_shell
 from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.egress import Egress, checked_host
 from scrapy_dripper.pipelines import DripperPipeline
@@ -422,7 +423,8 @@ class Command(ScrapyCommand):
         self._print(text)
         if extraction.fallback_reason is not None:
             reason = f" ({extraction.error})" if extraction.error else ""
-            self.complain(response.url, f"{extraction.source}, because of {extraction.fallback_reason}{reason}")
+            hint = "; --browser does" if self._gate is None and is_shell(extraction) else ""
+            self.complain(response.url, f"{extraction.source}, because of {extraction.fallback_reason}{reason}{hint}")
         if extraction.main_html and response.status < 400:
             self.exitcode = 0
 

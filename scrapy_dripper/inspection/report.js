@@ -24,8 +24,8 @@ by("pages").addEventListener("click", event => {
   command.textContent = `${command.dataset.start} '${url.replaceAll("'", "'\\''")}'`;
   getSelection().selectAllChildren(command);
   const say = text => { by("copied").textContent = text; };
-  const byHand = () => { say("is selected: copy it"); command.scrollIntoView({ block: "center" }); };
-  if (navigator.clipboard) navigator.clipboard.writeText(command.textContent).then(() => say("is copied"), byHand);
+  const byHand = () => { say("The command is selected: copy it"); command.scrollIntoView({ block: "center" }); };
+  if (navigator.clipboard) navigator.clipboard.writeText(command.textContent).then(() => say("The command is copied"), byHand);
   else byHand();
 });
 by("filters").hidden = false;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -20,6 +21,7 @@ from scrapy_dripper.paths import replace_file
 
 _LONGEST = 60
 _unsafe = re.compile(r"[^A-Za-z0-9.]+").sub
+_is_address = re.compile(r"https?://[^\s<>\"\x7f-\uffff]{1,1000}").fullmatch
 _is_ours = re.compile(rf"(.+-[0-9a-f]{{8}})(?:{re.escape(VIEW)}|\.html)").fullmatch
 
 
@@ -34,6 +36,9 @@ class Named(NamedTuple):
 def named(document: Document) -> Named:
     """Return a document with the name of its files."""
     data = in_utf8(document)
+    if _is_address(document.url):  # as browsers save a page, so that all commands know its URL
+        saved = f"<!-- saved from url=({len(document.url):04}){document.url} -->\n"
+        data = BOM_UTF8 + saved.encode() + data.removeprefix(BOM_UTF8)
     address = _unsafe("-", document.url.partition("://")[2])[:_LONGEST].strip("-.") or "page"
     name = f"{address}-{hashlib.sha256(data).hexdigest()[:8]}"
     return Named(name, replace(document, html=data, charset=None))

@@ -16,7 +16,6 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.model import TaggerModel, bundled
 from scrapy_dripper.inspection.answers import ANSWERS, LabelsError, read_answers
-from scrapy_dripper.inspection.assets import VIEW
 from scrapy_dripper.learning.learn import (
     Correction,
     Gain,
@@ -145,7 +144,7 @@ def _of_answers(folder: Path, outcomes: Outcomes) -> Iterator[Correction]:
         )
     left = {answer.sha256: answer for answer in read_answers(folder, outcomes.fail)}
     sources = find_sources([str(folder)], outcomes.fail)
-    for page in outcomes.sheets([one for one in sources if not one.name.endswith(VIEW)]):
+    for page in outcomes.sheets(sources):
         if record := left.pop(page.sha256, None):
             try:
                 yield of_record(record, page)

@@ -447,7 +447,9 @@ def test_an_output_may_be_no_file(tides: Path) -> None:
     ("form", "extension"), [("markdown", "md"), ("html", "html"), ("text", "txt"), ("json", "json"), ("jsonl", "jsonl")]
 )
 def test_a_folder_receives_one_file_per_page(form: str, extension: str, site: Path, extract: Run) -> None:
-    """The folder is made; files are named by id, so pages of the same name do not overwrite each other."""
+    """The folder is made; files are named by id, so pages of the same name do not overwrite each other. The inspector's
+    views are no pages."""
+    (site / "a.inspect.html").write_text("<p>A view of a page</p>", encoding="utf-8")
     out = Path("new") / "out"
 
     assert extract(site, "-f", form, "-o", f"{out}/")[:2] == (0, "")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from lxml.html import fromstring
 
+from scrapy_dripper.cli.inputs import Source, read_source
 from tests.crawl.crawling import Site, answer, page
 from tests.crawl.processes import COMMAND, Done, run, scrapy_command
 
@@ -254,7 +255,9 @@ def test_the_report_of_a_crawl_names_the_command_that_shows_a_page(
     (view,) = (tmp_path / "looks").glob("*.inspect.html")
     assert done.stdout == f"looks/{view.name}\n"
     assert MAIN in view.read_text(encoding="utf-8")
-    assert view.with_name(view.name.replace(".inspect", "")).read_bytes() == page(1).encode()
+    saved = view.with_name(view.name.replace(".inspect", ""))
+    assert saved.read_bytes().endswith(page(1).encode())
+    assert read_source(Source(str(saved), ""), 10_000).url == site.url("/page/1")
     assert site.seen.count("/page/1") == 1 + asks_again
     assert (tmp_path / "report.html").read_bytes() == report
     assert len([*tmp_path.glob("*.warc")]) == ("DRIPPER_WARC" in settings)
