@@ -10,6 +10,7 @@ from scrapy_dripper.cli.console import UsageError, say
 from scrapy_dripper.cli.options import add_command, count
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 
+CACHE_DTYPES = {"int8": "int8", "fp8": "float8e4m3fn"}
 DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 
 # Listed here and not imported, because --help has to work without the extra.
@@ -61,6 +62,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         choices=("int8", "int4"),
         help="store the weights in 8 or 4 bits: less memory and less exact; the export says how much less",
     )
+    parser.add_argument(
+        "--kv-cache-dtype",
+        dest="cache_dtype",
+        choices=tuple(CACHE_DTYPES),
+        help="keep keys and values in 8 bits: longer pages fit, and numbers are less exact; fp8 on GPUs only",
+    )
     parser.add_argument("--profile", choices=PROFILES, help="how pages are cut into blocks (default: v1.0)")
     parser.add_argument(
         "--truncate-chars",
@@ -98,7 +105,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out is None:
         raise UsageError("expected MODEL and OUT, or --check FOLDER; see 'scrapy-dripper export --help'")
     values = {option.name: getattr(arguments, option.name) for option in fields(build.Request)}
-    folder = build.export(build.Request(**{**values, "dtype": DTYPES.get(arguments.dtype)})).folder
+    values |= {"dtype": DTYPES.get(arguments.dtype), "cache_dtype": CACHE_DTYPES.get(arguments.cache_dtype)}
+    folder = build.export(build.Request(**values)).folder
     if not arguments.validate:
         say(f"not compared yet: on the target machine, run 'scrapy-dripper export --check {folder}'")
     say(f"wrote {folder}: use it with DRIPPER_ENGINE = 'qwen3' and DRIPPER_MODEL = '{folder}'")

@@ -60,6 +60,8 @@ class Request:
     """Folder with a graph of optimum; None to run the exporter of onnxruntime-genai."""
     weight_format: str | None = None
     """``int8`` or ``int4`` to store the weights in fewer bits than ``dtype`` has."""
+    cache_dtype: str | None = None
+    """``int8`` or ``float8e4m3fn`` to keep keys and values in fewer bits than ``dtype`` has."""
     profile: str | None = None
     truncate_chars: int | None = None
     prompt: Path | None = None
@@ -121,7 +123,7 @@ def check(folder: Path) -> None:
     from scrapy_dripper_lab.export.validate import compare, stored_checks
 
     prepared = load_prepared(folder)
-    numbers = f"{prepared.weight_format} weights, {prepared.dtype} for {prepared.device}"
+    numbers = f"{prepared.weight_format} weights, {prepared.cache_dtype} cache, {prepared.dtype} for {prepared.device}"
     say(f"{folder}: {prepared.name}, {numbers}; files, labels and manifest are right")
     comparison = compare(prepared, stored_checks(prepared))
     say(str(comparison))
@@ -152,6 +154,8 @@ def _decided(request: Request) -> tuple[str, str]:
     dtype = request.dtype or ("float16" if device == "cuda" else "float32")
     if device == "cpu" and dtype != "float32":
         raise UsageError("graphs in half precision are for GPUs only: use --dtype fp32, or --device cuda")
+    if device == "cpu" and request.cache_dtype == "float8e4m3fn":
+        raise UsageError("onnxruntime has keys and values in fp8 on GPUs only: use --kv-cache-dtype int8")
     if device == "cuda" and dtype == "float32":
         raise UsageError(
             "on a GPU, GroupQueryAttention only exists in half precision: use --dtype fp16, or bf16 for a model "
@@ -163,6 +167,7 @@ def _decided(request: Request) -> tuple[str, str]:
 def _write(part: Path, request: Request, checkpoint: Checkpoint, recipe: Recipe, tokenizer: Tokenizer) -> Prepared:
     """Fill a folder with a prepared model and compare it with its checkpoint."""
     from scrapy_dripper_lab.export.asking import ask, ways
+    from scrapy_dripper_lab.export.cache import quantize_cache
     from scrapy_dripper_lab.export.head import add_head, load_graph, oldest_runtime, save_graph
     from scrapy_dripper_lab.export.optimum import fuse_attention
     from scrapy_dripper_lab.export.reference import Reference
@@ -184,6 +189,7 @@ def _write(part: Path, request: Request, checkpoint: Checkpoint, recipe: Recipe,
     say("computing in PyTorch the logits that a graph must give")
     checks = reference.checks(tokenizer, recipe.prompt, grammar, context)
     head = reference.head([grammar.main, grammar.other])
+    ranges = reference.ranges(checks[-1].ids) if request.cache_dtype else ()
     del reference
 
     if request.graph is not None:
@@ -195,6 +201,8 @@ def _write(part: Path, request: Request, checkpoint: Checkpoint, recipe: Recipe,
     if request.weight_format is not None:
         say(f"storing the weights in {request.weight_format}")
         quantize(model, request.weight_format)
+    if request.cache_dtype is not None:
+        quantize_cache(model, request.cache_dtype, ranges)
     add_head(model, head)  # which stays exact
     runtime = oldest_runtime(model)
     files = [*save_graph(model, part), TOKENIZER]
@@ -218,6 +226,7 @@ def _write(part: Path, request: Request, checkpoint: Checkpoint, recipe: Recipe,
         "name": checkpoint.name,
         "dtype": dtype,
         "weight_format": request.weight_format or dtype,
+        "cache_dtype": request.cache_dtype or dtype,
         "device": device,
         "layers": checkpoint.layers,
         "kv_heads": checkpoint.kv_heads,

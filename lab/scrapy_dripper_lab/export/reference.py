@@ -48,6 +48,20 @@ class Reference:
         return columns
 
     @torch.no_grad()
+    def ranges(self, ids: Sequence[int]) -> list[tuple[Floats, Floats]]:
+        """Return the largest keys and values [kv_heads, head_dim] of each layer in a text.
+
+        Rotation turns a pair of channels of a key by an angle that depends on the position. So both have the length of
+        the pair.
+        """
+        cache, found = DynamicCache(config=self._model.config), []
+        self._model.model(input_ids=torch.tensor([ids]), past_key_values=cache, use_cache=True)
+        for layer in cache.layers:
+            pairs = layer.keys[0].unflatten(2, (2, -1)).norm(dim=2).amax(1)
+            found.append((pairs.repeat(1, 2).numpy(), layer.values[0].abs().amax(1).numpy()))
+        return found
+
+    @torch.no_grad()
     def likelihoods(
         self, tokenizer: Tokenizer, template: str, grammars: Mapping[str, Grammar], context: int
     ) -> dict[str, float]:

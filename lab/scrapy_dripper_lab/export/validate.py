@@ -14,9 +14,9 @@ from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.grammar import HTML, Grammar, Ids
 from scrapy_dripper.engines.qwen3.session import open_session
 
-TOLERANCES = {"float32": 1e-3, "float16": 3e-2, "bfloat16": 1e-1, "int8": 1e-1, "int4": 1.0}
-"""Maximum difference of a logit, as a share of the largest one, by the format of the weights. A model in four bits is
-another model: the labels tell whether it is as good."""
+TOLERANCES = {"float32": 1e-3, "float16": 3e-2, "bfloat16": 1e-1, "int8": 1e-1, "int4": 1.0, "float8e4m3fn": 1.0}
+"""Maximum difference of a logit, as a share of the largest one, by the format of weights or cache. A model in so few
+bits is another model: the labels tell whether it is as good."""
 
 _PAGES = (
     ["<h1>Tides</h1>"],
@@ -138,7 +138,7 @@ def compare(prepared: Prepared, checks: Sequence[LogitCheck]) -> Comparison:
         largest=float(np.abs(b).max(initial=0.0)),
         margin=float(margins.mean()),
         moved=float(moved.mean()),
-        tolerance=TOLERANCES[prepared.weight_format],
+        tolerance=max(TOLERANCES[one] for one in (prepared.dtype, prepared.weight_format, prepared.cache_dtype)),
     )
 
 

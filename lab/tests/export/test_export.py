@@ -223,6 +223,7 @@ def test_damaged_weights(checkpoint: Path, tmp_path: Path, capsys: pytest.Captur
     [
         (["--device", "cuda"], "onnxruntime here finds no GPU"),
         (["--device", "cpu", "--dtype", "fp16"], "in half precision are for GPUs only"),
+        (["--device", "cpu", "--kv-cache-dtype", "fp8"], "keys and values in fp8 on GPUs only"),
         (["--device", "cuda", "--no-validate", "--dtype", "fp32"], "GroupQueryAttention only exists in half precision"),
         (["--prompt", "missing.txt"], "cannot read the prompt missing.txt"),
         (["--context", "20"], "has no room in the model's context of 20 tokens"),

@@ -1,4 +1,4 @@
-"""Graphs whose weights have eight or four bits: how far their labels are those in single precision."""
+"""Graphs whose weights or caches have eight or four bits: how far their labels are those in single precision."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ import onnx
 from benchmarks.equality import Prover
 from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
+from scrapy_dripper.engines.qwen3.session import open_session
+from scrapy_dripper_lab.export.cache import quantize_cache
 from scrapy_dripper_lab.export.validate import compare, stored_checks
 from scrapy_dripper_lab.export.weights import quantize
 from tests.engines.qwen3.fakes import PREPARED, with_graph
@@ -48,6 +50,36 @@ def test_the_agreement_with_single_precision(tmp_path: Path, weight_format: str,
     assert sizes[0] < share * sizes[1]
     *_, proof = Prover(folder.folder, "json", seed=3).prove(pages=8, most_blocks=30)
     assert (proof.chunked, proof.drafted) == (0, 0)
+    assert 0 < proof.main < proof.choices
+
+
+def largest(prepared: Prepared) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the largest keys and values of the small random model in a text, with any rotation."""
+    session = open_session(prepared)
+    ids = np.array([stored_checks(prepared)[-1].ids])
+    nothing = np.zeros((1, prepared.kv_heads, 0, prepared.head_dim), dtype=np.float32)
+    inputs = {one.name: nothing for one in session.get_inputs() if one.name.startswith("past")}
+    inputs |= {"input_ids": ids, "attention_mask": np.ones_like(ids), "choice_rows": np.array([0])}
+    found = []
+    for i in range(prepared.layers):
+        keys, values = session.run([f"present.{i}.key", f"present.{i}.value"], inputs)
+        pairs = np.hypot(*np.split(keys[0], 2, axis=2)).max(axis=1)
+        found.append((np.tile(pairs, 2), np.abs(values[0]).max(axis=1)))
+    return found
+
+
+def test_keys_and_values_in_eight_bits(tmp_path: Path) -> None:
+    """They take a quarter of the memory, later passes use them, and the labels are mostly those of single precision."""
+    model, exact = onnx.load(PREPARED / "model.onnx"), load_prepared(PREPARED)
+    quantize_cache(model, "int8", largest(exact))
+    folder = with_graph(tmp_path, model, cache_dtype="int8")
+    found = compare(folder, stored_checks(exact))
+    assert found.passed
+    assert found.same >= 0.9 * found.choices
+    assert 0 < found.moved < 0.2 * found.margin
+    assert 4 * folder.token_bytes == exact.token_bytes
+    *_, proof = Prover(folder.folder, "json", seed=3).prove(pages=8, most_blocks=30)
+    assert proof.chunked + proof.drafted <= 2  # a pass that rounds its keys first sees others than one that does not
     assert 0 < proof.main < proof.choices
 
 

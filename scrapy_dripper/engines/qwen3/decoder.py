@@ -38,8 +38,8 @@ PIECE = {"cuda": 4096, "cpu": 512}
 the memory of its keys and values."""
 
 _NONE: Ids = np.zeros(0, dtype=np.int64)
-_TYPES = {"float16": np.float16, "bfloat16": 16, "float32": np.float32}
-"""Types as onnxruntime accepts them. numpy has no bfloat16, so it is given by its number in ONNX."""
+_TYPES = {"float16": np.float16, "bfloat16": 16, "float32": np.float32, "int8": np.int8, "float8e4m3fn": 17}
+"""Types as onnxruntime accepts them. Those that numpy does not have are given by their number in ONNX."""
 
 
 class Passes:
@@ -137,7 +137,7 @@ class Passes:
         self._binding = self._session.io_binding()
         for name in prepared.cache_names:
             value: OrtValue = OrtValue.ortvalue_from_shape_and_type(
-                shape, _TYPES[prepared.dtype], prepared.device, self.device_id
+                shape, _TYPES[prepared.cache_dtype], prepared.device, self.device_id
             )
             self._binding.bind_ortvalue_input(f"past_key_values.{name}", value)
             self._binding.bind_ortvalue_output(f"present.{name}", value)

@@ -29,6 +29,7 @@ EXPORT = "export the model again with 'scrapy-dripper export'"
 _ONE_OF = {
     "dtype": ("float16", "bfloat16", "float32"),
     "weight_format": ("float16", "bfloat16", "float32", "int8", "int4"),
+    "cache_dtype": ("float16", "bfloat16", "float32", "int8", "float8e4m3fn"),
     "device": ("cuda", "cpu"),
     "profile": tuple(PROFILES),
     "answer": tuple(FORMATS),
@@ -54,9 +55,11 @@ class Prepared:
     folder: Path
     name: str
     dtype: str
-    """Data type of the keys and values, and of all products: ``float16``, ``bfloat16`` or ``float32``."""
+    """Data type of all products: ``float16``, ``bfloat16`` or ``float32``."""
     weight_format: str
     """The data type, or ``int8`` or ``int4`` for weights that onnxruntime turns into it as it multiplies."""
+    cache_dtype: str
+    """Data type of keys and values: that of products, or ``int8`` or ``float8e4m3fn``."""
     device: str
     """The device that the graph was made for: ``cuda`` or ``cpu``."""
     layers: int
@@ -96,7 +99,8 @@ class Prepared:
     @property
     def token_bytes(self) -> int:
         """Bytes of the keys and values of one token."""
-        return 2 * self.layers * self.kv_heads * self.head_dim * (4 if self.dtype == "float32" else 2)
+        size = {"float32": 4, "float16": 2, "bfloat16": 2}.get(self.cache_dtype, 1)
+        return 2 * self.layers * self.kv_heads * self.head_dim * size
 
     @property
     def doubt(self) -> str | None:

@@ -8,7 +8,7 @@ iteration, as in Santilli et al., ACL 2023), until nothing differs. A right draf
 takes a pass per block.
 
 In floating point, the number of tokens in a pass changes the last bits of the logits. If the logits of main and other
-are nearly equal, this could change a label. ``benchmarks/gpu.py --prove`` searches for such cases.
+are nearly equal, this could change a label. ``benchmarks/gpu.py`` searches for such cases.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def _check_graph(session: onnxruntime.InferenceSession, prepared: Prepared) -> N
     inputs = {one.name: one for one in session.get_inputs()}
     outputs = {one.name for one in session.get_outputs()}
     past = [one for name, one in inputs.items() if name.startswith("past_key_values.")]
-    kind = {"float16": "tensor(float16)", "bfloat16": "tensor(bfloat16)", "float32": "tensor(float)"}[prepared.dtype]
+    kind = "tensor(float)" if prepared.cache_dtype == "float32" else f"tensor({prepared.cache_dtype})"
     sizes = {1: prepared.kv_heads, 3: prepared.head_dim}
     if (
         set(inputs) != {"input_ids", "attention_mask", "choice_rows", *(f"past_key_values.{name}" for name in names)}

@@ -178,7 +178,7 @@ def rounded(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Pre
                 to = TensorProto.FLOAT if before else TensorProto.BFLOAT16
                 cast = helper.make_node("Cast", ends[:1], ends[1:], to=to)
                 model.graph.node.insert(0 if before else len(model.graph.node), cast)
-    return with_graph(tmp_path_factory.mktemp("bfloat16"), model, dtype="bfloat16")
+    return with_graph(tmp_path_factory.mktemp("bfloat16"), model, dtype="bfloat16", cache_dtype="bfloat16")
 
 
 def logits(prepared: Prepared, ids: np.ndarray, *cuts: int) -> Floats:

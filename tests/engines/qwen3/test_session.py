@@ -172,7 +172,7 @@ def test_a_graph_that_cannot_be_loaded(prepared: Prepared, tmp_path: Path) -> No
         open_session(replace(prepared, folder=folder))
 
 
-@pytest.mark.parametrize("wrong", [{"layers": 3}, {"layers": 1}, {"kv_heads": 1}, {"dtype": "float16"}])
+@pytest.mark.parametrize("wrong", [{"layers": 3}, {"layers": 1}, {"kv_heads": 1}, {"cache_dtype": "int8"}])
 def test_a_manifest_that_is_not_the_graphs(prepared: Prepared, wrong: dict[str, Any]) -> None:
     """The manifest sets the size of the memory that the graph writes to, so both are compared first."""
     with pytest.raises(ModelError, match=r"model\.onnx is not what .*manifest\.json says"):
