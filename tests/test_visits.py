@@ -52,9 +52,9 @@ DEPTH, SEEDS = 200, 3
 NOT_HERE = {
     "declared/text.py:_text": "the links in a heading, of at most 60 elements each, whose text is read whole",
     "structures/items.py:_without_images": 'the option DRIPPER_MARKDOWN["types"], which copies each item once',
+    "structures/items.py:trimmed": "the two ends of a line, each level once",
     "output/chunks.py:_fragments": "the runs of a long line, each once",
     "output/chunks.py:_merged": "the same",
-    "output/chunks.py:_trimmed": "the two ends of a line, each level once",
     "page/parse.py:_tree": "parses again at most once",
     "output/reader.py:Reader.add": "for the parts of a line, which hold no display formula",
     "output/content_list.py:_joined": "the levels of a list of Google Docs, at most nine",

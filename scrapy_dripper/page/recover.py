@@ -24,9 +24,8 @@ MAX_DEPTH = 200
 """Maximum depth of a recovered tree, low enough for recursive code. Deeper elements become siblings."""
 MAX_ATTRIBUTES = 1_000
 """Attributes of a tag to keep. libxml2's tree takes 0.2 s for 10,000 attributes, 1 s for 20,000, 12 s for 40,000."""
-MAX_NODES = 200_000
-"""Maximum number of elements in any configuration, which take about a second. The largest of 1,310 real pages has
-16,000."""
+MAX_NODES = 300_000
+"""Maximum number of elements in a recovered tree, which take about 2 s."""
 MAX_STEPS = 1_000_000_000
 """Maximum number of comparisons of unmatched end tags with open elements, which take about 1 s."""
 

@@ -17,6 +17,8 @@ from scrapy_dripper.structures.items import (
     Image,
     Item,
     Link,
+    List,
+    ListItem,
     Paragraph,
     Run,
     Strong,
@@ -186,6 +188,7 @@ def test_runs(runs: tuple[Run, ...], expected: str) -> None:
         (CodeBlock("a\n\n````\nb", "c++"), "`````c++\na\n\n````\nb\n`````"),
         (CodeBlock("a", "x `y"), "```xy\na\n```"),
         (Formula("a\n\n\nb", "mathml", True), "$$\na\nb\n$$"),
+        (List("ordered", (ListItem((Paragraph((Text("a"),)),)),), 2_000_000_000), "999999998. a"),
     ],
 )
 def test_items(item: Item, expected: str) -> None:

@@ -142,7 +142,7 @@ def test_html_that_is_not_binary(source: str) -> None:
 
 DEEP = {
     "divs": "<div>" * 5_000 + "<p>inner </p>" + "</div>" * 5_000 + "<p>after</p>",
-    "150,000 divs": "<div>" * 150_000 + "<p>inner </p>" + "</div>" * 150_000 + "<p>after</p>",
+    "200,000 divs": "<div>" * 200_000 + "<p>inner </p>" + "</div>" * 200_000 + "<p>after</p>",
     "never closed": "<div>" * 5_000 + "<p>inner </p><p>after</p>",
     "spans": "<p>" + "<span>" * 5_000 + "inner " + "</span>" * 5_000 + "after",
     "tables": "<table><tr><td>" * 3_000 + "inner " + "</table>" * 3_000 + "after",
