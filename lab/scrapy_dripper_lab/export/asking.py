@@ -11,7 +11,8 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from scrapy_dripper.cli.console import UsageError, say
-from scrapy_dripper.engines.qwen3.grammar import HTML, fitting
+from scrapy_dripper.engines.qwen3.grammar import fitting
+from scrapy_dripper.engines.qwen3.simplify import HTML
 from scrapy_dripper_lab.export.validate import probe_pages
 
 if TYPE_CHECKING:

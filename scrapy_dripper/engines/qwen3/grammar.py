@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.engines.qwen3.simplify import HTML
 
 Ids = npt.NDArray[np.int64]
 
@@ -160,10 +161,6 @@ def fitting(tokenizer: Tokenizer) -> dict[str, Grammar]:
         with suppress(ModelError):
             found[name] = Grammar(tokenizer, name)
     return found
-
-
-HTML = "{html}"
-"""The placeholder for the blocks, which a prompt template must have exactly once."""
 
 
 class Prompt:

@@ -14,6 +14,8 @@ from scrapy_dripper.page.recover import xml_text
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
+HTML = "{html}"
+"""The placeholder for the blocks, which a prompt template must have exactly once."""
 HEAD = '<html><head><meta charset="utf-8"></head><body>'
 FOOT = "</body></html>"
 """The prompts of the published weights wrap the blocks in ``HEAD`` and ``FOOT``."""
