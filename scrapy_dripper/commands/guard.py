@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import socket
+import errno
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -140,7 +140,7 @@ class _Addresses:
         allowed = self._reachable(name, [str(one[4][0]) for one in found]) if name else ()
         left = [one for one in found if not name or one[4][0] in allowed]
         if not left:
-            raise socket.gaierror(socket.EAI_NONAME, f"no results for hostname lookup: {name}")
+            raise OSError(errno.EHOSTUNREACH, f"no results for hostname lookup: {name}")
         return left
 
 
