@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from os.path import abspath
 from shlex import quote
 from typing import Any
@@ -197,7 +198,9 @@ class CrawlStats:
 
     async def close(self, spider: Spider) -> None:
         """Write the report of a spider's crawl, and log the warnings about all of it that were not logged before."""
-        await asyncio.to_thread(self._report.tell, spider.name, self._command(spider))
+        with ThreadPoolExecutor(1, "scrapy-dripper-report") as thread:  # which other crawls do not wait for
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(thread, self._report.tell, spider.name, self._command(spider))
         self._no_content.close()
         self._warn_of_unmatched()
 
