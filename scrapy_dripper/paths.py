@@ -18,12 +18,13 @@ def matches(name: str) -> list[str]:
     return [os.path.join(os.curdir, one) if one == "-" else one for one in found]
 
 
-def replace_file(path: Path, content: str | bytes) -> None:
+def replace_file(path: Path, content: str | bytes, until_whole: Path | None = None) -> None:
     """Write a file, with a text as UTF-8, in place of the one of that name. Raise OSError, naming it, if that fails.
 
-    The file is never half written. A link in its place is replaced, and what it leads to is left alone.
+    The file is never half written: it is in the folder ``until_whole``, by default its own, under another name before.
+    A link in its place is replaced, and what it leads to is left alone.
     """
-    beside = path.with_name(f".{secrets.token_hex(8)}.new")
+    beside = (until_whole or path.parent) / f".{secrets.token_hex(8)}.new"
     try:
         with beside.open("xb") as file:
             file.write(content.encode("utf-8", "replace") if isinstance(content, str) else content)

@@ -162,7 +162,6 @@ def test_the_core_imports_nothing_of_an_extra() -> None:
         "scrapy_dripper/providers.py",
         "scrapy_dripper/crawl/article.py",
         "scrapy_dripper/fallback/methods.py",
-        "scrapy_dripper/commands/tables.py",
         "scrapy_dripper/output/html2text_output.py",
         *(f"scrapy_dripper/engines/qwen3/{name}.py" for name in ("folder", "grammar", "prompt")),
     }

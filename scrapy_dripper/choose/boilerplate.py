@@ -1,4 +1,4 @@
-"""Leave out what is within a text but not of it: controls of the page, offers of a subscription, signatures in a forum.
+"""Leave out what is within a text but not of it: controls of the page, signatures in a forum.
 
 A model sees these as part of the text that they stand in. People read past them.
 """
@@ -9,7 +9,6 @@ import re
 
 import numpy as np
 
-from scrapy_dripper.choose.headings import heading_ranks
 from scrapy_dripper.choose.scored import LINKED_SHARE, Bools, ScoredPage
 from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.tags import tag_mask
@@ -17,7 +16,6 @@ from scrapy_dripper.page.vocabulary import (
     ACTIONS,
     CONTROL_PLACES,
     CONTROLS,
-    OFFERS,
     SHARING,
     SIGNATURES,
     TAG_LABELS,
@@ -26,8 +24,6 @@ from scrapy_dripper.page.vocabulary import (
 
 MOST_CONTROL_WORDS = 60
 """Maximum number of words of controls that are left out of a page however sure the model is of them."""
-MOST_OFFER_WORDS = 120
-"""Maximum number of words of an offer. A longer one is a text about subscriptions."""
 MOST_SIGNATURE_WORDS = 400
 """Maximum number of words of signatures that are left out of a page however sure the model is of them."""
 LONGEST_SIGNATURE = 60
@@ -39,8 +35,6 @@ LONGEST_CONTROL = 60
 """Maximum length of the label of a control, in characters."""
 LONGEST_TAGS = 300
 """Maximum length of a line of tags, in characters."""
-LOWEST_RANK = 6
-"""Rank of the lowest headings."""
 LEAST_SIGNATURES = 2
 """Minimum number of signatures on a page, if it is not known to be a forum. A single one ends a letter."""
 
@@ -49,7 +43,6 @@ _control = re.compile(rf"(?:{either(CONTROLS)})\W*", re.I).fullmatch
 _shares = re.compile(rf"(?:{either(SHARING)})\W*", re.I).fullmatch
 _acts = re.compile(rf"(?:{either(ACTIONS)})\b", re.I).match
 _tags = re.compile(rf"(?:{either(TAG_LABELS)})\s?[:：]\s*", re.I).match
-_offer = re.compile(rf"(?:{either(OFFERS)})", re.I).match
 _place = re.compile(rf"[\s_-](?:{either(CONTROL_PLACES)})(?=[\s_-]|$)")
 _signature = re.compile(rf"\s(?:{either(SIGNATURES)})(?=\s|$)")
 _is_signed = tag_mask("div", "p", "aside", "section", "footer", "td", "li")
@@ -94,34 +87,6 @@ def without_controls(scored: ScoredPage, main: Bools) -> Bools:
             clicked = is_button[i] or blocks.link_chars[i] >= LINKED_SHARE * len(text)
             node = int(blocks.context[i])
             labels[i] = not clicked and places.isdisjoint((node, int(tree.parent[node])))
-    return labels
-
-
-def without_offers(scored: ScoredPage, main: Bools) -> Bools:
-    """Return the labels without offers of a subscription: a line that asks for one, and what is below it.
-
-    What is below a heading, or the first line of an element, ends with the element around it, or before a heading that
-    is not below it.
-    """
-    page, texts = scored.page, scored.page.blocks.text
-    tree = page.tree
-    labels: Bools = main.copy()
-    ranks: list[int] = []
-    done = 0
-    for i in np.flatnonzero(main).tolist():
-        if i < done or len(texts[i]) > LONGEST_TAGS or not _offer(texts[i]):
-            continue
-        ranks = ranks or heading_ranks(scored)
-        around = page.holder(i)
-        opens = around >= 0 and (ranks[i] > 0 or int(tree.block_start[around]) == i)
-        # Each block has a word, so an offer has no more blocks than words.
-        end = min(int(tree.block_end[around]), i + 1 + MOST_OFFER_WORDS) if opens else i + 1
-        rank = ranks[i] or LOWEST_RANK
-        end = next((j for j in range(i + 1, end) if 0 < ranks[j] <= rank), end)
-        if sum(len(text.split()) for text in texts[i:end]) > MOST_OFFER_WORDS:
-            end = i + 1
-        labels[i:end] = False
-        done = end
     return labels
 
 

@@ -10,7 +10,8 @@ The cut is that of the largest expected F1, for which the blocks with p > cut ar
 at most that of the rule: a page of which the model is sure has a high one, which would leave out single lines.
 Blocks in structures that authors write have at most half of that cut (:data:`SOFT_CUT`).
 ``expected`` is the expected number of main words. Units are the elements with several blocks and, between an element
-and its children, each group of two and more of them with the same tag and class. Only groups, elements whose children
+and its children, each group of two and more of them with the same tag and class, but for cells of tables, and rows
+with several blocks in a cell, which lay out a page. Only groups, elements whose children
 are all alike, and structures of a text (:data:`WHOLE`) have a price. The energy of a unit depends on the labels of its
 own blocks alone, so the best labels are found from the leaves up, in linear time: a unit is main as a whole, not at
 all, or in part.
@@ -177,8 +178,10 @@ class _Units:
         outermost = (start[up] != start) | (end[up] != end)  # of the elements around the same blocks
         outermost[0] = True
         alone = np.flatnonzero(outermost & (end - start == 1))
-        # A cell of a table, and a block without an element of its own, is like no other.
-        kinds = np.where(_is_cell[tree.tag], -n - 1 - np.arange(len(tree.tag)), tree.tag_class)
+        # A cell of a table, a row that lays out others, and a block without an element of its own, is like no other.
+        own = _is_cell[tree.tag]
+        own[tree.parent[own & (end - start > 1)]] = True
+        kinds = np.where(own, -n - 1 - np.arange(len(tree.tag)), tree.tag_class)
         shapes = np.arange(-n, 0)
         shapes[start[alone]] = kinds[alone]
         shape = shapes.tolist()

@@ -19,11 +19,9 @@ from scrapy_dripper.choose.below_headline import with_authors, with_hero_links, 
 from scrapy_dripper.choose.boilerplate import (
     MOST_CONTROL_WORDS,
     MOST_NOSCRIPT_WORDS,
-    MOST_OFFER_WORDS,
     MOST_SIGNATURE_WORDS,
     without_controls,
     without_noscript,
-    without_offers,
     without_signatures,
 )
 from scrapy_dripper.choose.comments import posts_of, with_comments
@@ -127,7 +125,6 @@ STEPS = (
         free=ASKED,
     ),
     Step("signatures", "a signature is not part of its post", without_signatures, free=MOST_SIGNATURE_WORDS),
-    Step("offers", "it offers a subscription", without_offers, free=MOST_OFFER_WORDS),
     Step("controls", "it names what a click does, or the tags of a text", without_controls, free=MOST_CONTROL_WORDS),
     Step("rules", "a rule of DRIPPER_RULES", with_rules, free=ASKED),
     Step("comments", "", with_comments, free=ASKED, option="comments"),

@@ -88,9 +88,10 @@ class Pages:
         """Raise :exc:`OutputError` if there are pages, but none of these sites, or no table in its place."""
         if self._form == ".parquet":
             with no_table(self.path):
-                from scrapy_dripper.commands.tables import urls
+                import pyarrow.parquet as pq
 
-                there = list(urls(self.path)) if self.path.exists() else []
+                column = pq.read_table(self.path, columns=["url"])["url"] if self.path.exists() else ()
+                there = [str(url) for url in column]
         else:
             there = [str(record.get("url")) for record in records(self.index)]
         names = {*map(name_of, self._urls)}
@@ -135,7 +136,7 @@ class Pages:
             record["file"] = None
             if page.markdown:
                 record["file"] = file_name(unique(page_id(url), self._names), ".md")
-                replace_file(self.path / record["file"], page.markdown.strip("\n") + "\n")
+                replace_file(self.path / record["file"], page.markdown.strip("\n") + "\n", self.left)
         record |= {name: getattr(page, name) for name in RECORD}
         record |= {name: about[name] if page.text else None for name in PRINTS}
         record["duplicate_of"] = self._texts.first(url, *(record[name] for name in PRINTS))
@@ -197,15 +198,24 @@ class Pages:
             self._index.close()
             self.frontier.close()
             if self._form == ".parquet":
-                from scrapy_dripper.commands.tables import write_table
-
-                write_table(records(self.index), self.left / "pages.parquet", chunks=self._chunks)
-                (self.left / "pages.parquet").replace(self.path)
+                self._write_table(self.left / "pages.parquet").replace(self.path)
         if reason == "finished" or not (has_begun or self.goes_on):
             shutil.rmtree(self.left, ignore_errors=True)
         if not has_begun and self._is_new and self._form is None:
             with suppress(OSError):  # not empty: JOBDIR may be a folder in it
                 self.path.rmdir()
+
+    def _write_table(self, path: Path) -> Path:
+        """Write the records as a table with the same columns for each site."""
+        from scrapy_dripper.exporters import ParquetItemExporter
+
+        columns = ["url", *RECORD, *PRINTS, "duplicate_of", "metadata", "markdown", "redirects_to"]
+        with path.open("wb") as file:
+            exporter = ParquetItemExporter(file, fields_to_export=[*columns, *["chunks"] * self._chunks])
+            for record in records(self.index):
+                exporter.export_item(record)
+            exporter.finish_exporting()
+        return path
 
 
 @contextmanager

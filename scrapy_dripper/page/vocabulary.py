@@ -189,29 +189,6 @@ TAG_LABELS: Group = (
 )
 """What stands before the tags of a text and a colon."""
 
-OFFERS: Group = (
-    "(?:please )?(?:subscribe|sign up|sign in|log in|register|become a (?:member|subscriber))(?: now| today)? to "
-    "(?:(?:continue|keep|finish) reading|read (?:this|the (?:full|rest)|more)|unlock (?:this|the|full|unlimited))",
-    "(?:continue|keep) reading (?:with (?:a|your) subscription|by (?:subscribing|signing)|for (?:free|only|just))",
-    "(?:continue|keep) reading for [$€£]",
-    "to (?:continue|keep) reading,? (?:please )?(?:subscribe|sign|log)",
-    "(?:this|the) (?:article|story|content|post|page) is (?:for|only for|reserved for|available (?:only )?to)"
-    " (?:paying |paid |our )?(?:subscribers|members)",
-    "already a (?:subscriber|member)",
-    r"you(?:'ve| have) (?:reached|read) (?:your|all|the) .{0,30}(?:limit|free articles)",
-    *("(?:jetzt )?(?:abonnieren|anmelden|registrieren) (?:und|um) weiter", "sie haben bereits ein abo"),
-    *("(?:jetzt )?weiterlesen mit .{0,20}(?:plus|abo|premium)", "jetzt .{0,20}abo (?:abschließen|sichern|testen)"),
-    "dieser (?:artikel|inhalt) ist (?:nur )?(?:für abonnenten|kostenpflichtig)",
-    "(?:abonnez|inscrivez|connectez)-vous pour (?:lire|continuer)",
-    "(?:cet article|contenu) (?:est )?réservé aux abonnés",
-    "(?:suscríbete|suscríbase|regístrate) para (?:seguir|continuar) leyendo",
-    "(?:este )?contenido exclusivo para (?:suscriptores|socios)",
-    *("assine para continuar", "(?:conteúdo|artigo) exclusivo para assinantes"),
-    *("abbonati per (?:continuare|leggere)", "(?:contenuto|articolo) riservato agli abbonati"),
-    *("(?:abonneer|log in|meld je aan) (?:je )?om (?:verder|door) te lezen", "wykup (?:dostęp|subskrypcję)"),
-    *("(?:оформите|купите) подписку", "この記事は(?:有料)?会員限定", "订阅后?(?:继续|可)阅读"),
-)
-"""Beginnings of lines that offer a subscription in place of the rest of a text."""
 
 SIGNATURES: Group = (
     *("sig", "signature", "sig[-_]text", "signature[-_]?text", "signaturecontainer", "signature[-_]container"),

@@ -1,5 +1,5 @@
 """What stands beside a text or in it, and is not of it: lines to other articles, quotations that repeat it, messages of
-forms, the small print of a mail, and panels that ask for consent.
+forms, forms that sign up for mails, the small print of a mail, and panels that ask for consent.
 """
 
 from __future__ import annotations
@@ -60,10 +60,13 @@ MESSAGES: Group = (
     *("alert-(?:danger|success|error|warning)", "wpcf7-response-output", "mc4wp-response"),
 )
 """Classes of the messages of a form, complete."""
+SIGN_UPS: Group = ("newsletter", "subscri(?:be|ption)", "sign-?up", "mailing-?list", "opt-?in", "abonne(?:ment|r)")
+"""Classes around a form that signs up for mails, or parts of them."""
 
 _read_also = re.compile(rf"\W{{0,9}}(?:{either(READ_ALSO)})[\s:：>»|→–—-]{{0,9}}", re.I).match
 _mail = re.compile(rf"\W{{0,9}}(?:{either(MAIL)})", re.I).match
 _message = re.compile(rf"\s(?:{either(MESSAGES)})(?=\s|$)")
+_sign_up = re.compile(rf"[\s_-](?:{either(SIGN_UPS)})(?=[\s_-]|$)")
 _pull_quote = re.compile(r"\s(?:[\w-]{0,40}[-_])?pull-?quotes?(?:[-_][\w-]{0,40})?(?=\s|$)")
 _words = re.compile(r"\w+").findall
 LONGEST_LINE = 250
@@ -71,7 +74,8 @@ LONGEST_LINE = 250
 LINKED = 0.8
 """Minimum share of such a line, without its first words, in links."""
 MOST_SMALL_PRINT, LONGEST_MESSAGE = 80, 60
-"""Maximum number of words in the small print of a mail, and in the messages of a form."""
+"""Maximum number of words in the small print of a mail, or around a form that signs up for some, and in the messages of
+a form."""
 MOST_ASIDE_WORDS = 300
 """Maximum number of words of asides that are left out of a page however sure the model is of them."""
 MOST_QUOTES = 50
@@ -86,7 +90,7 @@ def without_asides(page: Page, main: Bools, matching: Callable[..., list[int]]) 
     ``matching`` returns the nodes with a class or id that a pattern finds.
     """
     labels: Bools = main.copy()
-    for a, b in (*consent_panels(page, main, matching), *_lines(page, main), *_messages(page, matching)):
+    for a, b in (*consent_panels(page, main, matching), *_lines(page, main), *_around_forms(page, matching)):
         labels[a:b] = False
     for a, b in _repeated(page, labels, matching):
         labels[a:b] = False
@@ -111,20 +115,27 @@ def _lines(page: Page, main: Bools) -> Iterator[tuple[int, int]]:
             yield i, end if words <= MOST_SMALL_PRINT else i + 1
 
 
-def _messages(page: Page, matching: Callable[..., list[int]]) -> Iterator[tuple[int, int]]:
-    """Yield the messages that a form shows after it was sent, by their names and the form beside them."""
+def _around_forms(page: Page, matching: Callable[..., list[int]]) -> Iterator[tuple[int, int]]:
+    """Yield the messages that a form shows after it was sent, and the invitations to sign up for mails, by their names
+    and the form beside or in them.
+    """
     tree = page.tree
     forms = np.flatnonzero(tree.tag == TAGS["form"]).tolist()
-    nodes = matching(_message) if forms else []
-    words = page.blocks.words_before() if nodes else []
-    for node in nodes:
-        a, b = int(tree.block_start[node]), int(tree.block_end[node])
-        around = node
-        for _ in range(NEAR_FORM):
-            around = max(0, int(tree.parent[around]))
-        near = bisect_left(forms, around) < bisect_left(forms, int(tree.end[around]))
-        if near and words[b] - words[a] <= LONGEST_MESSAGE:
-            yield a, b
+    if not forms:
+        return
+    words = page.blocks.words_before()
+    for most, levels, nodes in (
+        (LONGEST_MESSAGE, NEAR_FORM, matching(_message)),
+        (MOST_SMALL_PRINT, 0, matching(_sign_up, "newsletter", "subscri", "sign", "mailing", "opt", "abonne")),
+    ):
+        for node in nodes:
+            a, b = int(tree.block_start[node]), int(tree.block_end[node])
+            around = node
+            for _ in range(levels):
+                around = max(0, int(tree.parent[around]))
+            near = bisect_left(forms, around) < bisect_left(forms, int(tree.end[around]))
+            if near and words[b] - words[a] <= most:
+                yield a, b
 
 
 def _repeated(page: Page, main: Bools, matching: Callable[..., list[int]]) -> Iterator[tuple[int, int]]:

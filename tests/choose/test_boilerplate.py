@@ -1,4 +1,4 @@
-"""What stands within a text but is not of it is left out: controls, offers, signatures, and texts for no scripts."""
+"""What stands within a text but is not of it is left out: controls, signatures, and texts for no scripts."""
 
 from __future__ import annotations
 
@@ -79,38 +79,6 @@ def test_words_of_a_text_stay(markup: str, text: str | None) -> None:
 
     assert len(found) > 3
     assert text is None or text in "\n".join(found)
-
-
-OFFER = "<h3>Subscribe to continue reading</h3><p>All stories of the valley.</p><p>Monthly: $4. Yearly: $40.</p>"
-
-
-@pytest.mark.parametrize(
-    "markup",
-    [
-        f"<section class=wall>{OFFER}<ul><li>On paper<li>On screens</ul></section>",
-        f"<div><div>{OFFER}</div></div>",
-        "<div><p>This article is for subscribers</p><p>Join 300 others.</p></div>",
-        "<p>Already a subscriber? <a href=/in>Log in</a></p>",
-        "<div><h2>Abonnez-vous pour lire la suite</h2><p>4 euros par mois.</p></div>",
-        "<div><h2>Jetzt abonnieren und weiterlesen</h2><p>4 Euro im Monat.</p></div>",
-    ],
-)
-def test_an_offer_is_left_out_with_what_is_below_it(markup: str) -> None:
-    assert kept(around(markup)) == ["Dams", TEXT, MORE]
-
-
-@pytest.mark.parametrize(
-    ("markup", "lines"),
-    [
-        (f"{OFFER}<h3>The mill</h3>", ["The mill"]),  # the next section
-        (  # a text about subscriptions
-            f"<div><h2>Subscribe to continue reading</h2>{f'<p>{TEXT} {MORE}</p>' * 4}</div>",
-            [f"{TEXT} {MORE}"] * 4,
-        ),
-    ],
-)
-def test_what_is_below_an_offer_and_no_part_of_it_stays(markup: str, lines: list[str]) -> None:
-    assert kept(around(markup)) == ["Dams", TEXT, *lines, MORE]
 
 
 def post(text: str, signature: str, name: str) -> str:

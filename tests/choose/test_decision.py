@@ -48,9 +48,15 @@ ROWS = f"<article>{run('p', 12)}</article><aside>{run('p', 12)}</aside>"
             [0.9, 0.95, 0.1, 0.95],
             "1101",
         ),
+        # So are the rows of a table that lays out a page, with a menu beside the text.
+        (
+            f"<table>{(row := f'<tr><td>{TEXT}</td></tr>')}<tr><td>{TEXT}</td><td>{run('p', 3)}</td></tr>{row}</table>",
+            [0.7, 0.42, 0.97, 0.97, 0.97, 0.7],
+            "101111",
+        ),
         ("<p>a</p>", [0.9], "0"),  # too few words can be expected to be main
     ],
-    ids=["sinking", "one of many", "half and half", "other shapes", "nothing"],
+    ids=["sinking", "one of many", "half and half", "other shapes", "layout", "nothing"],
 )
 def test_groups_are_whole(body: str, chances: list[float], expected: str) -> None:
     assert labels(page_of(body), chances) == expected

@@ -236,6 +236,11 @@ def found(lines: Path) -> dict[str, dict[str, Any]]:
     return {"/" + record["url"].split("/", 3)[3]: record for record in map(json.loads, whole)}
 
 
+def as_json(value: Any) -> Any:
+    """Return what is JSON as text in a table."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
 def table(path: Path) -> dict[str, dict[str, Any]]:
     """Return the rows of a Parquet file by the path of their URL."""
     pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra [corpus]")
@@ -318,11 +323,10 @@ def test_one_file_with_chunks(name: str, shop: Site, tmp_path: Path) -> None:
         records = read(tmp_path / name)
         assert (len(records), records["/gone"]["error"]) == (9, "HTTP 404")
         assert "MAIN text of page 1, which is about nothing in particular." in records["/page/1"]["markdown"]
-        (chunk,) = records["/page/1"]["chunks"]
+        (chunk,) = as_json(records["/page/1"]["chunks"])
         assert (chunk["markdown"], chunk["url"]) == (records["/page/1"]["markdown"], shop.url("/page/1"))
         assert not records["/empty"]["markdown"]
-        metadata = records["/page/1"]["metadata"]
-        assert (json.loads(metadata) if isinstance(metadata, str) else metadata)["title"] == "Page 1"
+        assert as_json(records["/page/1"]["metadata"])["title"] == "Page 1"
 
     other = follow(public(shop, "/"), tmp_path / name)
     assert (other.returncode, "has pages of another site" in other.stderr) == (2, True)

@@ -77,6 +77,12 @@ ASIDES = {
         "<form><p class=form-error>Type the code again.</p></form>",
         "<div><form><input></form></div><div class=wpcf7-response-output>Thanks.</div>",
     ],
+    "invitation to sign up for mails": [
+        "<div class=subscription-widget-wrap><p>This page lives from its readers. Become one of them.</p><form><input "
+        "type=email></form></div>",
+        "<form class='c-newsletter'><h3>Dams by mail</h3><p>Every Friday.</p><input name=mail></form>",
+        "<section id=mailing-list><p>News of the valley?</p><form action=/join><input></form><p>No spam.</p></section>",
+    ],
     "repeated quotation": [
         "<aside class=pullquote><p>“the meadow behind it is a lake now”</p></aside>",
         "<blockquote class=pull-quote>Two families had to move their sheep</blockquote>",
@@ -108,6 +114,9 @@ def test_an_aside_is_left_out(markup: str) -> None:
         # Names of messages without a form near them.
         "<section><div><div><div class=success>It is a success.</div></div></div></section>",
         f"<div><form><input></form><div class=error><p>{'It was an error. ' * 16}</p></div></div>",
+        # Names of invitations without a form in them, and a text in one.
+        "<div class=newsletter><p>The council sends a letter every month.</p></div><form><input></form>",
+        f"<div class=signup>{'<p>The council has a list of all who want to help.</p>' * 8}<form><input></form></div>",
         # A quotation that says something new.
         "<blockquote class=pullquote>We have never seen so much water.</blockquote>",
     ],
