@@ -1,13 +1,20 @@
-"""Compare labels of the Qwen3 loop with token-by-token decoding, on random prompts, answers and drafts."""
+"""Compare labels of the Qwen3 loop with token-by-token decoding, on random prompts, answers and drafts.
+
+    python benchmarks/equality.py EXACT FOLDER...
+
+compares prepared folders of one checkpoint, run as the engine runs them, with one of them, one token at a time.
+"""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from tqdm import tqdm
 
 from scrapy_dripper.engines.qwen3.decoder import Passes
 from scrapy_dripper.engines.qwen3.folder import load_prepared
@@ -122,3 +129,53 @@ class Prover:
     def _drafted(self, task: DecodeTask, labels: npt.NDArray[np.bool_]) -> DecodeTask:
         wrong = self.chance.random(len(labels)) >= self.chance.choice(ACCURACIES)
         return DecodeTask(task.prompt, task.answer, labels ^ wrong)
+
+
+def compared(exact: Path, folders: list[Path], pages: int, seed: int) -> str:
+    """Return a table of folders: how many labels are those of the exact one, and the work of a page."""
+    from common import table
+
+    first = Prover(exact, "json", seed)
+    others = [Prover(folder, "json", seed) for folder in folders]
+    rows = {folder.name: np.zeros(5) for folder in folders}
+    apart = dict.fromkeys(rows, 0.0)
+    reference = np.zeros(3)
+    for _ in tqdm(range(pages), unit="page"):
+        task = first._task(40)
+        expected = naive(first.begun(task), task)
+        drafted = first._drafted(task, expected.main)
+        reference += (len(expected.main), expected.passes, expected.positions)
+        for folder, other in zip(folders, others, strict=True):
+            start = other.passes.begin(len(task), task.prompt)
+            found = decode(other.passes, drafted, start=start)
+            same = found.main == expected.main
+            rows[folder.name] += (same.sum(), same.all(), found.passes, found.positions, start > 0)
+            # After the first label that differs, the texts differ.
+            alike = len(same) if same.all() else int(np.argmin(same)) + 1
+            moved = float(np.abs(found.margins - expected.margins)[:alike].max())
+            apart[folder.name] = max(apart[folder.name], moved)
+    labels, passes, positions = reference
+    lines = [["exact, one token at a time", "", "", "", f"{passes / pages:.1f}", f"{positions / pages:.0f}", "0"]]
+    for name, (same, whole, passes, positions, cached) in rows.items():
+        counts = [f"{same:.0f} of {labels:.0f}", f"{whole:.0f} of {pages}", f"{apart[name]:.2g}"]
+        lines.append([name, *counts, f"{passes / pages:.1f}", f"{positions / pages:.0f}", f"{cached:.0f}"])
+    head = [
+        "folder",
+        "labels the same",
+        "pages the same",
+        "margins apart",
+        "passes/page",
+        "tokens/page",
+        "cached start",
+    ]
+    return str(table(head, lines))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("exact", type=Path)
+    parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("--pages", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    print(compared(arguments.exact, arguments.folders, arguments.pages, arguments.seed))

@@ -1,9 +1,8 @@
-"""Speed of the Qwen3 engine on an NVIDIA GPU, with a random model of the published one's shape.
+"""Speed and labels of the Qwen3 engine on an NVIDIA GPU, with a random model of the published one's shape.
 
     pip install -e . -e 'lab[export]' && pip uninstall -y onnxruntime && pip install -e '.[gpu]'
-    python benchmarks/gpu.py                 builds the model in .cache/gpu, runs, writes results/gpu.txt
-    python benchmarks/gpu.py --prove         labels on the GPU, fp16 and bf16, against those of one token at a time
-    python benchmarks/gpu.py --toy [--prove] the same on a CPU with a tiny model: does the script work? Prints only
+    python benchmarks/gpu.py          builds the models in .cache/gpu, runs, writes results/gpu.txt
+    python benchmarks/gpu.py --toy    the same on a CPU with a tiny model: does the script work? results/gpu-toy.txt
 
 Pages have the lengths and the numbers of blocks of the development pages for the published weights. lengths.json has
 their characters, and a token is 3.22 characters. Random weights cost as much as trained ones. Only
@@ -11,63 +10,95 @@ the accuracy of drafts cannot be measured with them, so a share --wrong of the l
 
 Every way to decode is warmed up before any is timed, on all of its shapes, because kernels are chosen and cuDNN's plans
 are made once for each shape. Then all ways take turns, in random order, so that a warming device affects all equally.
+Tokens are those of prompt and answer, each counted once. transformers runs the checkpoint itself, in the data type of
+the graph, with the same two columns of the head.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from common import heading, publish, table
-from equality import Proof, Prover, naive
+from equality import Prover, naive
 from random_model import SIZES, write_checkpoint
 from tqdm import tqdm
 
 from scrapy_dripper.engines.qwen3.decoder import Decoder, Passes
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
-from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, decode
+from scrapy_dripper.engines.qwen3.grammar import Ids
+from scrapy_dripper.engines.qwen3.loop import Bools, Decoded, DecodeTask, Floats, decode
 from scrapy_dripper.engines.qwen3.session import free_cuda_memory
 
 HERE = Path(__file__).parent
 LENGTHS = HERE / "lengths.json"
-PROVED = 300  # pages
-BARE = "bare prefill"
+BARE, PLAIN = "bare prefill", "(a) one token at a time"
 CHARS_PER_TOKEN = 3.22
 """Mean over 147 development pages, in the vocabulary of the published weights."""
 PROMPT = 615
 """Tokens of the published prompt."""
-PACKAGES = ("onnxruntime", "numpy", "tokenizers", "torch", "transformers")
+PACKAGES = ("numpy", "tokenizers", "torch", "transformers")
 
 
 class Way(NamedTuple):
     """A way to decode pages."""
 
-    decode: Callable[[Sequence[DecodeTask]], int]
-    """Decodes some pages, and returns the number of forward passes."""
+    decode: Callable[[Sequence[DecodeTask]], Sequence[Decoded]]
     tasks: Sequence[DecodeTask]
     batch: int = 1
     """Pages of a call."""
 
 
-class Run(NamedTuple):
-    """The seconds and the forward passes of a way."""
+@dataclass
+class Run:
+    """What a way took."""
 
-    seconds: float
-    passes: int
+    seconds: float = 0.0
+    passes: int = 0
+    labels: dict[DecodeTask, Bools] = field(default_factory=dict)
+
+
+class Torch:
+    """The checkpoint in transformers, which keeps keys and values as well."""
+
+    def __init__(self, checkpoint: Path, prepared: Prepared) -> None:
+        import torch
+        from transformers import Qwen3ForCausalLM
+
+        self._torch = torch
+        model = Qwen3ForCausalLM.from_pretrained(checkpoint, dtype=getattr(torch, prepared.dtype))
+        self._model = model.eval().to(prepared.device)
+        self._head = model.lm_head.weight[[prepared.labels["main"], prepared.labels["other"]]].float()
+
+    def forward(self, start: int, ids: Ids, rows: Ids) -> Floats:
+        """Read tokens after the cached ones, and return the logits of main and other."""
+        from transformers import DynamicCache
+
+        if not start:
+            self._cache = DynamicCache(config=self._model.config)
+        if over := self._cache.get_seq_length() - start:
+            self._cache.crop(-over)
+        device = self._model.device
+        with self._torch.inference_mode():
+            text = self._torch.from_numpy(ids)[None].to(device)
+            states = self._model.model(input_ids=text, past_key_values=self._cache, use_cache=True).last_hidden_state[0]
+            found: Floats = (states[self._torch.from_numpy(rows).to(device)].float() @ self._head.T).cpu().numpy()
+        return found
 
 
 class Bench:
     """The engine, and random pages for it."""
 
-    def __init__(self, prepared: Prepared, pages: int, scale: float) -> None:
-        self.prepared = prepared
+    def __init__(self, prepared: Prepared, checkpoint: Path, pages: int, scale: float) -> None:
+        self.prepared, self.checkpoint = prepared, checkpoint
         self.decoder = Decoder(prepared)
         assert self.decoder.passes is not None
         self.passes: Passes = self.decoder.passes
@@ -94,35 +125,36 @@ class Bench:
 
     def ways(self, few: Sequence[DecodeTask], batch: int) -> dict[str, Way]:
         """Return the ways to decode pages, all of them and a few."""
+        torch = Torch(self.checkpoint, self.prepared)
 
-        def one_by_one(call: Callable[[DecodeTask], int]) -> Callable[[Sequence[DecodeTask]], int]:
-            return lambda tasks: sum(map(call, tasks))
+        def each(call: Callable[[DecodeTask], Decoded]) -> Callable[[Sequence[DecodeTask]], list[Decoded]]:
+            return lambda tasks: [call(task) for task in tasks]
 
-        def prefill(task: DecodeTask) -> int:
+        def prefill(task: DecodeTask) -> Decoded:
             self.begun(task).forward(0, task.prompt, np.array([len(task.prompt) - 1]))
-            return 1
+            return Decoded(np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.float32), 1, len(task.prompt), 0)
 
-        def drafted(task: DecodeTask) -> int:
-            return decode(self.begun(task), task).passes
-
+        drafted = each(lambda task: decode(self.begun(task), task))
         return {
-            BARE: Way(one_by_one(prefill), self.tasks),
+            BARE: Way(each(prefill), self.tasks),
             f"(c) engine, batches of {batch}": Way(self.engine, self.tasks, batch),
-            "(c) one page at a time": Way(one_by_one(drafted), self.tasks),
-            f"{BARE}, few": Way(one_by_one(prefill), few),
-            "(c) one page at a time, few": Way(one_by_one(drafted), few),
-            "(b) forced runs as chunks": Way(one_by_one(lambda task: decode(self.begun(task), task, 0).passes), few),
-            "(a) one token at a time": Way(one_by_one(lambda task: naive(self.begun(task), task).passes), few),
+            "(c) one page at a time": Way(drafted, self.tasks),
+            f"{BARE}, few": Way(each(prefill), few),
+            "(c) one page at a time, few": Way(drafted, few),
+            "(b) forced runs as chunks": Way(each(lambda task: decode(self.begun(task), task, 0)), few),
+            PLAIN: Way(each(lambda task: naive(self.begun(task), task)), few),
+            "transformers, like (a)": Way(each(lambda task: naive(torch, task)), few),
+            "transformers, like (c)": Way(each(lambda task: decode(torch, task)), few),
         }
 
-    def engine(self, tasks: Sequence[DecodeTask]) -> int:
+    def engine(self, tasks: Sequence[DecodeTask]) -> list[Decoded]:
         """Run the engine's decoder."""
-        passes = 0
+        found = []
         for answer in self.decoder.decode(tasks):
             if not isinstance(answer, Decoded):
                 raise SystemExit(f"a page could not be decoded: {answer}")
-            passes += answer.passes
-        return passes
+            found.append(answer)
+        return found
 
     def run(self, ways: Mapping[str, Way]) -> dict[str, Run]:
         """Time ways to decode pages. All are warmed up first, then all of their steps run in random order."""
@@ -134,11 +166,14 @@ class Bench:
         for _, call, tasks in tqdm(steps, desc="warming up", unit="step"):
             call(tasks)
         self.chance.shuffle(steps)  # type: ignore[arg-type]
-        runs = dict.fromkeys(ways, Run(0.0, 0))
+        runs = {name: Run() for name in ways}
         for name, call, tasks in tqdm(steps, desc="timing", unit="step"):
             start = time.perf_counter()
-            passes = call(tasks)
-            runs[name] = Run(runs[name].seconds + time.perf_counter() - start, runs[name].passes + passes)
+            found = call(tasks)
+            run = runs[name]
+            run.seconds += time.perf_counter() - start
+            run.passes += sum(one.passes for one in found)
+            run.labels |= {task: one.main for task, one in zip(tasks, found, strict=True)}
         return runs
 
     def draft(self, wrong: float) -> None:
@@ -149,85 +184,96 @@ class Bench:
             self.tasks[i] = replace(task, draft=right.main ^ flip)
 
 
-def build(folder: Path, size: str, device: str, dtype: str | None = None, *, toy: bool = False) -> Path:
-    """Return the prepared folder of a random checkpoint of a size. Both are made if they do not exist.
+def build(arguments: argparse.Namespace, size: str, dtype: str | None = None) -> tuple[Path, Path]:
+    """Return the folder of a random checkpoint and its prepared folder. Both are made if they do not exist.
 
-    A graph for a GPU that is a ``toy`` is for CUDA 12, whose nodes a CPU has as well, and was not tried on a GPU.
+    A graph of ``dtype`` for a GPU that is a toy is for CUDA 12, whose nodes a CPU has as well, and was not tried.
     """
-    checkpoint, prepared = folder / size, folder / "-".join(filter(None, (size, device, dtype, "toy" * toy)))
+    weights = arguments.weight_format
+    device = "cpu" if arguments.toy and dtype is None else "cuda"
+    checkpoint = arguments.folder / size
+    prepared = arguments.folder / "-".join(filter(None, (size, device, dtype, weights, "toy" * arguments.toy)))
     if not (checkpoint / "config.json").is_file():
         print(f"writing a random {size} checkpoint to {checkpoint}")
         write_checkpoint(checkpoint, SIZES[size], 0)
     if not (prepared / "manifest.json").is_file():
         from scrapy_dripper_lab.export.build import Request, export
 
-        cuda = 12 if toy else 13
-        request = Request(str(checkpoint), prepared, device=device, dtype=dtype, cuda=cuda, validate=not toy)
-        export(request)
-    return prepared
+        runs = device == "cpu" or not arguments.toy
+        cuda = 12 if arguments.toy else 13
+        export(
+            Request(
+                str(checkpoint), prepared, device=device, dtype=dtype, weight_format=weights, cuda=cuda, validate=runs
+            )
+        )
+    return checkpoint, prepared
 
 
 def measure(arguments: argparse.Namespace) -> str:
-    """Build, run and return the report."""
-    size, device = ("tiny", "cpu") if arguments.toy else ("qwen3-0.6b", "cuda")
-    folder = build(arguments.folder, size, device)
+    """Build, run and return the table of ways."""
+    size = "tiny" if arguments.toy else "qwen3-0.6b"
+    checkpoint, folder = build(arguments, size)
     if arguments.toy:
         free, name = None, "CPU"
     else:
         import torch
 
         free, name = free_cuda_memory(), torch.cuda.get_device_name(0)
-    bench = Bench(load_prepared(folder), arguments.pages, 0.1 if arguments.toy else 1.0)
+    prepared = load_prepared(folder)
+    bench = Bench(prepared, checkpoint, arguments.pages, 0.1 if arguments.toy else 1.0)
+    used = None if free is None else free - (free_cuda_memory() or 0)
     bench.draft(arguments.wrong)
+    used = None if free is None else max(used or 0, free - (free_cuda_memory() or 0))  # before transformers takes some
     tasks = bench.tasks
     few = sorted(tasks, key=len)[:: max(1, len(tasks) // arguments.few)][: arguments.few]
 
     ways = bench.ways(few, arguments.batch)
     runs = bench.run(ways)
-    used = None if free is None else free - (free_cuda_memory() or 0)
     bench.passes.release()
     bench.decoder.close()
 
-    rows = []
+    expected, rows = runs[PLAIN].labels, []
     for way, run in runs.items():
         pages = len(ways[way].tasks)
         bare = runs[BARE if pages == len(tasks) else f"{BARE}, few"]
+        both = [(run.labels[task], main) for task, main in expected.items()]
+        same = sum(int((ours == main).sum()) for ours, main in both if len(ours))
         rows.append(
             [
                 way,
                 str(pages),
                 f"{pages / run.seconds:.2f}",
-                f"{1000 * run.seconds / pages:.1f}",
+                f"{sum(map(len, ways[way].tasks)) / run.seconds:,.0f}",
                 f"{run.passes / pages:.1f}",
                 f"{1000 * run.seconds / run.passes:.2f}",
                 f"{run.seconds / bare.seconds:.2f}",
+                "" if way.startswith(BARE) else f"{same} of {sum(len(main) for _, main in both)}",
             ]
         )
-    head = ["way", "pages", "pages/s", "ms/page", "passes", "ms/pass", "x prefill"]
+    head = ["way", "pages", "pages/s", "tokens/s", "passes/page", "ms/pass", "x prefill", "labels of (a)"]
     tokens = [len(task.prompt) for task in tasks]
     about = (
-        f"{size}, {bench.prepared.dtype}, {name}; prompts of {statistics.median(tokens):,.0f} tokens "
-        f"in the median, {statistics.mean(tokens):,.0f} on average, {max(tokens):,} at most; "
-        f"{statistics.mean(len(task.answer) for task in tasks):.0f} blocks a page, {arguments.wrong:.0%} of the draft "
-        f"wrong; (a) and (b) on {len(few)} pages, with ratios on those"
+        f"{size}, {prepared.weight_format} weights, {prepared.dtype}, {name}; prompts of "
+        f"{statistics.median(tokens):,.0f} tokens in the median, {statistics.mean(tokens):,.0f} on average, "
+        f"{max(tokens):,} at most; {statistics.mean(len(task.answer) for task in tasks):.0f} blocks a page, "
+        f"{arguments.wrong:.0%} of the draft wrong; the slow ways on {len(few)} pages, with ratios on those"
     )
-    memory = "" if used is None else f"\nMemory of the device that the engine took: {used / 2**30:.1f} GiB"
+    peak = f"Memory of this process at most: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} GiB"
+    memory = peak if used is None else f"{peak}; memory of the device that the engine took: {used / 2**30:.1f} GiB"
     toy = "\n\nA toy on a CPU: it shows that the script runs, but says nothing about speed." if arguments.toy else ""
-    return f"{about}{memory}\n\n{table(head, rows)}{toy}"
+    return f"{about}\n{memory}\n\n{table(head, rows)}{toy}"
 
 
 def prove(arguments: argparse.Namespace) -> str:
     """Return how many pages have labels that differ from decoding one token at a time, in each half precision."""
     rows = []
     for dtype in ("float16",) if arguments.toy else ("float16", "bfloat16"):  # no CPU attends in bfloat16
-        folder = build(arguments.folder, "tiny", "cuda", dtype, toy=arguments.toy)
-        proof = Proof()
+        _, folder = build(arguments, "tiny", dtype)
         prover = Prover(folder, "json", seed=0, device="cpu" if arguments.toy else None)
-        for proof in prover.prove(min(PROVED, arguments.pages) if arguments.toy else PROVED):
-            print(f"\r{dtype}: {proof.pages} pages", end="")
+        *_, proof = tqdm(prover.prove(arguments.prove), desc=dtype, unit="page", total=arguments.prove)
         counts = (proof.pages, proof.choices, proof.main, proof.chunked, proof.drafted)
-        rows.append([dtype, *map(str, counts), f"{proof.smallest:.4f}"])
-    head = ["data type", "pages", "labels", "main", "differ in chunks", "differ with a draft", "smallest margin"]
+        rows.append([dtype, *map(str, counts), f"{proof.smallest:.4f}", f"{proof.apart:.4f}"])
+    head = ["data type", "pages", "labels", "main", "differ in chunks", "differ with a draft", "least margin", "apart"]
     where = "a CPU, of the graph for a GPU with CUDA 12," if arguments.toy else "the GPU"
     about = f"Labels of a small random model on {where} against those of one token at a time in the same place."
     return f"{about}\n\n{table(head, rows)}"
@@ -237,7 +283,8 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--toy", action="store_true", help="a tiny model on the CPU")
-    parser.add_argument("--prove", action="store_true", help="compare labels with those of one token at a time")
+    parser.add_argument("--prove", type=int, default=300, help="pages whose labels are compared")
+    parser.add_argument("--weight-format", choices=("int8", "int4"), help="store the weights in 8 or 4 bits")
     parser.add_argument("--folder", type=Path, default=HERE.parent / ".cache" / "gpu", help="where models are built")
     parser.add_argument("--pages", type=int, default=240, help="prompts")
     parser.add_argument("--few", type=int, default=12, help="prompts for the slow ways")
@@ -245,15 +292,9 @@ def main() -> None:
     parser.add_argument("--wrong", type=float, default=0.1, help="share of the draft's labels that are wrong")
     parser.add_argument("--output", type=Path, help="where the report goes; by default results/gpu.txt")
     arguments = parser.parse_args()
-    packages = [name for name in PACKAGES if name != "onnxruntime" or arguments.toy]
-    packages += [] if arguments.toy else ["onnxruntime-gpu"]
-    found = prove(arguments) if arguments.prove else measure(arguments)
-    report = f"{heading('gpu.py', packages)}\n\n{found}"
-    if arguments.toy and arguments.output is None:
-        print(report)
-        return
-    name = "gpu-prove.txt" if arguments.prove else "gpu.txt"
-    publish(report, arguments.output or HERE / "results" / name)
+    runtime = "onnxruntime" if arguments.toy else "onnxruntime-gpu"
+    report = "\n\n".join([heading("gpu.py", [runtime, *PACKAGES]), measure(arguments), prove(arguments)])
+    publish(report, arguments.output or HERE / "results" / ("gpu-toy.txt" if arguments.toy else "gpu.txt"))
 
 
 if __name__ == "__main__":
