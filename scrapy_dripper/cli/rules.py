@@ -91,7 +91,7 @@ def _learn(arguments: argparse.Namespace) -> int:
                     raise ValueError(found.error or "the model found no main content")
                 page = read(document, config, profile_of(extractor.engine), extractor.engine.limits.max_blocks)
                 if len(found.labels) == len(page.blocks):  # not if a method has read a part of the page
-                    example = read_example(compared(page, [], audit=False).example(np.array(found.labels)))
+                    example = read_example(compared(page, []).example(np.array(found.labels)))
                     if example.paths:
                         examples[host].append(example)
                         continue
