@@ -518,3 +518,12 @@ def test_limits(head: str, body: str, name: str, expected: object) -> None:
 def test_as_many_authors_as_a_paper_has() -> None:
     names = [f"Ann {chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(600)]
     assert len(about("".join(f"<meta name=citation_author content='{one}'>" for one in names)).authors) == 500
+
+
+@pytest.mark.parametrize(("things", "authors"), [(9_000, ("Ann Ek",)), (12_000, ())])
+def test_values_beyond_the_largest_number_are_not_read(things: int, authors: tuple[str, ...]) -> None:
+    """It is for all scripts of a page together."""
+    many: list[Any] = [{"@type": "Thing", "name": "x"}] * things
+    article = {"@type": "Article", "headline": "Tides", "author": {"@type": "Person", "name": "Ann Ek"}}
+
+    assert about(ld(many, [*many, article])).authors == authors
