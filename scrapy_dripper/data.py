@@ -277,7 +277,8 @@ class Extraction:
     def __repr__(self) -> str:
         """Return a line with the title, the source, and how much was extracted how well."""
         by = self.source if self.fallback_reason is None else f"{self.source} ({self.fallback_reason})"
-        size = "nothing" if self.is_empty else f"{len(_words(self.text or self.markdown or '')):,} words"
+        words = len(_words(self.text or self.markdown or ""))
+        size = "nothing" if self.is_empty else "1 word" if words == 1 else f"{words:,} words"
         quality = "" if self.quality is None else f", quality {self.quality:.2f}"
         return f"Extraction({short(self.title)}, {by}, {size}{quality})"
 

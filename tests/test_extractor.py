@@ -264,6 +264,7 @@ def test_the_title_is_the_headline(heading: str, engine: Any, metadata_field: st
             Extraction("u", None, "", "潮が満ちる", None, "fallback:html", FallbackReason.OVERSIZE),
             "Extraction(None, fallback:html (oversize), 5 words)",
         ),
+        (Extraction("u", "Tide", "<p>x", "Tide", "Tide", "tagger"), "Extraction('Tide', tagger, 1 word)"),
         (nothing("u", FallbackReason.JS_SHELL, "x"), "Extraction(None, fallback:none (js_shell), nothing)"),
     ],
 )
