@@ -48,7 +48,7 @@ class Seen:
     def batch(self, pages: int) -> None:
         self.batches.append(pages)
 
-    def page(self, extraction: Extraction) -> None:
+    def page(self, extraction: Extraction, _: Document) -> None:
         self.counted.append(extraction.url)
 
     def stopping(self) -> bool:
