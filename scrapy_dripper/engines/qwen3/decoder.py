@@ -30,8 +30,8 @@ GRANULE = 64
 CHUNK = {"cuda": 256, "cpu": 1}
 """A pass reads a multiple of this number of tokens. It is padded after the text.
 
-onnxruntime may use cuDNN's attention, which makes a plan for each combination of tokens and capacity. Nearly every page
-would need a new one.
+onnxruntime may use cuDNN's attention, which makes a plan for each combination of tokens and capacity. Without this,
+nearly every page has a new one.
 """
 PIECE = {"cuda": 4096, "cpu": 512}
 """A pass reads at most this number of tokens, and a longer text is read in several, so that its length only determines
