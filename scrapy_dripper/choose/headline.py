@@ -21,6 +21,7 @@ from scrapy_dripper.declared.names import Match, leads_up
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
 from scrapy_dripper.page.vocabulary import SITE_NAMES, STANDFIRSTS, either
+from scrapy_dripper.structures import NEAR
 
 BODY_WORDS = 10
 """Minimum number of words in a main block that is body text, as opposed to a date, a name or a label."""
@@ -244,7 +245,9 @@ def _last_of_first_lines(page: Page, numbers: Sequence[int], body: int) -> int:
 def _leads_here(page: Page, block: int) -> bool:
     """Return True if the link around a block is the permanent link of the page."""
     tree, node = page.tree, int(page.blocks.leaf[block])
-    while tree.tag[node] != _LINK_TAG and node > 0:
+    for _ in range(NEAR):  # not to the root, because many blocks of a deep page may have the words of its name
+        if tree.tag[node] == _LINK_TAG or node == 0:
+            break
         node = int(tree.parent[node])
     link = tree.nodes[node]
     if "bookmark" in (link.get("rel") or "").lower().split():
