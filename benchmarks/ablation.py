@@ -40,10 +40,10 @@ from scrapy_dripper.engines.tagger.evidence import ABSENT
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.engines.tagger.model import TaggerModel
 from scrapy_dripper.learning.metrics import mean_interval, neutral_prf
-from scrapy_dripper.learning.sets import AnnotatedPage, SetChoice
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper_lab.folds import load_sets
 from scrapy_dripper_lab.scores import kept, visible
+from scrapy_dripper_lab.sets import AnnotatedPage, SetChoice
 from scrapy_dripper_lab.training import fit
 from scrapy_dripper_lab.training.augment import make_copies
 from scrapy_dripper_lab.training.fit import Split

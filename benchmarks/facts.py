@@ -11,7 +11,7 @@ import argparse
 import json
 from pathlib import Path
 
-from scrapy_dripper.learning.sets import SetChoice, load_set
+from scrapy_dripper_lab.sets import SetChoice, load_set
 from scrapy_dripper_lab.training.measure import fact_table
 
 

@@ -26,9 +26,9 @@ from trafilatura.utils import load_html
 
 from scrapy_dripper import Config, Document, Extractor
 from scrapy_dripper.declared.metadata import metadata_of
-from scrapy_dripper.learning.sets import SetChoice, load_set
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper_lab.sets import SetChoice, load_set
 
 OURS, PEER, FAST = "scrapy-dripper", "Trafilatura", "Trafilatura, fast"
 FIELDS = ("title", "author", "date")

@@ -21,14 +21,14 @@ from pathlib import Path
 
 from common import table
 
-from scrapy_dripper.learning.alignment import align
 from scrapy_dripper.learning.metrics import neutral_prf
-from scrapy_dripper.learning.sets import AnnotatedPage, DataError, SetChoice, load_set
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.parse import parse
+from scrapy_dripper_lab.alignment import align
 from scrapy_dripper_lab.scores import page_title
+from scrapy_dripper_lab.sets import AnnotatedPage, DataError, SetChoice, load_set
 
 ROOT = Path(__file__).parents[1]
 SEED = 20261126

@@ -26,12 +26,12 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import Labels
-from scrapy_dripper.learning.alignment import Bools, align
 from scrapy_dripper.output import write
 from scrapy_dripper.page import Page, read
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.page import Flag
 from scrapy_dripper.structures.code import normalised
+from scrapy_dripper_lab.alignment import Bools, align
 
 SITES = Path(__file__).parents[1] / ".cache" / "sites"
 OURS = "scrapy-dripper"

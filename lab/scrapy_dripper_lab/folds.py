@@ -9,8 +9,8 @@ from collections.abc import Hashable, Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.learning.sets import DataError, PageSet, SetChoice, load_set
 from scrapy_dripper.rules import same_host
+from scrapy_dripper_lab.sets import DataError, PageSet, SetChoice, load_set
 
 
 def grouped_folds(hosts: Sequence[str], types: Sequence[str], k: int) -> npt.NDArray[np.int64]:

@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 
 from scrapy_dripper.cli.console import UsageError
-from scrapy_dripper.learning.sets import DataError
 from scrapy_dripper_lab.annotation.labels import load
 from scrapy_dripper_lab.evaluation.measure import read_stored
 from scrapy_dripper_lab.export.checkpoint import find_recipe, open_checkpoint
+from scrapy_dripper_lab.sets import DataError, SetChoice, load_set
 from tests.security.test_deep_json import DEEP, Reader, check
 
 READERS: dict[str, Reader] = {
+    "an annotation": ("ground-truth/1.json", lambda folder: load_set(SetChoice(folder)), DataError),
+    "annotations": ("pages.jsonl", lambda folder: load_set(SetChoice(folder)), DataError),
     "labels": ("labels.jsonl", lambda folder: load(folder / "labels.jsonl"), UsageError),
     "predictions": ("texts.jsonl", lambda folder: read_stored(folder / "texts.jsonl"), DataError),
     "a checkpoint": ("config.json", lambda folder: open_checkpoint(str(folder)), UsageError),

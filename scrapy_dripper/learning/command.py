@@ -6,9 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tqdm import tqdm
-
-from scrapy_dripper.cli.console import UsageError, say, why
+from scrapy_dripper.cli.console import UsageError, say
 from scrapy_dripper.cli.inputs import find_sources
 from scrapy_dripper.cli.options import add_command
 from scrapy_dripper.cli.outcomes import Outcomes
@@ -23,13 +21,11 @@ from scrapy_dripper.learning.learn import (
     is_ours,
     learn,
     of_record,
-    of_sample,
     total_gain,
     trained_on,
     write_model,
 )
 from scrapy_dripper.learning.metrics import aligned
-from scrapy_dripper.learning.sets import PAGES, SetChoice, load_set
 
 EXAMPLES = """\
 examples:
@@ -38,8 +34,7 @@ examples:
   scrapy-dripper learn corrections/ --base my-model -o my-model        more sites, or more pages of a site
   scrapy-dripper extract page.html --url https://example.com/page2 --model my-model
 
-CORRECTIONS is a folder of pages with their corrections beside them: exports of the inspector (*.answer.json). It
-can also be a folder of pages with their true texts, as for 'evaluate', which 'annotate --export' writes too.
+CORRECTIONS is a folder of pages with their corrections beside them: exports of the inspector (*.answer.json).
 
 A site is a host. Parts of its pages are held out in turn, and measured with weights learnt from the other parts. A site
 is left as it was if it does not gain, even with a standard error added, and is "unsure" if it only gains with that
@@ -115,9 +110,7 @@ def _corrections(folders: Sequence[Path], outcomes: Outcomes) -> list[Correction
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"{folder} is not a folder: expected one with pages and their corrections")
-        listed = (folder / PAGES).is_file() and (folder / "html").is_dir()
-        read = _of_set if listed or (folder / "ground-truth").is_dir() else _of_answers
-        for one in read(folder, outcomes):
+        for one in _of_answers(folder, outcomes):
             if one.sha256 in found:
                 outcomes.count("the same page again")
             found.setdefault(one.sha256, one)
@@ -126,22 +119,10 @@ def _corrections(folders: Sequence[Path], outcomes: Outcomes) -> list[Correction
     return list(found.values())
 
 
-def _of_set(folder: Path, outcomes: Outcomes) -> Iterator[Correction]:
-    """Yield the corrections of a folder of pages with true texts, which ``annotate --export`` may have written."""
-    for sample in tqdm(load_set(SetChoice(folder)).samples, desc="read", unit="page", disable=None):
-        try:
-            yield of_sample(sample)
-        except (LabelsError, OSError) as error:  # noqa: PERF203
-            outcomes.fail(sample.id, why(error))
-
-
 def _of_answers(folder: Path, outcomes: Outcomes) -> Iterator[Correction]:
     """Yield the corrections of a folder of pages with answers beside them."""
     if not any(folder.glob(ANSWERS)):
-        raise UsageError(
-            f"{folder} holds no corrections: expected *.answer.json of the inspector beside the pages, or html/ "
-            "and ground-truth/, or html/ and pages.jsonl"
-        )
+        raise UsageError(f"{folder} holds no corrections: expected *.answer.json of the inspector beside the pages")
     left = {answer.sha256: answer for answer in read_answers(folder, outcomes.fail)}
     sources = find_sources([str(folder)], outcomes.fail)
     for page in outcomes.sheets(sources):

@@ -33,11 +33,9 @@ from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.engines.tagger.learnt import LEARNT, PLACES, Learnt, Places, Site, Vocabulary, trusted
 from scrapy_dripper.engines.tagger.model import GRAPHS, MANIFEST, TaggerModel
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.inspection.answers import LabelsError, Record, Sheet, main_blocks, sheet
-from scrapy_dripper.learning.alignment import align, block_weights, headlines
+from scrapy_dripper.inspection.answers import LabelsError, Record, Sheet, main_blocks
 from scrapy_dripper.learning.metrics import Interval, mean_interval, neutral_prf
-from scrapy_dripper.learning.sets import TRAINING_PAGES, AnnotatedPage, training_pages
-from scrapy_dripper.page import PageError, read
+from scrapy_dripper.page import read
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.paths import replace_file
 from scrapy_dripper.rules import hosts_of
@@ -56,8 +54,6 @@ class Correction:
     """Host of the URL without ``www.``."""
     main: npt.NDArray[np.bool_]
     """The right labels, shape (n,)."""
-    trust: npt.NDArray[np.float64]
-    """How reliable each label is, 0 to 1, shape (n,)."""
     truth: str
     """The main content as text."""
     title: str
@@ -71,26 +67,7 @@ def of_record(record: Record, page: Sheet) -> Correction:
     main = main_blocks(record, page)
     document = replace(page.document, url=record.url)
     truth = page.page.text_of(main)
-    return Correction(page.name, page.sha256, document, _host(record.url), main, np.ones(len(main)), truth, page.title)
-
-
-def of_sample(sample: AnnotatedPage) -> Correction:
-    """Return the correction of a page with its true text.
-
-    Raise :exc:`LabelsError` if the page has no blocks, or its URL is unknown.
-    """
-    try:
-        page = sheet(Document(sample.path.read_bytes(), sample.url), sample.id, sample.id)
-    except PageError as error:
-        raise LabelsError(f"{error.reason}: {error}") from None
-    found = align(page.page.blocks.text, sample.truth)
-    trust = found.weight
-    if sample.title_apart:
-        trust[headlines(page.page, sample.title)] = 0
-    document, host = replace(page.document, url=page.url), _host(page.url)
-    return Correction(
-        sample.id, page.sha256, document, host, found.main, trust, sample.truth, sample.title or page.title
-    )
+    return Correction(page.name, page.sha256, document, _host(record.url), main, truth, page.title)
 
 
 def by_site(corrections: Iterable[Correction]) -> dict[str, list[Correction]]:
@@ -113,6 +90,19 @@ def _host(url: str) -> str:
             "its URL is unknown, and so is its site: set it with --url when you inspect or annotate the page"
         )
     return hosts[0]
+
+
+HEAVIEST = 2.0
+"""Maximum weight of a block for its words, in units of its page's main content."""
+
+
+def block_weights(words: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    """Return the weights of the n blocks of a page in training. ``words`` are in units of those of the main content.
+
+    A constant is added, so that short blocks and pages without main content count as well.
+    """
+    weights: npt.NDArray[np.floating] = np.minimum(HEAVIEST, words) + 0.5 / max(20, len(words))
+    return weights
 
 
 PAGE_WEIGHT = 20.0
@@ -142,7 +132,7 @@ class SiteExample:
         batch = features([page])
         words = batch.size.astype(np.float64)
         share = words / max(30.0, float(words[correction.main].sum()))
-        weight = np.sqrt(block_weights(share) * correction.trust)
+        weight = np.sqrt(block_weights(share))
         return cls(
             Places.of(page, vocabulary, grow=True),
             trusted(model(batch).probabilities),
@@ -271,6 +261,8 @@ def _f1(pages: Sequence[Correction], model: TaggerModel, learnt: Learnt) -> list
 
 NOTES = "learnt"
 """Key of the manifest for the learnt sites, the number of pages, and the gain."""
+TRAINING_PAGES = "training_pages"
+"""Key of a model's manifest: the SHA-256 of each page that the model was trained on, by set."""
 CORRECTIONS = "corrections"
 """Name of the set of corrected pages in the manifest's list of training pages."""
 
@@ -337,6 +329,14 @@ def write_model(
     }
     text = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
     replace_file(folder / MANIFEST, text)
+
+
+def training_pages(manifest: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the SHA-256 of each page that a model was trained on, by set, if its manifest has them."""
+    sets = manifest.get(TRAINING_PAGES)
+    return (
+        {name: list(pages) for name, pages in sets.items() if isinstance(pages, list)} if isinstance(sets, dict) else {}
+    )
 
 
 def trained_on(base: Path) -> set[str]:

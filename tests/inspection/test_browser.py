@@ -192,7 +192,7 @@ def test_keys_work_in_the_page_and_can_be_switched_off(opened: Open) -> None:
 def test_exported_labels_are_read_by_annotate_and_make_train(opened: Open, tmp_path: Path) -> None:
     """From a click to the folder that `make train EXTRA=...` reads."""
     pytest.importorskip("scrapy_dripper_lab")
-    from scrapy_dripper.learning.sets import load_pages
+    from scrapy_dripper_lab.sets import load_pages
 
     tab = opened()
     tab.block(3).click()

@@ -10,15 +10,12 @@ import pytest
 
 from scrapy_dripper.commands.frontier import records
 from scrapy_dripper.learning.learn import is_ours
-from scrapy_dripper.learning.sets import DataError, SetChoice, load_set
 from scrapy_dripper.rules import RuleError, read_rules
 
 Reader = tuple[str, Callable[[Path], Any], type[Exception] | None]
 
 READERS: dict[str, Reader] = {
     "rules": ("rules.json", lambda folder: read_rules(folder / "rules.json"), RuleError),
-    "an annotation": ("ground-truth/1.json", lambda folder: load_set(SetChoice(folder)), DataError),
-    "annotations": ("pages.jsonl", lambda folder: load_set(SetChoice(folder)), DataError),
     "a learnt model": ("manifest.json", is_ours, None),
     "the index of a site": ("index.jsonl", lambda folder: list(records(folder / "index.jsonl")), None),
 }

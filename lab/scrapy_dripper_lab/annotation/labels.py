@@ -3,6 +3,7 @@ training (``html/ID.html`` and ``ground-truth/ID.json``)."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines.qwen3.profile import PROFILES
-from scrapy_dripper.inspection.answers import HUMAN, LabelsError, Record, Sheet, in_utf8, main_blocks
+from scrapy_dripper.inspection.answers import HUMAN, LabelsError, Record, Sheet, in_utf8, main_blocks, task_of
 from scrapy_dripper.page import PageError, read
 
 
@@ -110,8 +111,15 @@ def checked_page(record: Record, sheet: Sheet) -> tuple[bytes, npt.NDArray[np.bo
 
 
 def write_page(folder: Path, record: Record, sheet: Sheet) -> None:
-    """Write a page and its labels to a folder. Raise :exc:`LabelsError` if the labels do not match the blocks."""
+    """Write a page to a folder, with its text and, beside it, its labels as the inspector exports them, for ``learn``.
+
+    Raise :exc:`LabelsError` if the labels do not match the blocks.
+    """
     data, main = checked_page(record, sheet)
+    answer = {
+        "task": task_of(sheet) | {"url": record.url, "sha256": hashlib.sha256(data).hexdigest()},
+        "labels": {str(i): "main" if one else "other" for i, one in enumerate(main, 1)},
+    }
     truth: dict[str, Any] = {
         "url": record.url,
         "file_id": record.id,
@@ -125,8 +133,9 @@ def write_page(folder: Path, record: Record, sheet: Sheet) -> None:
     for name in ("html", "ground-truth"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / "html" / f"{record.id}.html").write_bytes(data)
-    path = folder / "ground-truth" / f"{record.id}.json"
-    path.write_text(json.dumps(truth, ensure_ascii=False, indent=1) + "\n", encoding="utf-8", errors="replace")
+    for name, values in ((f"ground-truth/{record.id}.json", truth), (f"html/{record.id}.answer.json", answer)):
+        text = json.dumps(values, ensure_ascii=False, indent=1) + "\n"
+        (folder / name).write_text(text, encoding="utf-8", errors="replace")
 
 
 def adjudicated(readings: Sequence[Sequence[Record]]) -> tuple[list[Record], list[dict[str, Any]], list[float]]:

@@ -22,7 +22,7 @@ from scrapy_dripper.config import METHODS, Config
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.files import sha256
 from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
-from scrapy_dripper.learning.sets import PageSet, SetChoice, training_pages
+from scrapy_dripper.learning.learn import training_pages
 from scrapy_dripper_lab.endpoint import Endpoint
 from scrapy_dripper_lab.evaluation.figures import Evaluation, Figures
 from scrapy_dripper_lab.evaluation.language_models import ENDPOINT, JUDGED, PROMPTS, TIMEOUT, LanguageModel
@@ -32,6 +32,7 @@ from scrapy_dripper_lab.evaluation.text_measures import load_cut
 from scrapy_dripper_lab.extras import extra
 from scrapy_dripper_lab.folds import load_sets
 from scrapy_dripper_lab.prompts import INSTALLED, prompt_of
+from scrapy_dripper_lab.sets import PageSet, SetChoice
 
 OPTIONS = ("engine", "model", "fallback", "methods", "empty", "favor", "sites", "oversize", "limits")
 SUFFIXES = (".jsonl", ".jsonl.xz")

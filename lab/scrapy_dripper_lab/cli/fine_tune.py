@@ -10,10 +10,10 @@ from scrapy_dripper.cli.console import say
 from scrapy_dripper.cli.options import add_command
 from scrapy_dripper.cli.outcomes import claim
 from scrapy_dripper.engines.qwen3.profile import PROFILES
-from scrapy_dripper.learning.sets import DataError, SetChoice
 from scrapy_dripper_lab.cli.export import ANSWERS
 from scrapy_dripper_lab.extras import extra
 from scrapy_dripper_lab.folds import load_sets
+from scrapy_dripper_lab.sets import DataError, SetChoice
 
 COMMAND = "command.json"
 WORK = "training"

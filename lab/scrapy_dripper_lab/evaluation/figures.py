@@ -14,12 +14,12 @@ from typing import Any
 
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.learning.metrics import PRF, mean_interval, words
-from scrapy_dripper.learning.sets import AnnotatedPage
 from scrapy_dripper_lab.evaluation.complexity import LEVELS, levels
 from scrapy_dripper_lab.evaluation.language_models import judged_table
 from scrapy_dripper_lab.evaluation.measure import OURS, STORED, PageResults, Result
 from scrapy_dripper_lab.evaluation.text_measures import SCALE, Study
 from scrapy_dripper_lab.scores import POOR, ReportTable, ScoreRow, mean, mean_prf, summarize
+from scrapy_dripper_lab.sets import AnnotatedPage
 
 TIE = 1e-9
 RESAMPLES = 2_000

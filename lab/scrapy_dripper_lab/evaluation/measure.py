@@ -19,13 +19,12 @@ import numpy.typing as npt
 from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
-from scrapy_dripper.learning.alignment import align
 from scrapy_dripper.learning.metrics import PRF, count_prf
-from scrapy_dripper.learning.sets import AnnotatedPage, json_lines
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.workers.spawned import spawned
+from scrapy_dripper_lab.alignment import align
 from scrapy_dripper_lab.endpoint import EndpointError
 from scrapy_dripper_lab.evaluation.blocks import labels_prf, node_prf
 from scrapy_dripper_lab.evaluation.complexity import complexity
@@ -39,6 +38,7 @@ from scrapy_dripper_lab.evaluation.language_models import (
 from scrapy_dripper_lab.evaluation.peers import PEERS, quiet
 from scrapy_dripper_lab.evaluation.text_measures import Cut, Study, load_cut, rouge, study
 from scrapy_dripper_lab.scores import ScoreRow, page_title, score
+from scrapy_dripper_lab.sets import AnnotatedPage, json_lines
 
 if TYPE_CHECKING:
     from scrapy_dripper.extractor import Extractor

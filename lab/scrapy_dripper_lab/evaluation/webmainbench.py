@@ -35,7 +35,6 @@ from rapidfuzz.distance import Levenshtein
 from scrapy_dripper.choose import mask_of
 from scrapy_dripper.declared.metadata import declared_language, detected_language
 from scrapy_dripper.fallback.methods import flat_tree
-from scrapy_dripper.learning.sets import json_lines
 from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.page import Page
 from scrapy_dripper_lab.evaluation.figures import Figures
@@ -43,6 +42,7 @@ from scrapy_dripper_lab.evaluation.measure import OURS, Result, SystemAnswer, Tr
 from scrapy_dripper_lab.evaluation.peers import canonical_markdown
 from scrapy_dripper_lab.evaluation.text_measures import Cut, rouge
 from scrapy_dripper_lab.scores import ReportTable, mean
+from scrapy_dripper_lab.sets import json_lines
 
 _fences = re.compile(r"```[\s\S]*?```").findall
 _without_fences = re.compile(r"```[\s\S]*?```").sub

@@ -20,10 +20,10 @@ from lxml.html import HtmlElement
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
-from scrapy_dripper.learning.alignment import align
-from scrapy_dripper.learning.sets import AnnotatedPage
 from scrapy_dripper.page import PageError, document_tree
 from scrapy_dripper.page.blocks import cut
+from scrapy_dripper_lab.alignment import align
+from scrapy_dripper_lab.sets import AnnotatedPage
 from scrapy_dripper_lab.training.prepare import in_processes
 
 COPIED_SHARE = 0.7

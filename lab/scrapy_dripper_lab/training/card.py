@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scrapy_dripper.learning.sets import PageSet
+from scrapy_dripper_lab.sets import PageSet
 from scrapy_dripper_lab.training.measure import Measured
 
 _FACTS = """\

@@ -26,8 +26,8 @@ from transformers import (
 )
 from transformers.trainer_utils import get_last_checkpoint
 
-from scrapy_dripper.learning.sets import DataError
 from scrapy_dripper_lab.export.checkpoint import Recipe
+from scrapy_dripper_lab.sets import DataError
 from scrapy_dripper_lab.training.token_sequences import TokenSequence
 
 TOKENIZER = "tokenizer.json"

@@ -21,12 +21,12 @@ from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.learning.metrics import words
-from scrapy_dripper.learning.sets import AnnotatedPage, DataError, PageSet
 from scrapy_dripper_lab.evaluation.figures import set_tables, type_table
 from scrapy_dripper_lab.evaluation.measure import OURS, scored
 from scrapy_dripper_lab.evaluation.peers import PEERS, installed_peers, quiet
 from scrapy_dripper_lab.folds import grouped_folds, related_hosts
 from scrapy_dripper_lab.scores import ReportTable, kept, mean, visible
+from scrapy_dripper_lab.sets import AnnotatedPage, DataError, PageSet
 from scrapy_dripper_lab.training.fit import Split
 from scrapy_dripper_lab.training.prepare import in_processes
 

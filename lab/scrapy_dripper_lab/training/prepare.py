@@ -25,10 +25,11 @@ from scrapy_dripper.declared.facts import DETAILS, Fact, FactIndex
 from scrapy_dripper.declared.facts import tokens as fact_tokens
 from scrapy_dripper.engines.tagger.evidence import ABSENT, MOSTLY
 from scrapy_dripper.engines.tagger.features import Features, features
-from scrapy_dripper.learning.alignment import Bools, align, block_weights, headlines, tokens
-from scrapy_dripper.learning.sets import AnnotatedPage
+from scrapy_dripper.learning.learn import block_weights
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.workers.spawned import spawned
+from scrapy_dripper_lab.alignment import Bools, align, headlines, tokens
+from scrapy_dripper_lab.sets import AnnotatedPage
 
 HELD = 0.25
 """A block holds facts if they cover this share of its words, or :data:`HELD_WORDS` of them."""

@@ -18,10 +18,10 @@ from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.inspection.answers import LabelsError, record_of, task_of
-from scrapy_dripper.learning.alignment import align
-from scrapy_dripper.learning.sets import DataError, load_pages
 from scrapy_dripper.page import read
+from scrapy_dripper_lab.alignment import align
 from scrapy_dripper_lab.annotation.labels import adjudicated, load, write_page
+from scrapy_dripper_lab.sets import DataError, load_pages
 from scrapy_dripper_lab.training.prepare import example
 
 

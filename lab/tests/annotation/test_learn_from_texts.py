@@ -21,6 +21,6 @@ def test_exported_labels_and_true_texts_teach_the_same(
     assert main(["annotate", "--read-answers", str(corrections), "-o", str(store)]) == 0
     pages = [str(path) for path in corrections.glob("*.html")]
     assert main(["annotate", *pages, "-o", str(store), "--export", str(exported)]) == 0
-    assert learn(exported, "-o", tmp_path / "by-text") == 0
+    assert learn(exported / "html", "-o", tmp_path / "by-text") == 0
 
     assert json.loads((tmp_path / "by-text" / LEARNT).read_text()) == json.loads((learnt / LEARNT).read_text())

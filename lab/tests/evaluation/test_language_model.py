@@ -17,7 +17,6 @@ from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction
 from scrapy_dripper.inspection.answers import AnswerError
-from scrapy_dripper.learning.sets import SetChoice
 from scrapy_dripper_lab.endpoint import Endpoint, EndpointError
 from scrapy_dripper_lab.evaluation import measure
 from scrapy_dripper_lab.evaluation.language_models import (
@@ -28,6 +27,7 @@ from scrapy_dripper_lab.evaluation.language_models import (
 )
 from scrapy_dripper_lab.evaluation.measure import Setup
 from scrapy_dripper_lab.folds import load_sets
+from scrapy_dripper_lab.sets import SetChoice
 
 __all__ = ["data", "held_out"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scrapy_dripper.learning.sets import AnnotatedPage
 from scrapy_dripper_lab.evaluation.figures import MEAN_OF_SETS, NOT_DECLARED, OTHER_LANGUAGES, set_tables
 from scrapy_dripper_lab.scores import score
+from scrapy_dripper_lab.sets import AnnotatedPage
 
 
 def sample(name: str, part: str, language: str, words: int, folder: Path) -> AnnotatedPage:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_dripper.learning.sets import AnnotatedPage, SetChoice, load_set
+from scrapy_dripper_lab.sets import AnnotatedPage, SetChoice, load_set
 from scrapy_dripper_lab.training.augment import KINDS, make_copies
 from scrapy_dripper_lab.training.measure import splits
 from scrapy_dripper_lab.training.prepare import example

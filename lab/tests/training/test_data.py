@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.learning.sets import DataError, SetChoice, load_pages, load_set, page_type_of
 from scrapy_dripper.rules import host_of
 from scrapy_dripper_lab.folds import grouped_folds
+from scrapy_dripper_lab.sets import DataError, SetChoice, load_pages, load_set, page_type_of
 from tests.learning.pages import write_annotated
 
 PAGES: dict[str, dict[str, Any]] = {

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.learning.alignment import DUPLICATE_WEIGHT, align, tokens
+from scrapy_dripper_lab.alignment import DUPLICATE_WEIGHT, align, tokens
 
 LATIN = "abcdefghij"
 HAN = "天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往秋收冬藏闰余成岁律吕调阳"

@@ -13,7 +13,7 @@ pytest.importorskip("lightgbm")  # the extra [train]
 
 from lab.tests.training.test_training import QUICK, in_this_process, write_page
 from scrapy_dripper.engines.tagger.evidence import ABSENT
-from scrapy_dripper.learning.sets import DataError, SetChoice, load_set
+from scrapy_dripper_lab.sets import DataError, SetChoice, load_set
 from scrapy_dripper_lab.training.__main__ import main
 from scrapy_dripper_lab.training.prepare import Example, completed, estimated_f1, example
 from tests.learning.pages import write_listed

@@ -20,8 +20,8 @@ from transformers import Trainer
 from benchmarks.random_model import PROMPT, SIZES, train_tokenizer, write_checkpoint
 from scrapy_dripper.cli import main
 from scrapy_dripper.engines.qwen3.grammar import Prompt
-from scrapy_dripper.learning.sets import load_pages
 from scrapy_dripper_lab.export.checkpoint import RECIPE
+from scrapy_dripper_lab.sets import load_pages
 from scrapy_dripper_lab.training.token_sequences import Encoder, LabelledPage, labelled_pages
 from tests.learning.pages import WORDS, write_annotated
 

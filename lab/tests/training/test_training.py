@@ -21,7 +21,7 @@ from scrapy_dripper.engines.files import sha256
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.model import GRAPHS
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.learning.sets import SetChoice, load_set
+from scrapy_dripper_lab.sets import SetChoice, load_set
 from scrapy_dripper_lab.training import fit, graphs, prepare
 from scrapy_dripper_lab.training.__main__ import main
 from tests.learning.pages import WORDS, write_annotated

@@ -26,8 +26,6 @@ Longs = npt.NDArray[np.int64]
 
 MAIN_COVERAGE = 0.5
 """A block is main if the ground truth holds at least this share of its words."""
-HEAVIEST = 2.0
-"""Maximum weight of a block for its words, in units of its page's main content."""
 DUPLICATE_WEIGHT = 0.1
 """Weight of a block that is not main while another block with the same words is."""
 
@@ -72,15 +70,6 @@ class Alignment:
 def tokens(text: str) -> list[str]:
     """Return the lower-case words of a text. Each character of a script without spaces is a word."""
     return _TOKEN.findall(text.lower())
-
-
-def block_weights(words: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """Return the weights of the n blocks of a page in training. ``words`` are in units of those of the main content.
-
-    A constant is added, so that short blocks and pages without main content count as well.
-    """
-    weights: npt.NDArray[np.floating] = np.minimum(HEAVIEST, words) + 0.5 / max(20, len(words))
-    return weights
 
 
 def align(block_texts: Sequence[str], truth: str) -> Alignment:

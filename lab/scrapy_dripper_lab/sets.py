@@ -154,8 +154,6 @@ def _truth(document: Any) -> Mapping[str, Any]:
 
 
 PAGES = "pages.jsonl"
-TRAINING_PAGES = "training_pages"
-"""Key of a model's manifest: the SHA-256 of each page that the model was trained on, by set."""
 SITE_PAGES = 3
 """Number of pages of a site to train on. More of them add little information."""
 _SITE_SEED = 0  # fixed, so that training runs with different seeds can be compared
@@ -170,14 +168,6 @@ _FACT_KINDS = {
     "zh-articles": "article", "zh-forums": "forum", "article": "article",
 }  # fmt: skip
 """The page types of the kinds of pages in sets of facts. Those of other kinds are unknown."""
-
-
-def training_pages(manifest: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the SHA-256 of each page that a model was trained on, by set, if its manifest has them."""
-    sets = manifest.get(TRAINING_PAGES)
-    return (
-        {name: list(pages) for name, pages in sets.items() if isinstance(pages, list)} if isinstance(sets, dict) else {}
-    )
 
 
 @dataclass(frozen=True, slots=True)
