@@ -20,7 +20,6 @@ from datatrove.pipeline.readers.base import BaseDiskReader
 from datatrove.pipeline.writers.parquet import ParquetWriter
 
 from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.corpus.arrow import about_page
 from scrapy_dripper.corpus.processes import extracting
 from scrapy_dripper.corpus.records import charset, pages
 from scrapy_dripper.corpus.tasks import local
@@ -201,6 +200,12 @@ class DripperExtractor(PipelineStep):  # type: ignore[misc]
             row.metadata["page"] = json.dumps(extraction.metadata.as_dict(), ensure_ascii=False)
         self.update_doc_stats(row)
         return outcome != "dropped"
+
+
+def about_page(extraction: Extraction) -> dict[str, Any]:
+    """Return what a table says about a page, apart from its text."""
+    values = {name: getattr(extraction, name) for name in ("title", "page_type", "quality", "source", "error")}
+    return values | {"reason": extraction.fallback_reason and extraction.fallback_reason.value}
 
 
 def schema(optional: Iterable[str] = ()) -> pa.Schema:

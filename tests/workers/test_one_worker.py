@@ -65,9 +65,7 @@ def test_it_is_reused(extractor: Make) -> None:
 
 @pytest.mark.usefixtures("every_page")
 @pytest.mark.parametrize("fallback", ["trafilatura", "html"])
-@pytest.mark.parametrize(
-    "options", [{}, {"markdown": {"types": ("paragraph",), "links": "drop", "writer": "html2text"}}]
-)
+@pytest.mark.parametrize("options", [{}, {"markdown": {"types": ("paragraph",), "links": "drop"}}])
 def test_a_fallback_gives_the_same_there(extractor: Make, fallback: str, options: dict[str, Any]) -> None:
     """The metadata is also the same."""
     html = f"<html lang=de><title>Tides</title>{ARTICLE}"
