@@ -32,7 +32,8 @@ from scrapy_dripper.engines.tagger.model import bundled
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.learning.metrics import mean_interval
 from scrapy_dripper.page import Page
-from scrapy_dripper.sites import Hosts, Outcome, Templates
+from scrapy_dripper.sites import Hosts
+from scrapy_dripper.sites.templates import Outcome, Templates
 from scrapy_dripper_lab.evaluation.measure import scored
 from scrapy_dripper_lab.folds import load_sets, related_hosts
 from scrapy_dripper_lab.sets import PAGES, AnnotatedPage, DataError, SetChoice

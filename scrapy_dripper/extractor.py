@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -32,9 +32,12 @@ from scrapy_dripper.fallback_names import check_methods
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.page import Over
-from scrapy_dripper.sites import Hosts, SiteMemory, TemplateLabels, Templates
+from scrapy_dripper.sites import Hosts
 from scrapy_dripper.structures.items import Items
 from scrapy_dripper.workers.one_worker import OneWorker
+
+if TYPE_CHECKING:
+    from scrapy_dripper.sites.templates import TemplateLabels
 
 logger = logging.getLogger(__name__)
 
@@ -153,10 +156,7 @@ class Extractor:
         self._method = self.config.engine if engine is None and self.config.engine in METHODS else None
         measure(self.config)  # its tokenizer may be missing
         self._watch = watch
-        self._hosts = hosts or Hosts(
-            SiteMemory() if self.config.site_memory else None,
-            Templates() if self.config.templates else None,
-        )
+        self._hosts = hosts or Hosts.of(self.config)
         self._worker = OneWorker(self.config, local_engine=engine is not None)
         try:
             self.engine = engine or load_engine(self.config)

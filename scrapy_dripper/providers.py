@@ -1,4 +1,4 @@
-"""The provider for scrapy-poet: ``def parse(self, response, main: MainContent)``, or ``article: Article``."""
+"""The provider for scrapy-poet: ``def parse(self, response, main: MainContent)``."""
 
 from __future__ import annotations
 
@@ -21,11 +21,6 @@ except ImportError as error:
         "scrapy_dripper.providers needs scrapy-poet: pip install 'scrapy-dripper[poet]'", name=error.name
     ) from error
 
-try:
-    from scrapy_dripper.crawl.article import Article, to_article
-except ImportError:  # without zyte-common-items, nobody can ask for an article
-    Article = None
-
 MainContent = Extraction
 """The class to ask for in a callback or a page object."""
 
@@ -33,27 +28,22 @@ NOTHING = 'the response is not HTML, or extraction is off (DRIPPER_ENABLED, meta
 
 
 class DripperProvider(PageObjectInputProvider):
-    """Provide :class:`MainContent` and, if zyte-common-items is installed, its ``Article``.
+    """Provide :class:`MainContent`. If a response has none because it is not HTML, all texts are None."""
 
-    If a response has no main content because it is not HTML, all texts are None.
-    """
-
-    provided_classes = {MainContent} if Article is None else {MainContent, Article}
+    provided_classes = {MainContent}  # noqa: RUF012 (scrapy-poet's)
     name = "dripper_main_content"
 
     async def __call__(
         self,
-        to_provide: set[Callable[..., Any]],
+        to_provide: set[Callable[..., Any]],  # noqa: ARG002
         request: Request,
         response: Response,
         crawler: Crawler,
     ) -> Sequence[Any]:
-        """Return the extraction of the response, or the article made from it."""
+        """Return the extraction of the response."""
         # At this point, the response does not know its request yet.
-        dripper = Dripper.from_crawler(crawler)
-        found = await dripper.extract(response, request, metadata=Article in to_provide)
-        found = found or nothing(response.url, None, NOTHING)
-        return [found if kind is MainContent else to_article(found) for kind in to_provide]
+        found = await Dripper.from_crawler(crawler).extract(response, request)
+        return [found or nothing(response.url, None, NOTHING)]
 
 
 def _serialize(main: Extraction) -> SerializedLeafData:

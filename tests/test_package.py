@@ -120,7 +120,7 @@ def test_the_extras_that_messages_name_exist() -> None:
     for path in (ROOT / "scrapy_dripper").rglob("*.py"):
         named |= set(re.findall(r"scrapy-dripper\[([\w,]+)\]", path.read_text(encoding="utf-8")))
     assert {extra for names in named for extra in names.split(",")} <= provided
-    assert {"cpu", "gpu", "poet", "zyte", "playwright", "corpus", "dev"} <= provided
+    assert {"cpu", "gpu", "poet", "playwright", "corpus", "dev"} <= provided
 
 
 def test_every_folder_of_tests_is_a_package() -> None:
@@ -158,7 +158,6 @@ def test_the_core_imports_nothing_of_an_extra() -> None:
     }
     assert {file for file in optional if not file.startswith("scrapy_dripper/corpus/")} <= {
         "scrapy_dripper/providers.py",
-        "scrapy_dripper/crawl/article.py",
         "scrapy_dripper/fallback/methods.py",
         *(f"scrapy_dripper/engines/qwen3/{name}.py" for name in ("folder", "grammar", "prompt")),
     }

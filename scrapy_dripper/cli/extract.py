@@ -241,7 +241,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Extract the main content of all inputs and return the exit code."""
     # Slow to import, and not needed for --help.
     from scrapy_dripper.fallback_names import check_methods
-    from scrapy_dripper.workers import StartError
+    from scrapy_dripper.workers.process import StartError
 
     failures = Failures()
     config = configured(arguments)

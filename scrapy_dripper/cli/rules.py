@@ -70,8 +70,9 @@ def _learn(arguments: argparse.Namespace) -> int:
     from scrapy_dripper.engines import profile_of
     from scrapy_dripper.extractor import Extractor
     from scrapy_dripper.page import PageError, read
-    from scrapy_dripper.sites import TemplateExample, host_of, read_example, rules_of, usable_rules
-    from scrapy_dripper.sites import template_labels as compared
+    from scrapy_dripper.rules import host_of
+    from scrapy_dripper.sites.templates import TemplateExample, read_example, rules_of, usable_rules
+    from scrapy_dripper.sites.templates import template_labels as compared
 
     config = replace(configured(arguments), fallback="none")
     if arguments.output.exists():

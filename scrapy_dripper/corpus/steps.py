@@ -25,7 +25,8 @@ from scrapy_dripper.corpus.records import charset, pages
 from scrapy_dripper.corpus.tasks import local
 from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.page.charset import decode_html
-from scrapy_dripper.sites import Hosts, Templates
+from scrapy_dripper.sites import Hosts
+from scrapy_dripper.sites.templates import Templates
 
 MAX_BYTES = 100_000_000
 """Size limit of a record in bytes, before and after decompression: ten times ``DRIPPER_LIMITS["bytes"]``."""

@@ -16,7 +16,9 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.data import Extraction, SiteExtraction
 from scrapy_dripper.paths import replace_file
-from scrapy_dripper.sites import Hosts, SiteMemory, Templates
+from scrapy_dripper.sites import Hosts
+from scrapy_dripper.sites.memory import SiteMemory
+from scrapy_dripper.sites.templates import Templates
 
 logger = logging.getLogger(__name__)
 

@@ -3,60 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from scrapy_dripper.data import Document, Extraction, SiteDocument, SiteExtraction, site_data
-from scrapy_dripper.page.page import Bools, Page
-from scrapy_dripper.rules import host_of
-from scrapy_dripper.sites.memory import (
-    Hashes,
-    SiteMemory,
-    boilerplate,
-    hashes,
-    packed_hashes,
-    places,
-    unpacked_hashes,
-)
-from scrapy_dripper.sites.templates import (
-    ALIKE,
-    MOST_TEMPLATES,
-    Outcome,
-    TemplateExample,
-    TemplateLabels,
-    Templates,
-    is_audited,
-    layout,
-    read_example,
-    rules_of,
-    template_labels,
-    unpack_rules,
-    usable_rules,
-    write_rules,
-)
 
-__all__ = [
-    "ALIKE",
-    "MOST_TEMPLATES",
-    "Hosts",
-    "Outcome",
-    "SiteMemory",
-    "TemplateExample",
-    "TemplateLabels",
-    "Templates",
-    "boilerplate",
-    "hashes",
-    "host_of",
-    "is_audited",
-    "layout",
-    "packed_hashes",
-    "places",
-    "read_example",
-    "rules_of",
-    "template_labels",
-    "unpack_rules",
-    "unpacked_hashes",
-    "usable_rules",
-    "write_rules",
-]
+if TYPE_CHECKING:
+    from scrapy_dripper.config import Config
+    from scrapy_dripper.page.page import Bools, Page
+    from scrapy_dripper.sites.memory import Hashes, SiteMemory
+    from scrapy_dripper.sites.templates import TemplateLabels, Templates
+
+# The modules of this room are imported where something is known about sites. Most programs do without.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,10 +26,14 @@ class Repeated:
 
     def among(self, main: Bools) -> Bools:
         """Return which main blocks are boilerplate."""
+        from scrapy_dripper.sites.memory import boilerplate
+
         return boilerplate(self.page, main, self.found, self.repeated)
 
     def packed_hashes(self, main: Bools) -> bytes:
         """Return what the site memory learns from the page."""
+        from scrapy_dripper.sites.memory import packed_hashes
+
         return packed_hashes(self.found, main)
 
 
@@ -87,6 +48,16 @@ class Hosts:
     memory: SiteMemory | None = None
     templates: Templates | None = None
 
+    @classmethod
+    def of(cls, config: Config) -> Hosts:
+        """Return what learns as an option says."""
+        if config.sites == "off":
+            return cls()
+        from scrapy_dripper.sites.memory import SiteMemory
+        from scrapy_dripper.sites.templates import Templates
+
+        return cls(SiteMemory() if config.site_memory else None, Templates() if config.templates else None)
+
     def site_document(self, document: Document) -> Document:
         """Return a document with what is known about its host, for another process."""
         if self.memory is None and self.templates is None:
@@ -97,12 +68,20 @@ class Hosts:
     def template_labels(self, page: Page, document: Document) -> TemplateLabels | None:
         """Return what the templates of its host say about a page, or None if there are no templates."""
         packed = self._templates(document)
-        return None if packed is None else template_labels(page, unpack_rules(packed))
+        if packed is None:
+            return None
+        from scrapy_dripper.sites.templates import template_labels, unpack_rules
+
+        return template_labels(page, unpack_rules(packed))
 
     def repeated(self, page: Page, document: Document) -> Repeated | None:
         """Return which texts of a page its site repeats, or None without a site memory."""
         packed = self._repeated(document)
-        return None if packed is None else Repeated(page, places(page), hashes(packed))
+        if packed is None:
+            return None
+        from scrapy_dripper.sites.memory import hashes, places
+
+        return Repeated(page, places(page), hashes(packed))
 
     def learn(self, document: Document, extraction: Extraction) -> None:
         """Learn from a document, unless a crawl does."""

@@ -3,10 +3,3 @@
 A worker is a fresh interpreter and not a fork, so it inherits no state from the crawl, and it never imports the crawl's
 main script. It answers in plain data that cannot execute code.
 """
-
-from scrapy_dripper.workers.model import Workers
-from scrapy_dripper.workers.pool import Pool, processes
-from scrapy_dripper.workers.process import StartError, WorkerError
-from scrapy_dripper.workers.wire import Task
-
-__all__ = ["Pool", "StartError", "Task", "WorkerError", "Workers", "processes"]

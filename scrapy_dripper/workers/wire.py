@@ -178,7 +178,8 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
     extraction = from_plain(found)
     template = extraction.details.get("template")
     if hashes or example or template is not None:  # in few crawls
-        from scrapy_dripper.sites import Outcome, read_example, unpacked_hashes
+        from scrapy_dripper.sites.memory import unpacked_hashes
+        from scrapy_dripper.sites.templates import Outcome, read_example
 
         if hashes:
             unpacked_hashes(hashes)

@@ -8,7 +8,8 @@ import pytest
 
 from scrapy_dripper.corpus.processes import answers
 from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
-from scrapy_dripper.workers import Task, WorkerError
+from scrapy_dripper.workers.process import WorkerError
+from scrapy_dripper.workers.wire import Task
 
 
 class Pool:

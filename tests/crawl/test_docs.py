@@ -52,8 +52,6 @@ def test_the_snippets_run(
     """Each spider, with the first settings of its page, yields items with main content."""
     if door == "guides/scrapy-poet":
         pytest.importorskip("scrapy_poet")
-    if "zyte_common_items" in code:
-        pytest.importorskip("zyte_common_items")
     site.routes["/api/articles"] = (
         "application/json",
         b'[{"link": "https://example.org/a", "content": "<p>MAIN text of an article.</p>"}]',

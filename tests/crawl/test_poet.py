@@ -146,7 +146,7 @@ def registered(providers: dict[Any, int | None]) -> dict[Any, int | None]:
 
 
 def test_the_addon_registers_the_provider_and_does_not_import_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Importing it imports scrapy-poet and zyte-common-items, which most crawls do not use."""
+    """Importing it imports scrapy-poet, which most crawls do not use."""
     monkeypatch.setitem(sys.modules, "scrapy_dripper.providers", None)
 
     assert registered({}) == {PROVIDER: 1101}

@@ -17,7 +17,8 @@ import pytest
 
 import scrapy_dripper
 from scrapy_dripper import Config, ConfigError, Document, Extractor, FallbackReason, ModelError
-from scrapy_dripper.workers import Pool, Task
+from scrapy_dripper.workers.pool import Pool
+from scrapy_dripper.workers.wire import Task
 
 TEXT = (Path(__file__).parents[2] / "docs" / "guides" / "library.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", TEXT, re.S))

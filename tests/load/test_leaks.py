@@ -17,7 +17,8 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.fallback import trafilatura_output
 from scrapy_dripper.testing import FakeEngine
-from scrapy_dripper.workers import Pool, Task
+from scrapy_dripper.workers.pool import Pool
+from scrapy_dripper.workers.wire import Task
 
 SENTENCE = "Some words of a sentence about the tide and the moon, as pages have them. "
 PATIENCE = 60

@@ -25,24 +25,30 @@ PAGE = (
 )
 SCRIPT = """
 import json, sys
+from urllib.parse import quote
 from scrapy import Spider
+from scrapy.crawler import AsyncCrawlerProcess
 from scrapy_dripper import Config, Document, Extractor
-from scrapy_dripper.testing import crawl
 
 class Pages(Spider):
     name = "pages"
-    start_urls = ["https://example.org/a"]
+    items = []
 
     def parse(self, response):
-        yield {"url": response.url}
+        self.items.append({"url": response.url})
+        yield self.items[0]
 
 if __name__ == "__main__":
     page = sys.stdin.read()
     config = Config(words_field="w", processes=int(sys.argv[1]))
     [made] = Extractor(config).extract([Document(page)])
-    crawled = crawl(Pages, {"https://example.org/a": page}, {"DRIPPER_WORDS_FIELD": "w", "DRIPPER_PROCESSES": 1})
+    Pages.start_urls = ["data:text/html;charset=utf-8," + quote(page)]
+    settings = {"ADDONS": {"scrapy_dripper.Addon": 500}, "DRIPPER_WORDS_FIELD": "w", "DRIPPER_PROCESSES": 1}
+    process = AsyncCrawlerProcess(settings, install_root_handler=False)
+    process.crawl(Pages)
+    process.start()
     [other] = Extractor(Config()).extract([Document(page)])
-    print(json.dumps([made.words, crawled.items[0]["w"], hasattr(other, "words")]))
+    print(json.dumps([made.words, Pages.items[0]["w"], hasattr(other, "words")]))
 """
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from scrapy_dripper import Config, Document, Extraction, Extractor
-from scrapy_dripper.sites import Hosts, Templates
+from scrapy_dripper.sites import Hosts
+from scrapy_dripper.sites.templates import Templates
 from scrapy_dripper.testing import FakeEngine
 
 MENU = "<nav><ul><li><a href='/'>Home</a></li><li><a href='/all'>All articles</a></li></ul></nav>"

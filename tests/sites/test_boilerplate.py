@@ -8,7 +8,7 @@ from hypothesis import given
 
 from scrapy_dripper import Config, Document, Extractor
 from scrapy_dripper.data import SiteExtraction
-from scrapy_dripper.sites import boilerplate, places
+from scrapy_dripper.sites.memory import boilerplate, places
 from scrapy_dripper.testing import FakeEngine, page
 from tests.html_strategies import documents
 

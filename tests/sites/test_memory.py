@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.sites import SiteMemory, hashes, memory, packed_hashes, unpacked_hashes
+from scrapy_dripper.sites import memory
+from scrapy_dripper.sites.memory import SiteMemory, hashes, packed_hashes, unpacked_hashes
 
 Text = tuple[int, int]
 """The place of a text, and its number there."""

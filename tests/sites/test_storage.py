@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_dripper.crawl.sites import load, save
-from scrapy_dripper.sites import SiteMemory, Templates, packed_hashes
+from scrapy_dripper.sites.memory import SiteMemory, packed_hashes
+from scrapy_dripper.sites.templates import Templates
 from tests.sites.site import Reader, article, url
 
 VISITS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9), st.sets(st.integers(0, 30), max_size=9)))

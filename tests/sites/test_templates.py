@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from scrapy_dripper import Document, Extraction
 from scrapy_dripper.data import SiteExtraction
-from scrapy_dripper.sites import Outcome, Templates, host_of, is_audited, read_example, templates, unpack_rules
-from scrapy_dripper.sites.templates import TemplateExample
+from scrapy_dripper.rules import host_of
+from scrapy_dripper.sites import templates
+from scrapy_dripper.sites.templates import Outcome, TemplateExample, Templates, is_audited, read_example, unpack_rules
 from scrapy_dripper.testing import page
 from tests.sites.site import FOOT, Reader, article, listing, truth, url
 

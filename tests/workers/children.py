@@ -12,8 +12,8 @@ from typing import Any
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.workers import Pool, Task
-from scrapy_dripper.workers.wire import pack_extraction
+from scrapy_dripper.workers.pool import Pool
+from scrapy_dripper.workers.wire import Task, pack_extraction
 
 SECONDS = 120
 """Time limit that is never reached, even on a busy machine."""

@@ -10,7 +10,8 @@ import pytest
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.workers import Pool, process
+from scrapy_dripper.workers import process
+from scrapy_dripper.workers.pool import Pool
 from tests.workers.children import FAKE, LIGHT, OWN, SECONDS, Make, Pools
 
 

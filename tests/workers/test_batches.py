@@ -22,8 +22,10 @@ from scrapy_dripper.crawl import batcher as batcher_module
 from scrapy_dripper.crawl.batcher import Batcher, most_waiting
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.testing import FakeEngine
-from scrapy_dripper.workers import Pool, StartError, Task, WorkerError
 from scrapy_dripper.workers import pool as module
+from scrapy_dripper.workers.pool import Pool
+from scrapy_dripper.workers.process import StartError, WorkerError
+from scrapy_dripper.workers.wire import Task
 from tests.workers.children import OWN, SECONDS, Pools, own
 
 TIMEOUT, DEAD = FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR

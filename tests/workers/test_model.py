@@ -9,8 +9,9 @@ import pytest
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason
-from scrapy_dripper.workers import StartError, WorkerError, model
+from scrapy_dripper.workers import model
 from scrapy_dripper.workers.model import SharedModel
+from scrapy_dripper.workers.process import StartError, WorkerError
 
 LABELS: tuple[dict[str, Any], list[bytes]] = {"say": "labels", "answers": []}, []
 LOST: tuple[dict[str, Any], list[bytes]] = {"say": "labels", "answers": [], "is_lost": True}, []

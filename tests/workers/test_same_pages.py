@@ -12,7 +12,8 @@ import pytest
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.workers import Pool, Task
+from scrapy_dripper.workers.pool import Pool
+from scrapy_dripper.workers.wire import Task
 from tests.workers.children import OWN
 
 FOLDER = Path(__file__).parents[1] / "structured"

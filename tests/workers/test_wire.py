@@ -28,7 +28,7 @@ from scrapy_dripper.data import (
 )
 from scrapy_dripper.output.content_json import to_json
 from scrapy_dripper.rules import SiteRule
-from scrapy_dripper.sites import packed_hashes, places
+from scrapy_dripper.sites.memory import packed_hashes, places
 from scrapy_dripper.structures import items as kinds
 from scrapy_dripper.testing import page
 from scrapy_dripper.workers.wire import (

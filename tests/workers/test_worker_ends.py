@@ -16,8 +16,10 @@ import pytest
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.workers import Pool, StartError, WorkerError, Workers, process
-from scrapy_dripper.workers.pool import FIRST_STARTS
+from scrapy_dripper.workers import process
+from scrapy_dripper.workers.model import Workers
+from scrapy_dripper.workers.pool import FIRST_STARTS, Pool
+from scrapy_dripper.workers.process import StartError, WorkerError
 from tests.workers.children import OWN, SECONDS, Pools, comes_true, gone, own, rescue, task, worker_of
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them")
@@ -157,7 +159,7 @@ def test_standard_streams_that_are_closed() -> None:
     code = """
 import os
 from tests.workers.children import OWN, task
-from scrapy_dripper.workers import Pool
+from scrapy_dripper.workers.pool import Pool
 said = os.dup(1)
 for closed in ([0], [1], [2], [0, 1, 2]):
     if os.fork():
@@ -184,7 +186,8 @@ def test_a_system_without_descriptors() -> None:
     code = """
 import os, resource
 from tests.workers.children import OWN, task
-from scrapy_dripper.workers import Pool, StartError
+from scrapy_dripper.workers.pool import Pool
+from scrapy_dripper.workers.process import StartError
 used = os.listdir("/dev/fd")
 free = max(map(int, used)) + 1
 _, most = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -24,7 +24,9 @@ from scrapy_dripper.data import Document
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.charset import decode_html
-from scrapy_dripper.sites import ALIKE, MOST_TEMPLATES, Hosts, Outcome, Templates, host_of, layout, write_rules
+from scrapy_dripper.rules import host_of
+from scrapy_dripper.sites import Hosts
+from scrapy_dripper.sites.templates import ALIKE, MOST_TEMPLATES, Outcome, Templates, layout, write_rules
 
 LAYOUTS = pa.schema(
     [

@@ -23,7 +23,7 @@ from datatrove.data import Document as Row
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.corpus import steps
-from scrapy_dripper.sites import is_audited
+from scrapy_dripper.sites.templates import is_audited
 from scrapy_dripper_lab.corpus import templates
 
 OWN = ("--engine", "tests.corpus.corpus_engines.MainWords", "--fallback", "none")

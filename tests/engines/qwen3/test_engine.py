@@ -24,7 +24,7 @@ from scrapy_dripper.engines.qwen3.grammar import Ids
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.page import Page
-from scrapy_dripper.sites import is_audited
+from scrapy_dripper.sites.templates import is_audited
 from tests.engines.qwen3.fakes import PREPARED, FakeTagger
 from tests.sites.site import article, listing, url
 
