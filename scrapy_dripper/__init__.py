@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from scrapy_dripper.addon import Addon
     from scrapy_dripper.config import Config, ConfigError
     from scrapy_dripper.crawl.dripper import Dripper
+    from scrapy_dripper.crawl.fields import PageItem
     from scrapy_dripper.data import Document, Extraction, FallbackReason
     from scrapy_dripper.derived import markdown
     from scrapy_dripper.engines.base import Engine, EngineError, Labels, Limits, ModelError
     from scrapy_dripper.extractor import Extractor, extract, fetch
-    from scrapy_dripper.items import PageItem
     from scrapy_dripper.page.page import Page
 
 __all__ = [
@@ -45,7 +45,7 @@ _MODULES = {
     **dict.fromkeys(("Document", "Extraction", "FallbackReason"), "data"),
     **dict.fromkeys(("Extractor", "extract", "fetch"), "extractor"),
     "Page": "page.page",
-    "PageItem": "items",
+    "PageItem": "crawl.fields",
     "markdown": "derived",
 }
 

@@ -75,7 +75,7 @@ class OutputField:
     is_content: bool = False
     """True for main content. In an item, all such fields hold that of the same document."""
     in_page_item: str | None = None
-    """The field of a :class:`~scrapy_dripper.items.PageItem`, which other classes may have as well, if the option names
+    """The field of a :class:`~scrapy_dripper.PageItem`, which other classes may have as well, if the option names
     none."""
     flag: str = ""
     """The flag of ``scrapy-dripper extract`` that adds the value to JSON, if it is not always there."""

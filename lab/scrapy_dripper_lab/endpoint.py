@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import random
 import re
@@ -17,6 +18,7 @@ from http.client import HTTPException
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.download import Connect, handlers, within
 from scrapy_dripper.inspection.answers import AnswerError
 
@@ -249,3 +251,15 @@ def in_threads(function: Callable[[T], R], items: Iterable[T], threads: int) -> 
     finally:
         for _ in range(threads):
             todo.put(None)
+
+
+def key_in(variable: str | None) -> str | None:
+    """Return the key in an environment variable. Messages do not repeat the name, because somebody may have passed the
+    key itself.
+    """
+    if variable is None:
+        return None
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise UsageError("--api-key-env expects the name of an environment variable that holds the key (it is not set)")
+    return key

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_dripper.cli.entry import ENTRY_POINTS, LABORATORY
+from scrapy_dripper.cli import ENTRY_POINTS, LABORATORY
 from tests.cli import test_help
 from tests.cli.conftest import Run, run  # noqa: F401
 from tests.test_package import NAME, imported, normal, required

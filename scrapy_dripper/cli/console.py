@@ -1,4 +1,4 @@
-"""Messages on the terminal, and the error of a command that cannot start."""
+"""Messages on the terminal, the outcomes of pages, and the error of a command that cannot start."""
 
 from __future__ import annotations
 
@@ -38,15 +38,31 @@ def say(message: str) -> None:
     tqdm.write(f"{PROGRAM}: {on_one_line(message)}", file=sys.stderr)
 
 
-class Failures:
-    """Names inputs that give no result, and counts them."""
+class Outcomes:
+    """Counts the outcomes of pages, and names the pages that failed on standard error."""
 
-    count = 0
+    def __init__(self) -> None:
+        self.failed: list[str] = []
+        self.counts: dict[str, int] = {}
 
-    def __call__(self, name: str, reason: str) -> None:
-        """Report why an input gives no result, and count it."""
-        self.count += 1
+    def count(self, what: str, n: int = 1) -> None:
+        """Count n pages."""
+        if n:
+            self.counts[what] = self.counts.get(what, 0) + n
+
+    def fail(self, name: str, reason: str) -> None:
+        """Report a page that failed."""
+        self.failed.append(name)
         say(f"{name}: {reason}")
+
+    def summarise(self) -> None:
+        """Print the counts of all outcomes, if there are any."""
+        parts = [f"{n} {what}" for what, n in self.counts.items()]
+        if self.failed:
+            more = ", ..." if len(self.failed) > 10 else ""
+            parts.append(f"{len(self.failed)} failed ({', '.join(self.failed[:10])}{more})")
+        if parts:
+            say(", ".join(parts))
 
 
 def print_what_can_be() -> None:

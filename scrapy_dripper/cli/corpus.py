@@ -16,13 +16,43 @@ from typing import Any, NoReturn
 from scrapy_dripper.cli.console import UsageError, extra, say
 from scrapy_dripper.cli.inputs import WARC, files_in
 from scrapy_dripper.cli.options import OPTIONS, add_command, add_options, configured, count
-from scrapy_dripper.cli.outcomes import claim
 from scrapy_dripper.config import Config
 from scrapy_dripper.paths import matches, replace_file
 from scrapy_dripper.rules import RuleError, read_rules_file
 
 NOTE = "run.json"
 """Name of the file with the inputs and options of a command."""
+
+
+def json_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file. Raise OSError or ValueError."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise ValueError(str(error)) from None
+    if not isinstance(found, dict):
+        raise ValueError("not an object")
+    return found
+
+
+def claim(note: Path, values: dict[str, Any]) -> None:
+    """Write the inputs and options of a command to a file in its folder, so that it can be resumed.
+
+    Raise :exc:`UsageError` if the folder was begun with others.
+    """
+    values = json.loads(json.dumps(values))
+    try:
+        before = json_object(note)
+    except FileNotFoundError:
+        note.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(note, json.dumps(values, indent=1) + "\n")
+        return
+    except ValueError:
+        raise UsageError(f"{note} is damaged: name another folder, or delete this file to begin again") from None
+    if wrong := [name for name, value in values.items() if before.get(name) != value]:
+        raise UsageError(
+            f"{note.parent} was begun with other {' and '.join(wrong)} (see {note}); use those, or name another folder"
+        )
 
 
 def run_pipeline(
@@ -32,8 +62,7 @@ def run_pipeline(
 
     ``total`` returns the number of documents that a task reads, if that is known.
     """
-    from scrapy_dripper.corpus.progress import Progress
-    from scrapy_dripper.corpus.tasks import LocalTasks
+    from scrapy_dripper.corpus.tasks import LocalTasks, Progress
 
     progress = Progress(logs / "progress", name, say)
     executor = LocalTasks([steps[0], progress.step, *steps[1:]], tasks, workers or os.cpu_count() or 1, logs)

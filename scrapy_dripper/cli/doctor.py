@@ -185,8 +185,7 @@ def _engine(findings: _Findings, config: Config) -> None:
     """Extract a page as a crawl does, in a worker process if there are any."""
     from scrapy_dripper.crawl.batcher import InProcess
     from scrapy_dripper.data import Document
-    from scrapy_dripper.workers.model import Workers
-    from scrapy_dripper.workers.pool import processes
+    from scrapy_dripper.workers.pool import Workers, processes
     from scrapy_dripper.workers.process import StartError, WorkerError
     from scrapy_dripper.workers.wire import Task
 

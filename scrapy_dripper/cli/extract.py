@@ -19,7 +19,7 @@ from typing import Any, TextIO
 from tqdm import tqdm
 
 from scrapy_dripper.characters import on_one_line, to_json
-from scrapy_dripper.cli.console import Failures, UsageError, say, why
+from scrapy_dripper.cli.console import Outcomes, UsageError, say, why
 from scrapy_dripper.cli.inputs import Source, file_name, find_sources, read_page
 from scrapy_dripper.cli.options import add_command, add_options, add_url, configured, count, seconds
 from scrapy_dripper.config import OUTPUT_FIELDS, Config
@@ -243,21 +243,21 @@ def run(arguments: argparse.Namespace) -> int:
     from scrapy_dripper.fallback_names import check_methods
     from scrapy_dripper.workers.process import StartError
 
-    failures = Failures()
+    outcomes = Outcomes()
     config = configured(arguments)
     fields: dict[str, Any] = {f"{name}_field": name for name in _asked(arguments)}
     config = replace(config, **fields)
     check_methods(config)
     if not arguments.inputs and not arguments.urls:
         raise UsageError("the following arguments are required: INPUT, or --urls FILE")
-    sources = find_sources(arguments.inputs, failures, arguments.url, arguments.urls)
+    sources = find_sources(arguments.inputs, outcomes.fail, arguments.url, arguments.urls)
     if not sources:
         return 1
     # Trafilatura reports on documents that this command reports on itself.
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
     without_url: list[str] = []
     try:
-        _extract(arguments, config, sources, failures, without_url)
+        _extract(arguments, config, sources, outcomes, without_url)
     except StartError as error:
         raise UsageError(f"no worker process can be started ({error}); leave --jobs out to work without one") from None
     if without_url and (options := _by_url(config)):
@@ -265,13 +265,13 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"{' and '.join(options)} cannot apply to {pages}: --url or --urls gives it")
     if arguments.output and len(sources) > 1 and os.path.isfile(arguments.output) and "." not in arguments.output:
         say(f"all pages are in the file {arguments.output}; -o {arguments.output}/ writes a file for each of them")
-    if failures.count and max(len(sources), len(arguments.inputs)) > 1:
-        say(f"{failures.count} inputs gave no result" if failures.count > 1 else "1 input gave no result")
-    return 1 if failures.count else 0
+    if outcomes.failed and max(len(sources), len(arguments.inputs)) > 1:
+        say(f"{len(outcomes.failed)} inputs gave no result" if len(outcomes.failed) > 1 else "1 input gave no result")
+    return 1 if outcomes.failed else 0
 
 
 def _extract(
-    arguments: argparse.Namespace, config: Config, sources: Sequence[Source], fail: Failures, without_url: list[str]
+    arguments: argparse.Namespace, config: Config, sources: Sequence[Source], outcomes: Outcomes, without_url: list[str]
 ) -> None:
     """Extract the pages, and add the names of those without a URL to a list."""
     from scrapy_dripper.corpus.processes import extracting
@@ -291,7 +291,7 @@ def _extract(
             document = read_page(source, config, arguments.timeout)
         except (OSError, ValueError) as error:
             advice = "; --timeout gives it more" if isinstance(error, TimeoutError) else ""
-            fail(source.name, why(error) + advice)
+            outcomes.fail(source.name, why(error) + advice)
             bar.update()
             return None
         without_url.extend([] if document.url else [source.name])
@@ -311,16 +311,19 @@ def _extract(
                     text = _result(source, extraction, arguments.format, more, indent)
                     problem = output.write(source, text) if text else None
                     if problem:
-                        fail(source.name, problem)
+                        outcomes.fail(source.name, problem)
                     elif extraction.text or extraction.main_html:
                         written += 1
                     else:
                         reason = str(extraction.fallback_reason or extraction.source)
-                        fail(source.name, "nothing extracted: " + ", ".join(filter(None, [reason, extraction.error])))
+                        outcomes.fail(
+                            source.name, "nothing extracted: " + ", ".join(filter(None, [reason, extraction.error]))
+                        )
                     bar.update()
         except KeyboardInterrupt:
             if len(sources) > 1:
-                say(f"stopped: of {len(sources):,} inputs, {written:,} gave a result and {fail.count:,} gave none")
+                none = len(outcomes.failed)
+                say(f"stopped: of {len(sources):,} inputs, {written:,} gave a result and {none:,} gave none")
             raise
         finally:
             output.close()

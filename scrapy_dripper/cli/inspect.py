@@ -10,7 +10,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from scrapy_dripper.cli.console import Failures, UsageError, open_in_browser, why
+from scrapy_dripper.cli.console import Outcomes, UsageError, open_in_browser, why
 from scrapy_dripper.cli.inputs import Source, file_name, find_sources, read_page
 from scrapy_dripper.cli.options import OPTIONS, add_command, add_options, add_url, configured
 from scrapy_dripper.extractor import Extractor
@@ -62,8 +62,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Write a file for each input and return the exit code."""
-    fail = Failures()
-    sources = find_sources(arguments.inputs, fail, arguments.url)
+    outcomes = Outcomes()
+    sources = find_sources(arguments.inputs, outcomes.fail, arguments.url)
     outputs = _outputs(arguments, sources)
     config = configured(arguments)
     check_methods(config)
@@ -74,13 +74,13 @@ def run(arguments: argparse.Namespace) -> int:
             try:
                 document = read_page(source, config)
             except (OSError, ValueError) as error:
-                fail(source.name, why(error))
+                outcomes.fail(source.name, why(error))
                 continue
             view = look(document, extractor, partial(task_for, document, source.name, source.id), source.name)
             _write(output, page_file(view), named=arguments.output is not None)
             if arguments.open:
                 open_in_browser(output)
-    return 1 if fail.count else 0
+    return 1 if outcomes.failed else 0
 
 
 def _outputs(arguments: argparse.Namespace, sources: Sequence[Source]) -> list[Path]:

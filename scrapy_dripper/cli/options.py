@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field
 from typing import Any
 
 from scrapy_dripper.checks import came
-from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.config import OPTION_NAMES, Config
 from scrapy_dripper.rules import RuleError
 
@@ -128,15 +126,3 @@ def seconds(value: str) -> float:
         if 0 < (number := float(value)) <= 86_400:
             return number
     raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, a day at most (got {value!r})")
-
-
-def key_in(variable: str | None) -> str | None:
-    """Return the key in an environment variable. Messages do not repeat the name, because somebody may have passed the
-    key itself.
-    """
-    if variable is None:
-        return None
-    key = os.environ.get(variable, "").strip()
-    if not key:
-        raise UsageError("--api-key-env expects the name of an environment variable that holds the key (it is not set)")
-    return key

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from scrapy_dripper.characters import on_one_line
-from scrapy_dripper.cli.console import Failures, UsageError, say, why
+from scrapy_dripper.cli.console import Outcomes, UsageError, say, why
 from scrapy_dripper.cli.inputs import Source, find_sources, read_page
 from scrapy_dripper.cli.options import a_url, add_command, add_options, add_url, configured
 from scrapy_dripper.config import Config
@@ -77,8 +77,8 @@ def _learn(arguments: argparse.Namespace) -> int:
     config = replace(configured(arguments), fallback="none")
     if arguments.output.exists():
         raise UsageError(f"{arguments.output} exists: name another file, because somebody may have edited this one")
-    failed = Failures()
-    sources = [replace(one, url=arguments.url or "") for one in find_sources(arguments.pages, failed)]
+    outcomes = Outcomes()
+    sources = [replace(one, url=arguments.url or "") for one in find_sources(arguments.pages, outcomes.fail)]
     examples: dict[str, list[TemplateExample]] = defaultdict(list)
     with Extractor(config) as extractor:
         for source in sources:
@@ -98,7 +98,7 @@ def _learn(arguments: argparse.Namespace) -> int:
                         continue
                 raise ValueError("its blocks, or the names of its elements, are too many or too long to learn from")
             except (OSError, ValueError, PageError) as error:
-                failed(source.name, why(error))
+                outcomes.fail(source.name, why(error))
     texts = []
     for host, own in examples.items():
         rules = usable_rules(rules_of(own, host, min(2, len(own))))
@@ -107,24 +107,26 @@ def _learn(arguments: argparse.Namespace) -> int:
         say("there is no page to learn from, so nothing was written")
         return 1
     replace_file(arguments.output, "\n".join(texts))
-    return 1 if failed.count else 0
+    return 1 if outcomes.failed else 0
 
 
 def _check(arguments: argparse.Namespace) -> int:
     """Show what each rule selects and return the exit code."""
     config = Config(rules=arguments.rules, fallback="none")
-    fail = Failures()
-    sources = find_sources(arguments.pages, fail, arguments.url)
+    outcomes = Outcomes()
+    sources = find_sources(arguments.pages, outcomes.fail, arguments.url)
     selects: dict[SiteRule, bool] = {}
     worker = OneWorker(config)
     for source in sources:
         try:
             lines = list(_lines(source, config, worker))
         except (OSError, ValueError) as error:
-            fail(source.name, why(error))
+            outcomes.fail(source.name, why(error))
             continue
         if not lines:
-            fail(source.name, "no rule is for this page; rules are chosen by URL, which --url gives for a file")
+            outcomes.fail(
+                source.name, "no rule is for this page; rules are chosen by URL, which --url gives for a file"
+            )
             continue
         print(on_one_line(source.name))
         for line, rule, takes in lines:
@@ -132,8 +134,8 @@ def _check(arguments: argparse.Namespace) -> int:
             selects[rule] = selects.get(rule, False) or takes
     worker.close()
     for rule in (rule for rule, takes in selects.items() if not takes):
-        fail(f"{rule.kind} {rule.pattern} {rule.selector}", "selects nothing on any of these pages")
-    return 1 if fail.count else 0
+        outcomes.fail(f"{rule.kind} {rule.pattern} {rule.selector}", "selects nothing on any of these pages")
+    return 1 if outcomes.failed else 0
 
 
 def _lines(source: Source, config: Config, worker: OneWorker) -> Iterator[tuple[str, SiteRule, bool]]:

@@ -14,8 +14,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.sites import Hosts
-from scrapy_dripper.workers.model import Workers
-from scrapy_dripper.workers.pool import Pool
+from scrapy_dripper.workers.pool import Pool, Workers
 from scrapy_dripper.workers.process import WorkerError
 from scrapy_dripper.workers.wire import Task
 

@@ -16,8 +16,7 @@ from typing import TypeAlias
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
-from scrapy_dripper.workers.model import Workers
-from scrapy_dripper.workers.pool import RESTART_SECONDS, RESTARTS, ClosedError, processes
+from scrapy_dripper.workers.pool import RESTART_SECONDS, RESTARTS, ClosedError, Workers, processes
 from scrapy_dripper.workers.process import StartError, WorkerError
 from scrapy_dripper.workers.wire import Task
 

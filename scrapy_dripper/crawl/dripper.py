@@ -15,7 +15,7 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.utils.asyncio import is_asyncio_available
 from w3lib.encoding import http_content_type_encoding
 
-from scrapy_dripper.binary import looks_binary
+from scrapy_dripper.characters import looks_binary
 from scrapy_dripper.checks import short
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.batcher import Batcher, Count

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from itemadapter import ItemAdapter
+from scrapy import Field, Item
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
@@ -20,13 +21,29 @@ HEADED = ("csv", "xlsx", "orc", "avro")
 _DEFAULT = Config()
 
 
+class PageItem(Item):
+    """A page with its main content: ``yield PageItem(url=response.url)``.
+
+    The add-on fills all other fields, without any setting, and those of them that another class has
+    (``DRIPPER_FILL_BY_NAME``). Those for Main-HTML and Markdown have the names of the settings, so None leaves them
+    out.
+    """
+
+    url = Field()
+    title = Field()
+    markdown = Field()
+    main_html = Field()
+    text = Field()
+    metadata = Field()
+
+
 class Filler:
     """A component of a crawl that fills the fields of items.
 
     A field that already has a value keeps it. An item that already has main content in a field that a setting names is
     not filled, so that it does not mix the content of two documents. A dict always has all fields of the settings,
     because feeds take their columns from the first item; those without a value are None. An item of a class also gets
-    those that it has by the name of :class:`~scrapy_dripper.items.PageItem` (``DRIPPER_FILL_BY_NAME``).
+    those that it has by the name of :class:`~scrapy_dripper.PageItem` (``DRIPPER_FILL_BY_NAME``).
     """
 
     def __init__(self, crawler: Crawler) -> None:

@@ -15,8 +15,7 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 
 from scrapy_dripper.crawl.log import JAVASCRIPT, NoContent
-from scrapy_dripper.crawl.report import Report
-from scrapy_dripper.crawl.table import Command
+from scrapy_dripper.crawl.report import Command, Report
 from scrapy_dripper.data import SUSPECT, Document, Extraction, FallbackReason
 
 logger = logging.getLogger(__name__)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from scrapy_dripper.cli.console import UsageError, say
-from scrapy_dripper.cli.inputs import find_sources
+from tqdm import tqdm
+
+from scrapy_dripper.cli.console import Outcomes, UsageError, say, why
+from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, read_source
 from scrapy_dripper.cli.options import add_command
-from scrapy_dripper.cli.outcomes import Outcomes
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.model import TaggerModel, bundled
-from scrapy_dripper.inspection.answers import ANSWERS, LabelsError, read_answers
+from scrapy_dripper.inspection.answers import ANSWERS, LabelsError, Sheet, read_answers, sheet
 from scrapy_dripper.learning.learn import (
     Correction,
     Gain,
@@ -26,6 +28,7 @@ from scrapy_dripper.learning.learn import (
     write_model,
 )
 from scrapy_dripper.learning.metrics import aligned
+from scrapy_dripper.page import NATIVE, PageError
 
 EXAMPLES = """\
 examples:
@@ -119,13 +122,31 @@ def _corrections(folders: Sequence[Path], outcomes: Outcomes) -> list[Correction
     return list(found.values())
 
 
+def sheets(sources: Sequence[Source], outcomes: Outcomes, profile: str = NATIVE.name) -> Iterator[Sheet]:
+    """Yield the sheet of each source, each page once, cut by a profile. A page that cannot be read has failed."""
+    seen: set[str] = set()
+    for source in tqdm(sources, desc="pages", unit="page", disable=None):
+        try:
+            document = read_source(source, READ_FACTOR * Config().limits.bytes)
+            document = replace(document, url=source.url or document.url)
+            found = sheet(document, source.name, source.id, profile)
+        except Exception as error:  # A bad page must not stop the others.
+            outcomes.fail(source.name, f"{error.reason}: {error}" if isinstance(error, PageError) else why(error))
+            continue
+        if found.sha256 in seen:
+            outcomes.count("the same page again")
+        else:
+            yield found
+        seen.add(found.sha256)
+
+
 def _of_answers(folder: Path, outcomes: Outcomes) -> Iterator[Correction]:
     """Yield the corrections of a folder of pages with answers beside them."""
     if not any(folder.glob(ANSWERS)):
         raise UsageError(f"{folder} holds no corrections: expected *.answer.json of the inspector beside the pages")
     left = {answer.sha256: answer for answer in read_answers(folder, outcomes.fail)}
     sources = find_sources([str(folder)], outcomes.fail)
-    for page in outcomes.sheets(sources):
+    for page in sheets(sources, outcomes):
         if record := left.pop(page.sha256, None):
             try:
                 yield of_record(record, page)

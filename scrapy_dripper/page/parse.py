@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from lxml import etree, html
 
-from scrapy_dripper.binary import looks_binary
+from scrapy_dripper.characters import looks_binary
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.page.charset import in_utf8

@@ -1,9 +1,15 @@
-"""Let the system end a process as soon as the one that needs it is gone, however it ended."""
+"""Processes that end as soon as the one that needs them is gone, however it ended."""
 
 from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
 
 
 def end_with(life: int | None) -> None:
@@ -26,3 +32,35 @@ def end_with(life: int | None) -> None:
             os._exit(1)
     except (ImportError, AttributeError, OSError, ValueError):  # unsupported here: it ends at its next request
         return
+
+
+@contextmanager
+def spawned(jobs: int, start: Callable[..., object] | None = None, *arguments: Any) -> Iterator[ProcessPoolExecutor]:
+    """Give a pool of at most ``jobs`` processes for the functions of a command, each of which calls ``start`` first.
+
+    After an exception, such as that of Ctrl-C, the processes are killed, and what they do is lost. They are spawned,
+    because the threads of a model's runtime do not survive a fork.
+    """
+    from concurrent.futures import ProcessPoolExecutor  # the workers of a crawl do without
+    from multiprocessing import active_children, get_context
+
+    before = set(active_children())
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _begin, (start, arguments))
+    try:
+        yield pool
+    except BaseException:
+        for process in set(active_children()) - before:
+            process.kill()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _begin(start: Callable[..., object] | None, arguments: tuple[Any, ...]) -> None:
+    from multiprocessing import parent_process
+
+    if parent := parent_process():  # by itself, this process would go on alone, and then wait for more to do for ever
+        end_with(parent.sentinel)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets Ctrl-C, too
+    if start is not None:
+        start(*arguments)

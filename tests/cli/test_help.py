@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from scrapy_dripper.cli import COMMANDS, ENTRY_POINTS, LABORATORY
 from scrapy_dripper.cli.console import REPOSITORY
-from scrapy_dripper.cli.entry import COMMANDS, ENTRY_POINTS, LABORATORY
 from tests.cli.conftest import Run
 
 ALL = [name.split() for name in COMMANDS if name != "rules"] + [["rules", "check"]]
@@ -49,7 +49,7 @@ class Installed:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **commands: str) -> None:
         self.lookups = 0
         self.points = [EntryPoint(name.replace("_", "."), value, ENTRY_POINTS) for name, value in commands.items()]
-        monkeypatch.setattr("scrapy_dripper.cli.entry.entry_points", self.look_up)
+        monkeypatch.setattr("scrapy_dripper.cli.entry_points", self.look_up)
 
     def look_up(self, *, group: str) -> list[EntryPoint]:
         """Return the entry points, as :mod:`importlib.metadata` does."""

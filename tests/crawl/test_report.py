@@ -16,11 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml.html import fromstring
 
-from scrapy_dripper.cli.outcomes import Outcomes
+from scrapy_dripper.cli.console import Outcomes
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl import report as report_module
-from scrapy_dripper.crawl.report import KEPT, KEPT_WITH_REASON, MOST_NAMES, MOST_ROWS, Report
-from scrapy_dripper.crawl.table import Command
+from scrapy_dripper.crawl.report import KEPT, KEPT_WITH_REASON, MOST_NAMES, MOST_ROWS, Command, Report
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.engines.base import EngineError
 from scrapy_dripper.learning.command import _of_answers

@@ -15,7 +15,7 @@ import scrapy
 
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.workers import pool as pools
-from scrapy_dripper.workers.model import SharedModel
+from scrapy_dripper.workers.pool import SharedModel
 from tests.crawl.crawling import PATIENCE, Crawls, Reactor, Site, page, spider, workers
 from tests.engines.qwen3.fakes import PREPARED
 

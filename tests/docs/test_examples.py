@@ -21,7 +21,7 @@ import trafilatura
 from scrapy.settings import Settings
 
 import scrapy_dripper
-from scrapy_dripper.cli.entry import LABORATORY, _parser
+from scrapy_dripper.cli import LABORATORY, _parser
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines.qwen3.profile import PROFILES

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.cli import main
-from scrapy_dripper.crawl.table import Command, Row, table_file
+from scrapy_dripper.crawl.report import Command, Row, table_file
 from scrapy_dripper.data import Extraction, FallbackReason
 from tests.inspection.browser import AXE, WHY_NOT, Tab, launched
 from tests.inspection.conftest import PAGE, Inspect

@@ -33,7 +33,7 @@ def test_every_pattern_is_linear() -> None:
     assert set(ALLOWED) <= {*found["places"], *found["unknown"]}
     # Without any patterns, all of this would be true.
     assert found["uses"] > 300
-    assert {"scrapy_dripper.binary", "scrapy_dripper.engines.qwen3.profile"} <= set(
+    assert {"scrapy_dripper.characters", "scrapy_dripper.engines.qwen3.profile"} <= set(
         found["places"]
     )  # made in comprehensions
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lxml import etree
 from lxml.html import HtmlElement
 
-from scrapy_dripper.binary import looks_binary
+from scrapy_dripper.characters import looks_binary
 from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import recover as recover_module

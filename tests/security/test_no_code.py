@@ -42,7 +42,7 @@ ALLOWED = {
     ("__init__.py", "importlib"): "the module of a public name, out of a constant table",
     ("workers/process.py", "subprocess"): "the worker processes, with arguments and no shell",
     ("child/server.py", "importlib"): "the module of an engine, out of a constant tuple",
-    ("cli/entry.py", "importlib"): "the module of a command, out of a constant table",
+    ("cli/__init__.py", "importlib"): "the module of a command, out of a constant table",
     ("lab/evaluation/peers.py", "importlib"): "the packages of other extractors, out of a constant table",
     ("fallback_names.py", "pkgutil"): "DRIPPER_ENGINE, DRIPPER_FALLBACK and an embedder, which are settings",
     ("fallback/__init__.py", "pkgutil"): "the function of a method, out of a constant table",

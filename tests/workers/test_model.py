@@ -9,8 +9,8 @@ import pytest
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason
-from scrapy_dripper.workers import model
-from scrapy_dripper.workers.model import SharedModel
+from scrapy_dripper.workers import pool as model
+from scrapy_dripper.workers.pool import SharedModel
 from scrapy_dripper.workers.process import StartError, WorkerError
 
 LABELS: tuple[dict[str, Any], list[bytes]] = {"say": "labels", "answers": []}, []

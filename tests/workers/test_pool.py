@@ -17,8 +17,7 @@ import pytest
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.workers import pool as module
 from scrapy_dripper.workers import process
-from scrapy_dripper.workers.model import Workers
-from scrapy_dripper.workers.pool import ClosedError, Pool, processes
+from scrapy_dripper.workers.pool import ClosedError, Pool, Workers, processes
 from scrapy_dripper.workers.process import StartError, WorkerError
 from tests.workers.children import Pools, comes_true, gone, own, task, worker_of
 

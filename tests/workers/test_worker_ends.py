@@ -17,8 +17,7 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import FallbackReason
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.workers import process
-from scrapy_dripper.workers.model import Workers
-from scrapy_dripper.workers.pool import FIRST_STARTS, Pool
+from scrapy_dripper.workers.pool import FIRST_STARTS, Pool, Workers
 from scrapy_dripper.workers.process import StartError, WorkerError
 from tests.workers.children import OWN, SECONDS, Pools, comes_true, gone, own, rescue, task, worker_of
 

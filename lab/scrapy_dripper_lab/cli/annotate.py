@@ -9,10 +9,9 @@ from contextlib import closing
 from pathlib import Path
 
 from scrapy_dripper.characters import to_json
-from scrapy_dripper.cli.console import UsageError, say
+from scrapy_dripper.cli.console import Outcomes, UsageError, say
 from scrapy_dripper.cli.inputs import Source, find_sources
-from scrapy_dripper.cli.options import add_command, add_url, count, key_in, seconds
-from scrapy_dripper.cli.outcomes import Outcomes
+from scrapy_dripper.cli.options import add_command, add_url, count, seconds
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.inspection.answers import (
     ANSWERS,
@@ -24,11 +23,12 @@ from scrapy_dripper.inspection.answers import (
     record_of,
     task_of,
 )
+from scrapy_dripper.learning.command import sheets
 from scrapy_dripper.page import NATIVE
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper_lab.annotation.labels import Store, adjudicated, checked_page, load, write_page
 from scrapy_dripper_lab.annotation.prompt import SYSTEM, PageAnswer, label, prompt_hash, question
-from scrapy_dripper_lab.endpoint import Endpoint, EndpointError, in_threads
+from scrapy_dripper_lab.endpoint import Endpoint, EndpointError, in_threads, key_in
 from scrapy_dripper_lab.evaluation.blocks import Bools
 from scrapy_dripper_lab.evaluation.complexity import complexity, levels
 from scrapy_dripper_lab.extras import extra
@@ -142,7 +142,7 @@ def _ask(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -> None:
     prompt, system = prompt_hash(template), SYSTEM if template is None else ""
 
     def questions(store: Store) -> Iterator[tuple[Sheet, str]]:
-        for sheet in outcomes.sheets(sources, arguments.profile):
+        for sheet in sheets(sources, outcomes, arguments.profile):
             if sheet.sha256 in store.done:
                 outcomes.count("already labelled")
             elif sheet.blocks > MAX_BLOCKS:
@@ -200,7 +200,7 @@ def _adjudicate(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -
     names = {sha256: record.id for one in readings for sha256, record in one.items()}
     texts = {
         sheet.id: sheet.page.blocks.text
-        for sheet in outcomes.sheets(sources, arguments.profile)
+        for sheet in sheets(sources, outcomes, arguments.profile)
         if sheet.sha256 in names
     }
     for one in disagreements:
@@ -242,7 +242,7 @@ def _export(arguments: argparse.Namespace, path: Path, outcomes: Outcomes) -> No
     left = dict(records)
     unknown: list[Sheet] = []
     chosen: list[tuple[Record, Sheet, str, Bools]] = []
-    for sheet in outcomes.sheets(_sources(arguments, path, outcomes), arguments.profile):
+    for sheet in sheets(_sources(arguments, path, outcomes), outcomes, arguments.profile):
         if sheet.sha256 not in records:
             unknown.append(sheet)
         elif record := left.pop(sheet.sha256, None):

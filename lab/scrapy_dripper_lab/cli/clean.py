@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_dripper.cli.console import UsageError, say
-from scrapy_dripper.cli.corpus import NOTE, corpus_steps, run_pipeline, totals, without_prefix
+from scrapy_dripper.cli.corpus import NOTE, claim, corpus_steps, json_object, run_pipeline, totals, without_prefix
 from scrapy_dripper.cli.options import add_command, count
-from scrapy_dripper.cli.outcomes import claim, json_object
 from scrapy_dripper_lab.extras import extra
 
 CLEAN = "clean"

@@ -17,13 +17,13 @@ from tqdm import tqdm
 
 from scrapy_dripper.characters import printable, to_json
 from scrapy_dripper.cli.console import PROGRAM, UsageError, say
-from scrapy_dripper.cli.options import add_command, add_options, configured, count, key_in
+from scrapy_dripper.cli.options import add_command, add_options, configured, count
 from scrapy_dripper.config import METHODS, Config
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.files import sha256
 from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
 from scrapy_dripper.learning.learn import training_pages
-from scrapy_dripper_lab.endpoint import Endpoint
+from scrapy_dripper_lab.endpoint import Endpoint, key_in
 from scrapy_dripper_lab.evaluation.figures import Evaluation, Figures
 from scrapy_dripper_lab.evaluation.language_models import ENDPOINT, JUDGED, PROMPTS, TIMEOUT, LanguageModel
 from scrapy_dripper_lab.evaluation.measure import FREE, OURS, Setup, Stored, measured, read_stored

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from scrapy_dripper.cli.console import say
+from scrapy_dripper.cli.corpus import claim
 from scrapy_dripper.cli.options import add_command
-from scrapy_dripper.cli.outcomes import claim
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper_lab.cli.export import ANSWERS
 from scrapy_dripper_lab.extras import extra

@@ -124,7 +124,7 @@ def test_facts_of_another_form(tmp_path: Path, facts: object) -> None:
 
 
 def test_evaluation_measures_no_partial_truth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from scrapy_dripper.cli.entry import main as command
+    from scrapy_dripper.cli import main as command
 
     write_recipe(tmp_path, "one")
 

@@ -18,7 +18,7 @@ from scrapy_dripper.engines.base import EngineLostError, Labels, ModelError, Ove
 from scrapy_dripper.engines.qwen3.engine import ModelServer, load_remote
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.workers.model import Workers
+from scrapy_dripper.workers.pool import Workers
 from scrapy_dripper.workers.wire import Task
 from tests.engines.qwen3.fakes import PREPARED
 
