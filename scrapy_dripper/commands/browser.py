@@ -30,27 +30,24 @@ _DONE, _FAILED, _REFUSED = (bytes([5, code, 0, 1, *bytes(6)]) for code in (0, 1,
 def check_browser(settings: BaseSettings) -> None:
     """Raise :exc:`UsageError`, with what to install, unless the browser of the settings starts."""
     if find_spec("scrapy_playwright") is None:
-        raise UsageError(
-            "--browser needs scrapy-playwright: pip install 'scrapy-dripper[playwright]'", print_help=False
-        )
+        raise wrong("--browser needs scrapy-playwright: pip install 'scrapy-dripper[playwright]'")
     from playwright.sync_api import Error, sync_playwright
 
     if settings["PLAYWRIGHT_CDP_URL"] or settings["PLAYWRIGHT_CONNECT_URL"]:
-        raise UsageError(
-            "--browser starts its own browser, and cannot guard the one of PLAYWRIGHT_*_URL", print_help=False
-        )
+        raise wrong("--browser starts its own browser, and cannot guard the one of PLAYWRIGHT_*_URL")
     kind = settings["PLAYWRIGHT_BROWSER_TYPE"] or "chromium"
     try:
         with sync_playwright() as playwright:
             getattr(playwright, kind).launch(**settings.getdict("PLAYWRIGHT_LAUNCH_OPTIONS")).close()
     except Error as error:
-        raise _wrong(
+        raise wrong(
             f"--browser cannot start one ({error.message.splitlines()[0]}): playwright install {kind}, or name a "
             """Chromium of the system: -s 'PLAYWRIGHT_LAUNCH_OPTIONS={"executable_path": "/usr/bin/chromium"}'"""
         ) from None
 
 
-def _wrong(message: str) -> UsageError:
+def wrong(message: str) -> UsageError:
+    """Return the error for a command line that makes no sense."""
     return UsageError(message, print_help=False)
 
 

@@ -1,10 +1,8 @@
-"""``scrapy dripper URL``: the main content of one page, or the filled items that a callback yields for it."""
+"""``scrapy dripper URL``: the main content of one page, or of whole sites."""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
-import json
 import logging
 import re
 import sys
@@ -12,30 +10,27 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptio
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from pathlib import Path
-from textwrap import indent
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from itemadapter import ItemAdapter
-from scrapy import Request, Spider, signals
+from scrapy import Request, Spider
 from scrapy.commands import ScrapyCommand
 from scrapy.crawler import Crawler, CrawlerProcessBase
-from scrapy.exceptions import IgnoreRequest, UsageError
+from scrapy.exceptions import UsageError
 from scrapy.http import Response
 from scrapy.settings import Settings
 from scrapy.utils.datatypes import SequenceExclude
 from scrapy.utils.misc import load_object
-from scrapy.utils.serialize import ScrapyJSONEncoder
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 from w3lib.url import safe_url_string
 
 from scrapy_dripper.addon import Addon
-from scrapy_dripper.characters import on_one_line, printable, to_json
+from scrapy_dripper.characters import on_one_line, to_json
 from scrapy_dripper.checks import short
 from scrapy_dripper.cli.console import drop_output, open_in_browser, why
 from scrapy_dripper.cli.options import count
-from scrapy_dripper.commands.browser import Gate, check_browser, rendering, use_browser
+from scrapy_dripper.commands.browser import Gate, check_browser, rendering, use_browser, wrong
 from scrapy_dripper.commands.guard import Guard
 from scrapy_dripper.commands.pages import OutputError, Pages
 from scrapy_dripper.commands.site import MAX_PAGES, MOST_PAGES, Robots, SiteSpider
@@ -44,7 +39,6 @@ from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.crawl.stats import is_shell
 from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.egress import Egress, checked_host
-from scrapy_dripper.pipelines import DripperPipeline
 
 FORMATS = ("markdown", "html", "text", "json")
 LOUD = tuple(f"scrapy.downloadermiddlewares.{name}" for name in ("robotstxt", "retry", "redirect"))
@@ -62,24 +56,19 @@ POLITE = {"ROBOTSTXT_OBEY": True, "ROBOTSTXT_PARSER": Robots, "DOWNLOAD_DELAY": 
 MOST_TOGETHER = 100
 """Largest number of requests at a time to all sites of ``--follow``, unless the project allows more."""
 HELP = """\
-Download one page with the settings of the project, and print its main content, or the items of a callback; or write a
-site as a folder of Markdown.
+Download one page with the settings of the project, and print its main content; or write a site as a folder of Markdown.
 
 examples:
   scrapy dripper https://example.com/story                           its main content, as Markdown
   scrapy dripper https://example.com/story -f json                   everything that is known about it
   scrapy dripper https://example.com/story --inspect --open          what was decided about each block, and why
-  scrapy dripper https://example.com/story --spider news             the items that `parse` of the spider yields
-  scrapy dripper https://example.com/story --spider news --callback parse_story -f json
+  scrapy dripper https://example.com/story --spider news             with the settings of this spider
   scrapy dripper --follow https://example.com/ -o example/           the whole site, as a folder of Markdown
   scrapy dripper --follow --urls sites.txt -o pages.parquet          many sites, as one file
 
-With --spider, the spider crawls this one page, and its items are printed as the add-on has filled them: as readable
-text, or as JSON lines with -f json. Requests that the callback yields are not made, feeds are not written, and item
-pipelines only run with --pipelines.
+With --spider, the page has the settings of this spider of the project, and its part of Scrapy's cache.
 
-With --inspect, the page and the inspector's view of it are written into a folder, the current one by default. A
---spider gives it its settings then, and its part of Scrapy's cache.
+With --inspect, the page and the inspector's view of it are written into a folder, the current one by default.
 
 With --follow, the links and the sitemap of each site are followed, on the same host. robots.txt is obeyed, also its
 delay, up to 60 seconds; otherwise, there are 4 requests a second to a host at most, or those that the project allows.
@@ -93,7 +82,7 @@ exit codes: 0 there was something to print, 1 there was not, 2 wrong usage
 
 
 class Command(ScrapyCommand):
-    """The command. Its exit status is 0 if there was main content, or an item, to print, and 1 otherwise."""
+    """The command. Its exit status is 0 if there was main content to print, and 1 otherwise."""
 
     default_settings: ClassVar[dict[str, Any]] = {"LOG_LEVEL": "WARNING"}
     settings: Settings  # both are there before run()
@@ -101,7 +90,6 @@ class Command(ScrapyCommand):
     _egress: Egress
     _gate: Gate | None = None
     _meta: Mapping[str, Any] = MappingProxyType({})
-    _has_complained = False
 
     def syntax(self) -> str:
         """Return the arguments, for the help."""
@@ -109,7 +97,7 @@ class Command(ScrapyCommand):
 
     def short_desc(self) -> str:
         """Return the description in ``scrapy -h``."""
-        return "Print the main content of a page, or the items of a callback (scrapy-dripper)"
+        return "Print the main content of a page, or write a site as Markdown (scrapy-dripper)"
 
     def long_desc(self) -> str:
         """Return the text of the help."""
@@ -119,11 +107,8 @@ class Command(ScrapyCommand):
         """Add the options of the command."""
         super().add_options(parser)
         parser.formatter_class = RawDescriptionHelpFormatter
-        parser.add_argument(
-            "-f", "--format", choices=FORMATS, help="default: markdown; with --spider: text (the default) or json"
-        )
-        parser.add_argument("--spider", metavar="NAME", help="print the items of this spider of the project")
-        parser.add_argument("-c", "--callback", metavar="NAME", help="the callback of the spider; default: parse")
+        parser.add_argument("-f", "--format", choices=FORMATS, help="default: markdown")
+        parser.add_argument("--spider", metavar="NAME", help="use the settings of this spider of the project")
         parser.add_argument(
             "-a",
             dest="spargs",
@@ -173,17 +158,16 @@ class Command(ScrapyCommand):
         parser.add_argument(
             "--browser", action="store_true", help="download pages that are empty until a script has run in a browser"
         )
-        parser.add_argument("--pipelines", action="store_true", help="run the item pipelines of the project")
 
     def run(self, args: list[str], opts: Namespace) -> None:
-        """Download the page and print its main content or its items. Raise UsageError for a wrong command line."""
+        """Download the page and print its main content. Raise UsageError for a wrong command line."""
         urls = [*args, *(_listed(opts.urls) if opts.urls else ())]
         if not urls:
             raise UsageError(print_help=not opts.urls)
-        if wrong := next((url for url in urls if not _is_url(url)), None):
-            raise _wrong(f"expected a URL, such as https://example.com/story (got {wrong[:200]})")
+        if bad := next((url for url in urls if not _is_url(url)), None):
+            raise wrong(f"expected a URL, such as https://example.com/story (got {bad[:200]})")
         if len(urls) > 1 and not opts.follow:
-            raise _wrong(f"expected one URL, such as https://example.com/story (got {short(urls[1])})")
+            raise wrong(f"expected one URL, such as https://example.com/story (got {short(urls[1])})")
         self.exitcode = 1
         self._egress = Egress(*map(safe_url_string, urls))
         if opts.browser:
@@ -203,19 +187,15 @@ class Command(ScrapyCommand):
             return
         for name in ("urls", "output", "chunks", "depth", "allow", "deny", "max_pages"):
             if getattr(opts, name) not in (None, False, [], MOST_PAGES):
-                raise _wrong(f"--{name.replace('_', '-')} needs --follow")
+                raise wrong(f"--{name.replace('_', '-')} needs --follow")
         if opts.open:
-            raise _wrong("--open needs --inspect")
-        if opts.spider is not None:
-            self._crawl_items(urls[0], opts)
-        elif opts.callback is not None or opts.spargs or opts.pipelines:
-            raise _wrong("--callback, -a and --pipelines need a --spider")
-        else:
-            self._crawl_page(urls[0], partial(self.show, opts.format or "markdown"))
-        self.crawler_process.start()
+            raise wrong("--open needs --inspect")
+        self._crawl_page(urls[0], partial(self.show, opts.format or "markdown"), opts)
 
-    def _crawl_page(self, url: str, show: Show, base: type[Spider] = Spider, **arguments: Any) -> None:
-        command = self
+    def _crawl_page(self, url: str, show: Show, opts: Namespace) -> None:
+        command, base = self, self._spider(opts.spider) if opts.spider else Spider
+        if opts.spargs and not opts.spider:
+            raise wrong("-a needs a --spider")
 
         class OnePage(base):  # type: ignore[misc, valid-type]
             name = getattr(base, "name", "dripper")
@@ -232,21 +212,19 @@ class Command(ScrapyCommand):
             def no_page(self, failure: Failure) -> None:
                 command.complain(url, why(failure.value))
 
-        logging.getLogger(STATS).setLevel(logging.CRITICAL)
-        self._only_one_page()
-        crawler = self._with_addon(OnePage)
-        self._guard(crawler)
-        self._begin(crawler, **arguments)
-
-    def _only_one_page(self) -> None:
-        logging.getLogger(ADVICE).setLevel(logging.CRITICAL)
+        for name in (STATS, ADVICE):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         for name, nothing in OF_A_CRAWL.items():
             self.settings.set(name, nothing, "cmdline")
+        crawler = self._with_addon(OnePage)
+        self._guard(crawler)
+        self._begin(crawler, **dict(opts.spargs))
+        self.crawler_process.start()
 
     def _inspect_page(self, url: str, opts: Namespace) -> None:
         """Write the page and the inspector's view of it."""
-        if opts.format or opts.callback or opts.pipelines:
-            raise _wrong("--inspect takes no --format, --callback and --pipelines")
+        if opts.format:
+            raise wrong("--inspect takes no --format")
         found: list[tuple[Document, Config]] = []
 
         def keep(dripper: Dripper, response: Response, extraction: Extraction | None) -> None:
@@ -255,15 +233,14 @@ class Command(ScrapyCommand):
             else:
                 found.append((dripper.document(response, dripper.config_for(response)), dripper.config))
 
-        self._crawl_page(url, keep, self._spider(opts.spider) if opts.spider else Spider, **dict(opts.spargs))
-        self.crawler_process.start()
+        self._crawl_page(url, keep, opts)
         for document, config in found:
             from scrapy_dripper.inspection.views import named, write_views  # other commands do not need the model here
 
             try:
                 (view,) = write_views(Path(opts.output or ""), [named(document)], config)
             except OSError as error:
-                raise _wrong(f"cannot write {error.filename or opts.output}: {why(error)}") from None
+                raise wrong(f"cannot write {error.filename or opts.output}: {why(error)}") from None
             self._print(str(view))
             if opts.open:
                 open_in_browser(view)
@@ -288,7 +265,7 @@ class Command(ScrapyCommand):
             if not isinstance(failure.value, (ConfigError, ModelError)):
                 return failure
             print(on_one_line(failure.getErrorMessage()), file=sys.stderr)
-            self._has_complained, self.exitcode = True, 2
+            self.exitcode = 2
             return None
 
         begun = self.crawler_process.crawl(crawler, **arguments)  # a task, or without an asyncio process a Deferred
@@ -298,15 +275,15 @@ class Command(ScrapyCommand):
     def _crawl_sites(self, urls: list[str], opts: Namespace) -> None:
         """Write the pages of sites into a folder or a file. Raise UsageError for options that make no sense."""
         if opts.output is None:
-            raise _wrong("--follow needs a folder or a file for the pages, as in -o pages/ or -o pages.jsonl")
+            raise wrong("--follow needs a folder or a file for the pages, as in -o pages/ or -o pages.jsonl")
         if opts.spider is not None or opts.inspect or opts.format not in (None, "markdown"):
-            raise _wrong("--follow has its own spider, and writes Markdown")
+            raise wrong("--follow has its own spider, and writes Markdown")
         try:
             pages = Pages(Path(opts.output), urls, chunks=opts.chunks)
         except OutputError as error:
-            raise _wrong(str(error)) from None
+            raise wrong(str(error)) from None
         except OSError as error:
-            raise _wrong(f"cannot write {opts.output}: {why(error)}") from None
+            raise wrong(f"cannot write {opts.output}: {why(error)}") from None
         together = self.settings.getint("CONCURRENT_REQUESTS") + 8 * (len(urls) - 1)
         polite: dict[str, Any] = {**POLITE, "CONCURRENT_REQUESTS": min(together, MOST_TOGETHER)}
         for name, value in polite.items():
@@ -343,68 +320,14 @@ class Command(ScrapyCommand):
         print(on_one_line(pages.summary(reason, MAX_PAGES)), file=sys.stderr)
         self.exitcode = 0 if pages.files else 1
 
-    def _crawl_items(self, url: str, opts: Namespace) -> None:
-        """Crawl the page with a spider of the project. Raise UsageError if there is no such spider or callback."""
-        if opts.format not in (None, "text", "json"):
-            raise _wrong(f"items are printed as text or json (got {opts.format})")
-        spider = self._spider(opts.spider)
-        callback = _callback(spider, opts.callback or "parse")
-
-        meta = self._meta
-
-        def no_page(failure: Failure) -> None:
-            self.complain(url, why(failure.value))
-
-        async def start(self: Spider) -> AsyncIterator[Any]:
-            yield Request(url, getattr(self, callback), errback=no_page, dont_filter=True, meta=dict(meta))
-
-        def only_the_page(request: Request) -> None:
-            # Redirects and retries are copies of the first request, with its errback.
-            if request.errback is not no_page:
-                raise IgnoreRequest
-
-        def scraped(item: Any) -> None:
-            self.exitcode = 0
-            self._print(_to_json(item) if opts.format == "json" else _as_text(item))
-
-        def dropped(exception: BaseException) -> None:
-            self.complain(url, f"an item was dropped: {exception}")
-
-        def closed(spider: Spider) -> None:
-            if self.exitcode and not self._has_complained:
-                self.complain(url, f"{spider.name}.{callback} yielded no item")
-
-        self._only_one_page()
-        if not opts.pipelines:
-            self.settings.set("ITEM_PIPELINES", self._our_pipelines(spider), "cmdline")
-        # A class of the same name and module: only its start is another.
-        one_page = type(spider.__name__, (spider,), {"start": start, "__module__": spider.__module__})
-        crawler = self.crawler_process.create_crawler(one_page)
-        self._guard(crawler)
-        self._receivers = {
-            signals.request_scheduled: only_the_page,
-            signals.item_scraped: scraped,
-            signals.item_dropped: dropped,
-            signals.spider_closed: closed,
-        }  # signals hold their receivers only by weak references
-        for signal, receiver in self._receivers.items():
-            crawler.signals.connect(receiver, signal)
-        self._begin(crawler, **dict(opts.spargs))
-
     def _spider(self, name: str) -> type[Spider]:
         loader = self.crawler_process.spider_loader
         try:
             found: type[Spider] = loader.load(name)
         except KeyError:
             there = ", ".join(sorted(loader.list())) or "none (run the command in the folder of a project)"
-            raise _wrong(f"no spider {name!r}; the project has {there}") from None
+            raise wrong(f"no spider {name!r}; the project has {there}") from None
         return found
-
-    def _our_pipelines(self, spider: type[Spider]) -> dict[Any, Any]:
-        """Return the plugin's own pipeline if the project uses it, because it fills items."""
-        own = (spider.custom_settings or {}).get("ITEM_PIPELINES", {})
-        every = {**self.settings.getdict("ITEM_PIPELINES"), **own}
-        return {path: order for path, order in every.items() if load_object(path) is DripperPipeline}
 
     def show(self, form: str, _: Dripper, response: Response, extraction: Extraction | None) -> None:
         """Print an extraction, or why there is none."""
@@ -436,7 +359,6 @@ class Command(ScrapyCommand):
 
     def complain(self, url: str, problem: str) -> None:
         """Print a problem on standard error."""
-        self._has_complained = True
         print(on_one_line(f"{url}: {problem}"), file=sys.stderr)
 
 
@@ -445,7 +367,7 @@ def _listed(file: str) -> list[str]:
     try:
         text = (sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode("utf-8-sig")
     except (OSError, ValueError) as error:
-        raise _wrong(f"--urls: {file} cannot be read: {why(error)}") from None
+        raise wrong(f"--urls: {file} cannot be read: {why(error)}") from None
     return [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
 
 
@@ -474,42 +396,3 @@ def _is_url(value: str) -> bool:
         return bool(checked_host(safe_url_string(value)))
     except ValueError:
         return False
-
-
-def _wrong(message: str) -> UsageError:
-    """Return the error for a command line that makes no sense."""
-    return UsageError(message, print_help=False)
-
-
-def _callback(spider: type[Spider], name: str) -> str:
-    """Return the name of a callback. Raise UsageError if the spider does not have it."""
-    found = getattr(spider, name, None)
-    if callable(found) and found is not getattr(Spider, name, None):
-        return name
-    there = [
-        method
-        for method, function in inspect.getmembers(spider, inspect.isfunction)
-        if "response" in inspect.signature(function).parameters and function is not getattr(Spider, method, None)
-    ]
-    raise _wrong(f"spider {spider.name!r} has no callback {name!r}; it has {', '.join(there) or 'none'}")
-
-
-class _Encoder(ScrapyJSONEncoder):
-    def default(self, o: Any) -> Any:
-        try:
-            return super().default(o)
-        except TypeError:  # a value that a feed could not hold either
-            return repr(o)
-
-
-def _to_json(item: Any) -> str:
-    return to_json(json.loads(_Encoder().encode(item)))
-
-
-def _as_text(item: Any) -> str:
-    """Return the fields of an item, one per line. A text with several lines follows the name of its field, indented."""
-    lines = []
-    for name, value in ItemAdapter(item).items():
-        text = value if isinstance(value, str) else _to_json(value)
-        lines.append(f"{name}:\n{indent(text, '    ')}" if "\n" in text else f"{name}: {text}")
-    return printable("\n".join(lines) + "\n")

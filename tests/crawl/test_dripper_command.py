@@ -1,4 +1,4 @@
-"""``scrapy dripper URL``, and ``scrapy dripper URL --spider NAME``."""
+"""``scrapy dripper URL``, and what all of the command refuses."""
 
 from __future__ import annotations
 
@@ -98,29 +98,14 @@ import scrapy
 
 class Pages(scrapy.Spider):
     name = "pages"
-    custom_settings = {"ITEM_PIPELINES": {"spiders.Mark": 1}}
+    custom_settings = {"DRIPPER_MARKDOWN": {"links": "drop"}}
 
     async def start(self):
         yield scrapy.Request(self.first)
 
     def parse(self, response):
-        yield {"url": response.url, "tags": [1, "two"]}
+        yield {"url": response.url}
         yield response.follow("/page/2")
-
-    async def later(self, response):
-        yield {"url": response.url, "day": self.day}
-
-    def links(self, response):
-        yield response.follow("/page/2")
-
-    def wrong(self, response):
-        raise RuntimeError("what is wrong")
-
-
-class Mark:
-    def process_item(self, item):
-        item["marked"] = True
-        return item
 """
 
 
@@ -132,60 +117,20 @@ PROJECT = {
 }
 
 
-def items(folder: Path, *args: str) -> Done:
+def in_project(folder: Path, *args: str) -> Done:
     """Run the command in a project with one spider."""
     (folder / "spiders.py").write_text(SPIDERS, encoding="utf-8")
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = project\n", encoding="utf-8")
     return run(scrapy_command, ["dripper", *args], PROJECT, cwd=folder)
 
 
-def test_items_of_a_callback_are_printed_filled(site: Site, tmp_path: Path) -> None:
-    """The callback is `parse` by default. Nothing else is downloaded or written, and no pipeline runs."""
-    done = items(tmp_path, site.url("/page/1"), "--spider", "pages", "-f", "json")
+def test_a_spider_gives_the_page_its_settings(site: Site, tmp_path: Path) -> None:
+    """Its callback does not run, nothing else is downloaded, and feeds are not written."""
+    done = in_project(tmp_path, site.url("/page/1"), "--spider", "pages", "-a", "day=monday")
 
-    (item,) = map(json.loads, done.stdout.splitlines())
-    assert (item["url"], item["tags"]) == (site.url("/page/1"), [1, "two"])
-    assert MAIN in item["markdown"]
-    assert "marked" not in item
-    assert done.returncode == 0, done.stderr
-    assert "/page/2" not in site.seen
+    assert done.stdout.startswith(f"Menu\n\n{MAIN}")
+    assert (done.returncode, site.seen.count("/page/2")) == (0, 0)
     assert not (tmp_path / "feed.jsonl").exists()
-
-
-def test_items_as_text(site: Site, tmp_path: Path) -> None:
-    """A named callback, an argument of the spider, and the pipelines of the project."""
-    done = items(tmp_path, site.url("/page/1"), "--spider", "pages", "-c", "later", "-a", "day=monday", "--pipelines")
-
-    assert f"url: {site.url('/page/1')}\nday: monday\n" in done.stdout
-    assert f"markdown:\n    [Menu]({site.url('/')})\n\n    {MAIN}" in done.stdout
-    assert "marked: true" in done.stdout
-
-
-def test_a_redirect_leads_to_the_callback(site: Site, tmp_path: Path) -> None:
-    """It is the page that was asked for, unlike a request of the callback."""
-    refresh = f"<meta http-equiv='refresh' content='0; url={site.url('/page/1')}'>"
-    site.routes["/old"] = ("text/html", f"<html><head>{refresh}</head></html>".encode())
-
-    done = items(tmp_path, site.url("/old"), "--spider", "pages")
-
-    assert site.url("/page/1") in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("path", "callback", "message"),
-    [
-        ("/page/1", "links", "pages.links yielded no item"),
-        ("/page/1", "wrong", "what is wrong"),
-        ("/gone", "parse", "/gone: Ignoring non-200"),
-    ],
-)
-def test_it_says_why_there_is_no_item(site: Site, tmp_path: Path, path: str, callback: str, message: str) -> None:
-    site.status["/gone"] = 404
-
-    done = items(tmp_path, site.url(path), "--spider", "pages", "--callback", callback)
-
-    assert (done.stdout, done.returncode) == ("", 1)
-    assert message in done.stderr
 
 
 URL = "https://a.example/"
@@ -199,13 +144,8 @@ URL = "https://a.example/"
         ([URL, "https://b.example/"], "expected one URL, such as"),
         ([URL, "-s", "DRIPPER_FAVOR=recal"], "DRIPPER_FAVOR must be one of"),
         ([URL, "-s", "DRIPPER_MODEL=none-there"], "No tagger model in none-there"),
-        ([URL, "-c", "parse"], "need a --spider"),
+        ([URL, "-a", "day=1"], "-a needs a --spider"),
         ([URL, "--spider", "page"], "no spider 'page'; the project has pages"),
-        (
-            [URL, "--spider", "pages", "-c", "pars"],
-            "spider 'pages' has no callback 'pars'; it has later, links, parse, wrong",
-        ),
-        ([URL, "--spider", "pages", "-f", "html"], "items are printed as text or json (got html)"),
         ([URL, "--spider", "pages", "-a", "day"], "argument -a: expected NAME=VALUE"),
         ([URL, "--inspect", "-f", "json"], "--inspect takes no --format"),
         ([URL, "--open"], "--open needs --inspect"),
@@ -218,7 +158,7 @@ URL = "https://a.example/"
     ],
 )
 def test_what_cannot_begin_gets_one_sentence(tmp_path: Path, arguments: list[str], message: str) -> None:
-    done = items(tmp_path, *arguments)
+    done = in_project(tmp_path, *arguments)
 
     assert (done.stdout if arguments else "", done.returncode) == ("", 2)
     assert message in " ".join((done.stdout + done.stderr).split())
@@ -241,7 +181,7 @@ def test_the_report_of_a_crawl_names_the_command_that_shows_a_page(
     if "DRIPPER_WARC" in settings:
         pytest.importorskip("scrapy_dripper.corpus.records", reason="needs FastWARC 2", exc_type=ImportError)
     settings = {**PROJECT, **settings, "DRIPPER_REPORT": "report.html"}
-    items(tmp_path, site.url("/page/1"))  # which writes the project
+    in_project(tmp_path, site.url("/page/1"))  # which writes the project
     site.seen.clear()
     run(scrapy_command, ["crawl", "pages", "-a", f"first={site.url('/page/1')}"], settings, cwd=tmp_path)
     report = (tmp_path / "report.html").read_bytes()
@@ -264,7 +204,7 @@ def test_the_report_of_a_crawl_names_the_command_that_shows_a_page(
 
 
 def test_the_help_teaches_by_examples(tmp_path: Path) -> None:
-    out = items(tmp_path, "--help").stdout
+    out = in_project(tmp_path, "--help").stdout
 
-    assert "scrapy dripper https://example.com/story --spider news --callback parse_story" in out
+    assert "scrapy dripper https://example.com/story --spider news " in out
     assert "exit codes: 0 " in out
