@@ -33,7 +33,7 @@ BROKEN: dict[str, list[tuple[bytes, str]]] = {
     "too large": [(answer(PAGE + b" " * 300_000), "keep")],
     "not found": [(answer(PAGE, status=404), "keep")],
     "moved": [(answer(b"", "Location: /page/n", status=301), "keep")],
-    "a loop": [(answer(b"", "Location: /a-loop/n", status=302), "keep")],
+    "a loop": [(answer(b"", "Location: /a-loop/0/n", status=302), "keep")],
     "overload": [(answer(PAGE, status=503), "keep"), (answer(PAGE), "keep")],
 }
 """By kind: what the site answers, first and later."""
@@ -47,7 +47,7 @@ def test_everything_at_once(crawl: Crawls, site: Site, keep: bool) -> None:
     """
     broken, deeds = list(BROKEN) * TIMES, SPIDER * TIMES
     for number, kind in enumerate(broken):
-        site.raw[f"/{kind.replace(' ', '-')}/{'n' * (number // len(BROKEN) + 1)}"] = list(BROKEN[kind])
+        site.raw[f"/{kind.replace(' ', '-')}/{number // len(BROKEN)}/n"] = list(BROKEN[kind])
     count = 30 * TIMES
     good, later = site.pages(count), site.pages(count + len(deeds))[count:]
     spider = fault_spider([*good, *map(site.url, site.raw), *later], dict(enumerate(deeds, len(good) + len(broken))))
