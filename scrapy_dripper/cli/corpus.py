@@ -17,7 +17,7 @@ from scrapy_dripper.cli.console import UsageError, extra, say
 from scrapy_dripper.cli.inputs import WARC, files_in
 from scrapy_dripper.cli.options import OPTIONS, add_command, add_options, configured, count
 from scrapy_dripper.config import Config
-from scrapy_dripper.paths import matches, replace_file
+from scrapy_dripper.paths import lock, matches, replace_file
 from scrapy_dripper.rules import RuleError, read_rules_file
 
 NOTE = "run.json"
@@ -58,17 +58,20 @@ def claim(note: Path, values: dict[str, Any]) -> None:
 def run_pipeline(
     name: str, steps: list[Any], tasks: int, workers: int | None, logs: Path, total: Callable[[int], int] | None = None
 ) -> bool:
-    """Run the tasks of a pipeline that are not complete. Return False, after a message, if some failed.
+    """Run the tasks of a pipeline that are not complete. Return False, after a message, if some failed. Raise
+    :exc:`UsageError` if another command is running them.
 
     ``total`` returns the number of documents that a task reads, if that is known.
     """
     from scrapy_dripper.corpus.tasks import LocalTasks, Progress
 
+    if (running := lock(logs / "lock")) is None:
+        raise UsageError(f"another command is writing {logs.parent}; wait for its end, or name another folder")
     progress = Progress(logs / "progress", name, say)
     executor = LocalTasks([steps[0], progress.step, *steps[1:]], tasks, workers or os.cpu_count() or 1, logs)
     left = executor.get_incomplete_ranks()
     try:
-        with progress.shown(None if total is None else sum(map(total, left))):
+        with running, progress.shown(None if total is None else sum(map(total, left))):
             executor.run(left)
     except BrokenProcessPool:
         say("a process was killed, for example because memory ran out: try fewer --workers")

@@ -28,7 +28,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.download import PIECE, SECONDS, download
 from scrapy_dripper.inspection.assets import VIEW
-from scrapy_dripper.paths import matches
+from scrapy_dripper.paths import matches, portable
 
 PAGE_EXTENSIONS = (".html", ".htm", ".xhtml", ".mhtml", ".mht")
 WARC = (".warc", ".warc.gz", ".warc.zst", ".warc.lz4")
@@ -182,7 +182,7 @@ def page_id(name: str) -> str:
         return "stdin"
     if is_url(name):
         bare = _without_extensions(name.split("://", 1)[1].split("#", 1)[0])
-        return re.sub(r"[^\w.]+", "-", bare).strip("-.")[:NAME_LENGTH] or "page"
+        return portable(re.sub(r"[^\w.]+", "-", bare).strip("-.")[:NAME_LENGTH] or "page")
     return on_one_line(_without_extensions(os.path.basename(name)))
 
 

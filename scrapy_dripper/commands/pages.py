@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,7 +17,7 @@ from w3lib.url import safe_url_string
 from scrapy_dripper.cli.inputs import file_name, page_id, unique
 from scrapy_dripper.commands.frontier import Frontier, append, is_on, name_of, records
 from scrapy_dripper.data import Extraction
-from scrapy_dripper.paths import replace_file
+from scrapy_dripper.paths import lock, replace_file
 
 INDEX = "index.jsonl"
 LEFT = ".crawl"
@@ -46,7 +47,8 @@ class Pages:
     """
 
     def __init__(self, path: Path, urls: Sequence[str], *, chunks: bool = False) -> None:
-        """Raise :exc:`OutputError` if the output is that of another crawl, and OSError if it cannot be written.
+        """Raise :exc:`OutputError` if the output is that of another crawl or of one that is running, and OSError if it
+        cannot be written.
 
         An index, and a crawl that can go on, are not changed before :meth:`begin`: the model may turn out to be wrong.
         """
@@ -55,6 +57,10 @@ class Pages:
         self.left = path / LEFT if self._form is None else path.with_name(path.name + LEFT)
         self.index = {None: path / INDEX, ".jsonl": path, ".parquet": self.left / "pages.jsonl"}[self._form]
         self._is_new = not path.exists()
+        if (locked := lock(self.left / "lock")) is None:
+            raise OutputError(f"another command is writing {path}; wait for its end, or choose another name")
+        self._lock = locked
+        self._index: IO[str] | None = None
         self.done: set[str] = set()
         """URLs of the pages that have been extracted, or are being extracted."""
         self._told: set[str] = set()
@@ -66,18 +72,23 @@ class Pages:
         self._texts = Texts()
         self.frontier = Frontier(self.left / FOUND)
         self.goes_on = bool(self.frontier.sites)
+        try:
+            self._read()
+        except BaseException:
+            self.close(None)
+            raise
+
+    def _read(self) -> None:
+        """Read what there is. Raise what the constructor does."""
         if others := [site.url for site in self.frontier.sites if site.url not in self._urls]:
-            raise OutputError(
-                f"{path} holds an unfinished crawl of {', '.join(others)}; choose another one, or delete {self.left}"
-            )
+            crawl = f"an unfinished crawl of {', '.join(others)}"
+            raise OutputError(f"{self.path} holds {crawl}; choose another one, or delete {self.left}")
         if not self.goes_on:
             self._refuse_others()
         for record in records(self.index) if self.goes_on else ():
             self._count(record)
-        self.left.mkdir(parents=True, exist_ok=True)
         if self.index.exists():
             self.index.open("a").close()  # raises OSError if begin() could not write it
-        self._index: IO[str] | None = None
 
     @property
     def has_files(self) -> bool:
@@ -203,7 +214,10 @@ class Pages:
             if self._form == ".parquet":
                 self._write_table(self.left / "pages.parquet").replace(self.path)
         if reason == "finished" or not (has_begun or self.goes_on):
+            if sys.platform == "win32":  # which removes no open file
+                self._lock.close()
             shutil.rmtree(self.left, ignore_errors=True)
+        self._lock.close()
         if not has_begun and self._is_new and self._form is None:
             with suppress(OSError):  # not empty: JOBDIR may be a folder in it
                 self.path.rmdir()

@@ -17,7 +17,7 @@ from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.inspection.answers import ANSWERS, in_utf8, task_for
 from scrapy_dripper.inspection.assets import VIEW
 from scrapy_dripper.inspection.look import look, page_file
-from scrapy_dripper.paths import replace_file
+from scrapy_dripper.paths import portable, replace_file
 
 _LONGEST = 60
 _unsafe = re.compile(r"[^A-Za-z0-9.]+").sub
@@ -40,7 +40,7 @@ def named(document: Document) -> Named:
         saved = f"<!-- saved from url=({len(document.url):04}){document.url} -->\n"
         data = BOM_UTF8 + saved.encode() + data.removeprefix(BOM_UTF8)
     address = _unsafe("-", document.url.partition("://")[2])[:_LONGEST].strip("-.") or "page"
-    name = f"{address}-{hashlib.sha256(data).hexdigest()[:8]}"
+    name = f"{portable(address)}-{hashlib.sha256(data).hexdigest()[:8]}"
     return Named(name, replace(document, html=data, charset=None))
 
 

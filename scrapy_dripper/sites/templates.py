@@ -22,7 +22,7 @@ import numpy.typing as npt
 from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.tags import TAGS
-from scrapy_dripper.paths import replace_file
+from scrapy_dripper.paths import portable, replace_file
 from scrapy_dripper.rules import (
     DROP,
     KEEP,
@@ -591,7 +591,7 @@ def write_rules(folder: Path, name: str, templates: Sequence[Template], about: s
 
 
 def _file(folder: Path, name: str, number: int) -> Path:
-    return folder / f"{name[:LONGEST_FILE_NAME]}.{number}.toml"
+    return folder / f"{portable(name[:LONGEST_FILE_NAME])}.{number}.toml"
 
 
 def usable_rules(rules: Rules) -> Rules:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 from pathlib import Path
 
 import pytest
 
+from scrapy_dripper.cli.inputs import file_name, page_id
+from scrapy_dripper.data import Document
+from scrapy_dripper.inspection.views import named
 from tests.cli.conftest import Run
 from tests.corpus.zoo import HONEST, HOSTILE, PLAIN
 
@@ -105,6 +109,30 @@ def test_what_is_no_page_is_named(name: str, data: bytes | None, reason: str, he
     assert done.err.startswith(f"scrapy-dripper: {name}: ")
     assert reason in done.err
     assert done.err.endswith("1 input gave no result\n")
+
+
+@pytest.mark.parametrize(
+    ("url", "stem"),
+    [
+        ("https://example.org/a/b.html?c=1&d=../../e", "example.org-a-b.html-c-1-d-..-..-e"),
+        ("https://aux.example.org/", "_aux.example.org"),
+        ("http://CON/", "_CON"),
+        ("http://com1/a", "com1-a"),
+        ("http://lpt3./", "_lpt3"),
+        ("http://nullify.org/a.", "nullify.org-a"),
+        ("http://example.org/%20a%20", "example.org-20a-20"),
+        pytest.param("https://example.org/" + "\u6f6e" * 300, "example.org-" + "\u6f6e" * 74, id="long"),
+        ("https://../", "page"),
+    ],
+)
+def test_names_of_files_for_urls(url: str, stem: str) -> None:
+    """All systems allow them, also Windows, where ``aux.example.org.md`` is a device."""
+    name, view = file_name(page_id(url), ".md"), named(Document("<p>", url)).name
+
+    assert re.fullmatch(re.escape(stem) + r"(-[0-9a-f]{16})?\.md", name)
+    assert len(name.encode()) <= 255
+    assert view.startswith("_") == name.startswith("_")
+    assert re.fullmatch(r"[A-Za-z0-9._-]+-[0-9a-f]{8}", view)
 
 
 @pytest.mark.parametrize("name", ["tides.php", "tides", "tides.aspx", "tides.txt", "tides.xml"])

@@ -116,7 +116,7 @@ def test_names_of_archives_come_back_as_they_went_in(tmp_path: Path, run: Run) -
 
 
 def test_what_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
-    """After kill -9 no document is lost or doubled, and no finished task runs again."""
+    """After kill -9 no document is lost or doubled, and no finished task runs again. Before, the command is refused."""
     begun, flag, done = tmp_path / "begun", tmp_path / "flag", tmp_path / "done"
     pages = structured(12)
     pages[0] = ("https://example.org/first.html", document("first", f"<p>COUNT {done} .</p>"))
@@ -127,11 +127,13 @@ def test_what_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     process = command("extract", *arguments)
     until(lambda: begun.exists() and begun.read_text() != "")
     assert [path.name for path in sorted((tmp_path / "out").glob("*.parquet"))] == ["00000.parquet"]
+    second, refusal = result(command("extract", *arguments))
     os.kill(process.pid, signal.SIGKILL)
     process.wait(PATIENCE)
     flag.touch()
     code, said = result(command("extract", *arguments))
 
+    assert (second, f"another command is writing {tmp_path / 'out'}" in refusal) == (2, True)
     assert code == 0, said
     assert Counter(row["url"] for row in table(tmp_path / "out")) == Counter(url for url, _ in pages)
     assert all(row["text"] for row in table(tmp_path / "out"))

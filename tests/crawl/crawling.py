@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 import struct
 import threading
@@ -40,7 +41,9 @@ QUIET = {
     "DRIPPER_BATCH_WAIT": 0.05,
     "DRIPPER_PROCESSES": 0,  # the fake engines are objects of this process
 }
-PATIENCE = 180
+TIMES = int(os.environ.get("FAULTS_TIMES", "1"))
+"""How many times as long crawls with faults are."""
+PATIENCE = 180 * TIMES
 """Seconds after which a test that waits has failed; never reached by one that passes."""
 
 

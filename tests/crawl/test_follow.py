@@ -229,6 +229,28 @@ def test_a_crawl_that_is_killed_loses_nothing(name: str, site: Site, tmp_path: P
     assert left == ({"pages.parquet"} if name != "pages" else {".md", ".jsonl"})
 
 
+@pytest.mark.parametrize("name", ["pages", "pages.jsonl"])
+def test_two_commands_with_one_output(name: str, site: Site, tmp_path: Path) -> None:
+    """The second one is refused and changes nothing, until the first one has ended, even if that was killed."""
+    site.routes["/"] = (HTML, page("home", '<a href="/silent">link</a>').encode())
+    site.raw["/silent"] = [(b"", "keep")]
+    place = tmp_path / name
+    first = Program(scrapy_command, ["dripper", "--follow", site.url("/"), "-o", f"{place}"], COMMAND)
+    deadline = time.monotonic() + PATIENCE
+    while "/silent" not in site.seen and time.monotonic() < deadline:
+        time.sleep(0.02)
+    seen = len(site.seen)
+
+    second = follow(site.url("/"), place)
+    first.kill()
+
+    assert f"another command is writing {place}" in second.stdout + second.stderr
+    assert (second.returncode, len(site.seen)) == (2, seen)
+    del site.raw["/silent"]
+    assert follow(site.url("/"), place).stderr.splitlines()[-1] == f"2 pages in {place}"
+    assert not [path for path in tmp_path.rglob("*") if "crawl" in path.name]
+
+
 def found(lines: Path) -> dict[str, dict[str, Any]]:
     """Return the whole records of an index that is being written, by the path of their URL."""
     whole = [line for line in lines.read_text(encoding="utf-8").split("\n")[:-1] if line] if lines.exists() else []

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.crawl.conftest import Start
-from tests.crawl.crawling import Crawls, Site, page, workers
+from tests.crawl.crawling import TIMES, Crawls, Site, page, workers
 from tests.crawl.processes import Program
-from tests.faults.ledger import DOORS, SETTINGS, fault_spider
+from tests.faults.ledger import DOORS, SETTINGS, fault_spider, note
 from tests.workers.children import gone
 
 WORKERS = workers(2, batch_size=8)
@@ -51,8 +51,8 @@ def test_p05_ctrl_c_once_finishes_what_waits_and_says_how_much(start: Start, sit
     ("name", "value", "door", "processes"),
     [
         ("ERRORCOUNT", 2, "middleware", 0),
-        ("ITEMCOUNT", 40, "pipeline", 1),
-        ("PAGECOUNT", 40, "middleware", 2),
+        ("ITEMCOUNT", 40 * TIMES, "pipeline", 1),
+        ("PAGECOUNT", 40 * TIMES, "middleware", 2),
         ("TIMEOUT", 0.5, "callback", 0),
     ],
 )
@@ -60,7 +60,7 @@ def test_closespider_within_a_batch(
     crawl: Crawls, site: Site, name: str, value: float, door: str, processes: int
 ) -> None:
     """Pages downloaded by then are extracted; no page waits for a batch that will never be full."""
-    faults = {30: "raise after", 40: "raise after"} if name == "ERRORCOUNT" else {}
+    faults = {30 * TIMES: "raise after", 40 * TIMES: "raise after"} if name == "ERRORCOUNT" else {}
     spider = fault_spider(site.pages(5_000), faults, door)
     settings = SETTINGS | DOORS[door] | workers(processes, batch_size=100) | {f"CLOSESPIDER_{name}": value}
     result = crawl(spider, settings)
@@ -73,7 +73,10 @@ def test_closespider_within_a_batch(
 def settled(program: Program, expected: set[Any]) -> None:
     """Check that every page that was parsed came out once, with its own content, and that nothing is left."""
     parsed = Counter(line.removeprefix("parsed ") for line in program.said if line.startswith("parsed "))
-    assert Counter(item["url"] for item in program.items) == parsed
+    out = Counter(item["url"] for item in program.items)
+    reasons = Counter(f"fallback/{reason}" for item in program.items if (reason := item["by"]["fallback_reason"]))
+    note(parsed.total(), out.total(), reasons, (parsed - out).total())
+    assert out == parsed
     assert all(f"page {item['url'].rpartition('/')[2]}," in item["markdown"] for item in program.items)
     assert {item["by"]["fallback_reason"] for item in program.items} == expected
     assert "left" in program.said
@@ -83,14 +86,14 @@ def settled(program: Program, expected: set[Any]) -> None:
 def test_one_signal_while_workers_are_stuck(start: Start, site: Site, kind: str, number: int) -> None:
     """The crawl takes no new pages, and those in progress end within their time: those that hang fall back."""
     site.routes["/page/30"] = ("text/html", page(30, "<p>STICK </p>").encode())
-    process = start(kind, WORKERS | {"DRIPPER_TIMEOUT": 1.5}, urls=site.pages(2_000), engine="real", check=True)
-    process.wait_for("parsed", 60)
+    process = start(kind, WORKERS | {"DRIPPER_TIMEOUT": 1.5}, urls=site.pages(2_000 * TIMES), engine="real", check=True)
+    process.wait_for("parsed", 60 * TIMES)
     process.send_signal(number)
 
     assert process.end() == 0
     assert "closed shutdown" in process.said
     settled(process, {None, "timeout"})
-    assert len(process.items) < 2_000
+    assert len(process.items) < 2_000 * TIMES
 
 
 @pytest.mark.parametrize(("kind", "engine"), [("CrawlerProcess", "hung"), ("reactorless", "real")])
@@ -129,18 +132,19 @@ def test_a_crawl_that_is_killed(start: Start, site: Site) -> None:
 def test_a_job_that_is_paused_and_resumed(start: Start, site: Site, tmp_path: Path) -> None:
     """Both runs together yield every page of the site exactly once, with its own content."""
     settings = WORKERS | {"JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 4, "DOWNLOAD_DELAY": 0.01}
-    paused = start("CrawlerProcess", settings, urls=site.pages(150), engine="real", check=True)
-    paused.wait_for("parsed", 40)
+    urls = site.pages(150 * TIMES)
+    paused = start("CrawlerProcess", settings, urls=urls, engine="real", check=True)
+    paused.wait_for("parsed", 40 * TIMES)
     paused.send_signal()
     assert paused.end() == 0
-    resumed = start("CrawlerProcess", settings, urls=site.pages(150), engine="real", check=True)
+    resumed = start("CrawlerProcess", settings, urls=urls, engine="real", check=True)
     assert resumed.end() == 0
 
     assert "closed shutdown" in paused.said
     assert "closed finished" in resumed.said
     for process in (paused, resumed):
         settled(process, {None})
-    assert Counter(item["url"] for process in (paused, resumed) for item in process.items) == Counter(site.pages(150))
+    assert Counter(item["url"] for process in (paused, resumed) for item in process.items) == Counter(urls)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs SIGSTOP")

@@ -1,7 +1,11 @@
-"""The ledger of a crawl: each item that a callback yields must come out, or be accounted for, once."""
+"""The ledger of a crawl: each item that a callback yields must come out, or be accounted for, once.
+
+``FAULTS_TIMES=40`` makes all crawls 40 times as long, and ``FAULTS_TABLE=FILE`` adds a row for each of them to a file.
+"""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -67,8 +71,10 @@ class Ledger:
 
     def balance(self, crawl: Crawled, complete: bool = True) -> None:
         """Check that nothing is lost and that the stats agree. ``complete`` is False for a crawl that was stopped."""
+        out = Counter([*self.by, *(one for some in self.gone.values() for one in some)])
+        self._note(crawl, (Counter(self.yielded) - out).total())
         assert not self.wrong, self.wrong
-        assert Counter(self.yielded) == Counter([*self.by, *(one for some in self.gone.values() for one in some)])
+        assert Counter(self.yielded) == out
         assert sorted(self.events[:2]) == ["engine_started", "spider_opened"]
         assert self.events[2:] == ["spider_closed", "engine_stopped"]
         if complete:  # each request ended in either callback or errback, once
@@ -89,6 +95,23 @@ class Ledger:
         if self.asked == len(self.by):  # one item for each page
             assert group("pages") == Counter(source for source, _ in self.by.values() if source)
             assert group("fallback") == Counter(reason for _, reason in self.by.values() if reason)
+
+    def _note(self, crawl: Crawled, lost: int) -> None:
+        """Add a row about a crawl to the table."""
+        kinds = ("dripper/fallback/", "dripper/skipped/", "dripper/cancelled", "spider_exceptions/Runtime")
+        reasons = {name.removeprefix("dripper/"): n for name, n in crawl.stats.items() if name.startswith(kinds)}
+        reasons |= {f"item {what}": len(some) for what, some in self.gone.items() if some}
+        reasons |= Counter(f"errback {name}" for name in self.errbacks.values())
+        note(self.responses, len(self.by), reasons, lost)
+
+
+def note(responses: int, items: int, reasons: Mapping[str, int], lost: int) -> None:
+    """Add a row about the crawl of this test to the table, if there is one."""
+    if path := os.environ.get("FAULTS_TABLE"):
+        test = os.environ["PYTEST_CURRENT_TEST"].partition("::")[2].partition(" ")[0]
+        counted = ", ".join(f"{name} {number:,}" for name, number in sorted(reasons.items())) or "none"
+        with open(path, "a", encoding="utf-8") as table:
+            table.write(f"| `{test}` | {responses:,} | {items:,} | {counted} | {lost:,} |\n")
 
 
 class FaultSpider(Spider):

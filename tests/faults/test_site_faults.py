@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.crawl.crawling import Crawls, Site, answer, page
+from tests.crawl.crawling import TIMES, Crawls, Site, answer, page
 from tests.faults.ledger import SETTINGS, fault_spider
 
 PAGE = page("n").encode()
@@ -33,7 +33,7 @@ BROKEN: dict[str, list[tuple[bytes, str]]] = {
     "too large": [(answer(PAGE + b" " * 300_000), "keep")],
     "not found": [(answer(PAGE, status=404), "keep")],
     "moved": [(answer(b"", "Location: /page/n", status=301), "keep")],
-    "a loop": [(answer(b"", "Location: /a-loop/n", status=302), "keep")],
+    "a loop": [(answer(b"", "Location: /a-loop/0/n", status=302), "keep")],
     "overload": [(answer(PAGE, status=503), "keep"), (answer(PAGE), "keep")],
 }
 """By kind: what the site answers, first and later."""
@@ -45,11 +45,12 @@ def test_everything_at_once(crawl: Crawls, site: Site, keep: bool) -> None:
     """Connections that are reset, truncated bodies, redirects and their loops, retries, callbacks that raise, dropped
     items: none affects another page. Scrapy refuses truncated pages, or they are extracted as far as they go.
     """
-    for kind, responses in BROKEN.items():
-        site.raw[f"/{kind.replace(' ', '-')}/n"] = list(responses)
-    good = site.pages(30)
-    urls = [*good, *(site.url(path) for path in site.raw), *site.pages(30 + len(SPIDER))[30:]]
-    spider = fault_spider(urls, dict(enumerate(SPIDER, len(good) + len(BROKEN))))
+    broken, deeds = list(BROKEN) * TIMES, SPIDER * TIMES
+    for number, kind in enumerate(broken):
+        site.raw[f"/{kind.replace(' ', '-')}/{number // len(BROKEN)}/n"] = list(BROKEN[kind])
+    count = 30 * TIMES
+    good, later = site.pages(count), site.pages(count + len(deeds))[count:]
+    spider = fault_spider([*good, *map(site.url, site.raw), *later], dict(enumerate(deeds, len(good) + len(broken))))
     result = crawl(
         spider,
         {
@@ -66,20 +67,22 @@ def test_everything_at_once(crawl: Crawls, site: Site, keep: bool) -> None:
 
     ledger = spider.ledger
     ledger.balance(result)
-    kinds = dict(enumerate([*BROKEN, *SPIDER], len(good)))
+    kinds = dict(enumerate(broken + deeds, len(good)))
     came = {kinds[number] for number in ledger.callbacks if number in kinds}
     assert came >= {"moved", "overload", "a long header", "empty", "pdf", *SPIDER} - {"stop and fail"}
     assert not came & {"reset", "silence", "a loop", "not found", "too large", "stop and fail"}
     assert ("half" in came) is ("half a chunk" in came) is keep
     assert set(map(str, range(len(good)))) <= ledger.by.keys()
-    assert Counter(spider.faults[int(id_)] for some in ledger.gone.values() for id_ in some) == Counter(SPIDER[4:7])
-    assert result.stats["spider_exceptions/RuntimeError"] == 2
+    assert Counter(spider.faults[int(id_)] for some in ledger.gone.values() for id_ in some) == Counter(
+        SPIDER[4:7] * TIMES
+    )
+    assert result.stats["spider_exceptions/RuntimeError"] == 2 * TIMES
     assert {by for id_, by in ledger.by.items() if id_.isdigit() and int(id_) < len(good)} == {("fake", None)}
 
 
 def test_pages_from_a_cache_and_one_response_for_two_requests(crawl: Crawls, site: Site, tmp_path: Path) -> None:
     """A cached page is extracted like any other; a response that comes twice is extracted once, for both requests."""
-    spider = fault_spider(site.pages(20) * 2)
+    spider = fault_spider(site.pages(20 * TIMES) * 2)
     seen: dict[str, Any] = {}
 
     class Twice:
@@ -99,8 +102,8 @@ def test_pages_from_a_cache_and_one_response_for_two_requests(crawl: Crawls, sit
     result = crawl(spider, {**SETTINGS, **cache, "CONCURRENT_REQUESTS": 4})
 
     spider.ledger.balance(result)
-    assert len(spider.ledger.by) == 40
-    assert spider.ledger.asked < 40
+    assert len(spider.ledger.by) == 40 * TIMES
+    assert spider.ledger.asked < 40 * TIMES
     assert result.stats["httpcache/hit"] > 0
     assert set(spider.ledger.by.values()) == {("fake", None)}
 
@@ -122,16 +125,16 @@ def test_a_disk_that_is_full(crawl: Crawls, site: Site, tmp_path: Path, caplog: 
     half, good = tmp_path / "half.jsonl", tmp_path / "good.csv"
     fields = {"fields": ["id", "main_html", "markdown"], "format": "jsonlines"}
     feeds = {str(good): {"format": "csv", "fields": ["id"]}, str(half): fields, "/dev/full": fields}
-    for number in range(60):
+    for number in range(60 * TIMES):
         site.routes[f"/page/{number}"] = ("text/html", page(number, "<p>MAIN " + "words " * 500).encode())
-    spider = fault_spider(site.pages(60))
+    spider = fault_spider(site.pages(60 * TIMES))
 
     with small_files(200_000):
         result = crawl(spider, {**SETTINGS, "FEEDS": feeds})
 
     spider.ledger.balance(result)
-    assert len(spider.ledger.by) == 60
+    assert len(spider.ledger.by) == 60 * TIMES
     assert "No space left on device" in caplog.text
     assert "File too large" in caplog.text
     assert 0 < half.stat().st_size <= 200_000
-    assert sorted(map(int, good.read_text().split()[1:])) == list(range(60))
+    assert sorted(map(int, good.read_text().split()[1:])) == list(range(60 * TIMES))

@@ -16,7 +16,7 @@ from scrapy import signals
 
 from scrapy_dripper.crawl.dripper import Dripper
 from scrapy_dripper.workers.pool import STAND_INS
-from tests.crawl.crawling import Crawls, Site, page, workers
+from tests.crawl.crawling import TIMES, Crawls, Site, page, workers
 from tests.faults.ledger import DOORS, fault_spider
 
 SOFT = ["RAISE", "MEMORY", "NAN", "SHORT", "LONG", "FEWER"]
@@ -30,7 +30,8 @@ REASONS = {
 
 def urls_of(site: Site, name: str, words: list[str], good: int) -> tuple[list[str], dict[str, str]]:
     """Return the addresses of pages, and the words of those that have some, which come at equal distances."""
-    count, bad = good + len(words), {}
+    words = words * TIMES
+    count, bad = good * TIMES + len(words), {}
     for i, word in enumerate(words):
         number = i * count // len(words)
         bad[str(number)] = word
@@ -91,7 +92,7 @@ def test_workers_that_are_killed(crawl: Crawls, site: Site, monkeypatch: pytest.
             kills.append(chance.choice(pids))
             os.kill(kills[-1], signal.SIGKILL)
 
-    spider = fault_spider(site.pages(60))
+    spider = fault_spider(site.pages(60 * TIMES))
     opened = spider.ledger.watch
     monkeypatch.setattr(
         spider.ledger, "watch", lambda crawler: (opened(crawler), crawler.signals.connect(kill, signals.item_scraped))
@@ -99,8 +100,8 @@ def test_workers_that_are_killed(crawl: Crawls, site: Site, monkeypatch: pytest.
     result = crawl(spider, workers(2, batch_size=4))
 
     spider.ledger.balance(result)
-    assert len(spider.ledger.by) == 60
-    assert len(kills) >= 4
+    assert len(spider.ledger.by) == 60 * TIMES
+    assert len(kills) >= 4 * TIMES
     assert result.stat("workers/worker_error") <= len(kills)
     assert 2 * result.stat("fallback/worker_error") <= len(kills)
     assert set(spider.ledger.by.values()) <= {("truth", None), ("fallback:html", "worker_error")}
@@ -114,7 +115,7 @@ def test_a_model_that_vanishes_and_comes_back(
     model, away = tmp_path / "tagger", tmp_path / "away"
     shutil.copytree(Path(scrapy_dripper.models.__path__[0]) / "tagger", model)
     site.routes["/page/20"] = ("text/html", page(20, "<p>GO </p>").encode())
-    spider = fault_spider(site.pages(60))
+    spider = fault_spider(site.pages(60 * TIMES))
     settings = workers(1, engine="tests.workers.engines.Vanishing", model=str(model), batch_size=4)
 
     class Return:
@@ -129,9 +130,9 @@ def test_a_model_that_vanishes_and_comes_back(
     result = crawl(spider, settings | {"ITEM_PIPELINES": {Return: 900}})
 
     spider.ledger.balance(result)
-    assert len(spider.ledger.by) == 60
+    assert len(spider.ledger.by) == 60 * TIMES
     assert set(spider.ledger.by.values()) == {("tagger", None), ("fallback:html", "engine_lost")}
-    assert spider.ledger.by["59"] == ("tagger", None)
+    assert spider.ledger.by[str(60 * TIMES - 1)] == ("tagger", None)
     assert result.stat("fallback/engine_lost") >= 10
     assert caplog.text.count(f"The engine is lost: No tagger model in {model}") == 1
 

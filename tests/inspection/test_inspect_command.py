@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import io
 import re
 import sys
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scrapy_dripper.config import Config
+from scrapy_dripper.crawl.report import Report
+from scrapy_dripper.crawl.table import Command
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines.base import Engine, Limits
 from scrapy_dripper.inspection import look as look_module
@@ -165,18 +169,28 @@ def test_nothing_of_the_page_ends_the_data_or_adds_an_element(inspected: Inspect
     assert data_of(path)["title"].startswith("</script><script>ran(1)")
 
 
-def test_the_policy_of_the_file_allows_its_own_script_and_styles_and_nothing_else(inspected: Inspect) -> None:
-    text = inspected().read_text(encoding="utf-8")
+@pytest.mark.parametrize(("file", "styles", "images"), [("view", 2, "data:"), ("report", 1, "'none'")])
+def test_the_policy_of_a_file_allows_its_own_script_and_styles_and_nothing_else(
+    file: str, styles: int, images: str, inspected: Inspect
+) -> None:
+    """Of a view, and of the report of a crawl."""
+    if file == "view":
+        text = inspected().read_text(encoding="utf-8")
+        assert 'sandbox="allow-same-origin"' in text
+    else:
+        text = Report(Config()).html("crawl", Command(), {})
 
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
     assert policy is not None
     directives = dict(one.strip().split(" ", 1) for one in policy[1].replace("&#x27;", "'").split(";"))
     assert directives["default-src"] == "'none'"
-    assert re.fullmatch("'sha256-[^ ]+'", directives["script-src"])
-    assert re.fullmatch("'sha256-[^ ]+' 'sha256-[^ ]+'", directives["style-src"])
-    assert directives["img-src"] == "data:"
-    assert "unsafe" not in policy[1]
-    assert 'sandbox="allow-same-origin"' in text
+    script, style = (re.search(rf"<{tag}>(.*?)</{tag}>", text, re.S) for tag in ("script", "style"))
+    own = [f"'sha256-{base64.b64encode(sha256(one[1].encode()).digest()).decode()}'" for one in (script, style)]
+    assert directives["script-src"] == own[0]
+    assert directives["style-src"].split()[0] == own[1]
+    assert len(directives["style-src"].split()) == styles
+    assert directives["img-src"] == images
+    assert {directives["base-uri"], directives["form-action"]} == {"'none'"}
 
 
 def test_a_page_from_a_pipe(here: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -328,13 +328,14 @@ def test_what_is_deep_in_the_content_does_not_count_for_a_layout(depth: int, sam
     assert np.array_equal(templates.layout(one), templates.layout(other)) == same
 
 
-def test_a_host_with_a_long_name_has_a_file(tmp_path: Path) -> None:
-    host = ".".join(["a" * 60] * 4)
+@pytest.mark.parametrize(("host", "start"), [(".".join(["a" * 60] * 4), "aaa"), ("aux.example", "_aux.")])
+def test_every_host_has_a_file(host: str, start: str, tmp_path: Path) -> None:
+    """Also one whose name is too long for it, or that of a device."""
     reader = Reader()
     for number in FREE[:8]:
         reader.read(article(number), f"https://{host}/{number}")
     ((name, own),) = reader.templates
 
-    assert len(host) > 240
     assert templates.write_rules(tmp_path, name, own, "learnt") == 1
+    assert [path.name.startswith(start) for path in tmp_path.iterdir()] == [True]
     assert Templates(folder=tmp_path).rules(f"https://{host}/new")
