@@ -1,4 +1,4 @@
-"""The command line, ``scrapy-dripper COMMAND ...``: a module for each command, imported when it is called."""
+"""The command line, ``scrapy-dripper COMMAND ...``: a module for each command, with all that only it does."""
 
 from scrapy_dripper.cli.entry import main
 
