@@ -11,7 +11,7 @@ import pytest
 from scrapy.settings import BaseSettings, Settings
 
 from scrapy_dripper.cli.options import OPTIONS, add_options, configured
-from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.config import ENGINES, Config, ConfigError
 
 LIMITS = "bytes, nodes, depth, blocks, output"
 
@@ -62,8 +62,7 @@ def test_values_as_they_come_from_settings_and_command_lines(name: str, value: A
         (
             "engine",
             "gpt",
-            "DRIPPER_ENGINE must be one of 'tagger', 'qwen3', 'trafilatura', 'html', 'r4', 'readability', 'justext', "
-            "'title_paragraphs', 'sore' or a dotted path to a callable (got 'gpt')",
+            f"DRIPPER_ENGINE must be one of {', '.join(map(repr, ENGINES))} or a dotted path to a callable (got 'gpt')",
         ),
         ("batch_size", 0, "DRIPPER_BATCH_SIZE must be a whole number of at least 1 (got 0)"),
         ("batch_size", 2.5, "DRIPPER_BATCH_SIZE must be a whole number of at least 1 (got 2.5)"),

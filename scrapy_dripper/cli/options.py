@@ -5,19 +5,22 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, Field
+from dataclasses import MISSING, Field, fields
 from typing import Any
 
 from scrapy_dripper.checks import came
 from scrapy_dripper.config import OPTION_NAMES, Config
 from scrapy_dripper.rules import RuleError
 
-OPTIONS = (
-    *("engine", "model", "batch_size", "fallback", "methods", "empty", "favor", "comments"),
-    *("rules", "sites", "oversize", "limits", "title", "absolute_urls"),
-    *("markdown", "chunks"),
+_OF_A_CRAWL = ("model", "batch_size", "sites", "methods")
+_OF_ITEMS = ("items", "fill_by_name", "retry_shells")
+OPTIONS = tuple(
+    option.name
+    for option in fields(Config)
+    if (option.metadata["per_request"] or option.name in _OF_A_CRAWL)
+    and not (option.name in _OF_ITEMS or "output" in option.metadata)
 )
-"""The options of :class:`~scrapy_dripper.config.Config` that have flags."""
+"""The options of :class:`~scrapy_dripper.config.Config` that have flags: those of a page, and some of a crawl."""
 
 
 def add_command(

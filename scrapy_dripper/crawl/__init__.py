@@ -1,1 +1,1 @@
-"""The core of a crawl: collect pages in batches, extract the batches in workers or a thread, and fill items."""
+"""The core of a crawl: batch pages, extract them in workers or a thread, fill items, remember sites, and report."""

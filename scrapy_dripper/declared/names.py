@@ -26,9 +26,9 @@ BEGIN_WORDS = 3
 """Minimum number of words of a heading below the first level with which a name may begin."""
 
 _host = re.compile(r"(?:www\.|w\d{1,3}\.)?([^/:]{1,253})").match
-_separators = re.compile(r"\s{1,3}[-–—―|·•:»«/~\\>]{1,20}\s{1,3}|\s?[|｜»«_]\s?|:\s{1,3}").split
+_separators = re.compile(r"\s{1,3}[-–—―－|·•●:»«›‹/~\\>]{1,20}\s{1,3}|\s?[|｜»«_]\s?|:\s{1,3}").split
 _is_colon = re.compile(r"\s{0,3}:").match
-_around = " |»«·•:~-–—―"
+_around = " |»«›‹·•●:~-–—―－"
 
 
 @dataclass(frozen=True, slots=True)

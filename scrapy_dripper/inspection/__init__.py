@@ -1,1 +1,1 @@
-"""The implementation of ``scrapy-dripper inspect``, which shows what was extracted (docs/guides/inspect.md)."""
+"""``scrapy-dripper inspect``: show what was extracted of a page and why, and take answers (docs/guides/inspect.md)."""

@@ -1,1 +1,1 @@
-"""Pages with ground truth, and metrics for extractions: shared by training and evaluation."""
+"""Pages with ground truth, metrics for extractions, and ``scrapy-dripper learn``: shared with the laboratory."""

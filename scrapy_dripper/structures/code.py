@@ -83,7 +83,8 @@ HIGHLIGHTERS = {
         tool="zeroclipboard-container code-block-extension-header",
     ),
 }  # fmt: skip
-"""To add one, add a row, and a page with its Markdown to ``tests/structured/code``."""
+"""To add one, add a row, its attribute with the language to ``_ATTRIBUTES``, and a page with its Markdown to
+``tests/structured/code``."""
 
 
 def _all(column: str) -> frozenset[str]:
