@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 from common import heading, publish, table
-from equality import Prover, naive
+from equality import EXACT, HEAD, Prover, naive
 from random_model import SIZES, write_checkpoint
 from tqdm import tqdm
 
@@ -40,7 +40,7 @@ from scrapy_dripper.engines.qwen3.session import free_cuda_memory
 
 HERE = Path(__file__).parent
 LENGTHS = HERE / "lengths.json"
-BARE, PLAIN = "bare prefill", "(a) one token at a time"
+BARE, PLAIN = "bare prefill", f"(a) {EXACT}"
 CHARS_PER_TOKEN = 3.22
 """Mean over 147 development pages, in the vocabulary of the published weights."""
 PROMPT = 615
@@ -100,8 +100,7 @@ class Bench:
     def __init__(self, prepared: Prepared, checkpoint: Path, pages: int, scale: float) -> None:
         self.prepared, self.checkpoint = prepared, checkpoint
         self.decoder = Decoder(prepared)
-        assert self.decoder.passes is not None
-        self.passes: Passes = self.decoder.passes
+        self.graphs = Decoder(replace(prepared, cuda_graphs=True))
         self.chance = np.random.default_rng(0)
         lengths = json.loads(LENGTHS.read_text(encoding="utf-8"))
         every = [lengths[i * len(lengths) // pages] for i in range(pages)]
@@ -118,10 +117,12 @@ class Bench:
         prompt = self.chance.integers(3, min(500, self.prepared.vocab_size), size=int(min(max(tokens, 8), most)))
         return DecodeTask(prompt, grammar.answer(n), np.zeros(n, dtype=np.bool_))
 
-    def begun(self, task: DecodeTask) -> Passes:
+    def begun(self, task: DecodeTask, decoder: Decoder | None = None) -> Passes:
         """Allocate a cache for a page."""
-        self.passes.begin(len(task) + 1)
-        return self.passes
+        passes = (decoder or self.decoder).passes
+        assert passes is not None
+        passes.begin(len(task) + 1)
+        return passes
 
     def ways(self, few: Sequence[DecodeTask], batch: int) -> dict[str, Way]:
         """Return the ways to decode pages, all of them and a few."""
@@ -139,6 +140,7 @@ class Bench:
             BARE: Way(each(prefill), self.tasks),
             f"(c) engine, batches of {batch}": Way(self.engine, self.tasks, batch),
             "(c) one page at a time": Way(drafted, self.tasks),
+            "(c) with CUDA graphs": Way(each(lambda task: decode(self.begun(task, self.graphs), task)), self.tasks),
             f"{BARE}, few": Way(each(prefill), few),
             "(c) one page at a time, few": Way(drafted, few),
             "(b) forced runs as chunks": Way(each(lambda task: decode(self.begun(task), task, 0)), few),
@@ -265,18 +267,16 @@ def measure(arguments: argparse.Namespace) -> str:
 
 
 def prove(arguments: argparse.Namespace) -> str:
-    """Return how many pages have labels that differ from decoding one token at a time, in each half precision."""
-    rows = []
+    """Return which labels in each half precision are those of decoding one token at a time."""
+    parts = []
     for dtype in ("float16",) if arguments.toy else ("float16", "bfloat16"):  # no CPU attends in bfloat16
         _, folder = build(arguments, "tiny", dtype)
         prover = Prover(folder, "json", seed=0, device="cpu" if arguments.toy else None)
         *_, proof = tqdm(prover.prove(arguments.prove), desc=dtype, unit="page", total=arguments.prove)
-        counts = (proof.pages, proof.choices, proof.main, proof.chunked, proof.drafted)
-        rows.append([dtype, *map(str, counts), f"{proof.smallest:.4f}", f"{proof.apart:.4f}"])
-    head = ["data type", "pages", "labels", "main", "differ in chunks", "differ with a draft", "least margin", "apart"]
+        about = f"{dtype}: {proof.main} labels are main, and the smallest margin is {proof.smallest:.2g}"
+        parts.append(f"{about}\n\n{table(HEAD, proof.rows())}")
     where = "a CPU, of the graph for a GPU with CUDA 12," if arguments.toy else "the GPU"
-    about = f"Labels of a small random model on {where} against those of one token at a time in the same place."
-    return f"{about}\n\n{table(head, rows)}"
+    return "\n\n".join([f"Labels of a small random model on {where} against those of one token at a time.", *parts])
 
 
 def main() -> None:
