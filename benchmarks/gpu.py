@@ -61,7 +61,7 @@ class Way(NamedTuple):
 class Run:
     """What a way took."""
 
-    seconds: float = 0.0
+    seconds: dict[DecodeTask, float] = field(default_factory=dict)
     passes: int = 0
     labels: dict[DecodeTask, Bools] = field(default_factory=dict)
 
@@ -135,14 +135,11 @@ class Bench:
             self.begun(task).forward(0, task.prompt, np.array([len(task.prompt) - 1]))
             return Decoded(np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.float32), 1, len(task.prompt), 0)
 
-        drafted = each(lambda task: decode(self.begun(task), task))
         return {
             BARE: Way(each(prefill), self.tasks),
             f"(c) engine, batches of {batch}": Way(self.engine, self.tasks, batch),
-            "(c) one page at a time": Way(drafted, self.tasks),
+            "(c) one page at a time": Way(each(lambda task: decode(self.begun(task), task)), self.tasks),
             "(c) with CUDA graphs": Way(each(lambda task: decode(self.begun(task, self.graphs), task)), self.tasks),
-            f"{BARE}, few": Way(each(prefill), few),
-            "(c) one page at a time, few": Way(drafted, few),
             "(b) forced runs as chunks": Way(each(lambda task: decode(self.begun(task), task, 0)), few),
             PLAIN: Way(each(lambda task: naive(self.begun(task), task)), few),
             "transformers, like (a)": Way(each(lambda task: naive(torch, task)), few),
@@ -173,7 +170,7 @@ class Bench:
             start = time.perf_counter()
             found = call(tasks)
             run = runs[name]
-            run.seconds += time.perf_counter() - start
+            run.seconds |= dict.fromkeys(tasks, (time.perf_counter() - start) / len(tasks))
             run.passes += sum(one.passes for one in found)
             run.labels |= {task: one.main for task, one in zip(tasks, found, strict=True)}
         return runs
@@ -229,27 +226,25 @@ def measure(arguments: argparse.Namespace) -> str:
     tasks = bench.tasks
     few = sorted(tasks, key=len)[:: max(1, len(tasks) // arguments.few)][: arguments.few]
 
-    ways = bench.ways(few, arguments.batch)
-    runs = bench.run(ways)
-    bench.passes.release()
+    runs = bench.run(bench.ways(few, arguments.batch))
     bench.decoder.close()
+    bench.graphs.close()
 
     expected, rows = runs[PLAIN].labels, []
     for way, run in runs.items():
-        pages = len(ways[way].tasks)
-        bare = runs[BARE if pages == len(tasks) else f"{BARE}, few"]
+        pages, seconds = len(run.seconds), sum(run.seconds.values())
         both = [(run.labels[task], main) for task, main in expected.items()]
         same = sum(int((ours == main).sum()) for ours, main in both if len(ours))
         rows.append(
             [
                 way,
                 str(pages),
-                f"{pages / run.seconds:.2f}",
-                f"{sum(map(len, ways[way].tasks)) / run.seconds:,.0f}",
+                f"{pages / seconds:.2f}",
+                f"{sum(map(len, run.seconds)) / seconds:,.0f}",
                 f"{run.passes / pages:.1f}",
-                f"{1000 * run.seconds / run.passes:.2f}",
-                f"{run.seconds / bare.seconds:.2f}",
-                "" if way.startswith(BARE) else f"{same} of {sum(len(main) for _, main in both)}",
+                f"{1000 * seconds / run.passes:.2f}",
+                f"{seconds / sum(map(runs[BARE].seconds.__getitem__, run.seconds)):.2f}",
+                "" if way == BARE else f"{same} of {sum(len(main) for _, main in both)}",
             ]
         )
     head = ["way", "pages", "pages/s", "tokens/s", "passes/page", "ms/pass", "x prefill", "labels of (a)"]
@@ -258,7 +253,7 @@ def measure(arguments: argparse.Namespace) -> str:
         f"{size}, {prepared.weight_format} weights, {prepared.dtype}, {name}; prompts of "
         f"{statistics.median(tokens):,.0f} tokens in the median, {statistics.mean(tokens):,.0f} on average, "
         f"{max(tokens):,} at most; {statistics.mean(len(task.answer) for task in tasks):.0f} blocks a page, "
-        f"{arguments.wrong:.0%} of the draft wrong; the slow ways on {len(few)} pages, with ratios on those"
+        f"{arguments.wrong:.0%} of the draft wrong; the slow ways on {len(few)} pages, with the prefill of those"
     )
     peak = f"Memory of this process at most: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} GiB"
     memory = peak if used is None else f"{peak}; memory of the device that the engine took: {used / 2**30:.1f} GiB"
