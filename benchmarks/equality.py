@@ -1,25 +1,26 @@
 """Compare labels of the Qwen3 loop with token-by-token decoding, on random prompts, answers and drafts.
 
-    python benchmarks/equality.py EXACT FOLDER...
+    python benchmarks/equality.py EXACT FOLDER... [--pages 300]
 
-compares prepared folders of one checkpoint, run as the engine runs them, with one of them, one token at a time.
+compares the ways to run an exact prepared folder, and folders of the same checkpoint as the engine runs them, with the
+exact one, one token at a time.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from tqdm import tqdm
 
 from scrapy_dripper.engines.qwen3.decoder import Passes
 from scrapy_dripper.engines.qwen3.folder import load_prepared
 from scrapy_dripper.engines.qwen3.grammar import Grammar
-from scrapy_dripper.engines.qwen3.loop import CausalModel, Decoded, DecodeTask, decode
+from scrapy_dripper.engines.qwen3.loop import Bools, CausalModel, Decoded, DecodeTask, decode
 from scrapy_dripper.engines.qwen3.session import open_session
 
 MOST_BLOCKS = 300
@@ -28,6 +29,12 @@ SHARED = 40
 THINKING = "mineru_v2"
 """The answer format that needs two special tokens."""
 ACCURACIES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
+EXACT, CHUNKS, DRAFTS, GRAPHS = (
+    "one token at a time",
+    "forced runs as chunks",
+    "with a draft",
+    "in shapes for CUDA graphs",
+)
 
 
 def naive(model: CausalModel, task: DecodeTask) -> Decoded:
@@ -50,31 +57,78 @@ def naive(model: CausalModel, task: DecodeTask) -> Decoded:
     return Decoded(labels, margins, passes, position, int((labels == task.draft).sum()))
 
 
+class Way(NamedTuple):
+    """A way to decode drafted pages, of which all or only the next label of the draft is read."""
+
+    passes: Passes
+    lookahead: int | None = None
+
+
+@dataclass
+class Tally:
+    """The work of a way to decode, and how much of what it gives is what the exact one gives."""
+
+    labels: int = 0
+    pages: int = 0
+    passes: int = 0
+    positions: int = 0
+    cached: int = 0
+    """Number of pages whose first tokens had been read for all pages."""
+    apart: float = 0.0
+    """Largest difference between the margins of main over other, up to the first label that differs."""
+
+    def add(self, found: Decoded, expected: Decoded, start: int) -> None:
+        """Count a page of whose prompt ``start`` tokens had been read."""
+        same = found.main == expected.main
+        self.labels += int(same.sum())
+        self.pages += bool(same.all())
+        self.passes += found.passes
+        self.positions += found.positions
+        self.cached += start > 0
+        alike = len(same) if same.all() else int(np.argmin(same)) + 1  # the texts after it differ
+        self.apart = max(self.apart, float(np.abs(found.margins - expected.margins)[:alike].max()))
+
+
 @dataclass
 class Proof:
-    """The numbers of comparisons and of differences."""
+    """The tallies of all ways, and what was compared."""
 
-    pages: int = 0
-    choices: int = 0
-    chunked: int = 0
-    """Number of pages with a different label when each forced run is one pass."""
-    drafted: int = 0
-    """Number of pages with a different label when a draft is verified."""
-    passes: int = 0
-    """Number of passes of the drafted pages."""
+    ways: dict[str, Tally]
+    exact: Tally = field(default_factory=Tally)
     main: int = 0
     smallest: float = np.inf
     """Smallest difference between the logits of main and other that decided about a label."""
-    apart: float = 0.0
-    """Largest difference between such a difference and that of one token at a time."""
-    cached: int = 0
-    """Number of drafted pages whose first tokens had been read for all pages."""
+
+    @property
+    def differ(self) -> dict[str, int]:
+        """The number of pages with another label, for each way that has any."""
+        return {name: self.exact.pages - one.pages for name, one in self.ways.items() if one.pages < self.exact.pages}
+
+    def rows(self) -> list[list[str]]:
+        """Return the rows of a table, without the names of the columns."""
+        return [
+            [
+                name,
+                f"{one.labels} of {self.exact.labels}",
+                f"{one.pages} of {self.exact.pages}",
+                f"{one.apart:.2g}",
+                f"{one.passes / self.exact.pages:.1f}",
+                f"{one.positions / self.exact.pages:.0f}",
+                str(one.cached),
+            ]
+            for name, one in ({EXACT: self.exact} | self.ways).items()
+        ]
+
+
+HEAD = ("way", "labels the same", "pages the same", "margins apart", "passes/page", "tokens/page", "cached start")
 
 
 class Prover:
-    """Compares a prepared model in random cases of one answer format."""
+    """Compares ways to run models of one checkpoint, in random cases of one answer format."""
 
-    def __init__(self, folder: Path, answer: str, seed: int, device: str | None = None) -> None:
+    def __init__(
+        self, folder: Path, answer: str, seed: int, others: Sequence[Path] = (), device: str | None = None
+    ) -> None:
         """``device`` runs a graph elsewhere than where it was made for, as no crawl would."""
         prepared = load_prepared(folder)
         prepared = replace(prepared, device=device or prepared.device)
@@ -87,27 +141,23 @@ class Prover:
         self.vocabulary, self.context = prepared.vocab_size, prepared.context
         self.chance = np.random.default_rng(seed)
         self.shared = self.chance.integers(3, self.vocabulary, size=SHARED)
-        self.passes = Passes(open_session(prepared), prepared, shared=self.shared)
+        graphs = replace(prepared, cuda_graphs=True)
+        self.passes, repeated = (Passes(open_session(one), one, self.shared) for one in (prepared, graphs))
+        self.ways = {CHUNKS: Way(self.passes, 0), DRAFTS: Way(self.passes), GRAPHS: Way(repeated)}
+        for other in map(load_prepared, others):
+            self.ways[other.folder.name] = Way(Passes(open_session(other), other, self.shared))
 
     def prove(self, pages: int, most_blocks: int = MOST_BLOCKS) -> Iterator[Proof]:
         """Compare a number of pages. Yield the same object of totals after each."""
-        proof = Proof()
-        while proof.pages < pages:
+        proof = Proof({name: Tally() for name in self.ways})
+        while proof.exact.pages < pages:
             task = self._task(most_blocks)
             expected = naive(self.begun(task), task)
             drafted = self._drafted(task, expected.main)
-            start = self.passes.begin(len(task), task.prompt)
-            by_draft = decode(self.passes, drafted, start=start)
-            by_chunks = decode(self.passes, drafted, 0, start)
-            proof.pages += 1
-            proof.choices += len(expected.main)
-            proof.chunked += not np.array_equal(expected.main, by_chunks.main)
-            proof.drafted += not np.array_equal(expected.main, by_draft.main)
-            proof.passes += by_draft.passes
-            proof.cached += start > 0
-            if np.array_equal(expected.main, by_draft.main):
-                apart = float(np.abs(expected.margins - by_draft.margins).max())
-                proof.apart = max(proof.apart, apart)
+            proof.exact.add(expected, expected, 0)
+            for name, (passes, lookahead) in self.ways.items():
+                start = passes.begin(len(task), task.prompt)
+                proof.ways[name].add(decode(passes, drafted, lookahead, start), expected, start)
             proof.main += int(expected.main.sum())
             proof.smallest = min(proof.smallest, float(np.abs(expected.margins).min()))
             yield proof
@@ -126,56 +176,30 @@ class Prover:
             prompt[:SHARED] = self.shared[: len(prompt)]
         return DecodeTask(prompt, answer, np.zeros(n, dtype=np.bool_))
 
-    def _drafted(self, task: DecodeTask, labels: npt.NDArray[np.bool_]) -> DecodeTask:
+    def _drafted(self, task: DecodeTask, labels: Bools) -> DecodeTask:
         wrong = self.chance.random(len(labels)) >= self.chance.choice(ACCURACIES)
         return DecodeTask(task.prompt, task.answer, labels ^ wrong)
 
 
-def compared(exact: Path, folders: list[Path], pages: int, seed: int) -> str:
-    """Return a table of folders: how many labels are those of the exact one, and the work of a page."""
-    from common import table
+def main() -> None:
+    """Run the comparison."""
+    from common import RESULTS, heading, publish, table
 
-    first = Prover(exact, "json", seed)
-    others = [Prover(folder, "json", seed) for folder in folders]
-    rows = {folder.name: np.zeros(5) for folder in folders}
-    apart = dict.fromkeys(rows, 0.0)
-    reference = np.zeros(3)
-    for _ in tqdm(range(pages), unit="page"):
-        task = first._task(40)
-        expected = naive(first.begun(task), task)
-        drafted = first._drafted(task, expected.main)
-        reference += (len(expected.main), expected.passes, expected.positions)
-        for folder, other in zip(folders, others, strict=True):
-            start = other.passes.begin(len(task), task.prompt)
-            found = decode(other.passes, drafted, start=start)
-            same = found.main == expected.main
-            rows[folder.name] += (same.sum(), same.all(), found.passes, found.positions, start > 0)
-            # After the first label that differs, the texts differ.
-            alike = len(same) if same.all() else int(np.argmin(same)) + 1
-            moved = float(np.abs(found.margins - expected.margins)[:alike].max())
-            apart[folder.name] = max(apart[folder.name], moved)
-    labels, passes, positions = reference
-    lines = [["exact, one token at a time", "", "", "", f"{passes / pages:.1f}", f"{positions / pages:.0f}", "0"]]
-    for name, (same, whole, passes, positions, cached) in rows.items():
-        counts = [f"{same:.0f} of {labels:.0f}", f"{whole:.0f} of {pages}", f"{apart[name]:.2g}"]
-        lines.append([name, *counts, f"{passes / pages:.1f}", f"{positions / pages:.0f}", f"{cached:.0f}"])
-    head = [
-        "folder",
-        "labels the same",
-        "pages the same",
-        "margins apart",
-        "passes/page",
-        "tokens/page",
-        "cached start",
-    ]
-    return str(table(head, lines))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("exact", type=Path)
+    parser.add_argument("folders", type=Path, nargs="*")
+    parser.add_argument("--pages", type=int, default=300)
+    parser.add_argument("--blocks", type=int, default=MOST_BLOCKS, help="at most, of a page")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, default=RESULTS / "equality.txt")
+    arguments = parser.parse_args()
+    prover = Prover(arguments.exact, "json", arguments.seed, arguments.folders)
+    pages = prover.prove(arguments.pages, arguments.blocks)
+    *_, proof = tqdm(pages, unit="page", total=arguments.pages)
+    about = f"{proof.main} of {proof.exact.labels} labels are main; the smallest margin is {proof.smallest:.2g}"
+    head = heading("equality.py", ["scrapy-dripper", "onnxruntime", "numpy"])
+    publish(f"{head}\n\n{about}\n\n{table(HEAD, proof.rows())}", arguments.output)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("exact", type=Path)
-    parser.add_argument("folders", type=Path, nargs="+")
-    parser.add_argument("--pages", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    print(compared(arguments.exact, arguments.folders, arguments.pages, arguments.seed))
+    main()

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 from common import heading, publish, table
-from equality import Prover, naive
+from equality import EXACT, HEAD, Prover, naive
 from random_model import SIZES, write_checkpoint
 from tqdm import tqdm
 
@@ -40,7 +40,7 @@ from scrapy_dripper.engines.qwen3.session import free_cuda_memory
 
 HERE = Path(__file__).parent
 LENGTHS = HERE / "lengths.json"
-BARE, PLAIN = "bare prefill", "(a) one token at a time"
+BARE, PLAIN = "bare prefill", f"(a) {EXACT}"
 CHARS_PER_TOKEN = 3.22
 """Mean over 147 development pages, in the vocabulary of the published weights."""
 PROMPT = 615
@@ -61,7 +61,7 @@ class Way(NamedTuple):
 class Run:
     """What a way took."""
 
-    seconds: float = 0.0
+    seconds: dict[DecodeTask, float] = field(default_factory=dict)
     passes: int = 0
     labels: dict[DecodeTask, Bools] = field(default_factory=dict)
 
@@ -100,8 +100,7 @@ class Bench:
     def __init__(self, prepared: Prepared, checkpoint: Path, pages: int, scale: float) -> None:
         self.prepared, self.checkpoint = prepared, checkpoint
         self.decoder = Decoder(prepared)
-        assert self.decoder.passes is not None
-        self.passes: Passes = self.decoder.passes
+        self.graphs = Decoder(replace(prepared, cuda_graphs=True))
         self.chance = np.random.default_rng(0)
         lengths = json.loads(LENGTHS.read_text(encoding="utf-8"))
         every = [lengths[i * len(lengths) // pages] for i in range(pages)]
@@ -118,10 +117,12 @@ class Bench:
         prompt = self.chance.integers(3, min(500, self.prepared.vocab_size), size=int(min(max(tokens, 8), most)))
         return DecodeTask(prompt, grammar.answer(n), np.zeros(n, dtype=np.bool_))
 
-    def begun(self, task: DecodeTask) -> Passes:
+    def begun(self, task: DecodeTask, decoder: Decoder | None = None) -> Passes:
         """Allocate a cache for a page."""
-        self.passes.begin(len(task) + 1)
-        return self.passes
+        passes = (decoder or self.decoder).passes
+        assert passes is not None
+        passes.begin(len(task) + 1)
+        return passes
 
     def ways(self, few: Sequence[DecodeTask], batch: int) -> dict[str, Way]:
         """Return the ways to decode pages, all of them and a few."""
@@ -134,13 +135,11 @@ class Bench:
             self.begun(task).forward(0, task.prompt, np.array([len(task.prompt) - 1]))
             return Decoded(np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.float32), 1, len(task.prompt), 0)
 
-        drafted = each(lambda task: decode(self.begun(task), task))
         return {
             BARE: Way(each(prefill), self.tasks),
             f"(c) engine, batches of {batch}": Way(self.engine, self.tasks, batch),
-            "(c) one page at a time": Way(drafted, self.tasks),
-            f"{BARE}, few": Way(each(prefill), few),
-            "(c) one page at a time, few": Way(drafted, few),
+            "(c) one page at a time": Way(each(lambda task: decode(self.begun(task), task)), self.tasks),
+            "(c) with CUDA graphs": Way(each(lambda task: decode(self.begun(task, self.graphs), task)), self.tasks),
             "(b) forced runs as chunks": Way(each(lambda task: decode(self.begun(task), task, 0)), few),
             PLAIN: Way(each(lambda task: naive(self.begun(task), task)), few),
             "transformers, like (a)": Way(each(lambda task: naive(torch, task)), few),
@@ -171,7 +170,7 @@ class Bench:
             start = time.perf_counter()
             found = call(tasks)
             run = runs[name]
-            run.seconds += time.perf_counter() - start
+            run.seconds |= dict.fromkeys(tasks, (time.perf_counter() - start) / len(tasks))
             run.passes += sum(one.passes for one in found)
             run.labels |= {task: one.main for task, one in zip(tasks, found, strict=True)}
         return runs
@@ -227,27 +226,25 @@ def measure(arguments: argparse.Namespace) -> str:
     tasks = bench.tasks
     few = sorted(tasks, key=len)[:: max(1, len(tasks) // arguments.few)][: arguments.few]
 
-    ways = bench.ways(few, arguments.batch)
-    runs = bench.run(ways)
-    bench.passes.release()
+    runs = bench.run(bench.ways(few, arguments.batch))
     bench.decoder.close()
+    bench.graphs.close()
 
     expected, rows = runs[PLAIN].labels, []
     for way, run in runs.items():
-        pages = len(ways[way].tasks)
-        bare = runs[BARE if pages == len(tasks) else f"{BARE}, few"]
+        pages, seconds = len(run.seconds), sum(run.seconds.values())
         both = [(run.labels[task], main) for task, main in expected.items()]
         same = sum(int((ours == main).sum()) for ours, main in both if len(ours))
         rows.append(
             [
                 way,
                 str(pages),
-                f"{pages / run.seconds:.2f}",
-                f"{sum(map(len, ways[way].tasks)) / run.seconds:,.0f}",
+                f"{pages / seconds:.2f}",
+                f"{sum(map(len, run.seconds)) / seconds:,.0f}",
                 f"{run.passes / pages:.1f}",
-                f"{1000 * run.seconds / run.passes:.2f}",
-                f"{run.seconds / bare.seconds:.2f}",
-                "" if way.startswith(BARE) else f"{same} of {sum(len(main) for _, main in both)}",
+                f"{1000 * seconds / run.passes:.2f}",
+                f"{seconds / sum(map(runs[BARE].seconds.__getitem__, run.seconds)):.2f}",
+                "" if way == BARE else f"{same} of {sum(len(main) for _, main in both)}",
             ]
         )
     head = ["way", "pages", "pages/s", "tokens/s", "passes/page", "ms/pass", "x prefill", "labels of (a)"]
@@ -256,7 +253,7 @@ def measure(arguments: argparse.Namespace) -> str:
         f"{size}, {prepared.weight_format} weights, {prepared.dtype}, {name}; prompts of "
         f"{statistics.median(tokens):,.0f} tokens in the median, {statistics.mean(tokens):,.0f} on average, "
         f"{max(tokens):,} at most; {statistics.mean(len(task.answer) for task in tasks):.0f} blocks a page, "
-        f"{arguments.wrong:.0%} of the draft wrong; the slow ways on {len(few)} pages, with ratios on those"
+        f"{arguments.wrong:.0%} of the draft wrong; the slow ways on {len(few)} pages, with the prefill of those"
     )
     peak = f"Memory of this process at most: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} GiB"
     memory = peak if used is None else f"{peak}; memory of the device that the engine took: {used / 2**30:.1f} GiB"
@@ -265,18 +262,16 @@ def measure(arguments: argparse.Namespace) -> str:
 
 
 def prove(arguments: argparse.Namespace) -> str:
-    """Return how many pages have labels that differ from decoding one token at a time, in each half precision."""
-    rows = []
+    """Return which labels in each half precision are those of decoding one token at a time."""
+    parts = []
     for dtype in ("float16",) if arguments.toy else ("float16", "bfloat16"):  # no CPU attends in bfloat16
         _, folder = build(arguments, "tiny", dtype)
         prover = Prover(folder, "json", seed=0, device="cpu" if arguments.toy else None)
         *_, proof = tqdm(prover.prove(arguments.prove), desc=dtype, unit="page", total=arguments.prove)
-        counts = (proof.pages, proof.choices, proof.main, proof.chunked, proof.drafted)
-        rows.append([dtype, *map(str, counts), f"{proof.smallest:.4f}", f"{proof.apart:.4f}"])
-    head = ["data type", "pages", "labels", "main", "differ in chunks", "differ with a draft", "least margin", "apart"]
+        about = f"{dtype}: {proof.main} labels are main, and the smallest margin is {proof.smallest:.2g}"
+        parts.append(f"{about}\n\n{table(HEAD, proof.rows())}")
     where = "a CPU, of the graph for a GPU with CUDA 12," if arguments.toy else "the GPU"
-    about = f"Labels of a small random model on {where} against those of one token at a time in the same place."
-    return f"{about}\n\n{table(head, rows)}"
+    return "\n\n".join([f"Labels of a small random model on {where} against those of one token at a time.", *parts])
 
 
 def main() -> None:

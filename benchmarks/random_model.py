@@ -1,4 +1,4 @@
-"""Make random models of the Qwen3 architecture, in any size, with their own tokenizers, for tests and benchmarks.
+"""Make random models of the Qwen3 architecture, in any size, for tests and benchmarks.
 
     python benchmarks/random_model.py FOLDER [--size tiny|qwen3-0.6b] [--tokenizer FILE] [--seed 0]
     scrapy-dripper export FOLDER PREPARED
@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Tokenizer
 
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, MAIN, OTHER
 from scrapy_dripper_lab.export.checkpoint import Recipe
@@ -24,11 +24,8 @@ from scrapy_dripper_lab.export.checkpoint import Recipe
 PROMPT = "Here is a web page in numbered blocks. Say which blocks are main and which are other.\n\n{html}\n\nLabels:\n"
 """Prompt template for these models."""
 
-# How Qwen's tokenizers split text: words with at most one sign before them, single digits, signs, white space.
-_SPLIT = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+TOKENIZER_FILE = Path(__file__).parents[1] / "tests" / "engines" / "qwen3" / "prepared" / "tokenizer.json"
+"""A small byte-level BPE tokenizer that splits text like Qwen's."""
 ROPE_THETA = 1_000_000.0
 _TEXT = """The harbour was quiet in the morning, and the boats came back with the tide before the market opened.
 A recipe for bread needs flour, water, salt and time; the oven has to be hot when the loaf goes in.
@@ -49,33 +46,13 @@ SIZES: Mapping[str, Mapping[str, int]] = {
 """Values of transformers' Qwen3Config by size: for tests, and that of the published model."""
 
 
-def train_tokenizer(vocabulary: int) -> Tokenizer:
-    """Return a byte-level BPE tokenizer of at most ``vocabulary`` tokens that splits text like Qwen's."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(_SPLIT), "isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocabulary,
-        special_tokens=SPECIAL,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator([_TEXT] * 2, trainer)
-    return tokenizer
-
-
 def write_checkpoint(folder: Path, size: Mapping[str, int], seed: int, tokenizer: Tokenizer | None = None) -> None:
-    """Write a random checkpoint, in single precision, with a tokenizer, by default a small one of its own."""
+    """Write a random checkpoint, in single precision, with a tokenizer, by default a small one."""
     import torch
     from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
     folder.mkdir(parents=True, exist_ok=True)
-    tokenizer = tokenizer or train_tokenizer(min(size["vocab_size"], 512))
+    tokenizer = tokenizer or Tokenizer.from_file(str(TOKENIZER_FILE))
     PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|endoftext|>"
     ).save_pretrained(folder)
@@ -129,7 +106,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--size", choices=SIZES, default="tiny")
-    parser.add_argument("--tokenizer", type=Path, help="a tokenizer.json (default: a small one of the model's own)")
+    parser.add_argument("--tokenizer", type=Path, help="a tokenizer.json (default: a small one)")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     tokenizer = Tokenizer.from_file(str(arguments.tokenizer)) if arguments.tokenizer else None

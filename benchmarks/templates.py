@@ -1,8 +1,8 @@
 """Measure which pages templates answer in a crawl or in archives, and how well, compared with the model alone.
 
-The pages of each host are processed one after the other, in a fixed random order including pages
-without ground truth (indexes, archives). The engine labels each page once. With templates, its labels are only used if
-no template answers. So results only differ on pages that a template answers.
+The pages of each host are processed one after the other, in a fixed random order including pages without ground truth
+(indexes, archives). The engine labels each page once. With templates, its labels are only used if no template answers.
+So results only differ on pages that a template answers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import gzip
 import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,14 +28,13 @@ from scrapy_dripper.corpus.records import response_record
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines.base import EngineError, Labels, Limits
 from scrapy_dripper.engines.tagger import Tagger
-from scrapy_dripper.engines.tagger.model import bundled
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.learning.metrics import mean_interval
 from scrapy_dripper.page import Page
 from scrapy_dripper.sites import Hosts
 from scrapy_dripper.sites.templates import Outcome, Templates
 from scrapy_dripper_lab.evaluation.measure import scored
-from scrapy_dripper_lab.folds import load_sets, related_hosts
+from scrapy_dripper_lab.folds import load_sets
 from scrapy_dripper_lab.sets import PAGES, AnnotatedPage, DataError, SetChoice
 
 SETS = [str(Path(__file__).parents[1] / ".cache" / "sites")]
@@ -51,8 +50,6 @@ class Row:
 
     part: str
     host: str
-    number: int
-    """Number of earlier pages of the host."""
     outcome: str
     alone: float
     """Word F1 of the model alone."""
@@ -65,8 +62,8 @@ class Once:
 
     name, profile, limits = Tagger.name, Tagger.profile, Limits()
 
-    def __init__(self, model: Path) -> None:
-        self._tagger = Tagger.load(Config(model=str(model)))
+    def __init__(self) -> None:
+        self._tagger = Tagger.load(Config())
         self.answer: Labels | EngineError | None = None
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
@@ -83,25 +80,21 @@ class Once:
 class Crawl:
     """Reads the pages of hosts one after the other, by a model alone and with templates. Labels each page once."""
 
-    def __init__(self, model: Path) -> None:
-        self._engine = Once(model)
+    def __init__(self) -> None:
+        self._engine = Once()
         self._alone = Extractor(Config(processes=0), self._engine)
-        self._known: dict[str, tuple[Labels | EngineError | None, float]] = {}
 
     def measured(self, pages: Sequence[AnnotatedPage]) -> Iterator[Row]:
         """Yield the scores of the pages of a host, in their order."""
         both = Extractor(Config(sites="templates", processes=0), self._engine, hosts=Hosts(templates=Templates()))
-        for number, sample in enumerate(pages):
+        for sample in pages:
             html = sample.path.read_bytes()
-            document = Document(html, sample.url)
-            self._engine.answer, before = self._known.get(sample.id, (None, 0.0))
-            if sample.id not in self._known:
-                before = self._score(sample, html, self._alone)
-                self._known[sample.id] = self._engine.answer, before
-            (found,) = both.extract([document])
+            self._engine.answer = None
+            before = self._score(sample, html)
+            (found,) = both.extract([Document(html, sample.url)])
             if sample.measure and found.details.get("template") is not None:
                 after = scored(sample, found.text or "", html).word.f1
-                yield Row(sample.part, sample.host, number, found.details["template"], before, after)
+                yield Row(sample.part, sample.host, found.details["template"], before, after)
 
     def in_archives(self, pages: Sequence[AnnotatedPage], count: int) -> Iterator[Row]:
         """Yield the scores of pages that are spread over archives, with rules that are learnt from them."""
@@ -124,13 +117,13 @@ class Crawl:
             if sample.measure:
                 html = sample.path.read_bytes()
                 self._engine.answer = None
-                alone = self._score(sample, html, self._alone)
+                alone = self._score(sample, html)
                 after = scored(sample, found[url]["text"] or "", html).word.f1
                 outcome = Outcome.ANSWERED if found[url]["source"] == "template" else Outcome.UNCOVERED
-                yield Row(sample.part, sample.host, 0, outcome.value, alone, after)
+                yield Row(sample.part, sample.host, outcome.value, alone, after)
 
-    def _score(self, sample: AnnotatedPage, html: bytes, extractor: Extractor) -> float:
-        (found,) = extractor.extract([Document(html, sample.url)])
+    def _score(self, sample: AnnotatedPage, html: bytes) -> float:
+        (found,) = self._alone.extract([Document(html, sample.url)])
         return scored(sample, found.text or "", html).word.f1 if sample.measure else 0.0
 
 
@@ -140,10 +133,8 @@ def report(rows: Sequence[Row]) -> str:
     groups: dict[str, list[Row]] = {}
     for part in dict.fromkeys(row.part for row in rows):
         own = [row for row in rows if row.part == part]
-        large = [row for row in own if row.host in many]
         groups[f"{part}, all"] = own
-        groups[f"{part}, {MIN_PAGES} pages or more"] = large
-        groups["... after 100 pages"] = [row for row in large if row.number >= 100]
+        groups[f"{part}, {MIN_PAGES} pages or more"] = [row for row in own if row.host in many]
     lines = []
     for name, some in groups.items():
         answered = [row for row in some if row.outcome == Outcome.ANSWERED.value]
@@ -204,43 +195,23 @@ def loaded(choices: Sequence[str]) -> list[AnnotatedPage]:
     return samples
 
 
-def models(folds: Path | None, samples: Sequence[AnnotatedPage]) -> Mapping[str, Path]:
-    """Return the model for each page, by its id: one that was not trained on its host, or the bundled one."""
-    if folds is None:
-        return dict.fromkeys((sample.id for sample in samples), bundled())
-    of_page: dict[str, int] = json.loads((folds / "folds.json").read_text(encoding="utf-8"))
-    names = dict(zip((s.id for s in samples), related_hosts([s.host for s in samples]), strict=True))
-    of_host = {names[sample.id]: of_page[sample.id] for sample in samples if sample.id in of_page}
-    return {name: folds / str(of_page.get(name, of_host.get(host, 0))) for name, host in names.items()}
-
-
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", metavar="[NAME=]FOLDER", default=SETS, help="annotated pages")
-    parser.add_argument(
-        "--folds", type=Path, metavar="FOLDER", help='models of folds (`make train ARGS="--fold-models FOLDER"`)'
-    )
     parser.add_argument("--archives", type=int, metavar="N", help="pages in N archives, instead of a crawl")
     output_option(parser, "templates")
     options = parser.parse_args()
     try:
         samples = loaded(options.sets)
-        model_of = models(options.folds, samples)
     except (DataError, OSError, ValueError) as error:
         parser.error(str(error))
     head = heading("templates.py", ["scrapy-dripper", "lxml", "numpy", "onnxruntime"])
-    groups = sorted(hosts(samples), key=lambda pages: str(model_of[pages[0].id]))
-    rows: list[Row] = []
-    crawl, last = None, None
+    crawl, sites = Crawl(), list(hosts(samples))
     if options.archives:
-        crawl = Crawl(bundled())
-        rows += crawl.in_archives([page for pages in groups for page in pages], options.archives)
-    for pages in tqdm([] if options.archives else groups, unit="host", disable=None):
-        if crawl is None or model_of[pages[0].id] != last:
-            last = model_of[pages[0].id]
-            crawl = Crawl(last)
-        rows += crawl.measured(pages)
+        rows = list(crawl.in_archives([page for pages in sites for page in pages], options.archives))
+    else:
+        rows = [row for pages in tqdm(sites, unit="host", disable=None) for row in crawl.measured(pages)]
     note = (
         "answered: share of the pages with ground truth that a template labelled. What is to its right is of these:\n"
         "difference: word F1 with templates less that of the model alone. "

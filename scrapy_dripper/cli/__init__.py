@@ -1,5 +1,4 @@
-"""The command line, ``scrapy-dripper COMMAND ...``: a module for each command, with all that only it
-does.
+"""The command line, ``scrapy-dripper COMMAND ...``: a module for each command, with all that only it does.
 
 Exit codes: 0 every input gave a result, 1 at least one gave none, 2 wrong usage (options, model, output), 130 Ctrl-C,
 141 the reader of the output has closed it.

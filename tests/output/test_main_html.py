@@ -156,13 +156,14 @@ def test_many_images_at_an_edge_take_linear_time() -> None:
         '<img src="data:image/png;base64,AAAA"> x',
         '<p>x <img src="/i.png" data-src="/big.png" alt="words" width="3"></p>',
         '<p lang="ar" dir="rtl">سلام</p>',
+        '<p data-bbox="8,70,784,60">x <b data-bbox="20,70,9,20">y</b></p>',
         # Highlighters even wrap the white space of code in elements.
         '<pre><span class="w">  </span>if<span> </span>x:\n<span>    </span>y</pre>',
         "<p><code><b>a</b><i> </i><b>b</b></code></p>",
     ],
 )
 def test_what_carries_meaning_is_left(markup: str) -> None:
-    """URLs, images, spans, list numbers, languages and directions are kept unchanged."""
+    """URLs, images, spans, list numbers, languages, directions and a browser's boxes are kept unchanged."""
     assert kept(markup, 0) == markup
 
 

@@ -98,7 +98,7 @@ def test_labels_are_those_of_optimums_own_graph(fused: Prepared) -> None:
         both += found.main.tolist()
     assert 0 < sum(both) < len(both)
     *_, proof = Prover(fused.folder, "json", seed=1).prove(pages=10, most_blocks=30)
-    assert (proof.chunked, proof.drafted) == (0, 0)
+    assert not proof.differ
 
 
 def test_nothing_of_the_plain_attention_is_left(fused: Prepared) -> None:

@@ -49,8 +49,8 @@ def test_the_agreement_with_single_precision(tmp_path: Path, weight_format: str,
     ]
     assert sizes[0] < share * sizes[1]
     *_, proof = Prover(folder.folder, "json", seed=3).prove(pages=8, most_blocks=30)
-    assert (proof.chunked, proof.drafted) == (0, 0)
-    assert 0 < proof.main < proof.choices
+    assert not proof.differ
+    assert 0 < proof.main < proof.exact.labels
 
 
 def largest(prepared: Prepared) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -79,8 +79,8 @@ def test_keys_and_values_in_eight_bits(tmp_path: Path) -> None:
     assert 0 < found.moved < 0.2 * found.margin
     assert 4 * folder.token_bytes == exact.token_bytes
     *_, proof = Prover(folder.folder, "json", seed=3).prove(pages=8, most_blocks=30)
-    assert proof.chunked + proof.drafted <= 2  # a pass that rounds its keys first sees others than one that does not
-    assert 0 < proof.main < proof.choices
+    assert sum(proof.differ.values()) <= 2  # a pass that rounds its keys first sees others than one that does not
+    assert 0 < proof.main < proof.exact.labels
 
 
 def test_a_damaged_model_in_eight_bits_is_no_agreement(tmp_path: Path) -> None:

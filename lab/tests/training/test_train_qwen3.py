@@ -15,9 +15,10 @@ import pytest
 pytest.importorskip("accelerate")  # the extra [export]
 
 import torch
+from tokenizers import Tokenizer
 from transformers import Trainer
 
-from benchmarks.random_model import PROMPT, SIZES, train_tokenizer, write_checkpoint
+from benchmarks.random_model import PROMPT, SIZES, TOKENIZER_FILE, write_checkpoint
 from scrapy_dripper.cli import main
 from scrapy_dripper.engines.qwen3.grammar import Prompt
 from scrapy_dripper_lab.export.checkpoint import RECIPE
@@ -34,7 +35,7 @@ PIECES = (
     '<h1 id="title-2"{}>潮汐</h1>',
     '<td class="a-b__c"{}>_item_id="3"</td>',
 )
-TOKENIZER = train_tokenizer(512)
+TOKENIZER = Tokenizer.from_file(str(TOKENIZER_FILE))
 ENCODER = Encoder(TOKENIZER, TEMPLATE, "json")
 
 

@@ -2,6 +2,11 @@
 
 GroupQueryAttention writes keys and values in place, into buffers of a fixed size. The tokens at the start of all
 prompts are read once for all pages: their keys and values stay where they are, and those of a page follow them.
+
+With CUDA graphs, a short pass behind other tokens has one of a few shapes, so that a GPU can repeat the first pass of
+each: the same kernels at the same addresses. What it repeats must not depend on the text. The length of the text does
+not, because the mask has the length of the buffers, and GroupQueryAttention takes from its sum, on the GPU, where the
+text ends.
 """
 
 from __future__ import annotations
@@ -9,10 +14,10 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from scrapy_dripper.engines.base import EngineError, EngineLostError, ModelError, PrecisionError
 from scrapy_dripper.engines.qwen3.folder import Prepared
@@ -21,7 +26,7 @@ from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, Floats, decod
 from scrapy_dripper.engines.qwen3.session import CUDA, is_no_memory, no_room, open_session, tokens_that_fit
 
 if TYPE_CHECKING:
-    from onnxruntime import InferenceSession, IOBinding, OrtValue
+    from onnxruntime import InferenceSession, IOBinding, OrtValue, RunOptions
 
 logger = logging.getLogger(__name__)
 
@@ -36,10 +41,22 @@ nearly every page has a new one.
 PIECE = {"cuda": 4096, "cpu": 512}
 """A pass reads at most this number of tokens, and a longer text is read in several, so that its length only determines
 the memory of its keys and values."""
+REPEATED = (256, 1024)
+"""Numbers of tokens of the passes that CUDA graphs repeat."""
+_NO_GRAPH = -1
 
 _NONE: Ids = np.zeros(0, dtype=np.int64)
 _TYPES = {"float16": np.float16, "bfloat16": 16, "float32": np.float32, "int8": np.int8, "float8e4m3fn": 17}
 """Types as onnxruntime accepts them. Those that numpy does not have are given by their number in ONNX."""
+
+
+class _Graph(NamedTuple):
+    """A pass that is repeated, and where its inputs and its logits are."""
+
+    binding: IOBinding
+    inputs: dict[str, OrtValue]
+    logits: OrtValue
+    options: RunOptions
 
 
 class Passes:
@@ -58,11 +75,14 @@ class Passes:
         options: dict[str, dict[str, str]] = session.get_provider_options()
         self.device_id = int(options.get(CUDA, {}).get("device_id", 0))
         """Number of the GPU."""
+        self._numbers = count(1)
         self.release()
 
     def release(self) -> None:
-        """Give back all keys and values."""
+        """Give back all keys and values, and forget the graphs that use them."""
+        self._cache: dict[str, OrtValue] = {}
         self._binding: IOBinding | None = None
+        self._graphs: dict[int, _Graph] = {}
         self._capacity = 0
         self._has_shared = False
 
@@ -111,12 +131,22 @@ class Passes:
         """
         step, end = CHUNK[self._prepared.device], min(self._capacity, self._prepared.context)
         # There are no positions beyond the context.
-        padded = np.zeros((1, min(math.ceil(len(ids) / step) * step, end - start)), dtype=np.int64)
+        size, choices = min(math.ceil(len(ids) / step) * step, end - start), len(rows)
+        total = start + size
+        repeated = [n for n in REPEATED if len(ids) <= n <= end - start] if self._prepared.cuda_graphs and start else []
+        if repeated:
+            size = choices = repeated[0]
+            total = end
+        padded = np.zeros((1, size), dtype=np.int64)
         padded[0, : len(ids)] = ids
-        mask = np.ones((1, start + padded.shape[1]), dtype=np.int64)
-        return self._run({"input_ids": padded, "attention_mask": mask, "choice_rows": np.ascontiguousarray(rows)})
+        mask = np.zeros((1, total), dtype=np.int64)
+        mask[0, : start + size] = 1
+        places = np.zeros(choices, dtype=np.int64)
+        places[: len(rows)] = rows
+        run = self._repeat if repeated else self._run
+        return run({"input_ids": padded, "attention_mask": mask, "choice_rows": places})[: len(rows)]
 
-    def _run(self, inputs: dict[str, npt.NDArray[np.int64]]) -> Floats:
+    def _run(self, inputs: dict[str, Ids]) -> Floats:
         binding = self._binding
         assert binding is not None
         for name, value in inputs.items():
@@ -124,23 +154,62 @@ class Passes:
         logits = np.empty((len(inputs["choice_rows"]), 2), dtype=self._logits)
         binding.bind_output("choice_logits", "cpu", 0, self._logits, logits.shape, logits.ctypes.data)
         binding.synchronize_inputs()
-        self._session.run_with_iobinding(binding)
+        self._session.run_with_iobinding(binding, _options(_NO_GRAPH))
         binding.synchronize_outputs()
         return logits.astype(np.float32)
 
+    def _repeat(self, inputs: dict[str, Ids]) -> Floats:
+        """Run a pass as the first one of its shape. That one is captured, if the session can."""
+        size = inputs["input_ids"].shape[1]
+        if size not in self._graphs:
+            self._graphs[size] = self._graph({name: value.shape for name, value in inputs.items()})
+        graph = self._graphs[size]
+        for name, value in inputs.items():
+            graph.inputs[name].update_inplace(value)
+        self._session.run_with_iobinding(graph.binding, graph.options)
+        logits: Floats = graph.logits.numpy().astype(np.float32)
+        return logits
+
+    def _graph(self, shapes: dict[str, tuple[int, ...]]) -> _Graph:
+        """Return a pass with memory of its own for its inputs and logits. Its number is never used again."""
+        binding = self._bound()
+        inputs = {name: self._allocated(shape, np.int64) for name, shape in shapes.items()}
+        for name, value in inputs.items():
+            binding.bind_ortvalue_input(name, value)
+        logits = self._allocated((*shapes["choice_rows"], 2), self._logits)
+        binding.bind_ortvalue_output("choice_logits", logits)
+        return _Graph(binding, inputs, logits, _options(next(self._numbers)))
+
     def _allocate(self, capacity: int) -> None:
-        """Bind memory for keys and values. Past and present are the same memory, so nothing is copied."""
+        """Allocate memory for keys and values."""
+        prepared, self._capacity = self._prepared, capacity
+        shape = (1, prepared.kv_heads, capacity, prepared.head_dim)
+        kind = _TYPES[prepared.cache_dtype]
+        self._cache = {name: self._allocated(shape, kind) for name in prepared.cache_names}
+        self._binding = self._bound()
+
+    def _bound(self) -> IOBinding:
+        """Return a binding in which past and present are the same memory, so nothing is copied."""
+        binding = self._session.io_binding()
+        for name, value in self._cache.items():
+            binding.bind_ortvalue_input(f"past_key_values.{name}", value)
+            binding.bind_ortvalue_output(f"present.{name}", value)
+        return binding
+
+    def _allocated(self, shape: tuple[int, ...], kind: object) -> OrtValue:
         from onnxruntime import OrtValue
 
-        prepared, self._capacity = self._prepared, capacity
-        shape = [1, prepared.kv_heads, capacity, prepared.head_dim]
-        self._binding = self._session.io_binding()
-        for name in prepared.cache_names:
-            value: OrtValue = OrtValue.ortvalue_from_shape_and_type(
-                shape, _TYPES[prepared.cache_dtype], prepared.device, self.device_id
-            )
-            self._binding.bind_ortvalue_input(f"past_key_values.{name}", value)
-            self._binding.bind_ortvalue_output(f"present.{name}", value)
+        value: OrtValue = OrtValue.ortvalue_from_shape_and_type(shape, kind, self._prepared.device, self.device_id)
+        return value
+
+
+def _options(graph: int) -> RunOptions:
+    """Return the options of a run that repeats a graph with a number, or none."""
+    from onnxruntime import RunOptions
+
+    options = RunOptions()
+    options.add_run_config_entry("gpu_graph_id", str(graph))
+    return options
 
 
 class Decoder:

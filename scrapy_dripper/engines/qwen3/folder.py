@@ -86,6 +86,8 @@ class Prepared:
     source: Mapping[str, Any]
     threads: int = 1
     """Threads of the session on a CPU."""
+    cuda_graphs: bool = False
+    """Whether a GPU repeats short passes instead of launching each of their kernels."""
 
     @property
     def graph(self) -> Path:
@@ -205,6 +207,8 @@ def _problem(prepared: Prepared) -> str | None:
         value, null = getattr(prepared, name), "null or " if name == "truncate_chars" else ""
         if (type(value) is not int or not 1 <= value <= most) and not (null and value is None):
             return f"{name} must be {null}a whole number from 1 to {most:,} (got {short(value)})"
+    if type(prepared.cuda_graphs) is not bool:
+        return f"cuda_graphs must be true or false (got {short(prepared.cuda_graphs)})"
     for name in ("labels", "files", "versions", "source"):
         if not isinstance(getattr(prepared, name), dict):
             return f"{name} must be an object"

@@ -55,7 +55,9 @@ def open_session(prepared: Prepared, device: str | None = None) -> onnxruntime.I
             raise _no_cuda("this onnxruntime was built without it: the package is onnxruntime, not onnxruntime-gpu")
         if hasattr(onnxruntime, "preload_dlls"):  # loads the CUDA libraries that come as wheels
             onnxruntime.preload_dlls()
-        providers = [(CUDA, {"device_id": number or "0", "arena_extend_strategy": "kSameAsRequested"}), CPU]
+        cuda = {"device_id": number or "0", "arena_extend_strategy": "kSameAsRequested"}
+        cuda |= {"enable_cuda_graph": "1"} if prepared.cuda_graphs else {}
+        providers = [(CUDA, cuda), CPU]
         if kind == "tensorrt":
             if TENSORRT not in available:
                 raise ModelError(f"DRIPPER_DEVICE is {device!r}, but this onnxruntime has no {TENSORRT}: use 'cuda'")

@@ -12,7 +12,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from benchmarks.equality import Prover, naive
+from benchmarks.equality import DRAFTS, Prover, naive
+from scrapy_dripper.engines.qwen3 import decoder
 from scrapy_dripper.engines.qwen3.decoder import CHUNK, PIECE, Decoder, Passes
 from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, Ids
@@ -39,11 +40,11 @@ def test_section_3_4_labels_are_those_of_one_token_at_a_time(prepared: Prepared,
     """With drafts of any quality, and whether or not the start of the prompt was read for all pages."""
     *_, proof = Prover(prepared.folder, answer, seed=1).prove(pages=10, most_blocks=30)
 
-    assert (proof.chunked, proof.drafted) == (0, 0)
-    assert 0 < proof.cached < proof.pages
-    assert proof.apart < 1e-4
-    assert proof.choices > 30
-    assert 0 < proof.main < proof.choices
+    assert not proof.differ
+    assert 0 < proof.ways[DRAFTS].cached < proof.exact.pages
+    assert max(one.apart for one in proof.ways.values()) < 1e-4
+    assert proof.exact.labels > 30
+    assert 0 < proof.main < proof.exact.labels
 
 
 def test_padding_changes_no_label(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,8 +53,8 @@ def test_padding_changes_no_label(prepared: Prepared, monkeypatch: pytest.Monkey
     shapes = noted(monkeypatch)
     *_, proof = Prover(prepared.folder, "json", seed=5).prove(pages=6, most_blocks=30)
 
-    assert (proof.chunked, proof.drafted) == (0, 0)
-    assert proof.choices > 20
+    assert not proof.differ
+    assert proof.exact.labels > 20
     assert {capacity for *_, capacity in shapes} <= {64, 128, 256, 512, 1024}
     assert all(read % 256 == 0 or end == capacity for read, end, capacity in shapes)
 
@@ -64,9 +65,9 @@ def test_pieces_change_no_label(prepared: Prepared, monkeypatch: pytest.MonkeyPa
     shapes = noted(monkeypatch)
     *_, proof = Prover(prepared.folder, "json", seed=6).prove(pages=6, most_blocks=30)
 
-    assert (proof.chunked, proof.drafted) == (0, 0)
+    assert not proof.differ
     assert max(read for read, *_ in shapes) == 16
-    assert proof.choices > 20
+    assert proof.exact.labels > 20
     ids = np.random.default_rng(0).integers(3, 500, size=90)
     in_pieces = logits(prepared, ids)
     monkeypatch.undo()
@@ -83,6 +84,58 @@ def test_padding_stays_within_the_context(prepared: Prepared, monkeypatch: pytes
     passes.forward(267, np.arange(3, 36), np.array([32]))
 
     assert [end for _, end, _ in shapes] == [300, 300]
+
+
+def test_passes_of_cuda_graphs_have_few_shapes_and_change_no_label(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that a GPU would repeat is the same for each page, wherever its text ends."""
+    monkeypatch.setattr(decoder, "REPEATED", (16, 64))
+    shapes: list[tuple[int, ...]] = []
+    repeat = Passes._repeat
+
+    def note(self: Passes, inputs: dict[str, Ids]) -> Floats:
+        shapes.append((*(value.shape[-1] for value in inputs.values()), self._capacity))
+        return repeat(self, inputs)
+
+    monkeypatch.setattr(Passes, "_repeat", note)
+    *_, proof = Prover(prepared.folder, "json", seed=6).prove(pages=12, most_blocks=30)
+
+    assert not proof.differ
+    assert proof.exact.labels > 20
+    assert {read for read, *_ in shapes} == {16, 64}
+    assert all((end, rows) == (capacity, read) for read, end, rows, capacity in shapes)
+
+
+def test_a_cuda_graph_has_memory_of_its_own(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its number stands for the same addresses for ever, since a GPU would write there. Other passes have none."""
+    monkeypatch.setattr(decoder, "REPEATED", (16, 64))
+    session = open_session(prepared)
+    numbers: list[str] = []
+
+    def run(binding: Any, options: Any) -> None:
+        numbers.append(options.get_run_config_entry("gpu_graph_id"))
+        session.run_with_iobinding(binding, options)
+
+    told: Any = SimpleNamespace(
+        get_outputs=session.get_outputs,
+        get_provider_options=session.get_provider_options,
+        io_binding=session.io_binding,
+        run_with_iobinding=run,
+    )
+    passes = Passes(told, replace(prepared, cuda_graphs=True))
+    places: dict[str, set[tuple[int, ...]]] = {}
+    for capacity, lengths in ((128, (16, 3, 20)), (100, (5,)), (300, (2, 2))):
+        passes.begin(capacity)
+        passes.forward(0, np.arange(3, 33), np.array([29]))
+        for length in lengths:
+            passes.forward(30, np.arange(3, 3 + length), np.array([length - 1]))
+            graph = passes._graphs[16 if length <= 16 else 64]
+            values = (*graph.inputs.values(), graph.logits, *passes._cache.values())
+            places.setdefault(numbers[-1], set()).add(tuple(value.data_ptr() for value in values))
+
+    assert numbers == ["-1", "1", "1", "2", "-1", "1", "-1", "3", "3"]
+    assert all(len(one) == 1 for one in places.values())
 
 
 def test_the_start_of_all_prompts_is_read_once(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,5 +260,5 @@ def test_labels_in_bfloat16_are_nearly_always_those_of_one_token_at_a_time(round
     """The graph rounds keys and values at the end of a pass, so near ties depend on how passes are divided."""
     *_, proof = Prover(rounded.folder, "json", seed=1).prove(pages=15, most_blocks=10)
 
-    assert proof.chunked + proof.drafted <= 3
-    assert proof.choices > 30
+    assert sum(proof.differ.values()) <= 3
+    assert proof.exact.labels > 30

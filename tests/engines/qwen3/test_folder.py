@@ -36,7 +36,7 @@ def test_tuning_is_in_the_manifest(folder: Path) -> None:
     change(folder, lambda m: [m.pop(name) for name in TUNING])
     assert {name: getattr(load_prepared(folder), name) for name in TUNING} == TUNING
 
-    tuned = {"threads": 2, "truncate_chars": 64, "context": 2_000}
+    tuned = {"threads": 2, "truncate_chars": 64, "context": 2_000, "cuda_graphs": True}
     change(folder, lambda m: m.update(tuned))
     prepared = load_prepared(folder)
     assert {name: getattr(prepared, name) for name in tuned} == tuned
@@ -62,6 +62,7 @@ def test_no_folder(tmp_path: Path) -> None:
         (lambda m: m.update(truncate_chars=0), r"truncate_chars must be null or a whole number from 1 .*\(got 0\)"),
         (lambda m: m.update(threads=0), "threads must be a whole number from 1"),
         (lambda m: m.update(threads=None), "threads must be a whole number from 1"),
+        (lambda m: m.update(cuda_graphs=1), r"cuda_graphs must be true or false \(got 1\)"),
         (lambda m: m.update(labels=[1, 2]), "labels must be an object"),
         (lambda m: m.update(labels={"main": 5, "other": 6}), "its tokenizer writes them"),
         (lambda m: m.update(answer="yaml"), "answer must be one of json, "),

@@ -110,6 +110,18 @@ def test_the_device_that_was_chosen(
         open_session(replace(prepared, device="cuda"), device)
     assert [(name, options["device_id"]) for name, options in made[:-1]] == opened
     assert made[-1] == "CPUExecutionProvider"
+    assert "enable_cuda_graph" not in made[-2][1]
+
+
+def test_cuda_graphs_are_behind_a_switch(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Mock(side_effect=RuntimeError)
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA])
+    monkeypatch.setattr(onnxruntime, "preload_dlls", lambda: None, raising=False)
+    monkeypatch.setattr(onnxruntime, "InferenceSession", asked)
+
+    with pytest.raises(ModelError, match="cannot load"):
+        open_session(replace(prepared, device="cuda", cuda_graphs=True))
+    assert asked.call_args.kwargs["providers"][0][1]["enable_cuda_graph"] == "1"
 
 
 @pytest.mark.parametrize(
