@@ -14,10 +14,9 @@ from scrapy_dripper.checks import METHODS
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, attempt, from_plain, nothing, to_plain
 from scrapy_dripper.declared.metadata import metadata_of
-from scrapy_dripper.derived import naming, plain_content, with_derived
+from scrapy_dripper.derived import naming, with_derived
 from scrapy_dripper.fallback.methods import first_part, limited_tree, text_within, whole_page
 from scrapy_dripper.fallback_names import is_method, load
-from scrapy_dripper.output import write_html
 from scrapy_dripper.output.content_json import sanitized
 from scrapy_dripper.page import PageError
 
@@ -129,7 +128,8 @@ def _custom(call: Callable[..., Any], text: str, url: str, config: Config) -> Ex
         own: dict[str, Any] = {"url": url, "source": "", "fallback_reason": None, "extra": {}, "details": {}}
         found = from_plain(to_plain(replace(answer, content=None, metadata=None, **own))).without_controls()
         if content is None and found.main_html:
-            content = plain_content(write_html(found.main_html, url, config, len(found.main_html)), config)
+            html = found.main_html
+            content = attempt("content", lambda: whole_page(html, url, config, len(html)).content, [])
         return naming(replace(found, content=content, metadata=known), failed)
     if answer is not None and not isinstance(answer, str):
         raise TypeError(f"expected HTML, an Extraction or None (got {type(answer).__name__})")

@@ -77,6 +77,15 @@ def by_title_and_paragraphs(text: str, url: str, config: Config, size: int) -> E
     return by_blocks((root, truncated), choose, url, config, size, declared=declared)
 
 
+def by_library(extract: Callable[[HtmlElement], str], text: str, url: str, config: Config, size: int) -> Extraction:
+    """Return what a library extracts from the tree of a page. ``extract`` returns its HTML, and may change the tree."""
+    root, truncated = limited_tree(text, flat=True)
+    title = read_declared(root, url).title
+    html = extract(root)
+    found = whole_page(html, url, config, size) if html else nothing(url, None, None, "empty")
+    return replace(found, title=title, truncated=truncated or found.truncated)
+
+
 def by_readability(text: str, url: str, config: Config, size: int) -> Extraction:
     """Return the article that readability-lxml finds, with its defaults (``readability``)."""
     from readability import Document  # of an extra
@@ -84,15 +93,16 @@ def by_readability(text: str, url: str, config: Config, size: int) -> Extraction
     # It logs each page that it cannot process, which the fallback reports anyway.
     if logging.getLogger("readability").level == logging.NOTSET:
         logging.getLogger("readability").setLevel(logging.CRITICAL)
-    root, truncated = limited_tree(text, flat=True)
-    title = read_declared(root, url).title
-    parse_all(root)
-    drop_controls(root)  # it assigns texts, and lxml refuses some that it has parsed
-    article = Document(root)
-    # Its own search for attributes that it would remove takes quadratic time.
-    article.get_clean_html = lambda: etree.tostring(article.html, encoding="unicode", method="html")
-    found = whole_page(article.summary(), url, config, size)
-    return replace(found, title=title, truncated=truncated or found.truncated)
+
+    def extract(root: HtmlElement) -> str:
+        parse_all(root)
+        drop_controls(root)  # it assigns texts, and lxml refuses some that it has parsed
+        article = Document(root)
+        # Its own search for attributes that it would remove takes quadratic time.
+        article.get_clean_html = lambda: etree.tostring(article.html, encoding="unicode", method="html")
+        return str(article.summary())
+
+    return by_library(extract, text, url, config, size)
 
 
 def by_justext(text: str, url: str, config: Config, size: int) -> Extraction:
@@ -105,18 +115,17 @@ def by_justext(text: str, url: str, config: Config, size: int) -> Extraction:
     """
     from justext import core  # of an extra
 
-    root, truncated = limited_tree(text, flat=True)
-    title = read_declared(root, url).title
-    words = _stop_words(root.get("lang", "")[:20].split("-")[0].lower())
-    low, high = (core.STOPWORDS_LOW_DEFAULT, core.STOPWORDS_HIGH_DEFAULT) if words else (0, 0)
-    paragraphs = core.ParagraphMaker.make_paragraphs(core.preprocessor(root))
-    for i in range(0, len(paragraphs), MAX_PARAGRAPHS):
-        part = paragraphs[i : i + MAX_PARAGRAPHS]
-        core.classify_paragraphs(part, words, stopwords_low=low, stopwords_high=high)
-        core.revise_paragraph_classification(part)
-    body = "".join(_paragraph(one) for one in paragraphs if not one.is_boilerplate)
-    found = whole_page(f"<body>{body}</body>", url, config, size) if body else nothing(url, None, None, "empty")
-    return replace(found, title=title, truncated=truncated or found.truncated)
+    def extract(root: HtmlElement) -> str:
+        words = _stop_words(root.get("lang", "")[:20].split("-")[0].lower())
+        low, high = (core.STOPWORDS_LOW_DEFAULT, core.STOPWORDS_HIGH_DEFAULT) if words else (0, 0)
+        paragraphs = core.ParagraphMaker.make_paragraphs(core.preprocessor(root))
+        for i in range(0, len(paragraphs), MAX_PARAGRAPHS):
+            part = paragraphs[i : i + MAX_PARAGRAPHS]
+            core.classify_paragraphs(part, words, stopwords_low=low, stopwords_high=high)
+            core.revise_paragraph_classification(part)
+        return "".join(_paragraph(one) for one in paragraphs if not one.is_boilerplate)
+
+    return by_library(extract, text, url, config, size)
 
 
 @lru_cache(maxsize=8)

@@ -9,6 +9,7 @@ import json
 import logging
 import re
 from copy import deepcopy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
@@ -20,10 +21,8 @@ from trafilatura.xml import xmltotxt
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction
-from scrapy_dripper.declared import read_declared
-from scrapy_dripper.derived import plain_content
-from scrapy_dripper.fallback.methods import MAX_PARAGRAPHS, limited_tree, parse_all
-from scrapy_dripper.output import most_chars, write_html
+from scrapy_dripper.fallback.methods import MAX_PARAGRAPHS, by_library, parse_all
+from scrapy_dripper.output import most_chars
 from scrapy_dripper.output.main_html import WRITTEN
 from scrapy_dripper.output.urls import unsafe_url
 from scrapy_dripper.page.recover import drop_controls
@@ -63,37 +62,28 @@ of some of these, markup included, would count as text of the page."""
 
 _TAGS = {"quote": "blockquote", "lb": "br", "graphic": "img", "ref": "a", "row": "tr"}
 _FORMATTING = {"#b": "strong", "#i": "em", "#u": "u", "#t": "code", "#sub": "sub", "#sup": "sup"}
-_ATTRIBUTES = {"img": ("src", "alt", "title"), "a": ("target",)}
 
 
 def by_trafilatura(text: str, url: str, config: Config, size: int) -> Extraction:
-    """Return the main content of a page as extracted by Trafilatura.
+    """Return the main content of a page as extracted by Trafilatura, with its text.
 
     ``size`` is the length of the original document, which limits the size of the output.
     """
-    root, truncated = limited_tree(text, flat=True)
-    title = read_declared(root, url).title
-    most = most_chars(size, config.limits.output)
-    # Trafilatura prepends the URL to that of each image and link, which can exceed the output limit.
-    short = len(url) * sum(1 for _ in root.iter("img", "a")) <= most // 2
-    main_html, plain = extract(root, url if short else "", config.favor, config.comments)
+    plain = ""
+
+    def extracted(root: HtmlElement) -> str:
+        nonlocal plain
+        main_html, plain = extract(root, config.favor, config.comments)
+        return main_html
+
+    found = by_library(extracted, text, url, config, size)
     limit_caches(len(text))
-    written = write_html(main_html, url, config, size)
-    if config.markdown.types is not None or written.truncated or len(plain) > most:
-        plain = written.text
-    return Extraction(
-        url=url,
-        title=title,
-        main_html=written.main_html,
-        markdown=written.markdown,
-        text=plain,
-        content=plain_content(written, config),
-        source="fallback:trafilatura",
-        truncated=truncated or written.truncated,
-    )
+    if config.markdown.types is not None or found.truncated or len(plain) > most_chars(size, config.limits.output):
+        return found
+    return replace(found, text=plain)
 
 
-def extract(root: HtmlElement, url: str, favor: str = "balanced", comments: str = "auto") -> tuple[str, str]:
+def extract(root: HtmlElement, favor: str = "balanced", comments: str = "auto") -> tuple[str, str]:
     """Return the HTML and the text of a tree's main content, or empty strings. The tree is modified.
 
     ``favor`` and ``comments`` are values of ``DRIPPER_FAVOR`` and ``DRIPPER_COMMENTS``. With ``comments="keep"``,
@@ -110,7 +100,6 @@ def extract(root: HtmlElement, url: str, favor: str = "balanced", comments: str 
     _drop_spans(root)
     found: Any = bare_extraction(
         root,
-        url=url or None,
         fast=sum(1 for _ in root.iter(*_PARAGRAPHS)) > MAX_PARAGRAPHS,
         output_format="xml",  # its Markdown takes quadratic time for unclosed formulas
         include_comments=comments == "keep",
@@ -125,7 +114,6 @@ def extract(root: HtmlElement, url: str, favor: str = "balanced", comments: str 
         return "", ""
     if comments == "keep" and found.commentsbody is not None:
         found.body.extend(list(found.commentsbody))
-    _drop_unsafe_urls(found.body)
     _drop_padding(found.body)
     plain = deepcopy(found.body)
     etree.strip_elements(plain, "graphic", with_tail=False)
@@ -166,17 +154,6 @@ def limit_caches(characters: int) -> None:
             function.cache_clear()
 
 
-def _drop_unsafe_urls(body: _Element) -> None:
-    """Remove URLs that would execute code when followed.
-
-    This checks Trafilatura's output, because Trafilatura reads URLs from more attributes than href and src.
-    """
-    for element in body.iter("*"):
-        for name in ("target", "src", "href", "url"):
-            if unsafe_url(element.get(name, "")):
-                del element.attrib[name]
-
-
 def _drop_spans(root: HtmlElement) -> None:
     """Remove the spans of cells, if most of the cells that they cover would be empty.
 
@@ -215,16 +192,14 @@ def _drop_padding(body: _Element) -> None:
 def _html(body: _Element) -> str:
     """Convert Trafilatura's tree, a dialect of TEI, to HTML."""
     for element in body.iter("*"):
-        tag = _tag(element)
-        kept = {name: value for name, value in element.items() if name in _ATTRIBUTES.get(tag, ())}
-        element.attrib.clear()
-        for name, value in kept.items():
-            element.set("href" if name == "target" else name, value)
-        element.tag = tag
+        element.tag = _tag(element)
+        if target := element.get("target"):
+            element.set("href", target)
+        for name in ("href", "src"):
+            if unsafe_url(element.get(name, "")):  # writing HTML would escape what tells
+                del element.attrib[name]
     body.tag = "body"
-    root = etree.Element("html")
-    root.append(body)
-    return normalize("NFC", etree.tostring(root, encoding="unicode", method="html"))
+    return normalize("NFC", etree.tostring(body, encoding="unicode", method="html"))
 
 
 def _tag(element: _Element) -> str:

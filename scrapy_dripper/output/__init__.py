@@ -18,14 +18,13 @@ from scrapy_dripper.output.main_html import main_tree, make_absolute, to_html
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.urls import resolver
 from scrapy_dripper.page.page import Mask, Page, PageError
-from scrapy_dripper.page.parse import cut_off, parse
-from scrapy_dripper.page.recover import drop_controls
+from scrapy_dripper.page.parse import cut_off
 from scrapy_dripper.structures.items import Card, Items, Post, only, plain_text
 
 if TYPE_CHECKING:
     from scrapy_dripper.structures.posts import ThreadPost
 
-__all__ = ["NOTHING", "Written", "most_chars", "write", "write_html"]
+__all__ = ["NOTHING", "Written", "most_chars", "write"]
 
 _SETTING = 'DRIPPER_LIMITS["output"]'
 SMALLEST_PAGE = 1_000
@@ -88,7 +87,7 @@ def write(
     marks = {made[post.node]: Post(i, post.author, post.date) for i, post in enumerate(kept, start=1)}
     most = _most(size, config)
     cut, notation = config.oversize == "truncate", page.declared.notation
-    written = _fitting(tree, None, page.base_url, config, most, cut, notation, marks)
+    written = _fitting(tree, page.base_url, config, most, cut, notation, marks)
     types = config.markdown.types
     if not cards or written.truncated or written.content is None or not (types is None or Card.type in types):
         return written
@@ -97,28 +96,14 @@ def write(
     return written if length(content) > most else written._replace(content=content)
 
 
-def write_html(main_html: str, base_url: str, config: Config, size: int | None = None) -> Written:
-    """Return the output for HTML that is already main content. The HTML itself is not changed.
-
-    Content that is not HTML yields empty output. If a form is too long, the HTML is cut, whatever the configuration.
-    """
-    try:
-        tree = parse(main_html)
-    except PageError:
-        return Written(main_html, (), "", "")
-    drop_controls(tree)  # before writing, because removing them from Markdown could create Markdown syntax
-    return _fitting(tree, main_html, base_url, config, _most(size, config), True)
-
-
 def _fitting(
     tree: etree._Element,
-    main_html: str | None,
     base_url: str,
     config: Config,
     most: int,
     cut: bool,
-    notation: Notation | None = None,
-    posts: Mapping[etree._Element, Post] | None = None,
+    notation: Notation,
+    posts: Mapping[etree._Element, Post],
 ) -> Written:
     """Return all forms of a tree, each no longer than ``most``. If one is too long and ``cut`` is set, halve the tree
     until all of them fit.
@@ -130,13 +115,11 @@ def _fitting(
     form = config.markdown
     if config.absolute_urls:
         make_absolute(tree, base_url, most)
-        main_html = None
     elements = 0
     error: PageError | None = None
     while True:
         try:
-            if main_html is None:
-                main_html = to_html(tree)
+            main_html = to_html(tree)
             _check("Main-HTML", len(main_html), most, config)
             content = content_list(tree, base_url, notation, most // 2, posts)
             chars = length(content)
@@ -153,7 +136,6 @@ def _fitting(
             elements = (elements or sum(1 for _ in tree.iter())) // 2
             if cut and elements:
                 cut_off(tree, elements)
-                main_html = None
                 continue
         raise error
 

@@ -23,8 +23,6 @@ BREAK = "\0"
 
 _attributes = cast("Callable[[HtmlElement], list[tuple[str, str]]]", etree._Element.items)
 _parent = cast("Callable[[HtmlElement], HtmlElement]", etree._Element.getparent)
-_TAG_FLAGS = {tag: int(flag) for tag, flag in TAG_FLAGS.items()}
-_ROLE_FLAGS = {role: int(flag) for role, flag in ROLE_FLAGS.items()}
 _HIDDEN, _ARIA = int(Flag.HIDDEN), int(Flag.ARIA)
 _HIDING = frozenset({"style", "hidden"})
 SLATE = "data-slate-type"
@@ -58,7 +56,7 @@ class Nodes:
         self.name = [""] * m
         self.id = [""] * m
         self.depth = [0] * m
-        self.flags = [_TAG_FLAGS.get(tag, 0) for tag in self.tag]
+        self.flags = [TAG_FLAGS.get(tag, 0) for tag in self.tag]
         self.may_hide: list[int] = []
         self.refers: list[int] = []
         self.tabs: list[int] = []
@@ -130,7 +128,7 @@ class Nodes:
 def _flags_of(attribute: str, value: str) -> int:
     """Return the flags that an attribute gives to its element."""
     if attribute == "role":
-        return _ROLE_FLAGS.get(value, 0) | _ARIA
+        return ROLE_FLAGS.get(value, 0) | _ARIA
     if attribute == "hidden":
         return _HIDDEN
     if attribute == SLATE:

@@ -10,7 +10,6 @@ page before a reader sees it: those of shadow trees, and those that React sends 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 
@@ -66,9 +65,7 @@ def parse(
     if streamed:
         data = with_shadow_trees(data)
     streamed = streamed and not flat and has_parts(data)  # moving a deep part would make a flat tree deep again
-    if streamed:
-        data = mark(data)
-    root = None if flat or has_attribute_run(data) else _tree(data)
+    root = None if flat or has_attribute_run(data) else _tree(data, comments=streamed)
     if root is None:
         try:
             root = recover(without_templates(data), depth)
@@ -80,15 +77,15 @@ def parse(
     return root
 
 
-def _tree(data: bytes, *, may_repeat: bool = True) -> HtmlElement | None:
-    """Return the tree of a UTF-8 document, or None if the parser reached one of its limits."""
+def _tree(data: bytes, *, comments: bool, may_repeat: bool = True) -> HtmlElement | None:
+    """Return the tree of a UTF-8 document, also with its comments, or None if the parser reached one of its limits."""
     # The text was encoded as UTF-8, so the encoding overrides what an XML or meta declaration says.
     parser = html.HTMLParser(
         encoding="utf-8",
         huge_tree=True,
         recover=True,
         no_network=True,
-        remove_comments=True,
+        remove_comments=not comments,
         remove_pis=True,
         collect_ids=False,
     )
@@ -108,7 +105,7 @@ def _tree(data: bytes, *, may_repeat: bool = True) -> HtmlElement | None:
             may_repeat = False  # once only, or hostile pages would be parsed again and again
             without = without_templates(data)  # the rest of the page ended up in an unclosed template
             if len(without) < len(data):
-                return _tree(without, may_repeat=False)
+                return _tree(without, comments=comments, may_repeat=False)
     if root is None:  # nothing but comments
         root = parser.makeelement("html")
     return _one_body(cast("HtmlElement", root))
@@ -133,7 +130,7 @@ def _one_body(root: HtmlElement) -> HtmlElement:
             root.insert(root.index(head) + 1, body)
     after = False
     texts: list[str | None] = []  # joined once, since adding them one by one would be quadratic
-    for top in [root, *root.itersiblings()]:
+    for top in [root, *root.itersiblings(etree.Element)]:
         if top is not root:
             texts += [" ", top.text]  # the parser has dropped the white space before it
         for child in list(top):
@@ -167,9 +164,10 @@ def _add(body: HtmlElement, texts: list[str | None]) -> None:
 # ---------------------------------------------------------------------- differences from browsers
 _EMPTIED = "dripper-emptied"
 _literal = rb"(?P<literal>script|style|title|textarea|xmp|iframe|noembed|noframes|plaintext)\b"
-# A template must not hold literal text or comments, because its apparent start tag may be inside a script.
+# A template must not hold literal text or comments, because its apparent start tag may be inside a script. An empty one
+# does no harm, and may mark the place of a streamed part.
 _template = re.compile(
-    rb"<template\b[^<>]*>[^<]*(?:<(?!/?(?:template\b|" + _literal + rb")|!--)[^<]*)*</template\s*>", re.I
+    rb"<template\b[^<>]*>(?!</)[^<]*(?:<(?!/?(?:template\b|" + _literal + rb")|!--)[^<]*)*</template\s*>", re.I
 )
 _NESTED_TEMPLATES = 4
 SHADOW_ROOT = b"shadow-root"
@@ -203,36 +201,22 @@ def with_shadow_trees(data: bytes) -> bytes:
     if b"shadowrootmode" not in data and b"shadowmode" not in data:
         return data
     is_shown: list[bool] = []  # of the templates that are open
-
-    def shown(tag: re.Match[bytes]) -> bytes | None:
-        if not tag["close"]:
-            is_shown.append(_is_shadow(tag["attributes"]) is not None)
-            return b"<%s>" % SHADOW_ROOT if is_shown[-1] else None
-        return b"</%s>" % SHADOW_ROOT if is_shown and is_shown.pop() else None
-
-    return _with_tags(data, _template_tags(data), shown)
-
-
-def _with_tags(
-    data: bytes, tags: Iterable[re.Match[bytes]], changed: Callable[[re.Match[bytes]], bytes | None]
-) -> bytes:
-    """Replace each tag by what ``changed`` returns for it, unless that is None.
-
-    In literal text, such as that of scripts, there are no tags.
-    """
     pieces: list[bytes] = []
     written = 0
-    within: bytes | None = None  # the element whose literal text it is
-    for tag in tags:
-        name = tag["literal"]
+    within: bytes | None = None  # the element whose literal text it is, such as that of a script, in which no tags are
+    for tag in _template_tags(data):
+        name, close = tag["literal"], tag["close"]
         if within is not None:
-            if name and tag["close"] and name.lower() == within != b"plaintext":  # which never ends
+            if name and close and name.lower() == within != b"plaintext":  # which never ends
                 within = None
         elif name:
-            within = None if tag["close"] else name.lower()
-        elif (piece := changed(tag)) is not None:
-            pieces += [data[written : tag.start()], piece]
-            written = tag.end()
+            within = None if close else name.lower()
+        else:
+            if not close:
+                is_shown.append(_is_shadow(tag["attributes"]) is not None)
+            if is_shown and (is_shown.pop() if close else is_shown[-1]):
+                pieces += [data[written : tag.start()], b"<%s%s>" % (close, SHADOW_ROOT)]
+                written = tag.end()
     return b"".join([*pieces, data[written:]])
 
 
@@ -362,45 +346,28 @@ def _leave_head(root: HtmlElement) -> None:
 # equals m, as from React 19 on.
 MAX_PARTS = 1_000
 """Maximum number of parts to move, and of elements in a placeholder."""
-MAX_MARKS = 10_000
-"""Maximum number of React comments in a page whose parts are moved. Adjacent text nodes take quadratic time."""
+MAX_COMMENTS = 10_000
+"""Maximum number of comments in a page whose parts are moved. Adjacent text nodes take quadratic time."""
 
-_SLOT, _BEGIN, _END, _PART = "dripper-slot", "dripper-begin", "dripper-end", "dripper-part"
-# With the "<" in front of the alternatives, the search jumps to it, which takes a thirtieth of the time.
-_tokens = re.compile(
-    rb"<(?:(?P<close>/?)"
-    + _literal
-    + rb'|template id="(?P<slot>[BP]:[0-9a-f]+)"\s*></template>|(?P<begin>!--\$[?!~]?-->)|(?P<end>!--/\$-->))',
-    re.I,
-).finditer
+_PART = "dripper-part"
+_BEGIN, _END = ("$", "$?", "$!", "$~"), "/$"
 _calls = re.compile(r'\$R([CRS])\("([BPS]:[0-9a-f]+)","([BPS]:[0-9a-f]+)"').findall
 _number = re.compile("S:([0-9a-f]+)").fullmatch
 
 
 def has_parts(data: bytes) -> bool:
     """Return True if a document may have parts to move."""
-    return b'id="S:' in data  # React's spelling only; checking others would cost 5 % of the parsing time each
-
-
-def mark(data: bytes) -> bytes:
-    """Replace the templates and comments that mark places by elements, which the parser keeps."""
-    if data.count(b"<!--$") + data.count(b"<!--/$") > MAX_MARKS:
-        return data
-    body = max(data.find(b"<body"), 0)  # a mark before it would make the parser start the body early
-    return _with_tags(data, _tokens(data, body), _mark)
-
-
-def _mark(token: re.Match[bytes]) -> bytes:
-    name = _SLOT if token["slot"] else _BEGIN if token["begin"] else _END
-    identity = b' id="%s"' % token["slot"] if token["slot"] else b""
-    return b"<%s%s></%s>" % (name.encode(), identity, name.encode())
+    # React's spelling only; checking others would cost 5 % of the parsing time each.
+    return b'id="S:' in data and data.count(b"<!--") <= MAX_COMMENTS
 
 
 def put_in_place(root: HtmlElement) -> None:
-    """Move the parts of a tree to their places, and remove the marks."""
+    """Move the parts of a tree to their places, and remove the marks and all comments."""
     slots: dict[str, HtmlElement] = {}
-    for slot in root.iter(_SLOT):
-        slots.setdefault(slot.get("id", ""), slot)
+    for slot in root.iter("template"):
+        if (slot.get("id") or "")[:2] in ("B:", "P:") and not len(slot) and not slot.text:
+            slots.setdefault(slot.get("id", ""), slot)
+            slot.tag = _PART
     if slots:
         parts = [div for div in root.iter("div") if "hidden" in div.attrib and _number(div.get("id", ""))]
         place_of = _places(root)
@@ -412,7 +379,7 @@ def put_in_place(root: HtmlElement) -> None:
             if name.startswith("B"):
                 _remove_fallback(place)
             _move(part, place)
-    etree.strip_tags(root, _SLOT, _BEGIN, _END, _PART)
+    etree.strip_tags(root, _PART, etree.Comment)
 
 
 def _places(root: HtmlElement) -> dict[str, str]:
@@ -438,9 +405,10 @@ def _remove_fallback(slot: HtmlElement) -> None:
     shown: list[HtmlElement] = []
     depth = 0
     for sibling in islice(slot.itersiblings(), MAX_PARTS):
-        if sibling.tag == _END and depth == 0:
+        mark = sibling.text if sibling.tag is etree.Comment else None
+        if mark == _END and depth == 0:
             break
-        depth += (sibling.tag == _BEGIN) - (sibling.tag == _END)
+        depth += (mark in _BEGIN) - (mark == _END)
         shown.append(sibling)
     else:
         return

@@ -26,8 +26,18 @@ from scrapy_dripper.page.nodes import SHORT, inner_text, is_math_script
 from scrapy_dripper.page.recover import has_attribute_run
 from scrapy_dripper.page.tags import DRAWN, DRAWN_MATHML, by_class
 from scrapy_dripper.structures import NEAR
-from scrapy_dripper.structures.items import Emphasis, Formula, LineBreak, Run, Runs, Strong, Sub, Sup, Text
-from scrapy_dripper.structures.mathml import latex, without_open_end
+from scrapy_dripper.structures.items import (
+    Emphasis,
+    Formula,
+    LineBreak,
+    Run,
+    Runs,
+    Strong,
+    Sub,
+    Sup,
+    Text,
+    without_open_end,
+)
 
 TWIN: Final = Formula("", "twin")
 """Returned for an element to drop, which only repeats a formula."""
@@ -134,6 +144,8 @@ def _math(element: _Element, display: bool = False, origin: str = "") -> Formula
         and ("ltx_" in (element.get("class") or "") or looks_like_formula(alternative))
     ):
         return from_source(alternative, display, origin or "alttext")
+    from scrapy_dripper.structures.mathml import latex  # for few pages
+
     return Formula(latex(element), origin or "mathml", display)
 
 

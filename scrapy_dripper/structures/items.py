@@ -43,7 +43,7 @@ class Formula:
 
     type: ClassVar = "formula"
     latex: str
-    """LaTeX without delimiters."""
+    """LaTeX without delimiters, and :func:`without_open_end`."""
     origin: str
     """The source of the LaTeX: ``mathml``, ``annotation``, ``alttext``, ``katex``, ``mathjax2``, ``mathjax3``,
     ``wikipedia``, ``delimiters`` or ``image``."""
@@ -405,6 +405,21 @@ def _without_images(parts: tuple[Any, ...]) -> tuple[Any, ...]:
         elif type(part) is not Image:
             kept.append(part)
     return tuple(kept)
+
+
+def without_open_end(tex: str) -> str:
+    """Return LaTeX without a backslash, or an escaped space, at its end."""
+    tex = tex.strip()
+    end = len(tex)
+    while True:
+        start = end
+        while start and tex[start - 1] == "\\":
+            start -= 1
+        if (end - start) % 2 == 0:
+            return tex[:end]
+        end -= 1
+        while end and tex[end - 1].isspace():
+            end -= 1
 
 
 def trimmed(runs: Runs, ends: Sequence[int] = (0, -1)) -> Runs:

@@ -18,6 +18,7 @@ from typing import TypeAlias
 from lxml.etree import _Element
 
 from scrapy_dripper.page.nodes import inner_text
+from scrapy_dripper.structures.items import without_open_end
 
 
 def _commands(pairs: str) -> dict[str, str]:
@@ -155,21 +156,6 @@ def latex(math: _Element) -> str:
 def _tidy(tex: str) -> str:
     """Strip LaTeX and collapse its spaces."""
     return without_open_end(_spaces(" ", tex))
-
-
-def without_open_end(tex: str) -> str:
-    """Return LaTeX without a backslash, or an escaped space, at its end."""
-    tex = tex.strip()
-    end = len(tex)
-    while True:
-        start = end
-        while start and tex[start - 1] == "\\":
-            start -= 1
-        if (end - start) % 2 == 0:
-            return tex[:end]
-        end -= 1
-        while end and tex[end - 1].isspace():
-            end -= 1
 
 
 def _join(pieces: Iterable[str]) -> str:
