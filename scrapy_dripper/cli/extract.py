@@ -312,14 +312,11 @@ def _extract(
             for answered in extract(batches()):
                 for source, extraction in zip(*answered, strict=True):
                     text = _result(source, extraction, arguments.format, more, indent)
-                    problem = output.write(source, text) if text else None
+                    problem = (output.write(source, text) if text else None) or _nothing(extraction)
                     if problem:
                         fail(source.name, problem)
-                    elif extraction.text or extraction.main_html:
-                        written += 1
                     else:
-                        reason = str(extraction.fallback_reason or extraction.source)
-                        fail(source.name, "nothing extracted: " + ", ".join(filter(None, [reason, extraction.error])))
+                        written += 1
                     bar.update()
                 if len(sources) > 1 and not sys.stderr.isatty() and time.monotonic() - said >= LINE_SECONDS:
                     say(f"{written + fail.count:,} of {len(sources):,} inputs")
@@ -331,6 +328,14 @@ def _extract(
         finally:
             output.close()
     return written
+
+
+def _nothing(extraction: Extraction) -> str | None:
+    """Return why a page has no result; None if it has one."""
+    if extraction.text or extraction.main_html:
+        return None
+    reason = str(extraction.fallback_reason or extraction.source)
+    return "nothing extracted: " + ", ".join(filter(None, [reason, extraction.error]))
 
 
 def _by_url(config: Config) -> list[str]:

@@ -33,8 +33,8 @@ from scrapy_dripper.sites import Hosts
 from tests.cli.conftest import Run, Serve, redirect, send
 
 KEYS = (
-    "id input url title text markdown main_html source fallback_reason error limit confidence blocks main_blocks truncated "
-    "page_type page_type_probability quality content_hash simhash"
+    "id input url title text markdown main_html source fallback_reason error limit confidence blocks main_blocks "
+    "truncated page_type page_type_probability quality content_hash simhash"
 ).split()
 posix = pytest.mark.skipif(os.name != "posix", reason="links, pipes, signals and names as on Unix")
 
