@@ -283,8 +283,21 @@ class Extraction:
         return f"Extraction({short(self.title)}, {by}, {size}{quality})"
 
     def _repr_markdown_(self) -> str | None:
-        """Return what a notebook shows: the Markdown; None, and so the line of ``repr``, if there is none."""
-        return self.markdown or None
+        """Return what a notebook shows: the Markdown; None, and so the line of ``repr``, if there is none.
+
+        Notebooks take front matter for a heading, and two prices for a formula, even if their signs are escaped.
+        """
+        front, body = "", self.markdown
+        if not body:
+            return None
+        if body.startswith("---\n") and not body.startswith("---\n\n"):
+            front, _, body = body[4:].partition("\n---\n\n")
+            front = f"```yaml\n{front}\n```\n\n"
+        if "$" in body and self.content is not None and "'type': 'formula'" not in str(self.content):
+            if "`" not in body:
+                body = body.replace("\\$", "$").replace("$", "&#36;")
+            body = f'<div class="mathjax_ignore tex2jax_ignore">\n\n{body}\n\n</div>'
+        return front + body
 
     def __getattr__(self, name: str) -> Any:
         if name != "extra" and name in self.extra:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import scrapy_dripper
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing, with_site_data
 from scrapy_dripper.engines.base import EngineError, Labels, Limits
@@ -39,6 +40,8 @@ class Engine(FakeEngine):
 
 GOOD = [f"<p>good page {i}</p><p>second block</p>" for i in range(6)]
 BAD = "<p>bad page</p><p>second block</p>"
+IGNORED = '<div class="mathjax_ignore tex2jax_ignore">\n\n'
+"""Notebooks look for no formulas in it."""
 
 
 def raising(error: BaseException) -> Callable[[int], Any]:
@@ -272,6 +275,21 @@ def test_an_extraction_is_shown_as_a_line_and_in_notebooks_as_a_page(extraction:
     """Without Markdown, a notebook shows the line."""
     assert repr(extraction) == repr(with_site_data(extraction, hashes=b"x")) == line
     assert extraction._repr_markdown_() == extraction.markdown
+
+
+@pytest.mark.parametrize(
+    ("html", "shown"),
+    [
+        ("<p>Adults pay $5, or $9 at night.</p>", f"{IGNORED}Adults pay &#36;5, or &#36;9 at night.\n\n</div>"),
+        ("<p>Take <code>$A</code> and <code>$B</code>.</p>", f"{IGNORED}Take `$A` and `$B`.\n\n</div>"),
+        ('<p>From $5: <script type="math/tex">x</script></p>', "From \\$5: $x$"),
+    ],
+)
+def test_a_notebook_shows_front_matter_as_such_and_prices_as_prices(html: str, shown: str) -> None:
+    """It would take the one for a heading, and the others for a formula, which the third page has."""
+    page = scrapy_dripper.extract(html, "https://example.org/", front_matter=True)
+
+    assert page._repr_markdown_() == '```yaml\nurl: "https://example.org/"\n```\n\n' + shown
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import math
 import os
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -141,7 +142,8 @@ def _result(source: Source, extraction: Extraction, form: str, more: Asked, inde
         content = {"markdown": extraction.markdown, "html": extraction.main_html, "text": extraction.text}[form]
         return (content or "").strip("\n")
     meta = extraction.meta()
-    record = {"id": source.id} | {name: getattr(extraction, name) for name in TEXTS} | {key: meta[key] for key in META}
+    record = {"id": source.id, "input": source.name} | {name: getattr(extraction, name) for name in TEXTS}
+    record |= {key: meta[key] for key in META}
     return to_json(record | {name: value(extraction) for name, value in more.items()}, indent)
 
 
@@ -257,7 +259,7 @@ def run(arguments: argparse.Namespace) -> int:
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
     without_url: list[str] = []
     try:
-        _extract(arguments, config, sources, outcomes, without_url)
+        written = _extract(arguments, config, sources, outcomes, without_url)
     except StartError as error:
         raise UsageError(f"no worker process can be started ({error}); leave --jobs out to work without one") from None
     if without_url and (options := _by_url(config)):
@@ -265,16 +267,17 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"{' and '.join(options)} cannot apply to {pages}: --url or --urls gives it")
     if arguments.output and len(sources) > 1 and os.path.isfile(arguments.output) and "." not in arguments.output:
         say(f"all pages are in the file {arguments.output}; -o {arguments.output}/ writes a file for each of them")
-    if outcomes.failed and max(len(sources), len(arguments.inputs)) > 1:
-        say(f"{len(outcomes.failed)} inputs gave no result" if len(outcomes.failed) > 1 else "1 input gave no result")
+    if outcomes.failed and (every := written + len(outcomes.failed)) > 1:
+        say(f"{len(outcomes.failed):,} of {every:,} inputs gave no result")
     return 1 if outcomes.failed else 0
 
 
 def _extract(
     arguments: argparse.Namespace, config: Config, sources: Sequence[Source], outcomes: Outcomes, without_url: list[str]
-) -> None:
-    """Extract the pages, and add the names of those without a URL to a list."""
+) -> int:
+    """Extract the pages, add the names of those without a URL to a list, and return how many gave a result."""
     from scrapy_dripper.corpus.processes import extracting
+    from scrapy_dripper.corpus.progress import LINE_SECONDS
 
     more = _asked(arguments)
     jobs = min(arguments.jobs, len(sources)) if arguments.jobs else None
@@ -304,22 +307,20 @@ def _extract(
         on_screen = arguments.output is None and sys.stdout.isatty()
         silent = len(sources) == 1 or on_screen or not sys.stderr.isatty()
         bar = stack.enter_context(tqdm(total=len(sources), unit="page", disable=silent, file=sys.stderr))
-        written = 0
+        written, said = 0, time.monotonic()
         try:
             for answered in extract(batches()):
                 for source, extraction in zip(*answered, strict=True):
                     text = _result(source, extraction, arguments.format, more, indent)
-                    problem = output.write(source, text) if text else None
+                    problem = (output.write(source, text) if text else None) or _nothing(extraction)
                     if problem:
                         outcomes.fail(source.name, problem)
-                    elif extraction.text or extraction.main_html:
-                        written += 1
                     else:
-                        reason = str(extraction.fallback_reason or extraction.source)
-                        outcomes.fail(
-                            source.name, "nothing extracted: " + ", ".join(filter(None, [reason, extraction.error]))
-                        )
+                        written += 1
                     bar.update()
+                if len(sources) > 1 and not sys.stderr.isatty() and time.monotonic() - said >= LINE_SECONDS:
+                    say(f"{written + len(outcomes.failed):,} of {len(sources):,} inputs")
+                    said = time.monotonic()
         except KeyboardInterrupt:
             if len(sources) > 1:
                 none = len(outcomes.failed)
@@ -327,6 +328,15 @@ def _extract(
             raise
         finally:
             output.close()
+    return written
+
+
+def _nothing(extraction: Extraction) -> str | None:
+    """Return why a page has no result; None if it has one."""
+    if extraction.text or extraction.main_html:
+        return None
+    reason = str(extraction.fallback_reason or extraction.source)
+    return "nothing extracted: " + ", ".join(filter(None, [reason, extraction.error]))
 
 
 def _by_url(config: Config) -> list[str]:

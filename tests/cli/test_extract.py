@@ -33,8 +33,8 @@ from scrapy_dripper.sites import Hosts
 from tests.cli.conftest import Run, Serve, redirect, send
 
 KEYS = (
-    "id url title text markdown main_html source fallback_reason error limit confidence blocks main_blocks truncated "
-    "page_type page_type_probability quality content_hash simhash"
+    "id input url title text markdown main_html source fallback_reason error limit confidence blocks main_blocks "
+    "truncated page_type page_type_probability quality content_hash simhash"
 ).split()
 posix = pytest.mark.skipif(os.name != "posix", reason="links, pipes, signals and names as on Unix")
 
@@ -370,7 +370,24 @@ def test_the_record_of_a_page_that_gave_nothing_is_still_written(tides: Path, ex
 
     found = zip(values(done.records, "id"), values(done.records, "fallback_reason"), strict=True)
     assert (done.code, [*found]) == (1, [("empty", "empty_body"), ("tides", None)])
-    assert done.err.splitlines()[-1] == "scrapy-dripper: 1 input gave no result"
+    assert done.err.splitlines()[-1] == "scrapy-dripper: 1 of 2 inputs gave no result"
+
+
+def test_a_long_run_says_how_far_it_is_without_a_terminal(
+    here: Path, extract: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line a minute. A record says which file it is of, also if several have one name."""
+    monkeypatch.setattr("scrapy_dripper.corpus.progress.LINE_SECONDS", 0)
+    pages(here / "a", "index")
+    pages(here / "b", "index")
+
+    done = extract(".", "-f", "jsonl", "--batch-size", "1")
+
+    assert (values(done.records, "id"), values(done.records, "input")) == (
+        ["index", "index-2"],
+        ["./a/index.html", "./b/index.html"],
+    )
+    assert done.err.splitlines() == [f"scrapy-dripper: {number} of 2 inputs" for number in (1, 2)]
 
 
 def test_what_the_fallback_extracts_is_a_result(tides: Path, extract: Run) -> None:
@@ -485,7 +502,7 @@ def test_a_file_that_cannot_be_written_is_named_and_the_others_are_there(here: P
     assert done.code == 1
     assert sorted(file.name for file in Path("out").iterdir() if file.is_file()) == ["a.md", "c.md"]
     assert "in/b.html: cannot write out/b.md: Is a directory" in done.err
-    assert "1 input gave no result" in done.err
+    assert "1 of 3 inputs gave no result" in done.err
 
 
 @posix

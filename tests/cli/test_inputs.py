@@ -108,7 +108,7 @@ def test_what_is_no_page_is_named(name: str, data: bytes | None, reason: str, he
     assert (done.code, "by the harbour" in done.out) == (1, True)
     assert done.err.startswith(f"scrapy-dripper: {name}: ")
     assert reason in done.err
-    assert done.err.endswith("1 input gave no result\n")
+    assert done.err.endswith("1 of 2 inputs gave no result\n")
 
 
 @pytest.mark.parametrize(
