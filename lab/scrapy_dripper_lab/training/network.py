@@ -44,6 +44,8 @@ DECAY = 0.01
 AVERAGED = 0.998
 """The weights are the exponential moving average of those of all steps. This is its decay at the end."""
 DROPOUT, INPUT_DROPOUT, BLOCK_DROPOUT, NAME_DROPOUT, PAGE_NAME_DROPOUT = 0.3, 0.1, 0.15, 0.3, 0.1
+CROPPED = 0.2
+"""Share of the pages of which only one half is seen, so that labels do not depend on how long a page goes on."""
 DECLARED_DROPOUT = 0.3
 """Share of the pages whose declared facts are dropped."""
 F1_LOSS, TYPE_LOSS = 0.5, 0.1
@@ -252,8 +254,9 @@ def _part(page: _Page, rng: np.random.Generator, dropped: _Dropped) -> _Page:
     """Return a random part of a page: cropped, with blocks left out, and features of names and words set to their
     mean."""
     n = len(page.x)
-    start = int(rng.integers(0, n - MOST_BLOCKS + 1)) if n > MOST_BLOCKS else 0
-    kept = torch.from_numpy(np.flatnonzero(rng.random(min(n, MOST_BLOCKS)) > BLOCK_DROPOUT) + start)
+    size = min(n // 2 if rng.random() < CROPPED else n, MOST_BLOCKS)
+    start = int(rng.integers(0, n - size + 1))
+    kept = torch.from_numpy(np.flatnonzero(rng.random(size) > BLOCK_DROPOUT) + start)
     x = page.x[kept]
     if rng.random() < PAGE_NAME_DROPOUT:
         x[:, dropped.names] = 0
