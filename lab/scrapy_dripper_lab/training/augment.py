@@ -51,9 +51,9 @@ _ROWS = "facts details key-facts attributes specs data-list properties info-tabl
 _PANELS = "accordion__item faq-item panel tab-pane toggle collapse-item expander wp-block-details".split()
 _PRICES = ("€ {}", "{} €", "${}", "£{}", "£{} pcm", "{} kr", "CHF {}.–", "¥{}", "{} zł", "Rs. {}", "US$ {} per month")
 _LABELS = (
-    "Size|Area|Rooms|Bedrooms|Floor|Year built|Available from|Deposit|Address|Location|Contract|Workplace|Salary|Material|"
-    "Colour|Weight|Brand|Model|Condition|Dimensions|Delivery|Level|Duration|Language|Wohnfläche|Zimmer|Baujahr|Nebenkosten|"
-    "Ort|Gewicht|Farbe|Surface|Pièces|Étage|Adresse|Marque|Poids|Superficie|Habitaciones|Ubicación|Marca|Locali|Piano|"
+    "Size|Area|Rooms|Bedrooms|Floor|Year built|Available from|Deposit|Address|Location|Contract|Workplace|Salary|"
+    "Material|Colour|Weight|Brand|Model|Condition|Dimensions|Delivery|Level|Duration|Language|Wohnfläche|Zimmer|Baujahr|"
+    "Nebenkosten|Ort|Gewicht|Farbe|Surface|Pièces|Étage|Adresse|Marque|Poids|Superficie|Habitaciones|Ubicación|Marca|Locali|Piano|"
     "Kolor|Materiał|Площадь|Этаж|Цена|面积|楼层|品牌|サイズ|重量"
 ).split("|")
 _UNITS = ("", "", " m²", " kg", " cm", " h", " sq ft", "%", " km")
@@ -195,7 +195,7 @@ def _other_names(job: _CopyTask) -> str | None:
             element.tag = "div"
             element.attrib.pop("role", None)
     if job.main and job.rng.random() < 0.1:  # whole pages, or tables in them, are in a form
-        frames = [one for one in job.rng.choice(job.main).iterancestors("div", "section")]
+        frames = list(job.rng.choice(job.main).iterancestors("div", "section"))
         if frames:
             job.rng.choice(frames).tag = "form"
     return job.sample.truth
@@ -275,34 +275,34 @@ def _verses(job: _CopyTask) -> str | None:
     return job.sample.truth
 
 
-def _heads(job: _CopyTask) -> str | None:
-    """Add short facts below the headline: a standfirst below that of an article; a price, and rows of labels and values,
-    below that of an offer, some with prices of other offers at the end of the page, which are not main."""
-    rng = job.rng
-    title = (job.root.findtext(".//title") or "").casefold()
-    headline = next((one for one in job.root.iter("h1") if len(one.text_content().split()) > 1), None)
-    if headline is None or not job.main or headline.text_content().strip().casefold() not in title:
-        return None
+def _standfirst(job: _CopyTask) -> str | None:
+    """Add a standfirst below the headline. Most have no full stop."""
+    headline = _headline(job)
     lines = [line.split() for line in job.sample.truth.split("\n") if len(line.split()) > 12]
+    if headline is None or not lines:
+        return None
+    rng = job.rng
+    text = " ".join(rng.choice(lines)[: rng.randint(6, 28)])
+    text = text.rstrip(".,;:。 ") + rng.choice(("", "", "."))
+    tag = rng.choice(("p", "div", "h2", "h3"))
+    _block(headline).addnext(_element(tag, escape(text), _any_name(rng, _SHORT_TEXTS)))
+    return f"{job.sample.truth}\n{text}"
 
-    def named(known: Sequence[str]) -> str:
-        return rng.choice((rng.choice(known), rng.choice(known), _hashed(rng), ""))
 
-    if job.sample.page_type in _WRITTEN:
-        if not lines:
-            return None
-        text = " ".join(rng.choice(lines)[: rng.randint(6, 28)])
-        text = text.rstrip(".,;:。 ") + rng.choice(("", "", "."))
-        _block(headline).addnext(_element(rng.choice(("p", "div", "h2", "h3")), escape(text), named(_SHORT_TEXTS)))
-        return f"{job.sample.truth}\n{text}"
+def _offer(job: _CopyTask) -> str | None:
+    """Add a price, and rows of labels and values, beside the headline. Some pages also have the prices of other offers
+    at their end, which are not main."""
+    headline = _headline(job)
+    if headline is None:
+        return None
+    rng = job.rng
     rows = [(label, _value(job)) for label in rng.sample(_LABELS, rng.randint(2, 8))]
     price = _price(rng)
     anchor = _block(headline)
-    anchor.addnext(_rows(job, rows, named(_ROWS)))
+    anchor.addnext(_rows(job, rows, _any_name(rng, _ROWS)))
     if rng.random() < 0.9:
-        (anchor.addprevious if rng.random() < 0.2 else anchor.addnext)(
-            _element(rng.choice(("div", "p", "span", "strong")), price, named(_AMOUNTS))
-        )
+        add = anchor.addprevious if rng.random() < 0.2 else anchor.addnext
+        add(_element(rng.choice(("div", "p", "span", "strong")), price, _any_name(rng, _AMOUNTS)))
     else:
         price = ""
     if rng.random() < 0.6:
@@ -420,12 +420,25 @@ KINDS: dict[str, CopyKind] = {
     "ends": CopyKind(_ends, _ALL, share=0.35),
     "panels": CopyKind(_panels, _WRITTEN | {"service", "product"}, share=0.4),
     "verses": CopyKind(_verses, _WRITTEN, share=0.15),
-    "heads": CopyKind(_heads, _WRITTEN, share=0.3),
-    "offers": CopyKind(_heads, frozenset(("product", "service"))),
+    "heads": CopyKind(_standfirst, _WRITTEN, share=0.3),
+    "offers": CopyKind(_offer, frozenset(("product", "service"))),
 }
 
 
 # ------------------------------------------------------------------------------------------------------------ material
+def _headline(job: _CopyTask) -> HtmlElement | None:
+    """Return the headline of a page with main content, if its title says that it is one."""
+    title = (job.root.findtext(".//title") or "").casefold()
+    found = next((one for one in job.root.iter("h1") if len(one.text_content().split()) > 1), None)
+    named = found is not None and found.text_content().strip().casefold() in title
+    return found if named and job.main else None
+
+
+def _any_name(rng: random.Random, known: Sequence[str]) -> str:
+    """Return a class name: mostly one of those that are known, else a generated one, or none."""
+    return rng.choice((rng.choice(known), rng.choice(known), _hashed(rng), ""))
+
+
 def _price(rng: random.Random) -> str:
     amount = rng.choice((rng.randint(2, 99), rng.randint(100, 999), rng.randint(1_000, 900_000)))
     text = f"{amount:,}".replace(",", rng.choice((",", ".", " ", "")))
