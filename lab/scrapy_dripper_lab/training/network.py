@@ -189,19 +189,20 @@ def _fit(examples: Sequence[Example], seed: int) -> Network:
     names = examples[0].features.names
     numbers, _ = tag_columns(names)
     network = Network(names, *_scale(examples, numbers))
-    pages = [_page(network, e) for e in examples]
     dropped = _dropped(network, names)
     optimizer = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=DECAY)
     averaged = torch.optim.swa_utils.AveragedModel(network, avg_fn=_average)
-    steps = EPOCHS * math.ceil(len(pages) / PAGES_TOGETHER)
+    steps = EPOCHS * math.ceil(len(examples) / PAGES_TOGETHER)
     step = 0
     network.train()
     for _ in range(EPOCHS):
-        order = rng.permutation(len(pages))
+        order = rng.permutation(len(examples))
         for start in range(0, len(order), PAGES_TOGETHER):
             for group in optimizer.param_groups:
                 group["lr"] = RATE * min(1.0, (step + 1) / (WARM_UP * steps)) * (1 - step / steps)
-            parts = [_part(pages[i], rng, dropped) for i in order[start : start + PAGES_TOGETHER].tolist()]
+            some_of_all = order[start : start + PAGES_TOGETHER].tolist()
+            # The tensors of all pages would take gigabytes.
+            parts = [_part(_page(network, examples[i]), rng, dropped) for i in some_of_all]
             some = [page for page in parts if len(page.x)]
             step += 1
             if not some:  # the last pages of an epoch may be a single one of which no block is left
