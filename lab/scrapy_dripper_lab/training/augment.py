@@ -45,6 +45,18 @@ _NAMES = (
     "teaser card item story tile post entry box related more news list row col stream feed widget content article "
     "media promo grid module block wrap inner"
 ).split()
+_SHORT_TEXTS = "subtitle dek standfirst chapo kicker teaser-text lead intro summary article__summary untertitel".split()
+_AMOUNTS = "price amount product-price listing__price preis prix cost".split()
+_ROWS = "facts details key-facts attributes specs data-list properties info-table eckdaten".split()
+_PANELS = "accordion__item faq-item panel tab-pane toggle collapse-item expander wp-block-details".split()
+_PRICES = ("€ {}", "{} €", "${}", "£{}", "£{} pcm", "{} kr", "CHF {}.–", "¥{}", "{} zł", "Rs. {}", "US$ {} per month")
+_LABELS = (
+    "Size|Area|Rooms|Bedrooms|Floor|Year built|Available from|Deposit|Address|Location|Contract|Workplace|Salary|"
+    "Material|Colour|Weight|Brand|Model|Condition|Dimensions|Delivery|Level|Duration|Language|Wohnfläche|Zimmer|Baujahr|"
+    "Nebenkosten|Ort|Gewicht|Farbe|Surface|Pièces|Étage|Adresse|Marque|Poids|Superficie|Habitaciones|Ubicación|Marca|Locali|Piano|"
+    "Kolor|Materiał|Площадь|Этаж|Цена|面积|楼层|品牌|サイズ|重量"
+).split("|")
+_UNITS = ("", "", " m²", " kg", " cm", " h", " sq ft", "%", " km")
 _BELOW = frozenset("a abbr b em font i span strong u td th tr tbody thead table li ul ol dl dt dd figcaption".split())
 _FRAMES = frozenset(("article", "main", "section"))
 
@@ -182,7 +194,120 @@ def _other_names(job: _CopyTask) -> str | None:
         if plain and element.tag in _FRAMES:
             element.tag = "div"
             element.attrib.pop("role", None)
+    if job.main and job.rng.random() < 0.1:  # whole pages, or tables in them, are in a form
+        frames = list(job.rng.choice(job.main).iterancestors("div", "section"))
+        if frames:
+            job.rng.choice(frames).tag = "form"
     return job.sample.truth
+
+
+def _ends(job: _CopyTask) -> str | None:
+    """Remove all that is behind a place in the content, so that labels do not depend on how long a page goes on."""
+    if len(job.main) < 2 * LEAST_RUN:
+        return None
+    node: HtmlElement | None = job.main[job.rng.randint(len(job.main) // 3, len(job.main) - 2)]
+    while node is not None and node.tag not in ("body", "html"):
+        for after in list(node.itersiblings()):
+            after.getparent().remove(after)
+        node = node.getparent()
+    return job.sample.truth
+
+
+def _panels(job: _CopyTask) -> str | None:
+    """Make the sections of a text panels that open with a click."""
+    inside = {node for element in job.main for node in (element, *element.iterancestors())}
+    headings: dict[tuple[HtmlElement, str], list[HtmlElement]] = {}
+    for element in dict.fromkeys(job.main):
+        if element.tag in ("h2", "h3", "h4", "h5") and element.getparent() is not None:
+            headings.setdefault((element.getparent(), element.tag), []).append(element)
+    run = max(headings.values(), key=len, default=[])
+    if len(run) < 2:
+        return None
+    rng = job.rng
+    how = rng.choice(("details", "button", "link", "tab"))
+    names = [rng.choice(_PANELS) if rng.random() < 0.6 else _hashed(rng) for _ in range(3)]
+    state = rng.choice(('aria-hidden="true"', 'style="display:none"', "hidden", ""))
+    for i, heading in enumerate(run):
+        title, tag = escape(heading.text_content().strip()), heading.tag
+        content = []
+        for after in heading.itersiblings():
+            if after in run or after not in inside:
+                break
+            content.append(after)
+        if how == "details":
+            panel = _element("details", f"<summary>{title}</summary>", names[0])
+            body = panel
+        else:
+            click = {
+                "button": f'<{tag}><button aria-expanded="false" aria-controls="p{i}">{title}</button></{tag}>',
+                "link": f'<a role="button" href="#p{i}" class="{names[2]}">{title}</a>',
+                "tab": f'<div role="tab" aria-controls="p{i}"><span>{title}</span></div>',
+            }[how]
+            panel = _element("div", f'{click}<div id="p{i}" class="{names[1]}" {state}></div>', names[0])
+            body = panel[-1]
+        heading.addprevious(panel)
+        body.extend(content)
+        heading.drop_tree()
+    return job.sample.truth
+
+
+def _verses(job: _CopyTask) -> str | None:
+    """Make paragraphs lines with breaks, as in lyrics and old pages. Some of the lines may be links to notes."""
+    runs: dict[HtmlElement, list[HtmlElement]] = {}
+    for element in dict.fromkeys(job.main):
+        if element.tag == "p" and element.getparent() is not None:
+            runs.setdefault(element.getparent(), []).append(element)
+    run = max(runs.values(), key=len, default=[])
+    if len(run) < LEAST_RUN:
+        return None
+    rng, noted = job.rng, job.rng.choice((0.0, 0.0, 0.3, 0.8))
+    verses = []
+    for element in run:
+        words, lines = element.text_content().split(), []
+        while words:
+            size = rng.randint(4, 10)
+            line, words = escape(" ".join(words[:size])), words[size:]
+            lines.append(f'<a href="/{rng.randrange(10**6)}">{line}</a>' if rng.random() < noted else line)
+        verses.append("<br>".join(lines))
+    run[0].addprevious(_element("div", "<br><br>".join(verses), rng.choice(("", _hashed(rng), _name(rng)))))
+    for element in run:
+        element.drop_tree()
+    return job.sample.truth
+
+
+def _standfirst(job: _CopyTask) -> str | None:
+    """Add a standfirst below the headline. Most have no full stop."""
+    headline = _headline(job)
+    lines = [line.split() for line in job.sample.truth.split("\n") if len(line.split()) > 12]
+    if headline is None or not lines:
+        return None
+    rng = job.rng
+    text = " ".join(rng.choice(lines)[: rng.randint(6, 28)])
+    text = text.rstrip(".,;:。 ") + rng.choice(("", "", "."))
+    tag = rng.choice(("p", "div", "h2", "h3"))
+    _block(headline).addnext(_element(tag, escape(text), _any_name(rng, _SHORT_TEXTS)))
+    return f"{job.sample.truth}\n{text}"
+
+
+def _offer(job: _CopyTask) -> str | None:
+    """Add a price, and rows of labels and values, beside the headline. Some pages also have the prices of other offers
+    at their end, which are not main."""
+    headline = _headline(job)
+    if headline is None:
+        return None
+    rng = job.rng
+    rows = [(label, _value(job)) for label in rng.sample(_LABELS, rng.randint(2, 8))]
+    price = _price(rng)
+    anchor = _block(headline)
+    anchor.addnext(_rows(job, rows, _any_name(rng, _ROWS)))
+    if rng.random() < 0.9:
+        add = anchor.addprevious if rng.random() < 0.2 else anchor.addnext
+        add(_element(rng.choice(("div", "p", "span", "strong")), price, _any_name(rng, _AMOUNTS)))
+    else:
+        price = ""
+    if rng.random() < 0.6:
+        _after(job, _cards(job, priced=True))
+    return "\n".join((job.sample.truth, price, *(f"{label} {value}" for label, value in rows)))
 
 
 def _little(job: _CopyTask) -> str | None:
@@ -291,12 +416,59 @@ KINDS: dict[str, CopyKind] = {
     "listings": CopyKind(_intro, frozenset(("collection", "listing"))),
     "names": CopyKind(_other_names, _ALL),
     "little": CopyKind(_little, _WRITTEN | {"service"}),
-    "runs": CopyKind(_runs, _ALL, share=0.35),
+    "runs": CopyKind(_runs, _ALL, share=0.4),
+    "ends": CopyKind(_ends, _ALL, share=0.35),
+    "panels": CopyKind(_panels, _WRITTEN | {"service", "product"}, share=0.4),
+    "verses": CopyKind(_verses, _WRITTEN, share=0.15),
+    "heads": CopyKind(_standfirst, _WRITTEN, share=0.3),
+    "offers": CopyKind(_offer, frozenset(("product", "service"))),
 }
 
 
 # ------------------------------------------------------------------------------------------------------------ material
-def _cards(job: _CopyTask) -> HtmlElement:
+def _headline(job: _CopyTask) -> HtmlElement | None:
+    """Return the headline of a page with main content, if its title says that it is one."""
+    title = (job.root.findtext(".//title") or "").casefold()
+    found = next((one for one in job.root.iter("h1") if len(one.text_content().split()) > 1), None)
+    named = found is not None and found.text_content().strip().casefold() in title
+    return found if named and job.main else None
+
+
+def _any_name(rng: random.Random, known: Sequence[str]) -> str:
+    """Return a class name: mostly one of those that are known, else a generated one, or none."""
+    return rng.choice((rng.choice(known), rng.choice(known), _hashed(rng), ""))
+
+
+def _price(rng: random.Random) -> str:
+    amount = rng.choice((rng.randint(2, 99), rng.randint(100, 999), rng.randint(1_000, 900_000)))
+    text = f"{amount:,}".replace(",", rng.choice((",", ".", " ", "")))
+    return rng.choice(_PRICES).format(text + rng.choice(("", "", ".00", ",90")))
+
+
+def _value(job: _CopyTask) -> str:
+    rng = job.rng
+    if rng.random() < 0.5:
+        return f"{rng.randint(1, 2_000)}{rng.choice(_UNITS)}"
+    return " ".join(rng.choice(job.donors).title.split()[: rng.randint(1, 4)])
+
+
+def _rows(job: _CopyTask, rows: Sequence[tuple[str, str]], name: str) -> HtmlElement:
+    """Return rows of labels and values."""
+    row, frame = job.rng.choice(
+        (
+            ("<dt>{}</dt><dd>{}</dd>", "dl"),
+            ("<tr><th>{}</th><td>{}</td></tr>", "table"),
+            ("<li>{}: {}</li>", "ul"),
+            ("<li><b>{}</b> <span>{}</span></li>", "ul"),
+            ("<div><span>{}</span><span>{}</span></div>", "div"),
+            ("<div><div>{}</div><div>{}</div></div>", "div"),
+            ("<p><strong>{}:</strong> {}</p>", "div"),
+        )
+    )
+    return _element(frame, "".join(row.format(escape(a), escape(b)) for a, b in rows), name)
+
+
+def _cards(job: _CopyTask, *, priced: bool = False) -> HtmlElement:
     rng = job.rng
     frame, item, title = (
         rng.choice(t.split()) for t in ("div div section aside", "div div article li", "h2 h3 h4 div p")
@@ -311,6 +483,8 @@ def _cards(job: _CopyTask) -> HtmlElement:
             inside += (
                 f'<span class="{names[2]}">{rng.randint(1, 28)}.{rng.randint(1, 12)}.{rng.randint(2005, 2026)}</span>'
             )
+        if priced:
+            inside += f'<span class="{names[3]}">{_price(rng)}</span>'
         if summary:
             inside += f'<p class="{names[3]}">{escape(one.lines[0][:200])}</p>'
         parts.append(f'<{item} class="{names[0]}">{inside}</{item}>')

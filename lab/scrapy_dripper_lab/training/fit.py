@@ -158,7 +158,7 @@ class Fitted:
 def fit_trees(examples: Sequence[Example], seed: int = 0, parameters: Mapping[str, Any] = TREES) -> lightgbm.Booster:
     """Fit gradient-boosted trees on examples. The same seed and data give the same trees."""
     data = lightgbm.Dataset(
-        np.concatenate([e.matrix for e in examples]),
+        [e.matrix for e in examples],  # one matrix of all would take gigabytes
         np.concatenate([e.main for e in examples]),
         weight=np.concatenate([e.weight for e in examples]),
     )
@@ -339,9 +339,8 @@ def _first_stages(
     """
     teachers: list[str | None] = [None] * len(splits)
     with TemporaryDirectory() as folder:
-        store = Path(folder) / "examples.pickle"
-        with store.open("wb") as file:
-            pickle.dump(examples, file, protocol=5)
+        store = Path(folder) / "examples"
+        _save(examples, store)
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # for the workers: one thread per task, for reproducible sums
         with spawned(jobs, _load, store) as pool:
             if any(e.partial for e in examples.values()):
@@ -363,8 +362,25 @@ def _first_stages(
 _examples: dict[str, Example] = {}
 
 
+def _save(examples: Mapping[str, Example], store: Path) -> None:
+    """Write examples for :func:`_load`, with their arrays one after the other."""
+    arrays: list[pickle.PickleBuffer] = []
+    rest = pickle.dumps(examples, protocol=5, buffer_callback=arrays.append)
+    places = []
+    with store.open("wb") as file:
+        for array in arrays:
+            start = file.tell()
+            file.write(array.raw())
+            places.append((start, file.tell()))
+            file.write(bytes(-file.tell() % 64))  # aligned
+    store.with_suffix(".pickle").write_bytes(pickle.dumps((places, rest)))
+
+
 def _load(store: Path) -> None:
-    _examples.update(pickle.loads(store.read_bytes()))
+    """Read the examples of a worker. All workers share the memory of the arrays."""
+    places, rest = pickle.loads(store.with_suffix(".pickle").read_bytes())
+    arrays = np.memmap(store, dtype=np.uint8, mode="c")
+    _examples.update(pickle.loads(rest, buffers=[arrays[start:end] for start, end in places]))
 
 
 def _fit_teacher(seen: Sequence[str], seed: int) -> str:

@@ -44,6 +44,8 @@ DECAY = 0.01
 AVERAGED = 0.998
 """The weights are the exponential moving average of those of all steps. This is its decay at the end."""
 DROPOUT, INPUT_DROPOUT, BLOCK_DROPOUT, NAME_DROPOUT, PAGE_NAME_DROPOUT = 0.3, 0.1, 0.15, 0.3, 0.1
+CROPPED = 0.2
+"""Share of the pages of which only one half is seen, so that labels do not depend on how long a page goes on."""
 DECLARED_DROPOUT = 0.3
 """Share of the pages whose declared facts are dropped."""
 F1_LOSS, TYPE_LOSS = 0.5, 0.1
@@ -187,19 +189,20 @@ def _fit(examples: Sequence[Example], seed: int) -> Network:
     names = examples[0].features.names
     numbers, _ = tag_columns(names)
     network = Network(names, *_scale(examples, numbers))
-    pages = [_page(network, e) for e in examples]
     dropped = _dropped(network, names)
     optimizer = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=DECAY)
     averaged = torch.optim.swa_utils.AveragedModel(network, avg_fn=_average)
-    steps = EPOCHS * math.ceil(len(pages) / PAGES_TOGETHER)
+    steps = EPOCHS * math.ceil(len(examples) / PAGES_TOGETHER)
     step = 0
     network.train()
     for _ in range(EPOCHS):
-        order = rng.permutation(len(pages))
+        order = rng.permutation(len(examples))
         for start in range(0, len(order), PAGES_TOGETHER):
             for group in optimizer.param_groups:
                 group["lr"] = RATE * min(1.0, (step + 1) / (WARM_UP * steps)) * (1 - step / steps)
-            parts = [_part(pages[i], rng, dropped) for i in order[start : start + PAGES_TOGETHER].tolist()]
+            some_of_all = order[start : start + PAGES_TOGETHER].tolist()
+            # The tensors of all pages would take gigabytes.
+            parts = [_part(_page(network, examples[i]), rng, dropped) for i in some_of_all]
             some = [page for page in parts if len(page.x)]
             step += 1
             if not some:  # the last pages of an epoch may be a single one of which no block is left
@@ -252,8 +255,9 @@ def _part(page: _Page, rng: np.random.Generator, dropped: _Dropped) -> _Page:
     """Return a random part of a page: cropped, with blocks left out, and features of names and words set to their
     mean."""
     n = len(page.x)
-    start = int(rng.integers(0, n - MOST_BLOCKS + 1)) if n > MOST_BLOCKS else 0
-    kept = torch.from_numpy(np.flatnonzero(rng.random(min(n, MOST_BLOCKS)) > BLOCK_DROPOUT) + start)
+    size = min(n // 2 if rng.random() < CROPPED else n, MOST_BLOCKS)
+    start = int(rng.integers(0, n - size + 1))
+    kept = torch.from_numpy(np.flatnonzero(rng.random(size) > BLOCK_DROPOUT) + start)
     x = page.x[kept]
     if rng.random() < PAGE_NAME_DROPOUT:
         x[:, dropped.names] = 0

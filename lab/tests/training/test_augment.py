@@ -15,15 +15,21 @@ from tests.learning.pages import WORDS, write_listed
 
 @pytest.fixture
 def pages(tmp_path: Path) -> list[AnnotatedPage]:
-    """Twenty pages of each of three types, each of which has its own words."""
-    for i in range(60):
-        kind = ("article", "forum", "listing")[i % 3]
-        lines = [f"Page {i} says of the {word} number {n} what nobody else says." for n, word in enumerate(WORDS)]
-        body = "".join(f"<p class='text'>{line}</p>" for line in lines)
-        html = (
-            f"<title>T</title><nav id=menu><a href=/>Home</a></nav><main><article>{body}</article></main><p>Imprint</p>"
+    """Twenty pages of each of four types, each of which has its own words."""
+    for i in range(80):
+        kind = ("article", "forum", "listing", "product")[i % 4]
+        lines = [f"Page {i} says of the {word} number {n} what nobody else ever says." for n, word in enumerate(WORDS)]
+        half = len(lines) // 2
+        parts = [[f"One of {i}", *lines[:half]], [f"Two of {i}", *lines[half:]]]
+        body = "".join(
+            f"<h2>{head}</h2>" + "".join(f"<p class='text'>{one}</p>" for one in rest) for head, *rest in parts
         )
-        record = {"id": f"p{i}", "host": f"h{i}.example", "text": "\n".join(lines), "kind": kind, "train": True}
+        html = (
+            f"<title>Title of page {i} - T</title><nav id=menu><a href=/>Home</a></nav><main><article>"
+            f"<h1>Title of page {i}</h1>{body}</article></main><p>Imprint</p>"
+        )
+        text = "\n".join([f"Title of page {i}", *parts[0], *parts[1]])
+        record = {"id": f"p{i}", "host": f"h{i}.example", "text": text, "kind": kind, "train": True}
         write_listed(tmp_path / "pages", html, record | {"title": f"Title of page {i}"})
     return list(load_set(SetChoice(tmp_path / "pages")).samples)
 
@@ -47,10 +53,19 @@ def test_what_was_main_stays_main(pages: list[AnnotatedPage], tmp_path: Path) ->
             assert after.main.sum() == before.main.sum() + 1
         elif kind == "runs":  # of like siblings: a few of them, or many
             assert abs(len(after.main) - len(before.main)) == abs(int(after.main.sum()) - int(before.main.sum())) > 0
-        elif kind == "names":
+        elif kind == "ends":
+            assert len(before.main) > len(after.main)
+            assert after.main.sum() < before.main.sum()
+        elif kind in ("heads", "offers"):  # short facts below the headline
+            assert after.main.sum() > before.main.sum()
+        elif kind in ("names", "panels", "verses"):
             assert (len(after.main), after.main.sum()) == (len(before.main), before.main.sum())
         else:
             assert 1 <= after.main.sum() <= 5
+    text = {copy.id.rpartition("+")[2]: copy.path.read_text() for copy in copies}
+    assert "<br>" in text["verses"]
+    assert "Two of " in text["panels"]
+    assert not any(f"<h2>Two of {page.id[1:]}</h2>" in text["panels"] for page in pages)
     assert {copy.id.rpartition("+")[2] for copy in copies} == set(KINDS)
     assert not any(copy.measure for copy in copies)
     names = [copy.path.read_text() for copy in copies if copy.id.endswith("+names")]
