@@ -277,7 +277,7 @@ def _extract(
 ) -> int:
     """Extract the pages, add the names of those without a URL to a list, and return how many gave a result."""
     from scrapy_dripper.corpus.processes import extracting
-    from scrapy_dripper.corpus.progress import LINE_SECONDS
+    from scrapy_dripper.corpus.tasks import LINE_SECONDS
 
     more = _asked(arguments)
     jobs = min(arguments.jobs, len(sources)) if arguments.jobs else None
