@@ -1,4 +1,5 @@
-"""Leave out what is within a text but not of it: controls of the page, signatures in a forum.
+"""Leave out what is within a text but not of it: controls of the page, signatures in a forum, texts for no scripts, and
+what stands beside a text (:mod:`~scrapy_dripper.structures.asides`).
 
 A model sees these as part of the text that they stand in. People read past them.
 """
@@ -6,6 +7,7 @@ A model sees these as part of the text that they stand in. People read past them
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -21,16 +23,12 @@ from scrapy_dripper.page.vocabulary import (
     TAG_LABELS,
     either,
 )
+from scrapy_dripper.structures.asides import without_asides
 
-MOST_CONTROL_WORDS = 60
-"""Maximum number of words of controls that are left out of a page however sure the model is of them."""
-MOST_SIGNATURE_WORDS = 400
-"""Maximum number of words of signatures that are left out of a page however sure the model is of them."""
+MOST_BOILERPLATE = 400
+"""Maximum number of words that are left out of a page however sure the model is of them."""
 LONGEST_SIGNATURE = 60
 """Maximum number of words of a signature."""
-MOST_NOSCRIPT_WORDS = 60
-"""Maximum number of words of ``<noscript>`` that are left out of a page however sure the model is of them."""
-
 LONGEST_CONTROL = 60
 """Maximum length of the label of a control, in characters."""
 LONGEST_TAGS = 300
@@ -48,60 +46,61 @@ _signature = re.compile(rf"\s(?:{either(SIGNATURES)})(?=\s|$)")
 _is_signed = tag_mask("div", "p", "aside", "section", "footer", "td", "li")
 
 
-def without_noscript(scored: ScoredPage, main: Bools) -> Bools:
-    """Return the labels without the texts of ``<noscript>``, if more of the main text is outside of it.
+def without_boilerplate(scored: ScoredPage, main: Bools) -> Bools:
+    """Return the labels without controls, signatures, texts for no scripts and asides."""
+    labels: Bools = main.copy()
+    for found in (_for_no_scripts(scored, main), _controls(scored, main), _signatures(scored)):
+        labels[[*found]] = False
+    return without_asides(scored.page, labels, scored.names.matching)
+
+
+def _for_no_scripts(scored: ScoredPage, main: Bools) -> Iterator[int]:
+    """Yield the texts of ``<noscript>``, if more of the main text is outside of it.
 
     Such a text asks for JavaScript, or stands in for something that a script has drawn by now.
     """
     unseen = scored.flags & Flag.NOSCRIPT != 0
-    outside: Bools = main & ~unseen
-    return outside if scored.chars[main & unseen].sum() < scored.chars[outside].sum() else main
+    if scored.chars[main & unseen].sum() < scored.chars[main & ~unseen].sum():
+        yield from np.flatnonzero(unseen).tolist()
 
 
-def without_controls(scored: ScoredPage, main: Bools) -> Bools:
-    """Return the labels without controls: short blocks that only name what a click does, and lines of tags.
+def _controls(scored: ScoredPage, main: Bools) -> Iterator[int]:
+    """Yield the short main blocks that only name what a click does, and lines of tags.
 
     A block is a control if it has such a name and is a button, a link or in an element for such things by its name; if
     it names the sharing of a page; or if it is a button that opens nothing and begins with such a verb.
     """
-    page, flags = scored.page, scored.flags
-    tree, blocks = page.tree, page.blocks
-    labels: Bools = main.copy()
+    tree, blocks, flags = scored.page.tree, scored.page.blocks, scored.flags
     places: set[int] | None = None
     may_be = main & (scored.chars <= LONGEST_TAGS) & (flags & (Flag.CODE | Flag.HEADING) == 0)
     is_button = flags & Flag.BUTTON != 0
     for i in np.flatnonzero(may_be).tolist():
-        text = blocks.text[i]
+        text, node = blocks.text[i], int(blocks.context[i])
         tagged = _tags(text)
         if tagged:
             rest = len(text) - tagged.end()
-            labels[i] = not rest or blocks.link_chars[i] < LINKED_SHARE * rest
+            found = rest > 0 and blocks.link_chars[i] >= LINKED_SHARE * rest
         elif len(text) > LONGEST_CONTROL:
             continue
-        elif _shares(text):
-            labels[i] = False
         elif is_button[i] and _acts(text):
-            labels[i] = tree.nodes[blocks.context[i]].get("aria-expanded") is not None
-        elif _control(text):
+            found = tree.nodes[node].get("aria-expanded") is None
+        elif not (found := _shares(text) is not None) and _control(text):
             places = set(scored.names.matching(_place)) if places is None else places
             clicked = is_button[i] or blocks.link_chars[i] >= LINKED_SHARE * len(text)
-            node = int(blocks.context[i])
-            labels[i] = not clicked and places.isdisjoint((node, int(tree.parent[node])))
-    return labels
+            found = clicked or not places.isdisjoint((node, int(tree.parent[node])))
+        if found:
+            yield i
 
 
-def without_signatures(scored: ScoredPage, main: Bools) -> Bools:
-    """Return the labels without the signatures below posts, by the names of their elements."""
+def _signatures(scored: ScoredPage) -> Iterator[int]:
+    """Yield the signatures below posts, by the names of their elements."""
     tree = scored.page.tree
     signed = [i for i in scored.names.matching(_signature, "sig") if _is_signed[tree.tag[i]]]
     if not signed or (len(signed) < LEAST_SIGNATURES and scored.page_type != _FORUM):
-        return main
-    labels: Bools = main.copy()
+        return
     # Sums over the blocks before each one, because elements with such names can be nested.
-    words = np.cumsum([0, *(len(text.split()) for text in scored.page.blocks.text)])
-    code = np.cumsum([0, *(scored.flags & Flag.CODE != 0)])
+    words, code = scored.page.blocks.words_before(), np.cumsum([0, *(scored.flags & Flag.CODE != 0)])
     for node in signed:
         a, b = int(tree.block_start[node]), int(tree.block_end[node])
         if words[b] - words[a] <= LONGEST_SIGNATURE and code[b] == code[a]:
-            labels[a:b] = False
-    return labels
+            yield from range(a, b)

@@ -1,6 +1,7 @@
-"""Keep a heading with its content, and leave it out without, such as "Related links" as the last line of an article.
+"""Let a heading follow its section: all blocks up to the next heading of its rank or above.
 
-The content of a heading, its section, are the blocks up to the next heading of its rank or above.
+A model decides block by block, so it leaves a heading out above main text, or keeps one such as "Related links" above
+nothing.
 """
 
 from __future__ import annotations
@@ -8,122 +9,67 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import numpy.typing as npt
 
 from scrapy_dripper.choose.scored import ELSEWHERE, UNSEEN, Bools, ScoredPage
-from scrapy_dripper.declared.facts import CHECKED, FactIndex, tokens
 from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.page.vocabulary import REPLIES, either
 
-HEADING_PROBABILITY, OPENING_PROBABILITY, DECLARED_PROBABILITY = 0.3, 0.2, 0.1
-"""Minimum probability for a heading to follow its section, the rest of its element, and facts of the page."""
+HEADING_PROBABILITY = 0.2
+"""Minimum probability for a heading to follow its section into the main content."""
 SECTION_SHARE = 0.8
-"""Minimum share of the words of its section that are main."""
-CONTROLS = 4
-"""Maximum number of blocks, such as buttons for units, between a heading and facts that the page declares."""
-MOSTLY_DECLARED = 0.5
-"""A block states a fact if facts cover this share of its words."""
-
-MOST_HEADINGS = 3
+"""Minimum share of the characters of such a section that are main."""
+MOST_EMPTY = 3
 """Maximum number of headings without content on a page. More of them are content themselves, such as names on cards."""
 LONGEST_HEADING = 12
 """Maximum number of words of a heading. A longer one says something by itself."""
-LONGEST_ASKING = 60
-"""Maximum length of a heading that asks for a comment, in characters."""
-MOST_WORDS = MOST_HEADINGS * LONGEST_HEADING
-"""Maximum number of words that are left out of a page."""
 
 _asks = re.compile(rf"(?:{either(REPLIES)})\W*(?:cancel reply\W*)?", re.I).fullmatch
 _RANKS = np.zeros(max(TAGS.values()) + 1, dtype=np.int8)
 _RANKS[[TAGS[f"h{rank}"] for rank in range(1, 7)]] = range(1, 7)
+_BARRED = int(UNSEEN | ELSEWHERE | Flag.LINK | Flag.BUTTON)
 
 
 def with_headings(scored: ScoredPage, main: Bools) -> Bools:
-    """Return the labels with headings added that stand right above main content, if most of their section is.
+    """Return the labels with headings added of whose section most is main, and without those of whose section nothing
+    is.
 
-    A heading that ends its element heads nothing. One that opens an element of which all else is main, such as a box in
-    a text, may be less likely. So may one that stands above facts of the page, such as "Ingredients", and it may have
-    buttons below it.
+    The first main block stays, and so do links and the headings of images. Nothing is added above it. A heading that
+    ends its element heads nothing, and one that asks for a comment has no content.
     """
-    flags, p = scored.flags, scored.probabilities
-    tree, texts = scored.page.tree, scored.page.blocks.text
-    barred = UNSEEN | ELSEWHERE | Flag.LINK | Flag.BUTTON
-    ranks = heading_ranks(scored)
-    likely = (flags & barred == 0) & ~main & (p >= (DECLARED_PROBABILITY if scored.page.facts else OPENING_PROBABILITY))
-    headings = [i for i in np.flatnonzero(likely).tolist() if ranks[i] and len(texts[i].split()) <= LONGEST_HEADING]
-    if not headings:
-        return main
-    ends = _section_ends(ranks)
-    seen = flags & UNSEEN == 0
-    words = scored.chars * seen
-    total, kept = (np.concatenate([[0], np.cumsum(part)]) for part in (words, words * main))
-    shown = np.flatnonzero(seen)
-    facts = FactIndex(fact for fact in scored.page.facts if fact.kind in CHECKED) if scored.page.facts else None
-    labels: Bools = main.copy()
-    for i in headings:
-        a, b = i + 1, int(ends[i])
-        around = scored.page.holder(i)
-        end = int(tree.block_end[around])
-        if a >= b or end == a or kept[b] - kept[a] < SECTION_SHARE * (total[b] - total[a]):
-            continue
-        at = int(np.searchsorted(shown, a))
-        first = next((j for j in shown[at : at + 1 + CONTROLS].tolist() if j < b and main[j]), None)
-        if first is None:
-            continue
-        opens = tree.block_start[around] == i and kept[end] - kept[a] == total[end] - total[a]
-        if first == shown[at] and p[i] >= (OPENING_PROBABILITY if opens else HEADING_PROBABILITY):
-            labels[i] = True
-        elif facts is not None:
-            of_text = tokens(texts[first])
-            labels[i] = facts.cover(of_text, np.array([len(of_text)])).max() >= MOSTLY_DECLARED
-    return labels
-
-
-def without_empty_headings(scored: ScoredPage, main: Bools) -> Bools:
-    """Return the labels without headings that were followed by content of which nothing is main, or by a form for a
-    comment.
-
-    A heading stays if it is the first main block, a link, or the heading of an image. All arrays have shape (n,).
-    """
-    page = scored.page
-    blocks, n = page.blocks, len(main)
-    ranks = heading_ranks(scored)
-    ends = _section_ends(ranks)
+    page, tree, blocks = scored.page, scored.page.tree, scored.page.blocks
+    ranks = _ranks(scored)
     seen = scored.flags & UNSEEN == 0
-    found: list[int] = []
-    after = n  # the next main block that stays
-    for i in np.flatnonzero(main)[:0:-1].tolist():
-        bare = ranks[i] and not blocks.links[i] and len(blocks.text[i].split()) <= LONGEST_HEADING
-        if bare and (after == n or 0 < ranks[after] <= ranks[i]):
-            end = min(ends[i], after)
-            asks = len(blocks.text[i]) <= LONGEST_ASKING and _asks(blocks.text[i]) is not None
-            if (asks or seen[i + 1 : end].any()) and not blocks.images[i + 1 : end + 1].any():
-                found.append(i)
-                continue
-        after = i
-    if not 0 < len(found) <= MOST_HEADINGS:
-        return main
+    may_be = ~main & (scored.flags & _BARRED == 0) & (scored.probabilities >= HEADING_PROBABILITY)
+    total, kept = (np.cumsum([0, *part]) for part in (scored.chars * seen, scored.chars * (seen & main)))
     labels: Bools = main.copy()
-    labels[found] = False
+    empty: list[int] = []
+    ends = [len(main)] * 7  # where a section of each rank ends, if it begins here
+    first = int(np.argmax(main)) if main.any() else len(main)
+    after = shown = len(main)  # the next main block, of those that stay, and the next one that readers see
+    for i in range(len(main) - 1, -1, -1):
+        rank, text = ranks[i], blocks.text[i]
+        end = ends[rank]
+        if rank and i > first and len(text.split()) <= LONGEST_HEADING:
+            if main[i] and after >= end and not blocks.links[i]:
+                if (shown < min(end, after) or _asks(text)) and not blocks.images[i + 1 : min(end, after) + 1].any():
+                    empty.append(i)
+            elif may_be[i] and after < end and i + 1 < tree.block_end[page.holder(i)]:
+                labels[i] = kept[end] - kept[i] >= SECTION_SHARE * (total[end] - total[i + 1])
+        if labels[i] and i not in empty[-1:]:
+            after = i
+        if seen[i]:
+            shown = i
+        if rank:
+            ends[rank:] = [i] * (7 - rank)
+    if len(empty) <= MOST_EMPTY:
+        labels[empty] = False
     return labels
 
 
-def heading_ranks(scored: ScoredPage) -> list[int]:
+def _ranks(scored: ScoredPage) -> list[int]:
     """Return the rank of the heading that each block is in, 1 to 6; 0 for other blocks."""
     tree, inner = scored.page.tree, scored.page.blocks.context
-    around = np.maximum(tree.parent[inner], 0)
-    own, outer = _RANKS[tree.tag[inner]], _RANKS[tree.tag[around]]
+    own, outer = _RANKS[tree.tag[inner]], _RANKS[tree.tag[np.maximum(tree.parent[inner], 0)]]
     ranks: list[int] = np.where(own, own, outer).tolist()
     return ranks
-
-
-def _section_ends(ranks: list[int]) -> npt.NDArray[np.int64]:
-    """Return where the section of each block ends if it is a heading; its own number for other blocks."""
-    ends = np.arange(len(ranks))
-    next_of_rank = [len(ranks)] * 7
-    for i in range(len(ranks) - 1, -1, -1):
-        if rank := ranks[i]:
-            ends[i] = min(next_of_rank[1 : rank + 1])
-            next_of_rank[rank] = i
-    return ends

@@ -59,8 +59,9 @@ def with_short_page(scored: ScoredPage, main: Bools) -> Bools:
     elif not main.any():
         outside = ~boilerplate & ~unseen
         chosen = outside & (p >= max(SHELL_PROBABILITY, SHARE_OF_BEST * p.max(where=outside, initial=0)))
+    shown = chosen & ~unseen if (chosen & ~unseen).any() else chosen
     if chosen.any() and _without_content(
-        scored.page, chosen, LONGEST_ERROR if p[chosen].max() < CONTENT_PROBABILITY else LONGEST_SURE_ERROR
+        scored.page, shown, LONGEST_ERROR if p[shown].max() < CONTENT_PROBABILITY else LONGEST_SURE_ERROR
     ):
         return np.zeros_like(main)
     return chosen

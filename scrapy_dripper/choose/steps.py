@@ -15,32 +15,25 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scrapy_dripper.choose.below_headline import with_authors, with_hero_links, with_price, with_recipe_facts
-from scrapy_dripper.choose.boilerplate import (
-    MOST_CONTROL_WORDS,
-    MOST_NOSCRIPT_WORDS,
-    MOST_SIGNATURE_WORDS,
-    without_controls,
-    without_noscript,
-    without_signatures,
-)
+from scrapy_dripper.choose.below_headline import with_facts
+from scrapy_dripper.choose.boilerplate import MOST_BOILERPLATE, without_boilerplate
 from scrapy_dripper.choose.comments import posts_of, with_comments
 from scrapy_dripper.choose.decision import decide
 from scrapy_dripper.choose.duplicates import within, without_duplicates
-from scrapy_dripper.choose.footnotes import with_footnotes
-from scrapy_dripper.choose.headings import MOST_WORDS, with_headings, without_empty_headings
+from scrapy_dripper.choose.headings import LONGEST_HEADING, MOST_EMPTY, with_headings
 from scrapy_dripper.choose.headline import with_headline
 from scrapy_dripper.choose.mask import mask_of
 from scrapy_dripper.choose.scored import Bools, ScoredPage
 from scrapy_dripper.choose.short_pages import LONGEST_ERROR, is_menu, shows_prose, with_short_page
 from scrapy_dripper.choose.user_rules import with_rules, with_rules_again
-from scrapy_dripper.page.page import Flag, Mask
-from scrapy_dripper.page.tags import tag_mask
-from scrapy_dripper.structures.asides import MOST_ASIDE_WORDS, without_asides, without_dialogs
+from scrapy_dripper.page.page import Flag, Mask, Page
+from scrapy_dripper.page.tags import TAGS, tag_mask
+from scrapy_dripper.structures.asides import without_dialogs
 from scrapy_dripper.structures.callouts import callout_names
 from scrapy_dripper.structures.code import CODE_BOXES, code_box
 from scrapy_dripper.structures.embeds import names as embed_names
 from scrapy_dripper.structures.embeds import with_embeds
+from scrapy_dripper.structures.footnotes import FootnoteMarks
 from scrapy_dripper.structures.hidden import hidden_blocks, hidden_nodes
 
 if TYPE_CHECKING:
@@ -91,10 +84,9 @@ class Step:
 
 
 _SOFT, _PROSE = int(Flag.CODE | Flag.PREFORMATTED), int(Flag.HEADING | Flag.PARAGRAPH | Flag.LIST | Flag.QUOTE)
+_LINK = TAGS["a"]
 _is_written = tag_mask("dl", "blockquote", "details", "figure")
-_NOSCRIPT = Step("noscript", "scripts have run", without_noscript, by_model=True, free=MOST_NOSCRIPT_WORDS)
 STEPS = (
-    _NOSCRIPT,
     Step(
         "short_page",
         "a fragment is main as a whole, and an error page or a bot wall is not",
@@ -102,20 +94,14 @@ STEPS = (
         by_model=True,
         free=LONGEST_ERROR,
     ),
-    Step("headings", "a heading stays with the text below it", with_headings, by_model=True),
-    Step("price", "the price of a product stays with its name", with_price, by_model=True),
-    Step("authors", "the authors of a paper stay with its name", with_authors, by_model=True),
-    Step("footnotes", "a footnote has the label of its marks", with_footnotes, by_model=True),
-    Step("recipe_facts", "a recipe says how long it takes and how much it makes", with_recipe_facts, by_model=True),
+    Step("facts", "it is a fact that stands below the name of the page", with_facts, by_model=True),
     Step(
         "embeds",
         "a text embeds the post or the link",
         lambda scored, main: with_embeds(scored.page, main, scored.names.matching(embed_names)),
         by_model=True,
     ),
-    Step("hero_links", "the links of a hero belong to its headline", with_hero_links, by_model=True),
-    # Last of these, so that no other step adds such a text or a duplicate again.
-    _NOSCRIPT,
+    # Last of these, so that no other step adds a duplicate again.
     Step("duplicates", "what is in the source twice, but shown once, is kept once", without_duplicates, by_model=True),
     Step(
         REPEATED,
@@ -123,26 +109,18 @@ STEPS = (
         lambda scored, main: main if scored.repeated is None else main & ~scored.repeated(main),
         free=ASKED,
     ),
-    Step("signatures", "a signature is not part of its post", without_signatures, free=MOST_SIGNATURE_WORDS),
-    Step("controls", "it names what a click does, or the tags of a text", without_controls, free=MOST_CONTROL_WORDS),
     Step("rules", "a rule of DRIPPER_RULES", with_rules, free=ASKED),
     Step("comments", "", with_comments, free=ASKED, option="comments"),
-    Step("empty_headings", "nothing below the heading is main", without_empty_headings, free=MOST_WORDS),
     Step("headline", "the headline comes first, with its lead", with_headline, free=ASKED, option="title"),
-    # After the headline, whose lead it could be.
+    # After the headline, whose lead these could be.
     Step(
         "dialogs",
         "it is a dialog that is not open",
         lambda scored, main: without_dialogs(scored.page, main, scored.names.matching),
         free=ASKED,
     ),
-    Step(
-        "asides",
-        "it stands beside the text",
-        lambda scored, main: without_asides(scored.page, main, scored.names.matching),
-        by_model=True,
-        free=MOST_ASIDE_WORDS,
-    ),
+    Step("boilerplate", "it stands within the text, but is not of it", without_boilerplate, free=MOST_BOILERPLATE),
+    Step("headings", "a heading follows its section", with_headings, free=MOST_EMPTY * LONGEST_HEADING),
     Step("rules", "a rule of DRIPPER_RULES", with_rules_again, free=ASKED),
 )
 """All steps, in their order. What only follows from the page comes first."""
@@ -264,7 +242,7 @@ def first_labels(scored: ScoredPage) -> Bools:
     # A box of code has no paragraphs, lists or headings, whatever its class says.
     free_of_prose = prose[tree.block_start] == prose[tree.block_end]
     boxes = [node for node in names.matching(code_box, *CODE_BOXES) if free_of_prose[node]]
-    written = [*whole, *boxes, *np.flatnonzero(_is_written[tree.tag]).tolist()]
+    written = [*whole, *boxes, *_footnotes(scored.page), *np.flatnonzero(_is_written[tree.tag]).tolist()]
     soft = (scored.flags & _SOFT != 0) | np.array(within(tree, written, len(prose) - 1), dtype=np.bool_)
     return decide(
         tree,
@@ -276,6 +254,15 @@ def first_labels(scored: ScoredPage) -> Bools:
         soft=soft,
         whole=[*whole, *boxes],
     )
+
+
+def _footnotes(page: Page) -> list[int]:
+    """Return the footnotes of a page, which are recognised in the same way as for Markdown."""
+    tree = page.tree
+    links = [(tree.nodes[i], tree.nodes[i].get("href") or "") for i in tree.refers if tree.tag[i] == _LINK]
+    marks = FootnoteMarks(tree.nodes[0])
+    notes = {marks.note(link, href) for link, href in links if href[:1] == "#"} - {None}
+    return [i for i, node in enumerate(tree.nodes) if node in notes] if notes else []
 
 
 def takes_too_much(

@@ -195,9 +195,6 @@ STANDFIRSTS: Group = (
 )
 """Whole names of the sentence below a headline that says what the text is about."""
 
-HEROES: Group = ("hero", "jumbotron")
-"""Parts of names of the element at the top of a site, with its name, a sentence and links."""
-
 TIME_LABELS: Group = (
     *("total", "prep(?:aration)?", "cook(?:ing)?", "bak(?:e|ing)", "active", "ready in", "time", "rest(?:ing)?"),
     *(r"\w{0,20}zeit", r"\w{0,20}dauer", "temps", "durée", "préparation", "cuisson", "repos", "tiempo", "duración"),
@@ -205,13 +202,6 @@ TIME_LABELS: Group = (
     *("время", "调理时间", "烹饪时间", "所要時間", "調理時間", "조리시간"),
 )
 """Words in the labels of the times of a recipe."""
-
-TIME_UNITS: Group = (
-    *("h", "hrs?", "hours?", "mins?", "minutes?", r"min\.", r"std\.?", "stunden?", "minuten?", "heures?"),
-    *("horas?", "minutos?", "or[ae]", "minut[oi]", "uur", "uren", "godz", r"godz\.", "minut", "ч", "час(?:а|ов)?"),
-    *("мин", r"мин\.", "минут", "分钟?", "小时", "時間", "時", "시간", "분"),
-)
-"""Units of time."""
 
 AMOUNT_LABELS: Group = (
     *("servings?", "serves", "yields?", "makes", "portions?", "portionen", "personen", "ergibt", "personnes", "parts"),
@@ -225,8 +215,6 @@ ENERGY_LABELS: Group = (
     *("カロリー", "熱量", "热量", "칼로리"),
 )
 """Words in the labels of the energy of a dish."""
-
-NUTRIENT_UNITS: Group = ("kcal", "cal", "kj", "g", "mg", "µg", "mcg", "iu", "%")
 
 # ---------------------------------------------------------------------- texts that are shown instead of content
 ERROR_CODE = "(?:400|401|403|404|410|429|500|502|503|504)"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
-from scrapy_dripper import Config, Document, Extractor
+from scrapy_dripper import Document, Extractor
 from scrapy_dripper.choose.headings import with_headings
 from scrapy_dripper.choose.scored import Labels, ScoredPage
-from scrapy_dripper.page import read
 from scrapy_dripper.testing import FakeEngine
+from scrapy_dripper.testing import page as page_of
 
 TEXT = "<h1>Baskets</h1><p>Weave the rods."
 
@@ -59,41 +57,21 @@ def test_a_heading_goes_with_its_content(markup: str, markdown: str) -> None:
     assert kept.replace("\n\n![](https://example.org/plan.png)", "") == markdown
 
 
-RECIPE = "<h1>Leek soup</h1><p>It is thick.<div><h3>{}</h3>{}<p>{}</p></div><div><p>Log in</p></div>"
-FACTS = json.dumps({"@type": "Recipe", "recipeIngredient": ["3 leeks, cut in rings", "1 onion", "a litre of broth"]})
-INGREDIENTS = "3 leeks, cut in rings<br>1 onion<br>a litre of broth"
-
-
 @pytest.mark.parametrize(
-    ("buttons", "text", "probability", "declared", "kept"),
+    ("section", "probability", "kept"),
     [
-        ("", INGREDIENTS, 0.4, False, True),
-        ("", INGREDIENTS, 0.15, False, False),
-        ("", INGREDIENTS, 0.15, True, True),
-        ("", "It is a soup of three leeks.", 0.15, True, False),  # what the page does not declare
-        ("<button>1x</button><button>2x</button>", INGREDIENTS, 0.4, False, False),
-        ("<button>1x</button><button>2x</button>", INGREDIENTS, 0.2, True, True),
-        (
-            "<p>Of this soup we cannot say enough, so log in and say it to all of your friends</p>",
-            INGREDIENTS,
-            0.2,
-            True,
-            False,
-        ),
-        ("", INGREDIENTS, 0.05, True, False),
+        ("<p>- Three leeks.<p>- A pot.", 0.4, True),
+        ("<p>- Three leeks.<p>- A pot.", 0.1, False),
+        ("<button>1x</button><button>2x</button><p>- Three leeks.", 0.4, True),
+        ("<p>- Three leeks.<p>Log in and say what you think of this soup.", 0.4, False),
+        ("", 0.4, False),
     ],
 )
-def test_facts_keep_their_heading(buttons: str, text: str, probability: float, declared: bool, kept: bool) -> None:
-    html = RECIPE.format("What goes in", buttons, text)
-    page = read(Document(f"<script type='application/ld+json'>{FACTS}</script>{html}" if declared else html), Config())
-    texts = page.blocks.text
-    main = np.array([one.startswith(("Leek", "It is", "3 leeks")) for one in texts])
-    p = np.array(
-        [probability if one == "What goes in" else 0.9 * keeps for one, keeps in zip(texts, main, strict=True)]
-    )
+def test_a_section_keeps_its_heading(section: str, probability: float, kept: bool) -> None:
+    page = page_of(f"<h1>- Leek soup</h1><div><p>- It is thick.<h3>What goes in</h3>{section}</div><p>- The end.")
+    main = np.array([text.startswith("-") for text in page.blocks.text])
+    p = np.where(main, 0.9, probability).astype(np.float32)
 
-    labels = with_headings(ScoredPage(page, Labels(p.astype(np.float32))), main)
+    labels = with_headings(ScoredPage(page, Labels(p)), main)
 
-    assert [one for one, added in zip(texts, labels & ~main, strict=True) if added] == (
-        ["What goes in"] if kept else []
-    )
+    assert ("What goes in" in page.text_of(labels)) == kept
