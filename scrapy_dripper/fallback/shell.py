@@ -34,11 +34,10 @@ ARTICLE_WORDS = 40
 """Minimum length of an article, in words. A character of Chinese or Japanese is a word."""
 ARTICLE_SHARE = 0.6
 """Minimum share of the text in a page's data for an article that nothing else identifies as the page's."""
-LONGEST_TITLE = 500
 MOST_PLACES = 20
 """Maximum number of elements of a page that are checked for whether a script would fill them."""
 CHARS_READ = 1_000
-"""Number of characters that are read of each such element."""
+"""Number of characters that are read of each such element, and of a title and a key in data."""
 LOADING = 3
 """Maximum number of words of an element that counts as empty, such as "Loading, please wait"."""
 MOST_CHARACTERS, MOST_TIMES, VALUE = 3_000_000, 10, 10
@@ -202,7 +201,7 @@ def _title(value: dict[str, Any]) -> str:
         title = value.get(key)
         title = title.get("rendered") if isinstance(title, dict) else title  # WordPress
         if isinstance(title, str) and title.strip():
-            return " ".join(_without_tags(title[:LONGEST_TITLE]).split())
+            return " ".join(_without_tags(title[:CHARS_READ]).split())
     return ""
 
 
@@ -211,4 +210,4 @@ def _folded(title: str) -> str:
 
 
 def _plain(key: str) -> str:
-    return key[:LONGEST_TITLE].replace("_", "").lower()
+    return key[:CHARS_READ].replace("_", "").lower()

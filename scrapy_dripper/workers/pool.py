@@ -21,10 +21,8 @@ logger = logging.getLogger(__name__)
 
 START_SECONDS = 60.0
 """Time limit for starting a worker."""
-FIRST_STARTS, FIRST_PAUSE = 3, 0.3
-"""Attempts to start the first worker of a pool, and the delay between them in seconds."""
-RESTARTS, RESTART_SECONDS = 5, 1.0
-"""Attempts to find a worker for pages of a crawl, and the delay between them in seconds."""
+FIRST_STARTS, RESTARTS, RESTART_SECONDS = 3, 5, 1.0
+"""Attempts to start the first worker of a pool, and to find one for pages of a crawl; the seconds between two."""
 IDLE_SECONDS = 30.0
 """Idle time after which a worker ends; the last one of a pool stays."""
 STAND_INS = 4
@@ -92,7 +90,7 @@ class Pool:
         """
         if not self._worked:
             # The first worker may have been killed by accident, and without it the crawl would have no workers.
-            self.give_back(self._leased(FIRST_STARTS, FIRST_PAUSE))
+            self.give_back(self._leased(FIRST_STARTS))
 
     def extract(
         self, tasks: Sequence[Task], *, alone: bool = False, on_slow: OnSlow | None = None, starts: int = 1
@@ -107,7 +105,7 @@ class Pool:
         :exc:`~scrapy_dripper.workers.pool.ClosedError` if the pool is closed in the meantime.
         """
         try:
-            process = self._leased(starts, RESTART_SECONDS, alone)
+            process = self._leased(starts, alone)
         except (ModelError, ConfigError) as error:  # start() was not called before
             raise StartError(str(error)) from None
         try:
@@ -163,12 +161,12 @@ class Pool:
             process.kill()
         _end(idle)
 
-    def _leased(self, starts: int, pause: float, alone: bool = False) -> Process:
+    def _leased(self, starts: int, alone: bool = False) -> Process:
         """Return a worker, after a number of attempts to start one at most."""
         for _ in range(starts - 1):
             with contextlib.suppress(StartError):
                 return self.lease(alone)
-            time.sleep(pause)
+            time.sleep(RESTART_SECONDS)
         return self.lease(alone)
 
     def lease(self, alone: bool = False) -> Process:

@@ -29,6 +29,7 @@ from scrapy_dripper.cli.corpus import _files
 from scrapy_dripper.cli.options import OPTIONS
 from scrapy_dripper.config import PREFIXES, Config
 from scrapy_dripper.corpus.processes import in_order
+from scrapy_dripper.download import SECONDS
 from scrapy_dripper.sites import Hosts
 from tests.cli.conftest import Run, Serve, redirect, send
 
@@ -749,6 +750,7 @@ def test_every_option_has_its_documentation_in_the_help(run: Run) -> None:
     """It is that of the setting."""
     words = " ".join(run("extract", "--help").out.split()).replace("Main- HTML", "Main-HTML")
 
+    assert f"with its redirects (default: {SECONDS:g})" in words
     for option in fields(Config):
         if option.name in OPTIONS and option.name not in PREFIXES:
             assert f"--{option.name.replace('_', '-')} " in words

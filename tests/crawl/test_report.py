@@ -19,7 +19,7 @@ from lxml.html import fromstring
 from scrapy_dripper.cli.console import Outcomes
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl import report as report_module
-from scrapy_dripper.crawl.report import KEPT, KEPT_WITH_REASON, MOST_NAMES, MOST_ROWS, Command, Report
+from scrapy_dripper.crawl.report import MOST_ROWS, Command, Report, Row
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.engines.base import EngineError
 from scrapy_dripper.learning.command import _of_answers
@@ -174,8 +174,15 @@ def test_names_without_end_are_counted_together() -> None:
     for number in range(1_000):
         report.page(replace(PAGE, source=f"mine {number}"))
 
-    assert f"(others) {1_000 - MOST_NAMES} " in report.summary()
+    assert "(others) 960 " in report.summary()
     assert "of other names" in report.summary()
+
+
+def test_the_start_of_what_is_long_is_in_the_table() -> None:
+    row = Row.of(replace(PAGE, url="https://e.org/" + "u" * 999, title="t" * 999, source="s" * 999, text="x" * 999))
+
+    assert [len(value) for value in (row.url, row.title, row.source, row.start)] == [500, 120, 60, 300]
+    assert row.length == 999
 
 
 def test_a_long_crawl_is_shown_by_a_random_sample() -> None:
@@ -200,8 +207,8 @@ def test_the_pages_to_look_at_get_a_view(tmp_path: Path) -> None:
 
     kept = report._kept.documents()
 
-    assert sorted(row.quality for row in kept if not row.reason) == [pytest.approx(n / 100) for n in range(1, KEPT + 1)]
-    assert [row.reason for row in kept if row.reason] == ["no_main"] * KEPT_WITH_REASON
+    assert sorted(row.quality for row in kept if not row.reason) == [pytest.approx(n / 100) for n in range(1, 17)]
+    assert [row.reason for row in kept if row.reason] == ["no_main"] * 4
     assert {"<p>99</p>", "<p>ä</p>"} <= {decode_html(one.html, one.charset) for one in kept.values()}
 
 

@@ -107,6 +107,21 @@ def test_trafilatura_is_told_what_to_favor(favor: str, monkeypatch: pytest.Monke
     assert (seen["favor_precision"], seen["favor_recall"]) == (favor == "precision", favor == "recall")
 
 
+@pytest.mark.parametrize(("equals", "is_read"), [(6_000, True), (10_000, False)])
+def test_trafilatura_gets_no_data_in_which_its_search_takes_long(
+    equals: int, is_read: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tenth of a second at most, of which 12,000 characters with 10,000 equals signs would take more."""
+    seen = []
+
+    def bare_extraction(root: HtmlElement, **_: object) -> None:
+        seen.extend(one.text for one in root.iter("script") if one.get("type"))
+
+    monkeypatch.setattr("scrapy_dripper.fallback.trafilatura_output.bare_extraction", bare_extraction)
+    run(PAGE + f'<script type="application/ld+json">"{"=" * equals:x<12000}"</script>')
+    assert [text is not None for text in seen] == [is_read]
+
+
 def test_trafilatura_finds_nothing() -> None:
     result = run("<html><body><script>x()</script></body></html>")
     assert forms(result) == ("", "", "")
