@@ -133,12 +133,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     extract.add_argument("--main-html", action="store_true", help="add the Main-HTML, as a column")
     extract.add_argument("--content", action="store_true", help="add the content list, as JSON")
     extract.add_argument("--metadata", action="store_true", help="add what the page says about itself, as JSON")
-    extract.add_argument(
-        "--on-error",
-        choices=("keep", "drop"),
-        default="keep",
-        help="how to treat a page without content: as a row without text (keep, the default), or without a row",
-    )
     # Chunks and front matter are for items. A row of the table has its metadata in columns.
     add_options(extract, [name for name in OPTIONS if name != "chunks"])
 
@@ -166,7 +160,6 @@ def _extract(arguments: argparse.Namespace) -> int:
     columns += ["page"] if arguments.metadata else []
     options = {
         "text": arguments.text,
-        "on_error": arguments.on_error,
         "columns": columns,
         "config": config_values(config),
     }
@@ -183,7 +176,6 @@ def _extract(arguments: argparse.Namespace) -> int:
             config,
             output=arguments.text,
             content=arguments.content,
-            on_error=arguments.on_error,
             processes=arguments.processes,
             templates=arguments.templates and os.path.abspath(arguments.templates),
         ),
@@ -284,10 +276,7 @@ def _refuse(name: str, reason: str) -> NoReturn:
 
 def _summary(read: Counter[str], extracted: Counter[str]) -> list[str]:
     """Return lines that account for all records and pages, from the counts of the reader and of the step."""
-    lines = [
-        f"{extracted['pages']:,} pages, {extracted['extracted']:,} with content, "
-        f"{extracted['empty']:,} without (kept), {extracted['dropped']:,} without (dropped)"
-    ]
+    lines = [f"{extracted['pages']:,} pages, {extracted['extracted']:,} with content, {extracted['empty']:,} without"]
     if reasons := without_prefix(extracted, "reason/"):
         lines.append(f"not decided by the model: {reasons}")
     if templates := without_prefix(extracted, "template/"):
