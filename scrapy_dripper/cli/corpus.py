@@ -18,7 +18,7 @@ from scrapy_dripper.cli.inputs import WARC, files_in
 from scrapy_dripper.cli.options import OPTIONS, add_command, add_options, configured, count
 from scrapy_dripper.config import Config
 from scrapy_dripper.paths import matches, replace_file
-from scrapy_dripper.rules import RuleError, read_rules_file
+from scrapy_dripper.rules import RuleError
 
 NOTE = "run.json"
 """Name of the file with the inputs and options of a command."""
@@ -223,6 +223,8 @@ class ArchiveRun:
 
 def _read_rules(folder: Path) -> str:
     """Return a hash of the rules in a folder. Raise :exc:`UsageError` if there are none, or if one is wrong."""
+    from scrapy_dripper.sites.templates import read_rules_file
+
     files = sorted(folder.glob("*.toml"))
     if not files:
         raise UsageError(f"{folder} has no rules: expected a folder that `scrapy-dripper corpus templates` wrote")
