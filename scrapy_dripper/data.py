@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from scrapy_dripper.characters import without_controls
+from scrapy_dripper.characters import without_controls, words_of
 from scrapy_dripper.checks import short
 
 if TYPE_CHECKING:
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
-_words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+").findall
-"""Each Chinese or Japanese character counts as a word."""
 
 
 class FallbackReason(str, Enum):
@@ -277,7 +274,7 @@ class Extraction:
     def __repr__(self) -> str:
         """Return a line with the title, the source, and how much was extracted how well."""
         by = self.source if self.fallback_reason is None else f"{self.source} ({self.fallback_reason})"
-        words = len(_words(self.text or self.markdown or ""))
+        words = len(words_of(self.text or self.markdown or ""))
         size = "nothing" if self.is_empty else "1 word" if words == 1 else f"{words:,} words"
         quality = "" if self.quality is None else f", quality {self.quality:.2f}"
         return f"Extraction({short(self.title)}, {by}, {size}{quality})"

@@ -12,7 +12,7 @@ import logging
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
@@ -22,8 +22,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import quote, urlsplit
 
 from lxml import etree
-
-from scrapy_dripper.characters import to_json
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -164,7 +162,7 @@ def read_rules(value: Any, *, outside: bool = False) -> Rules:
     if type(value) is Rules:
         return value
     if isinstance(value, (str, PathLike)) and not outside:
-        found = _loaded(Path(value))
+        found = loaded(Path(value))
         try:
             return read_rules(found)
         except RuleError as error:
@@ -185,19 +183,8 @@ def read_rules(value: Any, *, outside: bool = False) -> Rules:
     return Rules(rules)
 
 
-def read_rules_file(path: Path) -> tuple[Rules, tuple[int, int]]:
-    """Return the rules in the file of a template, and the fewest and most characters of its pages (:data:`CHARS`).
-
-    Raise :exc:`RuleError` if one of them is wrong.
-    """
-    rules, found = read_rules(path), _loaded(path)
-    chars = next((value[CHARS] for value in found.values() if CHARS in value), [1, LARGEST_FILE])
-    if not isinstance(chars, list) or len(chars) != 2 or not all(type(one) is int and one >= 0 for one in chars):
-        raise RuleError(f"{CHARS} as two numbers of characters, in {str(path)[:200]}")
-    return rules, (chars[0], chars[1])
-
-
-def _loaded(path: Path) -> Any:
+def loaded(path: Path) -> Any:
+    """Return what a TOML or JSON file holds. Raise :exc:`RuleError` if it cannot be read."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
@@ -286,18 +273,6 @@ def _pattern(pattern: Any) -> str:
 
 def _shown(value: Any) -> str:
     return repr(value[:100]) if isinstance(value, str) else f"a value of type {type(value).__name__[:30]}"
-
-
-def to_toml(rules: Iterable[SiteRule], about: str, chars: Sequence[int] = ()) -> str:
-    """Return rules of one pattern as a file for ``DRIPPER_RULES``, below a comment of one line."""
-    lines, selectors = [f"# {about}"], defaultdict(list)
-    for rule in rules:
-        lines += [] if lines[1:] else [f"[{to_json(rule.pattern)}]"]
-        selectors[rule.kind].append(rule.selector)
-    lines += [f"{CHARS} = {list(chars)}"] if chars else []
-    for kind, own in selectors.items():
-        lines += [f"{kind} = [", *(f"    {to_json(selector)}," for selector in own), "]"]
-    return "\n".join(lines) + "\n"
 
 
 # ---------------------------------------------------------------------- selectors

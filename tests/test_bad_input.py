@@ -151,13 +151,6 @@ def test_too_many_blocks_fall_back() -> None:
     assert "Paragraph number 19999 of the page." in result.text
 
 
-def test_too_many_blocks_truncated() -> None:
-    result = extract_or_kill(many_blocks, oversize="truncate", limits={"blocks": 500})
-    assert (result.fallback_reason, result.truncated, len(result.labels)) == (None, True, 500)
-    assert result.text is not None
-    assert result.text.endswith("Paragraph number 499 of the page.")
-
-
 def huge() -> bytes:
     return b"".join(
         b"<div class=c%d><p>Paragraph number %d of a very long page.</p></div>" % (i % 9, i) for i in range(280_000)

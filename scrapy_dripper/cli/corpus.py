@@ -18,7 +18,7 @@ from scrapy_dripper.cli.inputs import WARC, files_in
 from scrapy_dripper.cli.options import OPTIONS, add_command, add_options, configured, count
 from scrapy_dripper.config import Config
 from scrapy_dripper.paths import lock, matches, replace_file
-from scrapy_dripper.rules import RuleError, read_rules_file
+from scrapy_dripper.rules import RuleError
 
 NOTE = "run.json"
 """Name of the file with the inputs and options of a command."""
@@ -136,12 +136,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     extract.add_argument("--main-html", action="store_true", help="add the Main-HTML, as a column")
     extract.add_argument("--content", action="store_true", help="add the content list, as JSON")
     extract.add_argument("--metadata", action="store_true", help="add what the page says about itself, as JSON")
-    extract.add_argument(
-        "--on-error",
-        choices=("keep", "drop"),
-        default="keep",
-        help="how to treat a page without content: as a row without text (keep, the default), or without a row",
-    )
     # Chunks and front matter are for items. A row of the table has its metadata in columns.
     add_options(extract, [name for name in OPTIONS if name != "chunks"])
 
@@ -169,7 +163,6 @@ def _extract(arguments: argparse.Namespace) -> int:
     columns += ["page"] if arguments.metadata else []
     options = {
         "text": arguments.text,
-        "on_error": arguments.on_error,
         "columns": columns,
         "config": config_values(config),
     }
@@ -186,7 +179,6 @@ def _extract(arguments: argparse.Namespace) -> int:
             config,
             output=arguments.text,
             content=arguments.content,
-            on_error=arguments.on_error,
             processes=arguments.processes,
             templates=arguments.templates and os.path.abspath(arguments.templates),
         ),
@@ -234,6 +226,8 @@ class ArchiveRun:
 
 def _read_rules(folder: Path) -> str:
     """Return a hash of the rules in a folder. Raise :exc:`UsageError` if there are none, or if one is wrong."""
+    from scrapy_dripper.sites.templates import read_rules_file
+
     files = sorted(folder.glob("*.toml"))
     if not files:
         raise UsageError(f"{folder} has no rules: expected a folder that `scrapy-dripper corpus templates` wrote")
@@ -287,10 +281,7 @@ def _refuse(name: str, reason: str) -> NoReturn:
 
 def _summary(read: Counter[str], extracted: Counter[str]) -> list[str]:
     """Return lines that account for all records and pages, from the counts of the reader and of the step."""
-    lines = [
-        f"{extracted['pages']:,} pages, {extracted['extracted']:,} with content, "
-        f"{extracted['empty']:,} without (kept), {extracted['dropped']:,} without (dropped)"
-    ]
+    lines = [f"{extracted['pages']:,} pages, {extracted['extracted']:,} with content, {extracted['empty']:,} without"]
     if reasons := without_prefix(extracted, "reason/"):
         lines.append(f"not decided by the model: {reasons}")
     if templates := without_prefix(extracted, "template/"):

@@ -8,10 +8,9 @@ import io
 import logging
 import math
 import os
-import stat
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from tqdm import tqdm
 
 from scrapy_dripper.characters import on_one_line, to_json
 from scrapy_dripper.cli.console import Outcomes, UsageError, say, why
-from scrapy_dripper.cli.inputs import Source, file_name, find_sources, read_page
+from scrapy_dripper.cli.inputs import Source, file_name, find_sources, read_page, refuse_inputs
 from scrapy_dripper.cli.options import add_command, add_options, add_url, configured, count, seconds
 from scrapy_dripper.config import OUTPUT_FIELDS, Config
 from scrapy_dripper.data import Document, Extraction
@@ -156,7 +155,7 @@ class _Folder:
 
     def __init__(self, folder: Path, form: str, sources: Sequence[Source]) -> None:
         self.folder, self.extension = folder, EXTENSIONS[form]
-        _refuse_inputs((self._path(source) for source in sources), sources)
+        refuse_inputs((self._path(source) for source in sources), sources)
         folder.mkdir(parents=True, exist_ok=True)
 
     def _path(self, source: Source) -> Path:
@@ -205,24 +204,6 @@ class _Stream:
             self.stream.write("\n]\n")
 
 
-def _refuse_inputs(outputs: Iterable[Path], sources: Sequence[Source]) -> None:
-    """Raise :exc:`UsageError` if writing an output would overwrite an input, under any name."""
-    files = {_identity(source.path or 0) for source in sources if source.path or source.name == "-"} - {None}
-    paths = {os.path.realpath(path) for source in sources if (path := source.path)}  # resolve() raises on loops
-    for output in outputs:
-        if os.path.realpath(output) in paths or _identity(output) in files:
-            raise UsageError(f"{output} is an input and would be overwritten; choose another --output")
-
-
-def _identity(path: Path | int) -> tuple[int, int] | None:
-    """Return the identity of a file, which all links to it share; None for a pipe, a terminal and the like."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) and status.st_ino else None
-
-
 def _output(arguments: argparse.Namespace, sources: Sequence[Source], stack: ExitStack) -> _Folder | _Stream:
     target = arguments.output
     many = len(sources) > 1 or len(arguments.inputs) > 1
@@ -234,7 +215,7 @@ def _output(arguments: argparse.Namespace, sources: Sequence[Source], stack: Exi
         return _Stream(sys.stdout, arguments.format, many)
     if os.path.isdir(target) or target.endswith(("/", os.sep)):
         return _Folder(Path(target), arguments.format, sources)
-    _refuse_inputs([Path(target)], sources)
+    refuse_inputs([Path(target)], sources)
     stream = open(target, "w", encoding="utf-8", errors="replace", newline="\n")  # noqa: SIM115 (closed by the stack)
     return _Stream(stack.enter_context(stream), arguments.format, many)
 

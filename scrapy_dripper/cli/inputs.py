@@ -12,7 +12,7 @@ import re
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from email import message_from_bytes
 from mimetypes import MimeTypes
@@ -210,6 +210,24 @@ def file_name(name: str, extension: str) -> str:
         return name + extension
     mark = "-" + hashlib.sha256(data).hexdigest()[:16]
     return data[: most - len(mark)].decode("utf-8", "ignore") + mark + extension
+
+
+def refuse_inputs(outputs: Iterable[Path], sources: Sequence[Source]) -> None:
+    """Raise :exc:`UsageError` if writing an output would overwrite an input, under any name."""
+    files = {_identity(source.path or 0) for source in sources if source.path or source.name == "-"} - {None}
+    paths = {os.path.realpath(path) for source in sources if (path := source.path)}  # resolve() raises on loops
+    for output in outputs:
+        if os.path.realpath(output) in paths or _identity(output) in files:
+            raise UsageError(f"{output} is an input and would be overwritten; choose another --output")
+
+
+def _identity(path: Path | int) -> tuple[int, int] | None:
+    """Return the identity of a file, which all links to it share; None for a pipe, a terminal and the like."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) and status.st_ino else None
 
 
 def read_page(source: Source, config: Config, seconds: float = SECONDS) -> Document:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from scrapy_dripper.cli.console import Outcomes, UsageError, open_in_browser, why
-from scrapy_dripper.cli.inputs import Source, file_name, find_sources, read_page
+from scrapy_dripper.cli.inputs import Source, file_name, find_sources, read_page, refuse_inputs
 from scrapy_dripper.cli.options import OPTIONS, add_command, add_options, add_url, configured
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fallback_names import check_methods
@@ -92,11 +92,9 @@ def _outputs(arguments: argparse.Namespace, sources: Sequence[Source]) -> list[P
         raise UsageError(f"{len(sources)} pages need a folder, as in -o {target}/")
     else:
         outputs = [Path(target) for _ in sources]
-    for output in outputs:
-        if output.is_dir():
-            raise UsageError(f"{output} is a folder: name a file in it")
-        if output.exists() and any(one.path is not None and output.samefile(one.path) for one in sources):
-            raise UsageError(f"{output} is the input and would be overwritten; choose another --output")
+    if folder := next((output for output in outputs if output.is_dir()), None):
+        raise UsageError(f"{folder} is a folder: name a file in it")
+    refuse_inputs(outputs, sources)
     return outputs
 
 

@@ -15,7 +15,7 @@ from scrapy_dripper.cli.options import a_url, add_command, add_options, add_url,
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import SUSPECT
 from scrapy_dripper.paths import replace_file
-from scrapy_dripper.rules import SiteRule, to_toml
+from scrapy_dripper.rules import SiteRule
 from scrapy_dripper.workers.one_worker import OneWorker
 
 EXAMPLES = """\
@@ -71,7 +71,7 @@ def _learn(arguments: argparse.Namespace) -> int:
     from scrapy_dripper.extractor import Extractor
     from scrapy_dripper.page import PageError, read
     from scrapy_dripper.rules import host_of
-    from scrapy_dripper.sites.templates import TemplateExample, read_example, rules_of, usable_rules
+    from scrapy_dripper.sites.templates import TemplateExample, read_example, rules_of, to_toml, usable_rules
     from scrapy_dripper.sites.templates import template_labels as compared
 
     config = replace(configured(arguments), fallback="none")

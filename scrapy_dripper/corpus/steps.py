@@ -32,7 +32,6 @@ MAX_BYTES = 100_000_000
 """Size limit of a record in bytes, before and after decompression: ten times ``DRIPPER_LIMITS["bytes"]``."""
 OUTPUTS = ("markdown", "text", "main_html")
 """Forms of the main content for the text of a document."""
-ON_ERROR = ("keep", "drop")
 
 # A batch of large pages can exceed the offsets of a plain string column (2 GiB).
 _LONG = pa.large_string()
@@ -132,9 +131,8 @@ class DripperExtractor(PipelineStep):  # type: ignore[misc]
     ``quality``, ``source``, ``reason`` (the fallback reason or None) and ``error``; optionally also ``content`` (the
     content list as JSON) and ``page`` (the page's metadata as JSON). The URL is taken from the metadata (``url``).
 
-    A page without content is kept as a document without text (``on_error="keep"``) or dropped (``"drop"``). Stats count
-    the results: ``pages``, ``source/NAME``, ``reason/NAME``, ``template/OUTCOME``, ``page_type/NAME``, ``extracted``,
-    ``empty`` and ``dropped``. Pages that are not counted as ``extracted`` are ``empty``, and possibly ``dropped``.
+    A page without content is kept as a document without text. Stats count the results: ``pages``, ``source/NAME``,
+    ``reason/NAME``, ``template/OUTCOME``, ``page_type/NAME``, and ``extracted`` or ``empty``.
 
     The engine is loaded once per rank. Pages are extracted in this process, and large ones in a worker process. With
     ``processes``, pages are extracted in that many worker processes, so that a page that hangs, crashes or exhausts
@@ -150,7 +148,6 @@ class DripperExtractor(PipelineStep):  # type: ignore[misc]
         *,
         output: str = "markdown",
         content: bool = False,
-        on_error: str = "keep",
         processes: int = 0,
         templates: str | os.PathLike[str] | None = None,
     ) -> None:
@@ -161,12 +158,10 @@ class DripperExtractor(PipelineStep):  # type: ignore[misc]
         super().__init__()
         if output not in OUTPUTS:
             raise ConfigError(f"output must be one of {', '.join(map(repr, OUTPUTS))} (got {output!r})")
-        if on_error not in ON_ERROR:
-            raise ConfigError(f"on_error must be one of {', '.join(map(repr, ON_ERROR))} (got {on_error!r})")
         if isinstance(processes, bool) or not isinstance(processes, int) or processes < 0:
             raise ConfigError(f"processes must be a whole number of at least 0 (got {processes!r})")
         self.config = replace(config or Config(), content_field="content" if content else None)
-        self.output, self.content, self.on_error, self.processes = output, content, on_error, processes
+        self.output, self.content, self.processes = output, content, processes
         self.templates = None if templates is None else Path(templates)
 
     def run(self, data: Iterable[Row], rank: int = 0, world_size: int = 1) -> Iterator[Row]:  # noqa: ARG002
@@ -176,20 +171,21 @@ class DripperExtractor(PipelineStep):  # type: ignore[misc]
         hosts = None if self.templates is None else Hosts(templates=Templates(folder=self.templates))
         with extracting(self.config, self.processes, hosts) as extract:
             for rows, extractions in extract(self._batches(data)):
-                yield from (row for row, one in zip(rows, extractions, strict=True) if self._fill(row, one))
+                for row, one in zip(rows, extractions, strict=True):
+                    self._fill(row, one)
+                    yield row
 
     def _batches(self, data: Iterable[Row]) -> Iterator[tuple[list[Row], list[Document]]]:
         rows = iter(data)
         while batch := list(islice(rows, self.config.batch_size)):
             yield batch, [Document(row.text, str(row.metadata.get("url") or "")) for row in batch]
 
-    def _fill(self, row: Row, extraction: Extraction) -> bool:
-        """Write an extraction into its document and count it. Return False if the document is to be dropped."""
+    def _fill(self, row: Row, extraction: Extraction) -> None:
+        """Write an extraction into its document and count it."""
         about = about_page(extraction)
         row.text = getattr(extraction, self.output) or ""
         row.metadata |= about | {"main_html": extraction.main_html}
-        outcome = "extracted" if row.text else "empty" if self.on_error == "keep" else "dropped"
-        self.stat_update("pages", outcome)
+        self.stat_update("pages", "extracted" if row.text else "empty")
         about["template"] = extraction.details.get("template")
         for name in ("source", "reason", "template", "page_type"):
             if about[name]:
@@ -200,7 +196,6 @@ class DripperExtractor(PipelineStep):  # type: ignore[misc]
         if extraction.metadata:
             row.metadata["page"] = json.dumps(extraction.metadata.as_dict(), ensure_ascii=False)
         self.update_doc_stats(row)
-        return outcome != "dropped"
 
 
 def about_page(extraction: Extraction) -> dict[str, Any]:

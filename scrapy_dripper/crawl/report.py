@@ -18,7 +18,6 @@ from urllib.parse import quote, urlsplit
 
 from scrapy_dripper.config import OUT_OF_PROCESS, Config, ConfigError
 from scrapy_dripper.data import SUSPECT, Document, Extraction
-from scrapy_dripper.inspection.assets import VIEW, html_file
 from scrapy_dripper.paths import replace_file
 
 logger = logging.getLogger(__name__)
@@ -117,6 +116,7 @@ class Report:
                 logger.error("DRIPPER_REPORT: cannot write %s: %s", self._path, error)
 
     def _write(self, path: Path, name: str, command: Command) -> None:
+        from scrapy_dripper.inspection.assets import VIEW
         from scrapy_dripper.inspection.views import (  # other crawls need no model in this process
             named,
             remove_views,
@@ -229,6 +229,8 @@ def table_file(name: str, summary: str, rows: Iterable[Row], views: Mapping[Row,
 
     Pages that the model did not decide come first, by their reason, and then those of the lowest quality.
     """
+    from scrapy_dripper.inspection.assets import html_file  # most crawls have no report
+
     ordered = sorted(rows, key=lambda row: (not row.reason, row.reason, row.quality is None, row.quality or 0))
     return html_file(
         "report",

@@ -8,7 +8,7 @@ import json
 import os
 import zlib
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -19,13 +19,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.characters import on_one_line
+from scrapy_dripper.characters import on_one_line, to_json
 from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.paths import portable, replace_file
 from scrapy_dripper.rules import (
+    CHARS,
     DROP,
     KEEP,
+    LARGEST_FILE,
     MODEL,
     WHOLE,
     RuleError,
@@ -34,9 +36,8 @@ from scrapy_dripper.rules import (
     SiteRule,
     find,
     host_of,
+    loaded,
     read_rules,
-    read_rules_file,
-    to_toml,
 )
 from scrapy_dripper.sites import selectors
 from scrapy_dripper.sites.memory import (
@@ -588,6 +589,30 @@ def write_rules(folder: Path, name: str, templates: Sequence[Template], about: s
             text = to_toml(usable, on_one_line(f"Pages like {one.url}, {about}"), (found.shortest, found.longest))
             replace_file(_file(folder, name, count), text)
     return count
+
+
+def to_toml(rules: Iterable[SiteRule], about: str, chars: Sequence[int] = ()) -> str:
+    """Return rules of one pattern as a file for ``DRIPPER_RULES``, below a comment of one line."""
+    lines, selectors = [f"# {about}"], defaultdict(list)
+    for rule in rules:
+        lines += [] if lines[1:] else [f"[{to_json(rule.pattern)}]"]
+        selectors[rule.kind].append(rule.selector)
+    lines += [f"{CHARS} = {list(chars)}"] if chars else []
+    for kind, own in selectors.items():
+        lines += [f"{kind} = [", *(f"    {to_json(selector)}," for selector in own), "]"]
+    return "\n".join(lines) + "\n"
+
+
+def read_rules_file(path: Path) -> tuple[Rules, tuple[int, int]]:
+    """Return the rules in the file of a template, and the fewest and most characters of its pages (:data:`CHARS`).
+
+    Raise :exc:`RuleError` if one of them is wrong.
+    """
+    rules, found = read_rules(path), loaded(path)
+    chars = next((value[CHARS] for value in found.values() if CHARS in value), [1, LARGEST_FILE])
+    if not isinstance(chars, list) or len(chars) != 2 or not all(type(one) is int and one >= 0 for one in chars):
+        raise RuleError(f"{CHARS} as two numbers of characters, in {str(path)[:200]}")
+    return rules, (chars[0], chars[1])
 
 
 def _file(folder: Path, name: str, number: int) -> Path:

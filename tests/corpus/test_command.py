@@ -206,22 +206,6 @@ def test_a_process_that_is_killed_is_noticed(tmp_path: Path) -> None:
     assert len(table(tmp_path / "out")) == 4
 
 
-def test_a_page_that_crashes_its_process_loses_only_itself(tmp_path: Path) -> None:
-    """With worker processes, the task goes on."""
-    pages = structured(9)
-    pages[4] = ("https://example.org/bad.html", document("bad", "<p>SEGFAULT</p>"))
-    shards(tmp_path / "in", pages, 3)
-
-    code, said = result(command("extract", tmp_path / "in", "-o", tmp_path / "out", *OWN, "--processes", 1))
-
-    assert code == 0, said
-    rows = {str(row["url"]): row for row in table(tmp_path / "out")}
-    assert sorted(rows) == sorted(url for url, _ in pages)
-    assert [url for url, row in rows.items() if not row["text"]] == ["https://example.org/bad.html"]
-    assert rows["https://example.org/bad.html"]["reason"] == "worker_error"
-    assert "9 pages, 8 with content, 1 without (kept)" in said
-
-
 def test_a_task_that_fails_is_reported(tmp_path: Path, run: Run) -> None:
     """Repeated, the command runs what is not done."""
     files = shards(tmp_path / "in", structured(4), 2)
@@ -245,7 +229,7 @@ def test_other_inputs_do_not_mix_with_what_is_there(tmp_path: Path, run: Run, mo
     assert run(*arguments, one).code == 0
     for more, message in (
         ([two], "begun with other files"),
-        ([one, "--on-error", "drop"], "begun with other options"),
+        ([one, "--text", "text"], "begun with other options"),
         ([tmp_path / "none"], "no WARC file there"),
     ):
         done = run(*arguments, *more)

@@ -111,22 +111,18 @@ def test_what_becomes_of_each_record_is_counted(tmp_path: Path) -> None:
     assert [row.metadata["truncated"] for row in found] == [None] * 3 + ["length", "segment"] + [None] * 2
 
 
-def test_pages_without_content_are_kept_or_dropped_as_asked() -> None:
-    """They are counted in both cases and state the reason."""
+def test_pages_without_content_are_kept() -> None:
+    """They are counted and state the reason."""
     pages = ("%PDF-1.4 \x00\x01\x02", PAGES[0][1].decode(), "")
     config = Config(fallback="empty")
-    keep, drop = DripperExtractor(config), DripperExtractor(config, on_error="drop")
+    step = DripperExtractor(config)
 
-    kept, left = list(keep(iter(rows(*pages)))), list(drop(iter(rows(*pages))))
-
-    assert [(row.id, bool(row.text), row.metadata["reason"]) for row in kept] == [
+    assert [(row.id, bool(row.text), row.metadata["reason"]) for row in step(iter(rows(*pages)))] == [
         ("id-0", False, "not_html"),
         ("id-1", True, None),
         ("id-2", False, "empty_body"),
     ]
-    assert [row.id for row in left] == ["id-1"]
-    assert counts(keep)["empty"] == counts(drop)["dropped"] == 2
-    assert counts(drop)["pages"] == 3
+    assert (counts(step)["empty"], counts(step)["pages"]) == (2, 3)
 
 
 @pytest.mark.parametrize(("output", "begins"), [("markdown", "# "), ("text", "callouts"), ("main_html", "<")])
@@ -155,7 +151,7 @@ def test_a_poison_page_loses_only_itself() -> None:
     assert counts(step)["extracted"] == 17
 
 
-@pytest.mark.parametrize("wrong", [{"output": "pdf"}, {"on_error": "raise"}, {"processes": -1}, {"processes": True}])
+@pytest.mark.parametrize("wrong", [{"output": "pdf"}, {"processes": -1}, {"processes": True}])
 def test_wrong_options_say_what_is_allowed(wrong: dict[str, Any]) -> None:
     """The error comes before anything runs."""
     with pytest.raises(ConfigError, match=next(iter(wrong))):

@@ -101,18 +101,6 @@ def test_an_item_that_cannot_be_read_goes_on_as_it_is(crawl: Crawls, engine: Eng
     assert result.stat("bugs") == 1
 
 
-def test_many_items_share_batches_and_none_is_lost(crawl: Crawls, engine: EngineLog) -> None:
-    """The number of items is not a multiple of the batch size."""
-    result = crawl(
-        items(*({"n": n, "html": page(n)} for n in range(21))),
-        {**PIPELINE, "DRIPPER_BATCH_SIZE": 8},
-    )
-
-    assert sorted(item["n"] for item in result.items) == list(range(21))
-    assert all(f"MAIN text of page {item['n']}," in item["markdown"] for item in result.items)
-    assert result.stat("batches") < 21
-
-
 def test_with_the_addon_pages_are_extracted_once(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """The pipeline does not change items that the spider middleware has filled."""
 

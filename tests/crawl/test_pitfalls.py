@@ -191,29 +191,20 @@ NOT_HTML = [
     ("application/xml", b"<?xml version='1.0'?><rss><item>MAIN</item></rss>"),
     ("application/octet-stream", b"\x00\x01\x02"),
 ]
+NOTHING = [("text/html", b""), ("text/html", b" \r\n\t ")]
 
 
 def test_p14_other_files_are_left_alone(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """The fields of their items are empty, and a stat has the reason. ``tests/page/test_parse.py`` has more formats."""
-    urls = [site.url(f"/file/{number}") for number in range(len(NOT_HTML))]
-    site.routes.update({f"/file/{number}": route for number, route in enumerate(NOT_HTML)})
+    site.routes.update({f"/file/{number}": route for number, route in enumerate(NOT_HTML + NOTHING)})
+    urls = [site.url(path) for path in site.routes]
 
     result = crawl(spider(urls))
 
     empty = [{"url": url, "main_html": None, "markdown": None} for url in urls]
     assert sorted(result.items, key=lambda item: urls.index(item["url"])) == empty
-    assert result.stat("skipped/not_html") == len(NOT_HTML)
+    assert (result.stat("skipped/not_html"), result.stat("skipped/empty_body")) == (len(NOT_HTML), len(NOTHING))
     assert engine.batches == []
-
-
-def test_p14_an_empty_page_is_left_alone(crawl: Crawls, site: Site) -> None:
-    """There is nothing to extract, even for a fallback."""
-    site.routes.update({"/file/0": ("text/html", b""), "/file/1": ("text/html", b" \r\n\t ")})
-
-    result = crawl(spider([site.url("/file/0"), site.url("/file/1")]))
-
-    assert [(item["main_html"], item["markdown"]) for item in result.items] == [(None, None)] * 2
-    assert result.stat("skipped/empty_body") == 2
 
 
 PAGE = page(7)

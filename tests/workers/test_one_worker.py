@@ -63,22 +63,6 @@ def test_it_is_reused(extractor: Make) -> None:
     assert {x.details.get("work", {}).get("pid", first) for x in found} == {first} == {pid_of(one)}
 
 
-@pytest.mark.usefixtures("every_page")
-@pytest.mark.parametrize("fallback", ["trafilatura", "html"])
-@pytest.mark.parametrize("options", [{}, {"markdown": {"types": ("paragraph",), "links": "drop"}}])
-def test_a_fallback_gives_the_same_there(extractor: Make, fallback: str, options: dict[str, Any]) -> None:
-    """The metadata is also the same."""
-    html = f"<html lang=de><title>Tides</title>{ARTICLE}"
-    limits, found = {"blocks": 1}, []
-    for processes in (0, None):
-        one = extractor(processes=processes, fallback=fallback, limits=limits, metadata_field="metadata", **options)
-        found.append(without_time(one.extract([Document(html, "http://example.com/")])[0]))
-
-    assert found[0] == found[1]
-    assert found[0]["source"] == f"fallback:{fallback}"
-    assert found[0]["metadata"].language == "de"
-
-
 def test_without_processes_there_is_none(extractor: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "_MAIN", Path("no-such-file"))
     one = extractor(processes=0)

@@ -40,10 +40,6 @@ def values(extractions: list[Extraction]) -> list[list[object]]:
     return [[getattr(one, name) for name in NAMES] for one in extractions]
 
 
-def test_there_are_pages() -> None:
-    assert len(PAGES) > 50
-
-
 @pytest.mark.parametrize(
     ("options", "pages"),
     [({}, PAGES[::4]), ({"metadata_field": "m", "markdown": {"links": "citations", "tables": "linear"}}, PAGES)],
@@ -63,7 +59,8 @@ def test_all_that_comes_out_is_the_same(pool: Pool, options: dict[str, Any], pag
 
 @pytest.mark.parametrize("fallback", ["trafilatura", "html", "empty", "none"])
 def test_fallbacks_are_the_same(pool: Pool, fallback: str) -> None:
-    config = Config(fallback=fallback, content_field="content")
+    """With their metadata."""
+    config = Config(fallback=fallback, content_field="content", metadata_field="metadata")
     documents = [Document(page.read_bytes(), "http://example.com/") for page in PAGES[::9]]
     documents += [Document(text, "http://example.com/") for text in DEEP]
     here = Extractor(replace(config, processes=0, engine=OWN.engine))
