@@ -50,8 +50,8 @@ _TYPES = {"float16": np.float16, "bfloat16": 16, "float32": np.float32, "int8": 
 """Types as onnxruntime accepts them. Those that numpy does not have are given by their number in ONNX."""
 
 
-class _Graph(NamedTuple):
-    """A pass that is repeated, and where its inputs and its logits are."""
+class _Bound(NamedTuple):
+    """A pass of one shape, with memory for its inputs and its logits."""
 
     binding: IOBinding
     inputs: dict[str, OrtValue]
@@ -81,8 +81,7 @@ class Passes:
     def release(self) -> None:
         """Give back all keys and values, and forget the graphs that use them."""
         self._cache: dict[str, OrtValue] = {}
-        self._binding: IOBinding | None = None
-        self._graphs: dict[int, _Graph] = {}
+        self._graphs: dict[int, _Bound] = {}
         self._capacity = 0
         self._has_shared = False
 
@@ -143,42 +142,39 @@ class Passes:
         mask[0, : start + size] = 1
         places = np.zeros(choices, dtype=np.int64)
         places[: len(rows)] = rows
-        run = self._repeat if repeated else self._run
-        return run({"input_ids": padded, "attention_mask": mask, "choice_rows": places})[: len(rows)]
+        return self._run({"input_ids": padded, "attention_mask": mask, "choice_rows": places}, bool(repeated))[
+            : len(rows)
+        ]
 
-    def _run(self, inputs: dict[str, Ids]) -> Floats:
-        binding = self._binding
-        assert binding is not None
-        for name, value in inputs.items():
-            binding.bind_cpu_input(name, value)
-        logits = np.empty((len(inputs["choice_rows"]), 2), dtype=self._logits)
-        binding.bind_output("choice_logits", "cpu", 0, self._logits, logits.shape, logits.ctypes.data)
-        binding.synchronize_inputs()
-        self._session.run_with_iobinding(binding, _options(_NO_GRAPH))
-        binding.synchronize_outputs()
-        return logits.astype(np.float32)
-
-    def _repeat(self, inputs: dict[str, Ids]) -> Floats:
-        """Run a pass as the first one of its shape. That one is captured, if the session can."""
+    def _run(self, inputs: dict[str, Ids], is_repeated: bool) -> Floats:
+        """Run a pass. One that is repeated has the memory, and the number, of the first one of its shape."""
         size = inputs["input_ids"].shape[1]
-        if size not in self._graphs:
-            self._graphs[size] = self._graph({name: value.shape for name, value in inputs.items()})
-        graph = self._graphs[size]
+        bound = self._graphs.get(size) if is_repeated else None
+        if bound is None:
+            bound = self._bound(inputs, next(self._numbers) if is_repeated else _NO_GRAPH)
+        if is_repeated:
+            self._graphs[size] = bound
         for name, value in inputs.items():
-            graph.inputs[name].update_inplace(value)
-        self._session.run_with_iobinding(graph.binding, graph.options)
-        logits: Floats = graph.logits.numpy().astype(np.float32)
+            bound.inputs[name].update_inplace(value)
+        self._session.run_with_iobinding(bound.binding, bound.options)
+        logits: Floats = bound.logits.numpy().astype(np.float32)
         return logits
 
-    def _graph(self, shapes: dict[str, tuple[int, ...]]) -> _Graph:
-        """Return a pass with memory of its own for its inputs and logits. Its number is never used again."""
-        binding = self._bound()
-        inputs = {name: self._allocated(shape, np.int64) for name, shape in shapes.items()}
-        for name, value in inputs.items():
+    def _bound(self, inputs: dict[str, Ids], number: int) -> _Bound:
+        """Return a pass for inputs of these shapes. Past and present are the same memory, so nothing is copied."""
+        from onnxruntime import RunOptions
+
+        binding, options = self._session.io_binding(), RunOptions()
+        options.add_run_config_entry("gpu_graph_id", str(number))
+        for name, value in self._cache.items():
+            binding.bind_ortvalue_input(f"past_key_values.{name}", value)
+            binding.bind_ortvalue_output(f"present.{name}", value)
+        given = {name: self._allocated(value.shape, np.int64) for name, value in inputs.items()}
+        for name, value in given.items():
             binding.bind_ortvalue_input(name, value)
-        logits = self._allocated((*shapes["choice_rows"], 2), self._logits)
+        logits = self._allocated((*inputs["choice_rows"].shape, 2), self._logits)
         binding.bind_ortvalue_output("choice_logits", logits)
-        return _Graph(binding, inputs, logits, _options(next(self._numbers)))
+        return _Bound(binding, given, logits, options)
 
     def _allocate(self, capacity: int) -> None:
         """Allocate memory for keys and values."""
@@ -186,30 +182,12 @@ class Passes:
         shape = (1, prepared.kv_heads, capacity, prepared.head_dim)
         kind = _TYPES[prepared.cache_dtype]
         self._cache = {name: self._allocated(shape, kind) for name in prepared.cache_names}
-        self._binding = self._bound()
-
-    def _bound(self) -> IOBinding:
-        """Return a binding in which past and present are the same memory, so nothing is copied."""
-        binding = self._session.io_binding()
-        for name, value in self._cache.items():
-            binding.bind_ortvalue_input(f"past_key_values.{name}", value)
-            binding.bind_ortvalue_output(f"present.{name}", value)
-        return binding
 
     def _allocated(self, shape: tuple[int, ...], kind: object) -> OrtValue:
         from onnxruntime import OrtValue
 
         value: OrtValue = OrtValue.ortvalue_from_shape_and_type(shape, kind, self._prepared.device, self.device_id)
         return value
-
-
-def _options(graph: int) -> RunOptions:
-    """Return the options of a run that repeats a graph with a number, or none."""
-    from onnxruntime import RunOptions
-
-    options = RunOptions()
-    options.add_run_config_entry("gpu_graph_id", str(graph))
-    return options
 
 
 class Decoder:

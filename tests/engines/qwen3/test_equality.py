@@ -27,9 +27,9 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, int]]:
     shapes: list[tuple[int, int, int]] = []
     run = Passes._run
 
-    def note(self: Passes, inputs: dict[str, Ids]) -> Floats:
+    def note(self: Passes, inputs: dict[str, Ids], is_repeated: bool) -> Floats:
         shapes.append((inputs["input_ids"].shape[1], inputs["attention_mask"].shape[1], self._capacity))
-        return run(self, inputs)
+        return run(self, inputs, is_repeated)
 
     monkeypatch.setattr(Passes, "_run", note)
     return shapes
@@ -62,6 +62,7 @@ def test_padding_changes_no_label(prepared: Prepared, monkeypatch: pytest.Monkey
 def test_pieces_change_no_label(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     """No pass reads more than a piece, so the memory of a pass does not depend on the page."""
     monkeypatch.setitem(PIECE, "cpu", 16)
+    monkeypatch.setattr(decoder, "REPEATED", (16,))
     shapes = noted(monkeypatch)
     *_, proof = Prover(prepared.folder, "json", seed=6).prove(pages=6, most_blocks=30)
 
@@ -92,13 +93,14 @@ def test_passes_of_cuda_graphs_have_few_shapes_and_change_no_label(
     """All that a GPU would repeat is the same for each page, wherever its text ends."""
     monkeypatch.setattr(decoder, "REPEATED", (16, 64))
     shapes: list[tuple[int, ...]] = []
-    repeat = Passes._repeat
+    run = Passes._run
 
-    def note(self: Passes, inputs: dict[str, Ids]) -> Floats:
-        shapes.append((*(value.shape[-1] for value in inputs.values()), self._capacity))
-        return repeat(self, inputs)
+    def note(self: Passes, inputs: dict[str, Ids], is_repeated: bool) -> Floats:
+        if is_repeated:
+            shapes.append((*(value.shape[-1] for value in inputs.values()), self._capacity))
+        return run(self, inputs, is_repeated)
 
-    monkeypatch.setattr(Passes, "_repeat", note)
+    monkeypatch.setattr(Passes, "_run", note)
     *_, proof = Prover(prepared.folder, "json", seed=6).prove(pages=12, most_blocks=30)
 
     assert not proof.differ
