@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 import runpy
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -125,11 +124,3 @@ def test_the_service_answers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
     assert first == second
     assert first["markdown"].startswith("# Tides\n\nThe tide comes in twice a day")
-
-
-def test_the_pool_prints_all_pages(folder: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "pool.py"], cwd=folder, capture_output=True, text=True, check=True, timeout=300
-    )
-
-    assert re.findall(r"^50 # Day (\d+)$", done.stdout, re.M) == ["0", "50", "100", "150"]
