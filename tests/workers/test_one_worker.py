@@ -43,6 +43,7 @@ def test_only_large_pages_go_there(extractor: Make) -> None:
     """Other pages do not start the worker."""
     one = extractor()
     assert one.extract([SMALL])[0].text == "one\ntwo"
+    one.extract([ARTICLE + "<i></i>" * 15_000])
     assert pid_of(one) is None
 
     (found,) = one.extract([LARGE])
