@@ -41,8 +41,8 @@ CHARS_READ = 1_000
 LOADING = 3
 """Maximum number of words of an element that counts as empty, such as "Loading, please wait"."""
 MOST_CHARACTERS, MOST_TIMES = 3_000_000, 10
-"""Maximum number of characters to read from the data of a page, and how often each of them, on average. A value counts as
-one character that is read so often."""
+"""Maximum number of characters to read from the data of a page, and how often each of them, on average. A value counts
+as one character that is read so often."""
 
 _MOUNT_IDS = frozenset("root app __next __nuxt __layout ___gatsby react-root app-root main-app q-app svelte".split())
 _MOUNT_TAGS = ("app-root", "app-main", "router-outlet")

@@ -46,7 +46,7 @@ def test_only_large_pages_go_there(extractor: Make) -> None:
     one.extract([ARTICLE + "<i></i>" * 15_000])
     assert pid_of(one) is None
 
-    (found,) = one.extract([LARGE])
+    (found,) = one.extract([ARTICLE + "<i></i>" * 25_000])
     assert SENTENCE.strip() in (found.text or "")
     assert found.details["work"]["pid"] == pid_of(one) != os.getpid()
 
