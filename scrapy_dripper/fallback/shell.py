@@ -40,9 +40,9 @@ CHARS_READ = 1_000
 """Number of characters that are read of each such element, and of a title and a key in data."""
 LOADING = 3
 """Maximum number of words of an element that counts as empty, such as "Loading, please wait"."""
-MOST_CHARACTERS, MOST_TIMES, VALUE = 3_000_000, 10, 10
-"""Maximum number of characters to read from the data of a page, and how often each of them, on average; the number of
-characters as which a value in another one counts."""
+MOST_CHARACTERS, MOST_TIMES = 3_000_000, 10
+"""Maximum number of characters to read from the data of a page, and how often each of them, on average. A value counts
+as one character that is read so often."""
 
 _MOUNT_IDS = frozenset("root app __next __nuxt __layout ___gatsby react-root app-root main-app q-app svelte".split())
 _MOUNT_TAGS = ("app-root", "app-main", "router-outlet")
@@ -178,14 +178,14 @@ def _texts(data: list[Any], left: int) -> Iterator[_Text]:
                 kept, left = one[:left], left - len(one)
                 yield kept
             elif isinstance(one, (list, dict)):
-                left -= VALUE * len(one)
+                left -= MOST_TIMES * len(one)
                 parts = (key for key in one if _plain(key) in _PARTS) if isinstance(one, dict) else range(len(one))
                 todo.extend(one[part] for part in reversed(list(parts)))
 
     todo = data[::-1]
     while todo and left > 0:
         value = todo.pop()
-        left -= VALUE * len(value)
+        left -= MOST_TIMES * len(value)
         inner = list(value.values()) if isinstance(value, dict) else value
         todo.extend(one for one in reversed(inner) if isinstance(one, (list, dict)))
         for key, one in value.items() if isinstance(value, dict) else ():

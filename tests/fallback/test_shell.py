@@ -89,9 +89,18 @@ def test_without_the_headline_where_that_is_not_wanted(extractor: Extractor) -> 
     assert run(extractor, HOLDING["JSON-LD"], title="drop").markdown == f"{FERRY}\n\n{CAPTAIN}"
 
 
-def test_ambiguous_articles_are_not_read(extractor: Extractor) -> None:
-    html = shell(data([{"title": "Ferries", "body": HTML}, {"title": "Buses", "body": f"<p>{CAPTAIN} {FERRY}</p>"}]))
-    found = run(extractor, html)
+def test_of_a_long_headline_the_start_is_read(extractor: Extractor) -> None:
+    found = run(extractor, shell(data({"title": "F" * 3_000, "body": HTML})))
+    assert (found.markdown or "").startswith(f"# {'F' * 1_000}\n")
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [[POST | {"title": "Ferries"}, {"title": "Buses", "body": CAPTAIN + FERRY}], [POST | {"body": "word " * 39}]],
+    ids=["two", "short"],
+)
+def test_ambiguous_and_short_articles_are_not_read(extractor: Extractor, texts: list[Any]) -> None:
+    found = run(extractor, shell(data(texts)))
     assert found.is_empty
     assert found.fallback_reason is FallbackReason.JS_SHELL
 
@@ -200,3 +209,14 @@ def test_data_that_multiply() -> None:
 
     assert found is not None
     assert 2_000_000 < len(found.text or "") <= 3_000_000
+
+
+@pytest.mark.parametrize(("levels", "is_read"), [(7, True), (15, False)])
+def test_each_character_is_read_ten_times(levels: int, is_read: bool) -> None:
+    value: Any = "x" * 20_000
+    for _ in range(levels):
+        value = {"body": value}
+    found = fill_shell(Document(shell(data([value, POST]))), Config())
+
+    assert found is not None
+    assert (FERRY in (found.text or "")) is is_read

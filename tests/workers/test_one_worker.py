@@ -43,9 +43,10 @@ def test_only_large_pages_go_there(extractor: Make) -> None:
     """Other pages do not start the worker."""
     one = extractor()
     assert one.extract([SMALL])[0].text == "one\ntwo"
+    one.extract([ARTICLE + "<i></i>" * 15_000])
     assert pid_of(one) is None
 
-    (found,) = one.extract([LARGE])
+    (found,) = one.extract([ARTICLE + "<i></i>" * 25_000])
     assert SENTENCE.strip() in (found.text or "")
     assert found.details["work"]["pid"] == pid_of(one) != os.getpid()
 
