@@ -31,22 +31,22 @@ _BARRED = int(UNSEEN | ELSEWHERE | Flag.LINK | Flag.BUTTON)
 
 
 def with_headings(scored: ScoredPage, main: Bools) -> Bools:
-    """Return the labels with headings added of whose section most is main, and without those of whose section nothing
-    is.
+    """Return the labels with headings added of whose section most is main, from its beginning, and without those of
+    whose section nothing is.
 
     The first main block stays, and so do links and the headings of images. Nothing is added above it. A heading that
     ends its element heads nothing, and one that asks for a comment has no content.
     """
     page, tree, blocks = scored.page, scored.page.tree, scored.page.blocks
     ranks = _ranks(scored)
-    seen = scored.flags & UNSEEN == 0
+    seen = scored.flags & (UNSEEN | Flag.BUTTON) == 0
     may_be = ~main & (scored.flags & _BARRED == 0) & (scored.probabilities >= HEADING_PROBABILITY)
     total, kept = (np.cumsum([0, *part]) for part in (scored.chars * seen, scored.chars * (seen & main)))
     labels: Bools = main.copy()
     empty: list[int] = []
     ends = [len(main)] * 7  # where a section of each rank ends, if it begins here
     first = int(np.argmax(main)) if main.any() else len(main)
-    after = shown = len(main)  # the next main block, of those that stay, and the next one that readers see
+    after = shown = len(main)  # the next main block, of those that stay, and the next one that is no button
     for i in range(len(main) - 1, -1, -1):
         rank, text = ranks[i], blocks.text[i]
         end = ends[rank]
@@ -54,7 +54,7 @@ def with_headings(scored: ScoredPage, main: Bools) -> Bools:
             if main[i] and after >= end and not blocks.links[i]:
                 if (shown < min(end, after) or _asks(text)) and not blocks.images[i + 1 : min(end, after) + 1].any():
                     empty.append(i)
-            elif may_be[i] and after < end and i + 1 < tree.block_end[page.holder(i)]:
+            elif may_be[i] and after == shown < end and i + 1 < tree.block_end[page.holder(i)]:
                 labels[i] = kept[end] - kept[i] >= SECTION_SHARE * (total[end] - total[i + 1])
         if labels[i] and i not in empty[-1:]:
             after = i

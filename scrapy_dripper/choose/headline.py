@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import accumulate, takewhile
+from itertools import chain, islice, takewhile
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urldefrag, urljoin
 
 import numpy as np
@@ -23,10 +23,13 @@ from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
 from scrapy_dripper.page.vocabulary import SITE_NAMES, STANDFIRSTS, either
 from scrapy_dripper.structures import NEAR
 
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
 BODY_WORDS = 10
 """Minimum number of words in a main block that is body text, as opposed to a date, a name or a label."""
-FIRST_LINES = 0.15
-"""Share of the words of the main content that count as its first lines."""
+FIRST_BLOCKS = 8
+"""The share of the main blocks, as its divisor, in which an ``h1`` may follow the first text."""
 KEPT_PROBABILITY = 0.7
 """Minimum probability for a short block above the headline to stay."""
 LONGEST_HEADLINE = 300
@@ -46,7 +49,7 @@ LONGEST_DESCRIPTION = 1_000
 
 _NO_LEAD = int(
     Flag.NAV | Flag.FOOTER | Flag.ASIDE | Flag.FORM | Flag.HIDDEN | Flag.NOSCRIPT | Flag.DIALOG
-    | Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FIGURE | Flag.HEADING
+    | Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FIGURE
 )  # fmt: skip
 _HEADING = int(Flag.HEADING)
 _HIDDEN = int(Flag.HIDDEN)
@@ -55,7 +58,6 @@ _ELSEWHERE = int(Flag.NAV | Flag.ASIDE)
 _LISTED = int(Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FORM)
 _H1 = TAGS["h1"]
 _IN_LINK = int(Flag.LINK)
-_LINK_TAG = TAGS["a"]
 _site_class = re.compile(rf"(?:^|[\s_-])(?:{either(SITE_NAMES)})(?=[\s_-]|$)", re.I).search
 _standfirst = re.compile(rf"[\s_-](?:{either(STANDFIRSTS)})(?=[\s_-]|$)").search
 _ends_sentence = re.compile(r"[.!?…。！？][\"”»“’」』]?\Z").search
@@ -95,19 +97,19 @@ def _lead(scored: ScoredPage, main: Bools, found: int) -> list[int]:
     name = _letters(texts[found])
     descriptions = [text for text in map(_letters, page.declared.descriptions) if text and text != name]
     subtitles = {"".join(words) for words in page.declared.names.words if len(words) >= SUBTITLE_WORDS} - {name}
-    barred = _NO_LEAD & ~_HEADING
     lead: dict[str, int] = {}  # by text, because themes repeat a standfirst for narrow screens
     for i in takewhile(lambda i: not main[i], below):
-        letters = _letters(texts[i])
+        if flags[i] & _NO_LEAD:
+            continue
+        letters, size, is_heading = _letters(texts[i]), len(tokens(texts[i])), flags[i] & _HEADING != 0
         if (
-            (flags[i] & barred == 0 and flags[i] & _HEADING and letters in subtitles)
-            or (not flags[i] & barred and len(tokens(texts[i])) >= PLAIN_WORDS and _is_named_so(page, i))
-            or (not flags[i] & barred and len(tokens(texts[i])) >= PLAIN_WORDS and _is_one_of(letters, descriptions))
+            (is_heading and letters in subtitles)
+            or (size >= PLAIN_WORDS and (_is_named_so(page, i) or _is_one_of(letters, descriptions)))
             or (
-                scored.probabilities[i] >= LEAD_PROBABILITY
-                and not flags[i] & _NO_LEAD
+                size >= BODY_WORDS
+                and not is_heading
+                and scored.probabilities[i] >= LEAD_PROBABILITY
                 and _ends_sentence(texts[i].rstrip()[-2:])
-                and len(tokens(texts[i])) >= BODY_WORDS
             )
         ):
             lead.setdefault(letters, i)
@@ -136,8 +138,7 @@ def _is_one_of(text: str, descriptions: Sequence[str]) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class HeadlineCandidate:
+class Candidate(NamedTuple):
     """A heading that may be the headline."""
 
     block: int
@@ -155,44 +156,42 @@ def headline(page: Page, main: Bools) -> int | None:
     subtitles, series or versions, unless it only repeats the end of the title. An ``h1`` with exactly the words of a
     name may also follow the first lines. Without such a heading, the headline is a line above the text that is not a
     heading but has exactly the words of a name, or the ``h1`` above the text if there is only one, which also comes
-    before a heading with which a name only begins. A hidden ``h1`` is
-    only taken if there is none of these (:func:`_hidden_headline`). The name of the site and other hidden blocks are
-    never the headline.
+    before a heading with which a name only begins. A hidden ``h1`` is only taken if there is none of these, and if it
+    has exactly the words of a headline in the metadata. The name of the site and other hidden blocks are never the
+    headline.
     """
     numbers = np.flatnonzero(main).tolist()
     if not numbers:
         return None
-    names = page.declared.names
+    names, texts = page.declared.names, page.blocks.text
     flags = (page.tree.flags[page.blocks.context] | page.tree.flags[page.blocks.leaf]).tolist()
-    body = _first_body_text(page, numbers)
+    body = next((i for i in numbers if not flags[i] & _HEADING and len(tokens(texts[i])) >= BODY_WORDS), numbers[-1])
     # Ignore flags that the text itself has, for example because of an unclosed <nav>.
     unseen, elsewhere = _UNSEEN & ~flags[body], _ELSEWHERE & ~flags[body]
     tags = page.tree.tag[page.blocks.context].tolist()
-    # Only an h1 may follow the body text.
-    top = _last_of_first_lines(page, numbers, body) if _H1 in tags[body + 1 :] else body
-    fronts: dict[int, bool] = {}
-    headings: list[HeadlineCandidate] = []
+    # Only an h1 may follow the body text, within the first main blocks: a forum page may begin with a copy of its post.
+    top = max(body, numbers[min(max(1, len(numbers) // FIRST_BLOCKS), len(numbers) - 1)])
+    headings: list[Candidate] = []
     plain: int | None = None
     hidden: list[int] = []
-    for i, text in enumerate(page.blocks.text[: top + 1]):
+    for i, text in enumerate(texts[: top + 1]):
         h1, aside = tags[i] == _H1, flags[i] & elsewhere != 0
         if flags[i] & unseen or len(text) > LONGEST_HEADLINE:
-            if h1 and i < body and flags[i] & unseen == _HIDDEN:
+            if h1 and i < body and flags[i] & unseen == _HIDDEN and len(text) <= LONGEST_HEADLINE:
                 hidden.append(i)
             continue
+        words = tokens(text) if h1 or i <= body else []
         if not flags[i] & _HEADING:
-            may_be = i <= body and not aside and names.is_line(tokens(text))
-            if may_be and (not flags[i] & _LISTED or (flags[i] & _LISTED == _IN_LINK and _leads_here(page, i))):
+            of_page = not flags[i] & _LISTED or (flags[i] & _LISTED == _IN_LINK and _leads_here(page, i))
+            if i <= body and not aside and names.is_line(words) and of_page:
                 plain = i
-            continue
-        words = tokens(text)
-        if words and not names.is_other(words) and not names.ends(words) and not _is_site(page, i, fronts):
+        elif words and not names.is_other(words) and not names.ends(words) and not _is_site(page, i):
             match = names.match(words, h1=h1)
             if (i <= body and not aside) or (h1 and match is Match.ALL):
-                headings.append(HeadlineCandidate(i, words, match, is_h1=h1 and not aside))
+                headings.append(Candidate(i, words, match, is_h1=h1 and not aside))
     h1s = {"".join(one.words): one for one in headings if one.is_h1}
 
-    def preferred(one: HeadlineCandidate) -> tuple[bool, int, bool, int]:
+    def preferred(one: Candidate) -> tuple[bool, int, bool, int]:
         return one.block <= body, one.match, one.is_h1 and "".join(one.words) != names.ending, one.block
 
     best = max((one for one in headings if one.match), key=preferred, default=None)
@@ -200,56 +199,25 @@ def headline(page: Page, main: Bools) -> int | None:
         # Prefer an h1 that also has other words, such as a chapter number, to the heading of its first section.
         longer = (one for one in h1s.values() if one.block < best.block and set(best.words).issubset(one.words))
         return next(longer, best).block
-    if plain is not None:
-        return plain
-    only_h1 = next(iter(h1s.values())).block if len(h1s) == 1 else None
-    return _hidden_headline(page, hidden, numbers, body) if only_h1 is None else only_h1
+    if plain is not None or len(h1s) == 1:
+        return next(iter(h1s.values())).block if plain is None else plain
+    # A hidden h1 is there for search engines. A script draws the headline, so readers see it nevertheless.
+    said = {_letters(name) for name in page.declared.headlines if not names.is_site(tokens(name))} - {""}
+    found = next((i for i in hidden if _letters(texts[i]) in said), None)
+    return found if found is not None and texts[: top + 1].count(texts[found]) == 1 else None
 
 
-def _hidden_headline(page: Page, hidden: Sequence[int], numbers: Sequence[int], body: int) -> int | None:
-    """Return the hidden ``h1`` that has exactly the words of a headline in the metadata, if no other block has them.
-
-    It is there for search engines. A script draws the headline, so readers see it nevertheless.
-    """
-    said = (tokens(name[:LONGEST_HEADLINE]) for name in page.declared.headlines)
-    names = {"".join(words) for words in said if words and not page.declared.names.is_site(words)}
-    texts = page.blocks.text
-    found = next((i for i in hidden if len(texts[i]) <= LONGEST_HEADLINE and _letters(texts[i]) in names), None)
-    if found is None:
-        return None
-    name = _letters(texts[found])
-    first = texts[: _last_of_first_lines(page, numbers, body) + 1]
-    only = sum(len(text) <= LONGEST_HEADLINE and _letters(text) == name for text in first) == 1
-    return found if only else None
-
-
-def _first_body_text(page: Page, numbers: Sequence[int]) -> int:
-    """Return the first block of body text, given the main blocks, of which there is at least one."""
-    flags, texts = page.tree.flags[page.blocks.context], page.blocks.text
-    found = (i for i in numbers if not flags[i] & _HEADING and len(tokens(texts[i])) >= BODY_WORDS)
-    return next(found, numbers[-1])
-
-
-def _last_of_first_lines(page: Page, numbers: Sequence[int], body: int) -> int:
-    """Return the last block of the first lines of the main content, which is never before the first body text.
-
-    The first lines are a share of the words and at least two blocks, because a forum page may begin with a copy of its
-    post.
-    """
-    sizes = [len(tokens(page.blocks.text[i])) for i in numbers]
-    least = FIRST_LINES * sum(sizes)
-    first = next((i for i, n in zip(numbers, accumulate(sizes), strict=True) if n > least), numbers[-1])
-    return max(body, first, numbers[min(1, len(numbers) - 1)])
+def _link_around(page: Page, block: int) -> HtmlElement | None:
+    """Return the link around a block, looking at a few elements, because many blocks of a deep page may be headings."""
+    node = page.tree.nodes[int(page.blocks.leaf[block])]
+    return next((one for one in islice(chain([node], node.iterancestors()), NEAR) if one.tag == "a"), None)
 
 
 def _leads_here(page: Page, block: int) -> bool:
     """Return True if the link around a block is the permanent link of the page."""
-    tree, node = page.tree, int(page.blocks.leaf[block])
-    for _ in range(NEAR):  # not to the root, because many blocks of a deep page may have the words of its name
-        if tree.tag[node] == _LINK_TAG or node == 0:
-            break
-        node = int(tree.parent[node])
-    link = tree.nodes[node]
+    link = _link_around(page, block)
+    if link is None:
+        return False
     if "bookmark" in (link.get("rel") or "").lower().split():
         return True
     with suppress(ValueError):  # such as "http://["
@@ -257,23 +225,9 @@ def _leads_here(page: Page, block: int) -> bool:
     return False
 
 
-def _is_site(page: Page, block: int, fronts: dict[int, bool]) -> bool:
-    """Return True if a heading has a class for site names, or links to the front page while the page is another one.
-
-    ``fronts`` caches for each node in a link whether the link leads to the front page.
-    """
-    tree = page.tree
-    if _site_class(tree.names[int(page.blocks.context[block])][:LONGEST_CLASS]):
+def _is_site(page: Page, block: int) -> bool:
+    """Return True if a heading has a class for site names, or links to the front page while the page is another one."""
+    if _site_class(page.tree.names[int(page.blocks.context[block])][:LONGEST_CLASS]):
         return True
-    node = int(page.blocks.leaf[block])
-    path: list[int] = []
-    while node not in fronts:
-        if node < 0 or not tree.flags[node] & _IN_LINK:
-            fronts[node] = False
-        elif tree.tag[node] == _LINK_TAG:
-            fronts[node] = leads_up(page.tree.nodes[node].get("href") or "", page.url) == 1
-        else:
-            path.append(node)
-            node = int(tree.parent[node])
-    fronts.update(dict.fromkeys(path, fronts[node]))
-    return fronts[node]
+    link = _link_around(page, block) if page.tree.flags[page.blocks.leaf[block]] & _IN_LINK else None
+    return link is not None and leads_up(link.get("href") or "", page.url) == 1

@@ -7,6 +7,7 @@ away what the model is sure of (:func:`takes_too_much`), unless the user has ask
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +29,7 @@ from scrapy_dripper.choose.short_pages import LONGEST_ERROR, is_menu, shows_pros
 from scrapy_dripper.choose.user_rules import with_rules, with_rules_again
 from scrapy_dripper.page.page import Flag, Mask, Page
 from scrapy_dripper.page.tags import TAGS, tag_mask
+from scrapy_dripper.page.vocabulary import HEROES, either
 from scrapy_dripper.structures.asides import without_dialogs
 from scrapy_dripper.structures.callouts import callout_names
 from scrapy_dripper.structures.code import CODE_BOXES, code_box
@@ -44,6 +46,8 @@ MOST_TAKEN = 0.2
 """Maximum share of a page's expected main text that a step may take away."""
 SURE_PROBABILITY = 0.8
 """A step may not take away a block of at least this probability."""
+MOST_HERO_BLOCKS = 12
+"""Maximum number of blocks of a hero. A larger element is the page."""
 ASKED = math.inf
 """The value of :attr:`Step.free` for what the user has asked for."""
 MODEL = ""
@@ -84,6 +88,7 @@ class Step:
 
 
 _SOFT, _PROSE = int(Flag.CODE | Flag.PREFORMATTED), int(Flag.HEADING | Flag.PARAGRAPH | Flag.LIST | Flag.QUOTE)
+_hero = re.compile(either(HEROES))
 _LINK = TAGS["a"]
 _is_written = tag_mask("dl", "blockquote", "details", "figure")
 STEPS = (
@@ -242,7 +247,9 @@ def first_labels(scored: ScoredPage) -> Bools:
     # A box of code has no paragraphs, lists or headings, whatever its class says.
     free_of_prose = prose[tree.block_start] == prose[tree.block_end]
     boxes = [node for node in names.matching(code_box, *CODE_BOXES) if free_of_prose[node]]
-    written = [*whole, *boxes, *_footnotes(scored.page), *np.flatnonzero(_is_written[tree.tag]).tolist()]
+    heroes = names.matching(_hero, *HEROES)
+    heroes = [node for node in heroes if tree.block_end[node] - tree.block_start[node] <= MOST_HERO_BLOCKS]
+    written = [*whole, *heroes, *boxes, *_footnotes(scored.page), *np.flatnonzero(_is_written[tree.tag]).tolist()]
     soft = (scored.flags & _SOFT != 0) | np.array(within(tree, written, len(prose) - 1), dtype=np.bool_)
     return decide(
         tree,

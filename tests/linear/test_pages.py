@@ -157,9 +157,8 @@ def _numbered(tag: str, n: int) -> str:
 
 def test_headings_in_a_link() -> None:
     def run(page: Page) -> None:
-        fronts: dict[int, bool] = {}
         for i in range(len(page.blocks)):
-            headline._is_site(page, i, fronts)
+            headline._is_site(page, i)
 
     assert is_linear(
         run, lambda n: page_of(f"<a href=/x>{'<div>' * n}{_numbered('h2', n)}", "https://example.org/a"), 220
