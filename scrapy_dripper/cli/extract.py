@@ -33,7 +33,7 @@ TEXTS = ("url", "title", "text", "markdown", "main_html")
 """Keys of the JSON that are attributes of the extraction."""
 META = (
     *("source", "fallback_reason", "error", "limit", "confidence", "blocks", "main_blocks", "truncated"),
-    *("page_type", "page_type_probability", "quality", "content_hash", "simhash"),
+    *("page_type", "page_type_probability", "quality", "content_hash", "simhash", "failed"),
 )
 """Keys of the JSON that are keys of :meth:`Extraction.meta`."""
 MORE = {name: one for name, one in OUTPUT_FIELDS.items() if one.flag}

@@ -35,7 +35,7 @@ from tests.cli.conftest import Run, Serve, redirect, send
 
 KEYS = (
     "id input url title text markdown main_html source fallback_reason error limit confidence blocks main_blocks "
-    "truncated page_type page_type_probability quality content_hash simhash"
+    "truncated page_type page_type_probability quality content_hash simhash failed"
 ).split()
 posix = pytest.mark.skipif(os.name != "posix", reason="links, pipes, signals and names as on Unix")
 
