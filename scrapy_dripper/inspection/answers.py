@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from lxml.html import HtmlElement
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
@@ -28,7 +27,6 @@ from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.page import NATIVE, PageError, read
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.page import Page
-from scrapy_dripper.page.parse import parse
 
 HUMAN = "human"
 STYLES = ("normal", "conversational")
@@ -89,15 +87,15 @@ def in_utf8(document: Document) -> bytes:
 
 def sheet(document: Document, name: str, stem: str, profile: str = NATIVE.name) -> Sheet:
     """Return the sheet of a document. Raise :exc:`PageError` if it has no blocks."""
-    page = read(document, Config(), PROFILES[profile])
-    html = document.html if isinstance(document.html, str) else decode_html(document.html, document.charset)
+    page = read(document, Config(metadata_field="metadata"), PROFILES[profile])
+    declared = page.metadata.canonical if page.metadata else None
     data = document.html if isinstance(document.html, bytes) else document.html.encode("utf-8", "replace")
     sha256 = hashlib.sha256(data).hexdigest()
     cut = hashlib.sha256("\0".join(page.blocks.text).encode("utf-8", "replace")).hexdigest()
     return Sheet(
         id=f"{_unsafe.sub('-', stem)[:_STEM]}-{sha256[:8]}",
         name=name,
-        url=one_line(document.url or declared_url(parse(html))),
+        url=one_line(document.url or declared or ""),
         title=one_line(page.title or ""),
         sha256=sha256,
         cut=cut,
@@ -105,14 +103,6 @@ def sheet(document: Document, name: str, stem: str, profile: str = NATIVE.name) 
         page=page,
         profile=profile,
     )
-
-
-def declared_url(root: HtmlElement) -> str:
-    """Return the URL that a page declares as its own, or an empty string. Training needs it to separate hosts."""
-    links = (n.get("href", "") for n in root.iter("link") if "canonical" in (n.get("rel") or "").lower().split())
-    metas = (n.get("content", "") for n in root.iter("meta") if n.get("property") == "og:url")
-    addresses = (address.strip() for address in (*links, *metas))
-    return next((str(one) for one in addresses if one.lower().startswith(("http://", "https://"))), "")
 
 
 def one_line(text: str) -> str:

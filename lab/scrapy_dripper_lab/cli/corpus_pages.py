@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lxml.html import HtmlElement
 from tqdm import tqdm
 
 from scrapy_dripper.characters import printable, to_json
@@ -23,7 +24,6 @@ from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.inspection.answers import declared_url
 from scrapy_dripper.learning.metrics import aligned
 from scrapy_dripper.output.chunks import counter
 from scrapy_dripper.page import PageError, read
@@ -344,3 +344,11 @@ def _measured(inputs: PageInputs, config: Config, length: Callable[[str], int]) 
                 yield tokens_of(_text(document), page, extraction, length)
     if left_out:
         say(f"{left_out:,} pages without main content are left out")
+
+
+def declared_url(root: HtmlElement) -> str:
+    """Return the URL that a page declares as its own, or an empty string."""
+    links = (n.get("href", "") for n in root.iter("link") if "canonical" in (n.get("rel") or "").lower().split())
+    metas = (n.get("content", "") for n in root.iter("meta") if n.get("property") == "og:url")
+    addresses = (address.strip() for address in (*links, *metas))
+    return next((str(one) for one in addresses if one.lower().startswith(("http://", "https://"))), "")
