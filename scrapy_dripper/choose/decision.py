@@ -38,7 +38,8 @@ SOFT_CUT = 0.25
 """Maximum cut for blocks in structures that authors write, such as code; at most half of that of other blocks. They are
 rarely boilerplate, and models know them less well than prose."""
 WHOLE = ("pre", "dl", "blockquote", "details", "figure")
-"""Tags of structures that readers see as one thing, although their parts differ. Tables are also used for layout."""
+"""Tags of structures that readers see as one thing, although their parts differ. Tables are also used for layout: only
+those of data are added, by the caller."""
 
 RECALL_WEIGHTS: Mapping[str, float] = {
     "article": 0.4,

@@ -27,7 +27,7 @@ from scrapy_dripper.choose.mask import mask_of
 from scrapy_dripper.choose.scored import Bools, ScoredPage
 from scrapy_dripper.choose.short_pages import LONGEST_ERROR, is_menu, shows_prose, with_short_page
 from scrapy_dripper.choose.user_rules import with_rules, with_rules_again
-from scrapy_dripper.page.page import Flag, Mask, Page
+from scrapy_dripper.page.page import Flag, Mask, Page, Tree
 from scrapy_dripper.page.tags import TAGS, tag_mask
 from scrapy_dripper.page.vocabulary import HEROES, either
 from scrapy_dripper.structures.asides import without_dialogs
@@ -89,7 +89,8 @@ class Step:
 
 _SOFT, _PROSE = int(Flag.CODE | Flag.PREFORMATTED), int(Flag.HEADING | Flag.PARAGRAPH | Flag.LIST | Flag.QUOTE)
 _hero = re.compile(either(HEROES))
-_LINK = TAGS["a"]
+_LINK, _TABLE = TAGS["a"], TAGS["table"]
+_heads_table = tag_mask("caption", "th")
 _is_written = tag_mask("dl", "blockquote", "details", "figure")
 STEPS = (
     Step(
@@ -249,7 +250,9 @@ def first_labels(scored: ScoredPage) -> Bools:
     boxes = [node for node in names.matching(code_box, *CODE_BOXES) if free_of_prose[node]]
     heroes = names.matching(_hero, *HEROES)
     heroes = [node for node in heroes if tree.block_end[node] - tree.block_start[node] <= MOST_HERO_BLOCKS]
-    written = [*whole, *heroes, *boxes, *_footnotes(scored.page), *np.flatnonzero(_is_written[tree.tag]).tolist()]
+    titles = [node for node in tree.tabs if tree.nodes[node].get("role") != "tabpanel"]  # of panels
+    written = [*whole, *heroes, *boxes, *titles, *_footnotes(scored.page)]
+    written += np.flatnonzero(_is_written[tree.tag]).tolist()
     soft = (scored.flags & _SOFT != 0) | np.array(within(tree, written, len(prose) - 1), dtype=np.bool_)
     return decide(
         tree,
@@ -259,8 +262,18 @@ def first_labels(scored: ScoredPage) -> Bools:
         labels.page_types,
         scored.page.config.favor,
         soft=soft,
-        whole=[*whole, *boxes],
+        whole=[*whole, *boxes, *_data_tables(tree)],
     )
+
+
+def _data_tables(tree: Tree) -> list[int]:
+    """Return the tables with a caption or header cells, which lay out no page."""
+    found: set[int] = set()
+    for node in np.flatnonzero(_heads_table[tree.tag]).tolist():
+        while tree.tag[node] != _TABLE and node > 0:
+            node = int(tree.parent[node])
+        found.add(node)
+    return sorted(found - {0})
 
 
 def _footnotes(page: Page) -> list[int]:

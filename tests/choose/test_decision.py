@@ -54,9 +54,17 @@ ROWS = f"<article>{run('p', 12)}</article><aside>{run('p', 12)}</aside>"
             [0.7, 0.42, 0.97, 0.97, 0.97, 0.7],
             "101111",
         ),
+        # But a table with header cells is data.
+        (
+            f"{run('p', 3)}<table><tr><th>Pay<p>in dollars</p></th></tr>{'<tr><td>1950</td></tr>' * 6}</table>",
+            [0.9] * 3 + [0.95, 0.95] + [0.42] * 6,
+            "1" * 11,
+        ),
+        # Titles of panels may be less likely than text.
+        (f"<div role=tablist><a role=tab>One</a> <a role=tab>Two</a></div>{run('p', 3)}", [0.3] + [0.9] * 3, "1111"),
         ("<p>a</p>", [0.9], "0"),  # too few words can be expected to be main
     ],
-    ids=["sinking", "one of many", "half and half", "other shapes", "layout", "nothing"],
+    ids=["sinking", "one of many", "half and half", "other shapes", "layout", "data", "tabs", "nothing"],
 )
 def test_groups_are_whole(body: str, chances: list[float], expected: str) -> None:
     assert labels(page_of(body), chances) == expected
