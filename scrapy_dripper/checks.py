@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 
@@ -153,6 +154,14 @@ def _is_dotted(path: str) -> bool:
     return "." in path and all(part.isidentifier() for part in path.split("."))
 
 
+def markdown_writer(value: Any) -> str:
+    """Accept the name of a writer of Markdown, unless the module that it needs is not installed."""
+    name: str = one_of("dripper", "html2text")(value)
+    if name == "html2text" and find_spec(name) is None:
+        raise ValueError("another value, unless html2text is installed: pip install 'scrapy-dripper[html2text]'")
+    return name
+
+
 def whole(least: int) -> Check:
     """Return a check for a whole number with a minimum."""
 
@@ -251,9 +260,11 @@ def phrases(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
     raise ValueError("a dict with a list of phrases for each group")
 
 
-def as_dict(value: Any) -> Mapping[Any, Any] | None:
-    """Return a dict, also from JSON; None for anything else."""
+def as_dict(value: Any, short_for: str | None) -> Mapping[Any, Any] | None:
+    """Return a dict, also from JSON; None for anything else. Any other text is the value of the key ``short_for``."""
     if isinstance(value, str) and len(value) <= LONGEST_VALUE:
+        if short_for is not None and not value.lstrip().startswith("{"):
+            return {short_for: value}
         with suppress(ValueError, RecursionError):
             value = json.loads(value)
     return value if isinstance(value, Mapping) else None

@@ -112,8 +112,15 @@ class PageLimits:
 
 @dataclass(frozen=True, slots=True)
 class MarkdownOptions:
-    """How Markdown is written (``DRIPPER_MARKDOWN``): the arguments of :func:`scrapy_dripper.markdown`."""
+    """How Markdown is written (``DRIPPER_MARKDOWN``): the writer, and the arguments of
+    :func:`scrapy_dripper.markdown`."""
 
+    writer: str = _page(
+        "dripper",
+        checks.markdown_writer,
+        "'dripper', or 'html2text', which supports only links = 'drop' and front_matter (extra [html2text], under the "
+        "GPL-3).",
+    )
     links: Literal["keep", "drop", "citations"] = _page(
         "keep",
         checks.one_of("keep", "drop", "citations"),
@@ -319,7 +326,10 @@ class Config:
 
     # The output
     markdown: MarkdownOptions = _page(
-        MarkdownOptions(), MarkdownOptions, "How Markdown is written: the arguments of scrapy_dripper.markdown."
+        MarkdownOptions(),
+        MarkdownOptions,
+        "How Markdown is written: the arguments of scrapy_dripper.markdown, or 'html2text', the name of another "
+        "writer.",
     )
     chunks: ChunkOptions = _page(
         ChunkOptions(),
@@ -564,7 +574,7 @@ def _with_keys(kind: type, value: Any, name: str, now: Any, outside: bool) -> An
     known = {option.name: option for option in fields(kind) if option.metadata["per_request"] or not outside}
     if checks.is_none(value):
         return replace(now, **{key: option.default for key, option in known.items()})
-    values = checks.as_dict(value)
+    values = checks.as_dict(value, short_for="writer" if "writer" in known else None)
     if values is None:
         raise ConfigError(f"{name} must be a dict with some of the keys {', '.join(known)} (got {short(value)})")
     right = {

@@ -91,7 +91,7 @@ def test_values_as_they_come_from_settings_and_command_lines(name: str, value: A
         ("limits", {"depth": 100}, 'DRIPPER_LIMITS["depth"] must be a whole number of at least 256 (got 100)'),
         ("limits", {"blocks": "x"}, "DRIPPER_LIMITS[\"blocks\"] must be a whole number of at least 1 (got 'x')"),
         ("markdown", {"links": "dropp"}, "DRIPPER_MARKDOWN[\"links\"] must be one of 'keep', 'drop', 'citations' (got"),
-        ("markdown", "html2text", "DRIPPER_MARKDOWN must be a dict with some of the keys links, tables, callouts"),
+        ("markdown", "html2txt", "must be one of 'dripper', 'html2text' (got 'html2txt'; did you mean html2text?)"),
         ("chunks", {"size": 10}, 'DRIPPER_CHUNKS["size"] must be a whole number of at least 50 (got 10)'),
     ],
 )
@@ -120,6 +120,11 @@ def test_a_dict_may_be_json(value: Any) -> None:
 
     assert config.limits.blocks == 500
     assert replace(config.limits, blocks=10_000) == Config().limits
+
+
+def test_the_name_of_a_writer_stands_for_its_dict() -> None:
+    assert Config(markdown="html2text").markdown == Config(markdown={"writer": "html2text"}).markdown
+    assert Config(markdown="html2text").markdown.writer == "html2text"
 
 
 def test_a_request_changes_some_keys_of_a_dict() -> None:

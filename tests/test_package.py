@@ -159,6 +159,7 @@ def test_the_core_imports_nothing_of_an_extra() -> None:
     assert {file for file in optional if not file.startswith("scrapy_dripper/corpus/")} <= {
         "scrapy_dripper/providers.py",
         "scrapy_dripper/fallback/methods.py",
+        "scrapy_dripper/output/html2text_output.py",
         *(f"scrapy_dripper/engines/qwen3/{name}.py" for name in ("folder", "grammar", "prompt")),
     }
 
@@ -173,7 +174,7 @@ def test_constraints_pin_everything_that_is_required() -> None:
     assert None not in matches
     pinned = {normal(match.group(1)) for match in matches if match}
     wanted = required()
-    asked = set().union(wanted[""], *(wanted[extra] for extra in ("cpu", "poet", "dev", "docs", "corpus")))
+    asked = set().union(wanted[""], *(wanted[extra] for extra in ("cpu", "poet", "html2text", "dev", "docs", "corpus")))
     assert asked - {NAME} <= pinned
 
 
@@ -191,7 +192,7 @@ def test_make_lists_its_targets_and_does_nothing_else() -> None:
 def test_a_page_is_extracted_without_extras() -> None:
     """Only the runtime of the tagger is needed."""
     code = (
-        "import sys; sys.modules |= dict.fromkeys(('tokenizers', 'tqdm.auto', 'justext', 'readability'))\n"
+        "import sys; sys.modules |= dict.fromkeys(('tokenizers', 'html2text', 'tqdm.auto', 'justext', 'readability'))\n"
         "import scrapy_dripper\n"
         "print(scrapy_dripper.extract('<p>A page of a single paragraph, with a few words in it.</p>').source)"
     )

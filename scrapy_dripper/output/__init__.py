@@ -126,7 +126,14 @@ def _fitting(
             _check("content list", chars / _ROOM, most, config)
             if form.types is not None:
                 content = only(content, form.types)
-            written = markdown(content, links=form.links, tables=form.tables, callouts=form.callouts, posts=form.posts)
+            if form.writer == "html2text":
+                from scrapy_dripper.output import html2text_output  # needs an extra
+
+                written = html2text_output.markdown(main_html, base_url, form.links != "drop", most // 2)
+            else:
+                written = markdown(
+                    content, links=form.links, tables=form.tables, callouts=form.callouts, posts=form.posts
+                )
             _check("Markdown", len(written), most, config)
             if content or error is None:
                 listed = content if chars <= most else None

@@ -35,6 +35,13 @@ def run(**options: Any) -> Written:
     return forms_of(PAGE, URL, **options)
 
 
+def test_html2text_stays() -> None:
+    """The papers' form of Markdown is available, with and without links."""
+    assert "* The tide" in run(markdown="html2text").markdown
+    assert "[more](https://example.org/more)" in run(markdown="html2text").markdown
+    assert "](" not in run(markdown={"writer": "html2text", "links": "drop"}).markdown.replace("![](", "")
+
+
 def test_only_some_types() -> None:
     """The option applies to the content list, Markdown and text. Main-HTML is not filtered."""
     found = run(markdown={"types": "title, list"})
@@ -153,7 +160,8 @@ def test_markdown_has_the_options_of_the_setting() -> None:
     _, *arguments = signature(markdown).parameters.values()
     keys = fields(Config().markdown)
 
-    assert {one.name: one.default for one in arguments} == {key.name: key.default for key in keys}
+    assert {one.name: one.default for one in arguments} == {key.name: key.default for key in keys[1:]}
+    assert keys[0].name == "writer"
 
 
 def test_markdown_of_an_extraction_of_a_content_list_and_of_json() -> None:

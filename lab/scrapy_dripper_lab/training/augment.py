@@ -442,7 +442,8 @@ def _any_name(rng: random.Random, known: Sequence[str]) -> str:
 def _price(rng: random.Random) -> str:
     amount = rng.choice((rng.randint(2, 99), rng.randint(100, 999), rng.randint(1_000, 900_000)))
     text = f"{amount:,}".replace(",", rng.choice((",", ".", " ", "")))
-    return rng.choice(_PRICES).format(text + rng.choice(("", "", ".00", ",90")))
+    form = rng.choice(_PRICES)
+    return form.replace("{}", text + rng.choice(("", "", ".00", ",90")))
 
 
 def _value(job: _CopyTask) -> str:
@@ -465,7 +466,8 @@ def _rows(job: _CopyTask, rows: Sequence[tuple[str, str]], name: str) -> HtmlEle
             ("<p><strong>{}:</strong> {}</p>", "div"),
         )
     )
-    return _element(frame, "".join(row.format(escape(a), escape(b)) for a, b in rows), name)
+    texts = [row.replace("{}", escape(a), 1).replace("{}", escape(b), 1) for a, b in rows]
+    return _element(frame, "".join(texts), name)
 
 
 def _cards(job: _CopyTask, *, priced: bool = False) -> HtmlElement:
