@@ -82,7 +82,8 @@ def by_library(extract: Callable[[HtmlElement], str], text: str, url: str, confi
     root, truncated = limited_tree(text, flat=True)
     title = read_declared(root, url).title
     html = extract(root)
-    found = whole_page(html, url, config, size) if html else nothing(url, None, None, "empty")
+    empty = replace(nothing(url, None, None, "empty"), content=plain_content(NOTHING, config))
+    found = whole_page(html, url, config, size) if html else empty
     return replace(found, title=title, truncated=truncated or found.truncated)
 
 
