@@ -54,7 +54,7 @@ STATS = {
     "rules/pages": "pages on which rules of `DRIPPER_RULES` applied to at least one block",
     "rules/missed": "pages for which there are rules but none applied; the site may have changed",
     "rules/{kind}": "blocks that rules applied to, by kind of rule: `whole`, `keep`, `drop`",
-    "overruled/{step}": "pages on which a step after the model (`structures`, `duplicates`, `hidden`, ...) "
+    "overruled/{step}": "pages on which a step after the model (`duplicates`, `boilerplate`, `hidden`, ...) "
     "changed nothing, because it would have removed text of which the model was sure",
     "missing/{kind}": "pages that declare and show facts (`ingredient`, `step`, `question`, `answer`, `body`) "
     "whose text has lost more than half of them",

@@ -84,7 +84,8 @@ def by_library(extract: Callable[[HtmlElement], str], text: str, url: str, confi
     html = extract(root)
     empty = replace(nothing(url, None, None, "empty"), content=plain_content(NOTHING, config))
     found = whole_page(html, url, config, size) if html else empty
-    return replace(found, title=title, truncated=truncated or found.truncated)
+    details: dict[str, Any] = {}  # the blocks are not those of the page
+    return replace(found, title=title, truncated=truncated or found.truncated, details=details)
 
 
 def by_readability(text: str, url: str, config: Config, size: int) -> Extraction:

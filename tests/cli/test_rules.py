@@ -146,7 +146,7 @@ def site(folder: str, count: int) -> list[Path]:
         text = f"This is the text of page {number}, and it says what {number} times {number} is, in some words. " * 9
         path.write_text(
             f"<html><body><nav><a href=/>Home</a></nav><div class=story><h1>Page {number}</h1><p>{text}</p></div>"
-            "<div class='box side'><p>Our best stories, every Friday</p></div></body></html>"
+            "<div class='newsletter-signup side'><p>Our best stories, every Friday</p></div></body></html>"
         )
     return paths
 
@@ -160,7 +160,7 @@ def test_rules_are_learnt_and_can_be_edited(here: Path, run: Run) -> None:
     found = file.read_text()
     assert '["example.com"]' in found
     assert '    "div.story",' in found.partition("keep = [")[2]
-    assert '    "div.box.side",' in found.partition("drop = [")[2].partition("]")[0]
+    assert '    "div.newsletter-signup.side",' in found.partition("drop = [")[2].partition("]")[0]
     assert run("rules", "check", file, page, "--url", URL).code == 0
     again = run(*LEARN, page, "--url", URL)
     assert (again.code, "exists: name another file" in again.err) == (2, True)

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy_dripper.crawl.table import Command
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.crawl.report import Report
+from scrapy_dripper.crawl.report import Command, Report
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines.base import Engine, Limits
 from scrapy_dripper.inspection import look as look_module
