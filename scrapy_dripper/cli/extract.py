@@ -257,8 +257,7 @@ def _extract(
     arguments: argparse.Namespace, config: Config, sources: Sequence[Source], outcomes: Outcomes, without_url: list[str]
 ) -> int:
     """Extract the pages, add the names of those without a URL to a list, and return how many gave a result."""
-    from scrapy_dripper.corpus.processes import extracting
-    from scrapy_dripper.corpus.tasks import LINE_SECONDS
+    from scrapy_dripper.corpus.processes import LINE_SECONDS, extracting
 
     more = _asked(arguments)
     jobs = min(arguments.jobs, len(sources)) if arguments.jobs else None

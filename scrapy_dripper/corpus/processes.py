@@ -24,6 +24,8 @@ Answered = Iterator[tuple[list[Any], list[Extraction]]]
 
 AHEAD = 4
 """Batches in flight or finished for each worker. This many can queue behind a slow one, because results are ordered."""
+LINE_SECONDS = 60.0
+"""How often a long run says how far it is, where there is no terminal."""
 
 
 @contextmanager

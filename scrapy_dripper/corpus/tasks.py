@@ -20,6 +20,7 @@ from datatrove.executor.local import LocalPipelineExecutor
 from fsspec.implementations.local import LocalFileSystem
 from tqdm import tqdm
 
+from scrapy_dripper.corpus.processes import LINE_SECONDS
 from scrapy_dripper.workers.life import spawned
 
 logger = logging.getLogger(__name__)
@@ -79,8 +80,8 @@ def _run(executor: LocalTasks, rank: int) -> None:
 
 T = TypeVar("T")
 
-SECONDS, LINE_SECONDS = 0.5, 60.0
-"""How often the number is shown on a terminal, and elsewhere."""
+SECONDS = 0.5
+"""How often the number is shown on a terminal."""
 
 
 class Progress:

@@ -378,7 +378,7 @@ def test_a_long_run_says_how_far_it_is_without_a_terminal(
     here: Path, extract: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A line a minute. A record says which file it is of, also if several have one name."""
-    monkeypatch.setattr("scrapy_dripper.corpus.tasks.LINE_SECONDS", 0)
+    monkeypatch.setattr("scrapy_dripper.corpus.processes.LINE_SECONDS", 0)
     pages(here / "a", "index")
     pages(here / "b", "index")
 
