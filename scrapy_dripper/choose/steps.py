@@ -268,12 +268,12 @@ def first_labels(scored: ScoredPage) -> Bools:
 
 def _data_tables(tree: Tree) -> list[int]:
     """Return the tables with a caption or header cells, which lay out no page."""
+    nodes = np.flatnonzero(_heads_table[tree.tag])
     found: set[int] = set()
-    for node in np.flatnonzero(_heads_table[tree.tag]).tolist():
-        while tree.tag[node] != _TABLE and node > 0:
-            node = int(tree.parent[node])
-        found.add(node)
-    return sorted(found - {0})
+    for _ in range(3):  # a header cell is in a row, and the row may be in a section of its table
+        nodes = np.maximum(tree.parent[nodes], 0)
+        found.update(nodes[tree.tag[nodes] == _TABLE].tolist())
+    return sorted(found)
 
 
 def _footnotes(page: Page) -> list[int]:
