@@ -5,8 +5,12 @@ because the recipe is that of ``make train`` with half of the trees, one booster
 three folds. It decides block by block, without steps. A row with another seed shows how much of a difference is chance.
 
 ``steps`` labels each page without one of the steps of ``choose``, with the complete model of its fold, which ``make
-train ARGS='--fold-models DIR'`` writes. Differences are those of the mean of sets, with intervals over pages. The
-examples and the rows of ``evidence`` are kept in a folder, so that a run that was stopped can be resumed.
+train ARGS='--fold-models DIR'`` writes. ``graphs`` labels each page with parts of these models: a single network,
+trees alone, the first stage alone. Each part is calibrated anew, on the pages of its own fold, which favours it a
+little.
+
+Differences are those of the mean of sets, with intervals over pages. The examples and the rows of ``evidence`` are kept
+in a folder, so that a run that was stopped can be resumed.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ import argparse
 import json
 import pickle
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -27,6 +31,9 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import numpy as np
+import numpy.typing as npt
+import onnx
+import onnxruntime
 from common import heading, publish, table
 from tqdm import tqdm
 
@@ -37,16 +44,18 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import Labels
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.evidence import ABSENT
+from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
-from scrapy_dripper.engines.tagger.model import TaggerModel
+from scrapy_dripper.engines.tagger.model import BLOCKS, TaggerModel
 from scrapy_dripper.learning.metrics import mean_interval, neutral_prf
 from scrapy_dripper.page import Page, PageError, read
+from scrapy_dripper_lab.alignment import align
 from scrapy_dripper_lab.folds import load_sets
 from scrapy_dripper_lab.scores import kept, visible
 from scrapy_dripper_lab.sets import AnnotatedPage, SetChoice
 from scrapy_dripper_lab.training import fit
 from scrapy_dripper_lab.training.augment import make_copies
-from scrapy_dripper_lab.training.fit import Split
+from scrapy_dripper_lab.training.fit import Split, calibrate
 from scrapy_dripper_lab.training.measure import splits
 from scrapy_dripper_lab.training.prepare import Example, prepare
 
@@ -147,11 +156,9 @@ def without_steps(samples: Sequence[AnnotatedPage], folder: Path) -> dict[str, S
     """Return the scores of pages of one fold with all steps, and without each of them."""
     tagger = Tagger(TaggerModel(folder))
     rows: defaultdict[str, dict[tuple[str, str], float]] = defaultdict(dict)
-    for sample in samples:
-        with suppress(PageError):
-            page = read(Document(sample.path.read_bytes(), sample.url), Config())
-            for what, scores in _of_page(page, sample, tagger).items():
-                rows[what] |= scores
+    for sample, page in _pages(samples):
+        for what, scores in _of_page(page, sample, tagger).items():
+            rows[what] |= scores
     return rows
 
 
@@ -168,6 +175,63 @@ def _of_page(page: Page, sample: AnnotatedPage, tagger: Tagger) -> dict[str, Sco
             known[labels] = _scores(sample, "\n".join(compress(page.blocks.text, main.tolist())))
         rows["all steps" if what == WHOLE else f"without: {what}"] = known[labels]
     return rows
+
+
+# ---------------------------------------------------------------------- graphs
+WEIGHTS: Mapping[str, tuple[float, float, float]] = {
+    "one network": (0, 1, 0),
+    "two networks": (0, 0.5, 0.5),
+    "trees": (1, 0, 0),
+    "trees, one network": (0.5, 0.5, 0),
+    "first stage": (0.5, 0.25, 0.25),
+}
+"""The weights of the trees and of the networks in each row without the second stage."""
+
+
+def parts_of_graphs(samples: Sequence[AnnotatedPage], folder: Path) -> dict[str, Scores]:
+    """Return the scores of pages of one fold with all graphs, and with parts of the first one."""
+    tagger = Tagger(TaggerModel(folder))
+    graph = _with_parts(folder / BLOCKS)
+    known: dict[str, npt.NDArray[np.float32]] = {}
+    for sample, page in _pages(samples):
+        known[sample.id] = np.stack(graph.run(None, {"features": features([page]).matrix}))
+    true = {s.id: align(page.blocks.text, s.truth).main for s, page in _pages(samples) if s.truth}
+    labels = np.concatenate([*true.values()])
+    lines = {
+        row: calibrate(np.concatenate([weights @ known[name].astype(float) for name in true]), labels)
+        for row, weights in WEIGHTS.items()
+    }
+    rows: defaultdict[str, dict[tuple[str, str], float]] = defaultdict(dict)
+    for sample, page in _pages(samples):
+        (answer,) = tagger.label([page])
+        assert isinstance(answer, Labels)
+        answers = {"all graphs": answer}
+        for row, line in lines.items():
+            p = line(WEIGHTS[row] @ known[sample.id].astype(float)).astype(np.float32)
+            answers[row] = replace(answer, probabilities=p)
+        for row, one in answers.items():
+            main = steps.choose(ScoredPage(page, one)).main
+            rows[row] |= _scores(sample, "\n".join(compress(page.blocks.text, main.tolist())))
+    return rows
+
+
+def _pages(samples: Sequence[AnnotatedPage]) -> Iterator[tuple[AnnotatedPage, Page]]:
+    for sample in samples:
+        with suppress(PageError):
+            page = read(Document(sample.path.read_bytes(), sample.url), Config())
+            if page.blocks.text:
+                yield sample, page
+
+
+def _with_parts(path: Path) -> onnxruntime.InferenceSession:
+    """Return the session of a first stage whose outputs are those of its trees and networks."""
+    model = onnx.load(str(path))
+    made = {name: node for node in model.graph.node for name in node.output}
+    weighted = made[made[model.graph.output[0].name].input[0]].input  # of the sum, which is clipped
+    names = [made[name].input[0] for name in weighted]
+    del model.graph.output[:]
+    model.graph.output.extend(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n"]) for name in names)
+    return onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
 
 
 # ---------------------------------------------------------------------- the report
@@ -192,7 +256,7 @@ def rows(named: Mapping[str, Scores]) -> str:
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("evidence", "steps"))
+    parser.add_argument("what", choices=("evidence", "steps", "graphs"))
     sets = [
         *(str(DATA / name) for name in ("wcxb-dev", "elsewhere", "sites")),
         f"{DATA / 'facts'}:0.3",
@@ -201,7 +265,7 @@ def main() -> None:
     parser.add_argument("--data", nargs="*", default=sets, help="sets, as for training; default: all in .cache")
     parser.add_argument("--extra", nargs="*", default=[str(DATA / "read-labels")], help="sets to learn from only")
     parser.add_argument("--rows", nargs="*", default=list(EVIDENCE), help="rows of evidence; default: all")
-    parser.add_argument("--models", type=Path, help="the models of the folds, for steps")
+    parser.add_argument("--models", type=Path, help="the models of the folds, for steps and graphs")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--keep", type=Path, default=DATA / "ablation", help="folder for examples and rows")
     parser.add_argument("--output", type=Path, help="default: results/ablation-WHAT.txt")
@@ -221,7 +285,8 @@ def main() -> None:
             samples = [s for one in load_sets(choices, extra) for s in one.samples if s.measure and s.id in fold_of]
             folds = sorted(set(fold_of.values()))
             groups = [[s for s in samples if fold_of[s.id] == k] for k in folds]
-            answers = pool.map(without_steps, groups, [arguments.models / str(k) for k in folds])
+            of_folds = without_steps if arguments.what == "steps" else parts_of_graphs
+            answers = pool.map(of_folds, groups, [arguments.models / str(k) for k in folds])
             for of_fold in tqdm(answers, total=len(folds), unit="fold"):
                 for row, scores in of_fold.items():
                     found.setdefault(row, {}).update(scores)
