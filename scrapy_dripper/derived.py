@@ -20,7 +20,6 @@ from scrapy_dripper.output.markdown import front_matter as yaml
 from scrapy_dripper.output.markdown import markdown as of_items
 from scrapy_dripper.output.urls import media, outlinks
 from scrapy_dripper.structures.items import Image, Item, Items, Post, Video, line_text, plain_text
-from scrapy_dripper.structures.posts import LONGEST_BYLINE, thread_posts
 
 if TYPE_CHECKING:
     from scrapy_dripper.output.chunks import Chunk
@@ -116,6 +115,8 @@ def comments(source: Source) -> list[dict[str, str]]:
     page, said = scored.page, comments_on(scored, source.choice.main)
     if not said.any():
         return []
+    from scrapy_dripper.structures.posts import thread_posts  # reads dates and names, which few pages need
+
     posts = thread_posts(page, said)
     written = write(page, mask_of(page, said, source.choice.hidden), page.config, len(source.document.html), posts)
     parts: dict[int, tuple[Post, list[Item]]] = {}
@@ -131,6 +132,8 @@ def comments(source: Source) -> list[dict[str, str]]:
 
 def _without_byline(text: str, post: Post) -> str:
     """Return the text of a post without a first line that begins with its author."""
+    from scrapy_dripper.structures.posts import LONGEST_BYLINE
+
     line, _, rest = text.partition("\n")
     is_byline = post.author and line.startswith(post.author) and len(line) <= LONGEST_BYLINE
     return rest if rest and is_byline else text

@@ -27,11 +27,10 @@ from scrapy_dripper.declared.facts import missing, tokens
 from scrapy_dripper.derived import measure, named_failures, naming, with_derived, with_front_matter
 from scrapy_dripper.engines import load_engine, profile_of
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked, quality_of
-from scrapy_dripper.fallback import NOT_A_PAGE, by_method, fall_back, metadata
 from scrapy_dripper.fallback_names import check_methods
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
-from scrapy_dripper.page.page import Over
+from scrapy_dripper.page.page import NOT_A_PAGE, Over
 from scrapy_dripper.sites import Hosts
 from scrapy_dripper.structures.items import Items
 from scrapy_dripper.workers.one_worker import OneWorker
@@ -194,6 +193,8 @@ class Extractor:
 
     def fall_back(self, document: Document, reason: FallbackReason, error: str | None = None) -> Extraction:
         """Run the configured fallback on a document and return its extraction. Never raises."""
+        from scrapy_dripper.fallback import fall_back  # for few pages
+
         self._begin(document)
         config = document.config or self.config
         return self._worker.fall_back(document, config, reason, error) or fall_back(document, config, reason, error)
@@ -260,7 +261,7 @@ class Extractor:
         """Return what the worker has extracted, or what a custom fallback does, which only runs in this process."""
         if found.fallback_reason is None or config.fallback in FALLBACKS or found.source != "fallback:none":
             return found
-        answer = fall_back(document, config, found.fallback_reason, found.error)
+        answer = self.fall_back(document, found.fallback_reason, found.error)
         answer = replace(answer, metadata=found.metadata)
         return with_front_matter(answer, found.metadata) if config.markdown.front_matter and found.metadata else answer
 
@@ -363,6 +364,8 @@ class Extractor:
         self._begin(one.document)
         try:
             if isinstance(found, _ByMethod):
+                from scrapy_dripper.fallback import by_method  # for few pages
+
                 return by_method(found.name, one.document, one.config)
             return self._chosen(one)
         except EngineError as error:
@@ -491,6 +494,8 @@ class Extractor:
         """Return the metadata of a document with this main content. Errors propagate."""
         found = one.found.page.metadata if isinstance(one.found, _Read) else None
         if found is None:
+            from scrapy_dripper.fallback import metadata  # for few pages
+
             found = metadata(one.document, one.config)
         if found.language is None:
             from scrapy_dripper.declared.metadata import detected_language  # loaded with the metadata

@@ -14,15 +14,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, BinaryIO
 
-from scrapy_dripper import data
+from scrapy_dripper import data, workers
 from scrapy_dripper.config import OUT_OF_PROCESS, Config, ConfigError
 from scrapy_dripper.data import SUSPECT, Document, Extraction, FallbackReason, LeftOutError, nothing
 from scrapy_dripper.derived import without_forms
 from scrapy_dripper.engines.base import Engine, ModelError
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.fallback import fall_back, first_part
 from scrapy_dripper.fallback_names import is_method
-from scrapy_dripper.workers import process
 from scrapy_dripper.workers.wire import Message, Task, pack_extraction, receive, send, unpack_tasks
 
 logger = logging.getLogger(__name__)
@@ -140,6 +138,8 @@ class Pages:
 
     def _rescue(self, number: int, task: Task, reason: FallbackReason, error: str | None = None) -> Extraction:
         """Return the fallback's extraction of a document, or of its first part if the page stopped a worker before."""
+        from scrapy_dripper.fallback import fall_back, first_part  # for few pages
+
         self._step(number)
         part = first_part(task.document) if reason in SUSPECT and is_method(task.config.fallback) else None
         found = fall_back(part or task.document, task.config, reason, error or task.error)
@@ -162,7 +162,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, startup: dict[str, Any], ready:
     """Answer requests until the stream ends."""
     port = Port(requests, answers)
     _forward_logs(port, startup["logging"])
-    process.in_worker = lambda: _refuse(port)
+    workers.in_worker = lambda: _refuse(port)
     try:
         config = Config(**startup["config"])
         serves = _remote(config).ModelServer(config, port.say) if startup["role"] == "model" else Pages(config, port)

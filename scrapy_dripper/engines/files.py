@@ -17,7 +17,8 @@ from typing import Any, TypeAlias
 
 from scrapy_dripper.engines.base import ModelError
 
-MANIFEST = "manifest.json"
+MANIFEST, LEARNT = "manifest.json", "learnt.json"
+"""The files of a model folder that describe it, and that hold what was learnt from corrections, if there is any."""
 QWEN3_FORMAT = "scrapy-dripper-qwen3"
 """The format that the manifests of Qwen3 models name."""
 MOST_JSON = 64 << 20

@@ -18,13 +18,11 @@ from scrapy_dripper.derived import naming, with_derived
 from scrapy_dripper.fallback.methods import first_part, limited_tree, text_within, whole_page
 from scrapy_dripper.fallback_names import is_method, load
 from scrapy_dripper.output.content_json import sanitized
-from scrapy_dripper.page import PageError
+from scrapy_dripper.page.page import NOT_A_PAGE, PageError
 
-__all__ = ["NOT_A_PAGE", "by_method", "fall_back", "first_part", "metadata", "method"]
+__all__ = ["by_method", "fall_back", "first_part", "metadata", "method"]
 
 logger = logging.getLogger(__name__)
-NOT_A_PAGE = (FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML)
-"""Reasons for which there is nothing that a fallback could extract."""
 _reported: set[str] = set()
 
 

@@ -60,6 +60,7 @@ MAX_CELL_CHARS = 400
 _WHOLE = frozenset({"table", "ul", "ol"})
 _PARTS = TABLE_PARTS | {"li"}
 _WRAPPERS = frozenset({"p", "div"})
+_PLAYERS = frozenset({"video", "audio"})
 _SPACED = CELLS | _WRAPPERS
 _BLOCK, _BR, _MEDIA = int(Kind.BLOCK), int(Kind.BREAK), int(Kind.MEDIA)
 _LINK, _STRONG, _PRE, _CODE = int(Flag.LINK), int(Flag.STRONG), int(Flag.PREFORMATTED), int(Flag.CODE)
@@ -75,15 +76,18 @@ def cut(root: HtmlElement, url: str = "", declared: Declared | None = None) -> P
     ``declared`` is what the page says of itself, if that has been read.
     """
     declared = declared or read_declared(root, url)
-    unseen = list(root.iter(*UNSEEN))
+    special = list(root.iter(*UNSEEN, *_PLAYERS))  # each walk over the tree takes as long as its elements are many
+    unseen = [element for element in special if element.tag not in _PLAYERS]
     styles = class_styles(unseen)
     kept = drawn(unseen)
     _drop([element for element in unseen if not (element in kept or is_silent_content(element))])
     for element in unseen:
         if element.tag == "iframe":  # its content is for browsers without frames
             element.text = None
-    for player in root.iter("video", "audio"):  # other content is for browsers that cannot play it
-        player.text = None
+    for player in special:
+        if player.tag not in _PLAYERS:
+            continue
+        player.text = None  # other content is for browsers that cannot play it
         for child in list(player):
             child.tail = None
             if child.tag not in ("source", "track"):
@@ -361,6 +365,7 @@ class _Cutter:
 
 
 # ---------------------------------------------------------------------- style sheets
+_TOLD = ("font-", "white-space", "display", "visibility")
 _telling = re.compile(r"(?:white-space|display|visibility)[\w-]{0,20}\s{0,9}:[^;]{1,99}").findall
 # The names that word processors make up, such as c7, T12 or ff3. Fonts of others may mean anything, such as a price.
 _made_up = re.compile(r"[A-Za-z]{1,2}\d{1,4}").fullmatch
@@ -377,13 +382,13 @@ def class_styles(elements: Iterable[HtmlElement]) -> Styles:
     found: dict[str, str] = {}
     for element in elements:
         text = element.text or "" if element.tag == "style" else ""
-        if not any(word in text for word in ("font-", "white-space", "display", "visibility")):
+        if not any(word in text for word in _TOLD):
             continue
         depth = 0
         for part in text.split("}"):
             depth = max(0, depth + part.count("{") - 1)
             before, _, rule = part.rpartition("{")
-            if depth or len(part) > 2 * LONGEST_CLASS:
+            if depth or len(part) > 2 * LONGEST_CLASS or not any(word in rule for word in _TOLD):
                 continue
             told = ";".join(_telling(rule))
             if not told and "font-" not in rule:

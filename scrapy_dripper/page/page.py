@@ -45,6 +45,9 @@ class PageError(Exception):
         self.reason, self.limit = reason, limit
 
 
+NOT_A_PAGE = (FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML)
+"""Reasons for which a document has nothing that could be extracted in any way."""
+
 NOBODY = -1
 """Owner of parts of the page that are never in the output."""
 

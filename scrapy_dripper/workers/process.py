@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from scrapy_dripper import workers
 from scrapy_dripper.config import ENGINES, FALLBACKS, Config, ConfigError, ModelError
 from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.workers.wire import (
@@ -43,8 +44,6 @@ _PREFIXES = ("CUDA_", "CUDNN_", "CUBLAS_", "ORT_")
 GPU. Keys and proxies are not among them: ``NVIDIA_`` is no prefix because of ``NVIDIA_API_KEY``."""
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Variables that limit the threads of numerical libraries, because each one takes address space."""
-in_worker: Callable[[], None] | None = None
-"""Set in a worker process. A worker must not start another worker, so this function ends it."""
 SLOW_SECONDS = 0.5
 """Duration of a step after which its worker is set aside: other pages no longer wait for it. Ordinary steps take a
 twentieth of it."""
@@ -122,8 +121,8 @@ class Process:
         ``role`` is ``"pages"`` or ``"model"``. With ``again``, the engine was loaded successfully before; if loading
         fails this time, pages fall back until it succeeds.
         """
-        if in_worker is not None:
-            in_worker()
+        if workers.in_worker is not None:
+            workers.in_worker()
         if not sys.executable or getattr(sys, "frozen", False):
             raise StartError("there is no Python interpreter to start it with")
         self.tired = False

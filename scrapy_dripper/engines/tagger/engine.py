@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +16,11 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
 from scrapy_dripper.engines.tagger.features import Features, features
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES, of_pages
-from scrapy_dripper.engines.tagger.learnt import Learnt
 from scrapy_dripper.engines.tagger.model import CORRECTIONS, Answer, TaggerModel, bundled, influences, schema_of
 from scrapy_dripper.page.page import Bools, Page
+
+if TYPE_CHECKING:
+    from scrapy_dripper.engines.tagger.learnt import Learnt
 
 
 class Tagger:

@@ -154,8 +154,7 @@ class Places:
         return np.concatenate([*(np.bincount(self.name, column, size) for column in columns), [values.sum()]])
 
 
-LEARNT = "learnt.json"
-"""The file of a model folder that holds the weights."""
+LEARNT = files.LEARNT
 FORMAT = 1
 DIGITS = 3
 """Number of decimals of a stored weight. Smaller weights become 0."""

@@ -9,8 +9,9 @@ the probability, because groups overlap, and because features that are equal for
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from importlib import resources
 from itertools import pairwise
 from pathlib import Path
@@ -24,18 +25,15 @@ from scrapy_dripper.choose.decision import DecisionRule
 from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.runtime import check_runtime
-from scrapy_dripper.engines.tagger.features import Features, schema_hash
+from scrapy_dripper.engines.tagger.columns import Floats
+from scrapy_dripper.engines.tagger.features import TAG_FEATURES, Features, schema_hash
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES, context, page_features, quality_features
-from scrapy_dripper.engines.tagger.learnt import LEARNT, Learnt
 from scrapy_dripper.page.blocks import CUT
 
 if TYPE_CHECKING:
     import onnxruntime
-import re
-from dataclasses import replace
 
-from scrapy_dripper.engines.tagger.columns import Floats
-from scrapy_dripper.engines.tagger.features import TAG_FEATURES
+    from scrapy_dripper.engines.tagger.learnt import Learnt
 
 FORMAT = 5
 """Supported version of the folder layout."""
@@ -116,7 +114,7 @@ class Manifest:
                 )
             known = {f.name: values[f.name] for f in fields(cls)}
             listed = known["weights_sha256"]
-            optional = (LEARNT,) if LEARNT in listed else ()
+            optional = (files.LEARNT,) if files.LEARNT in listed else ()
             known["weights_sha256"] = {name: str(listed[name]) for name in (*GRAPHS, *optional)}
             known["decoding"] = _decision(known["decoding"])
             return cls(**known)
@@ -155,7 +153,11 @@ class TaggerModel:
         files.check(folder, self.manifest.weights_sha256, _RESTORE, MOST_BYTES)
         check_runtime("The tagger")
         self._blocks, self._pages, self._context, self._quality = (_session(folder / name) for name in GRAPHS)
-        self.learnt = Learnt.read(folder) if LEARNT in self.manifest.weights_sha256 else None
+        self.learnt: Learnt | None = None
+        if files.LEARNT in self.manifest.weights_sha256:
+            from scrapy_dripper.engines.tagger.learnt import Learnt  # of few users
+
+            self.learnt = Learnt.read(folder)
 
     def __call__(self, batch: Features) -> Answer:
         """Run the model on the blocks and pages of a batch. The answer for a page does not depend on its batch.
