@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from itertools import chain
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from scrapy_dripper.page.nodes import SHORT
 from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.page.vocabulary import Group, either
+from scrapy_dripper.structures.manuals import page_turns
 
 READ_ALSO: Group = (
     *("read (?:also|next)", "also read", "(?:read more|more on this|don['’]t miss|recommended)(?=\\s?[:>])"),
@@ -74,7 +76,8 @@ def without_asides(page: Page, main: Bools, matching: Callable[..., list[int]]) 
     ``matching`` returns the nodes with a class or id that a pattern finds.
     """
     labels: Bools = main.copy()
-    for a, b in (*consent_panels(page, main, matching), *_lines(page, main), *_around_forms(page, matching)):
+    spans = (consent_panels(page, main, matching), _lines(page, main), _around_forms(page, matching))
+    for a, b in (*chain(*spans), *page_turns(page, main, matching)):
         labels[a:b] = False
     for a, b in _repeated(page, labels, matching):
         labels[a:b] = False
