@@ -23,7 +23,6 @@ import numpy.typing as npt
 from scrapy_dripper.choose.decision import DecisionRule
 from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.runtime import check_runtime
 from scrapy_dripper.engines.tagger.features import Features, schema_hash
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES, context, page_features, quality_features
 from scrapy_dripper.engines.tagger.learnt import LEARNT, Learnt
@@ -153,7 +152,7 @@ class TaggerModel:
         """Load a model folder. Raise ModelError if it cannot be used."""
         self.manifest = Manifest.read(folder)
         files.check(folder, self.manifest.weights_sha256, _RESTORE, MOST_BYTES)
-        check_runtime("The tagger")
+        files.check_runtime("The tagger")
         self._blocks, self._pages, self._context, self._quality = (_session(folder / name) for name in GRAPHS)
         self.learnt = Learnt.read(folder) if LEARNT in self.manifest.weights_sha256 else None
 
