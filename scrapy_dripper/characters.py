@@ -12,6 +12,12 @@ CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 words_of = re.compile(rf"[{CJK}]|\w+").findall
 """The words of a text."""
 
+
+def spaced(text: str) -> str:
+    """Return the words of a text in lower case, each between spaces, to be searched for whole words."""
+    return f" {' '.join(words_of(text.lower()))} "
+
+
 _ASCII = bytes([*range(9), 11, 12, *range(14, 32), 127])
 _NEXT_LINE = "\x85"
 """Unicode counts it as white space. It becomes a space, so that the words around it stay apart."""

@@ -92,17 +92,21 @@ _iso = re.compile(
     r"(\d{4})-?(\d\d)-?(\d\d)"
     r"(?:(?:T|t|\s{1,3})(\d\d):?(\d\d)(?::?(\d\d)(?:[.,]\d{1,9})?)?\s?(Z|z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?)?(?!\d)"
 ).match
-_east_asian = re.compile(r"(\d{4})\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]").search
-_dotted = re.compile(r"(?<![\d.])(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})(?!\.?\d)").search
+_WRITTEN = tuple(
+    re.compile(pattern).search
+    for pattern in (
+        r"(?P<m>[^\W\d_]{3,12})\.?\s{1,3}(?P<d>\d{1,2})(?:st|nd|rd|th)?,?\s{1,3}(?P<y>\d{4})(?!\d)",
+        r"(?<!\d)(?P<d>\d{1,2})(?:st|nd|rd|th|er|º|\.)?[\s,-]{1,3}(?:(?:of|de|d')\s?)?(?P<m>[^\W\d_]{3,12})\.?"
+        r"[\s,-]{1,3}(?:(?:de|del)\s)?(?P<y>\d{4})(?!\d)",
+        r"(?<!\d)(?P<y>\d{4})\.?\s{1,3}(?P<m>[^\W\d_]{3,12})\.?\s{1,3}(?P<d>\d{1,2})(?!\d)",
+        r"(?<!\d)(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?!\d)",
+        r"(?P<y>\d{4})\s?[年년]\s?(?P<m>\d{1,2})\s?[月월]\s?(?P<d>\d{1,2})\s?[日일]",
+        r"(?<![\d.])(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.\s?(?P<y>\d{4})(?!\.?\d)",
+        r"(?<!\d)(?P<d>\d{1,2})\s{1,3}tháng\s{1,3}(?P<m>\d{1,2})(?:\s{1,3}năm|,)?\s{1,3}(?P<y>\d{4})(?!\d)",
+    )
+)
+"""Patterns of written dates, whose first match counts if its month is a number or a name."""
 _numbers = re.compile(r"(?<!\d)(\d{1,2})([/-])(\d{1,2})[/-](\d{4})(?!\d)").search
-_day_first = re.compile(
-    r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|er|º|\.)?[\s,-]{1,3}(?:(?:of|de|d')\s?)?([^\W\d_]{3,12})\.?[\s,-]{1,3}"
-    r"(?:(?:de|del)\s)?(\d{4})(?!\d)"
-).search
-_month_first = re.compile(r"([^\W\d_]{3,12})\.?\s{1,3}(\d{1,2})(?:st|nd|rd|th)?,?\s{1,3}(\d{4})(?!\d)").search
-_year_first = re.compile(r"(?<!\d)(\d{4})\.?\s{1,3}([^\W\d_]{3,12})\.?\s{1,3}(\d{1,2})(?!\d)").search
-_vietnamese = re.compile(r"(?<!\d)(\d{1,2})\s{1,3}tháng\s{1,3}(\d{1,2})(?:\s{1,3}năm|,)?\s{1,3}(\d{4})(?!\d)").search
-_iso_inside = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)").search
 _in_path = re.compile(r"/((?:19|20)\d\d)[/-]?([01]\d)[/-]?([0-3]\d)(?!\d)").search
 _year = re.compile(r"(?:19|20)\d\d").search
 _published = re.compile(r"\b(?:published|posted|written|created)\b", re.I).search
@@ -151,21 +155,10 @@ def written_date(text: str, day_first: bool = False) -> str | None:
     05/06/2024 is the sixth of May, as in the USA. With ``day_first``, it is the fifth of June, as in most countries.
     """
     text = text[:LONGEST_TEXT].lower()
-    found = _month_first(text)
-    if found is not None and found[1] in MONTHS:
-        return _valid(found[3], MONTHS[found[1]], found[2])
-    found = _day_first(text)
-    if found is not None and found[2] in MONTHS:
-        return _valid(found[3], MONTHS[found[2]], found[1])
-    found = _year_first(text)
-    if found is not None and found[2] in MONTHS:
-        return _valid(found[1], MONTHS[found[2]], found[3])
-    found = _iso_inside(text) or _east_asian(text)
-    if found is not None:
-        return _valid(*found.groups())
-    found = _dotted(text) or _vietnamese(text)
-    if found is not None:
-        return _valid(found[3], found[2], found[1])
+    for written in _WRITTEN:
+        found = written(text)
+        if found is not None and (month := MONTHS.get(found["m"]) or (found["m"] if found["m"].isdecimal() else 0)):
+            return _valid(found["y"], month, found["d"])
     found = _numbers(text)
     if found is None:
         return None

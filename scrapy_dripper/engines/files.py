@@ -1,4 +1,4 @@
-"""Verify the files of a model folder against its manifest, and refuse graphs that name other files.
+"""Check what models need: onnxruntime, and the files of a folder, which must be those of its manifest.
 
 onnxruntime opens any file from which a graph loads weights; which locations it refuses depends on the release. So the
 names are read from the graph first. This only requires the wire format of protocol buffers
@@ -10,7 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import mmap
+import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
+from importlib import metadata
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any, TypeAlias
@@ -23,6 +26,8 @@ QWEN3_FORMAT = "scrapy-dripper-qwen3"
 """The format that the manifests of Qwen3 models name."""
 MOST_JSON = 64 << 20
 """Size limit of a JSON file in bytes. The largest one, the tokenizer of Qwen3, has 11 million."""
+GPU_EXTRA = "gpu" if sys.version_info >= (3, 11) else "gpu-cuda12"
+"""The extra with onnxruntime-gpu for this version of Python. For the other extra, pip silently installs nothing."""
 _NOTES = (".md", ".txt")  # a model card, a licence
 _READ = 1 << 20
 
@@ -195,3 +200,35 @@ def _varint(view: memoryview, here: int) -> tuple[int, int]:
         if byte < 128:
             return value, here
     raise ValueError("a number is too long")
+
+
+# ---------------------------------------------------------------------- onnxruntime
+def check_runtime(who: str) -> None:
+    """Raise ModelError unless exactly one distribution of onnxruntime is installed and can be imported.
+
+    This also disables its telemetry, unless the user has set ``ORT_DISABLE_TELEMETRY``.
+    """
+    # From 1.31 on, importing onnxruntime starts a thread that reports each session to its vendor, via a database in the
+    # home folder (see its Privacy.md). A crawl must only talk to the sites that it crawls.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    found = [name for name in ("onnxruntime", "onnxruntime-gpu") if _installed(name)]
+    if len(found) == 2:
+        raise ModelError(
+            "Both onnxruntime and onnxruntime-gpu are installed and overwrite each other: "
+            "run 'pip uninstall onnxruntime onnxruntime-gpu', then install scrapy-dripper[cpu] or "
+            f"scrapy-dripper[{GPU_EXTRA}]"
+        )
+    try:
+        import onnxruntime  # noqa: F401
+    except ImportError as error:
+        raise ModelError(
+            f"{who} needs onnxruntime ({error}): run 'pip install scrapy-dripper[cpu]', or [{GPU_EXTRA}] for CUDA"
+        ) from None
+
+
+def _installed(distribution: str) -> bool:
+    try:
+        metadata.distribution(distribution)
+    except metadata.PackageNotFoundError:
+        return False
+    return True

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lxml import etree
 
-from scrapy_dripper.characters import without_controls, words_of
+from scrapy_dripper.characters import spaced, without_controls, words_of
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
 from scrapy_dripper.declared import Declared, read_declared
@@ -139,8 +139,8 @@ def _article(scripts: list[HtmlElement], declared: Declared) -> _Text | None:
     for text in texts.values():
         if text.is_article:
             return text
-    said = _folded(declared.document_title)
-    named = [text for text in texts.values() if text.title and _folded(text.title) in said]
+    said = spaced(declared.document_title)
+    named = [text for text in texts.values() if text.title and spaced(text.title) in said]
     best = max(named or texts.values(), key=lambda text: text.words, default=None)
     if best is None or named:
         return best
@@ -203,10 +203,6 @@ def _title(value: dict[str, Any]) -> str:
         if isinstance(title, str) and title.strip():
             return " ".join(_without_tags(title[:CHARS_READ]).split())
     return ""
-
-
-def _folded(title: str) -> str:
-    return f" {' '.join(words_of(title.lower()))} "
 
 
 def _plain(key: str) -> str:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import TypeAlias
 
-from scrapy_dripper.characters import unbroken
+from scrapy_dripper.characters import spaced, unbroken
 from scrapy_dripper.declared.head import Notation
 from scrapy_dripper.page.tags import LONGEST_CLASS
 from scrapy_dripper.structures.formulas import NOTATION, join_formulas
@@ -49,7 +49,6 @@ _collapsible = re.compile(r"[ \t\r\n\f]+").sub
 _word = re.compile(r"\w").search
 numbers_of = re.compile(r"\d[\d.,]*(?<=\d)").findall
 """Returns the numbers in a text."""
-_words = re.compile(r"[\w#+]+").findall
 _tells_of_window = re.compile(r"\bnew (?:window|tab)\b|external link", re.I).search
 
 
@@ -294,22 +293,17 @@ def tells_of_window(text: str) -> bool:
 def _is_news(title: str, href: str, runs: Runs) -> bool:
     """Return True if the title of a link adds information to its text and URL. A very long title does not count."""
     said = "" if len(title) > LONGEST_CLASS else _beside_url(title, href[:LONGEST_CLASS])
-    return bool(said) and said not in _spaced(line_text(runs))
+    return bool(said) and said not in spaced(line_text(runs))
 
 
 @lru_cache(256)  # a link around blocks is checked once for each block
 def _beside_url(title: str, href: str) -> str:
     """Return the words of a title, each between spaces, or an empty string if it only repeats the URL."""
-    said, url = _spaced(title), _spaced(href)
-    site = _spaced(href.partition("//")[2].partition("/")[0])
+    said, url = spaced(title), spaced(href)
+    site = spaced(href.partition("//")[2].partition("/")[0])
     if tells_of_window(title) or said.isspace() or said in url or (not site.isspace() and site in said):
         return ""
     return said
-
-
-def _spaced(text: str) -> str:
-    """Return the words of a text in lower case, each between spaces."""
-    return f" {' '.join(_words(text.lower()))} "
 
 
 def merged(buffer: _Buffer, notation: Notation) -> Runs:

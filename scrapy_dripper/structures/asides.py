@@ -12,6 +12,7 @@ from itertools import chain
 
 import numpy as np
 
+from scrapy_dripper.characters import spaced
 from scrapy_dripper.declared.text import MOST_ELEMENTS
 from scrapy_dripper.page.nodes import SHORT
 from scrapy_dripper.page.page import Bools, Flag, Page
@@ -56,7 +57,6 @@ _mail = re.compile(rf"\W{{0,9}}(?:{either(MAIL)})", re.I).match
 _message = re.compile(rf"\s(?:{either(MESSAGES)})(?=\s|$)")
 _sign_up = re.compile(rf"[\s_-](?:{either(SIGN_UPS)})(?=[\s_-]|$)")
 _pull_quote = re.compile(r"\s(?:[\w-]{0,40}[-_])?pull-?quotes?(?:[-_][\w-]{0,40})?(?=\s|$)")
-_words = re.compile(r"\w+").findall
 LINKED = 0.8
 """Minimum share of a line to another article, without its first words, in links."""
 LONGEST_MESSAGE = 80
@@ -134,15 +134,11 @@ def _repeated(page: Page, main: Bools, matching: Callable[..., list[int]]) -> It
     inside = np.zeros(len(texts), dtype=np.bool_)
     for a, b in spans:
         inside[a:b] = True
-    said = _spaced(" ".join(texts[i] for i in np.flatnonzero(main & ~inside).tolist()))
+    said = spaced(" ".join(texts[i] for i in np.flatnonzero(main & ~inside).tolist()))
     for a, b in sorted(spans)[:MOST_ELEMENTS]:
-        quoted = _spaced(" ".join(texts[a:b]))
+        quoted = spaced(" ".join(texts[a:b]))
         if quoted.strip() and quoted in said:
             yield a, b
-
-
-def _spaced(text: str) -> str:
-    return f" {' '.join(_words(text.lower()))} "
 
 
 # ---------------------------------------------------------------------- what is laid over a page

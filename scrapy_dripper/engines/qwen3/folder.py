@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from reprlib import repr as short
-from typing import Any
+from typing import Any, TypeAlias
 
 from tokenizers import Tokenizer
 
@@ -27,26 +27,33 @@ LEAST_RIGHT = 0.75
 right, and random labels are below this in 97 of 100 cases."""
 EXPORT = "export the model again with 'scrapy-dripper export'"
 
-_ONE_OF = {
-    "dtype": ("float16", "bfloat16", "float32"),
-    "weight_format": ("float16", "bfloat16", "float32", "int8", "int4"),
-    "cache_dtype": ("float16", "bfloat16", "float32", "int8", "float8e4m3fn"),
-    "device": ("cuda", "cpu"),
-    "profile": tuple(PROFILES),
-    "answer": tuple(FORMATS),
-}
-_MOST = {
-    "layers": 1_000,
-    "kv_heads": 1_000,
-    "head_dim": 10_000,
-    "vocab_size": 10_000_000,
-    "context": 10_000_000,
-    "threads": 1_000,
-    "truncate_chars": 1_000_000_000,
-}
-"""The largest values of whole numbers. They are far above those of any model, and protect the memory that is allocated
-from these values."""
+MOST = 1_000_000
+"""The largest whole number. It is far above those of any model, and protects the memory that is allocated for them."""
+
+_Check: TypeAlias = "tuple[Callable[[Any], bool], str]"
+"""Whether a value is valid, and what is expected."""
+
+
+def _one_of(*names: str) -> _Check:
+    return lambda value: value in names, f"one of {', '.join(names)}"
+
+
+_whole: _Check = (lambda value: type(value) is int and 1 <= value <= MOST, f"a whole number from 1 to {MOST:,}")
 _runtime = re.compile(r"\d{1,3}\.\d{1,3}").fullmatch
+_CHECKS: dict[str, _Check] = {
+    "dtype": _one_of("float16", "bfloat16", "float32"),
+    "weight_format": _one_of("float16", "bfloat16", "float32", "int8", "int4"),
+    "cache_dtype": _one_of("float16", "bfloat16", "float32", "int8", "float8e4m3fn"),
+    "device": _one_of("cuda", "cpu"),
+    "profile": _one_of(*PROFILES),
+    "answer": _one_of(*FORMATS),
+    **dict.fromkeys(("layers", "kv_heads", "head_dim", "vocab_size", "context", "threads"), _whole),
+    "truncate_chars": (lambda value: value is None or _whole[0](value), f"null or {_whole[1]}"),
+    "cuda_graphs": (lambda value: type(value) is bool, "true or false"),
+    **dict.fromkeys(("labels", "files", "versions", "source"), (lambda value: isinstance(value, dict), "an object")),
+    "runtime": (lambda value: isinstance(value, str) and bool(_runtime(value)), "a version of onnxruntime, as 1.28"),
+    "prompt": (lambda value: isinstance(value, str) and value.count(HTML) == 1, f"a text with {HTML} exactly once"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,21 +206,8 @@ def read_manifest(folder: str | Path) -> Prepared:
 
 def _problem(prepared: Prepared) -> str | None:
     """Return what is wrong with the values of a manifest, or None if they are valid."""
-    for name, allowed in _ONE_OF.items():
+    for name, (is_valid, expected) in _CHECKS.items():
         value = getattr(prepared, name)
-        if value not in allowed:
-            return f"{name} must be one of {', '.join(allowed)} (got {short(value)})"
-    for name, most in _MOST.items():
-        value, null = getattr(prepared, name), "null or " if name == "truncate_chars" else ""
-        if (type(value) is not int or not 1 <= value <= most) and not (null and value is None):
-            return f"{name} must be {null}a whole number from 1 to {most:,} (got {short(value)})"
-    if type(prepared.cuda_graphs) is not bool:
-        return f"cuda_graphs must be true or false (got {short(prepared.cuda_graphs)})"
-    for name in ("labels", "files", "versions", "source"):
-        if not isinstance(getattr(prepared, name), dict):
-            return f"{name} must be an object"
-    if not isinstance(prepared.runtime, str) or not _runtime(prepared.runtime):
-        return f"runtime must be a version of onnxruntime, as 1.28 (got {short(prepared.runtime)})"
-    if not isinstance(prepared.prompt, str) or prepared.prompt.count(HTML) != 1:
-        return f"the prompt must contain {HTML} exactly once"
+        if not is_valid(value):
+            return f"{name} must be {expected} (got {short(value)})"
     return None

@@ -10,9 +10,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.files import MANIFEST
+from scrapy_dripper.engines.files import GPU_EXTRA, MANIFEST, check_runtime
 from scrapy_dripper.engines.qwen3.folder import EXPORT, Prepared
-from scrapy_dripper.engines.runtime import GPU_EXTRA, check_runtime
 from scrapy_dripper.machine import free_memory
 
 if TYPE_CHECKING:

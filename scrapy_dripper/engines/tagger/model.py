@@ -24,7 +24,6 @@ import numpy.typing as npt
 from scrapy_dripper.choose.decision import DecisionRule
 from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.runtime import check_runtime
 from scrapy_dripper.engines.tagger.columns import Floats
 from scrapy_dripper.engines.tagger.features import TAG_FEATURES, Features, schema_hash
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES, context, page_features, quality_features
@@ -151,7 +150,7 @@ class TaggerModel:
         """Load a model folder. Raise ModelError if it cannot be used."""
         self.manifest = Manifest.read(folder)
         files.check(folder, self.manifest.weights_sha256, _RESTORE, MOST_BYTES)
-        check_runtime("The tagger")
+        files.check_runtime("The tagger")
         self._blocks, self._pages, self._context, self._quality = (_session(folder / name) for name in GRAPHS)
         self.learnt: Learnt | None = None
         if files.LEARNT in self.manifest.weights_sha256:

@@ -16,11 +16,11 @@ import onnxruntime
 import pytest
 
 from scrapy_dripper.engines.base import ModelError
+from scrapy_dripper.engines.files import GPU_EXTRA
 from scrapy_dripper.engines.qwen3 import decoder, session
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.session import open_session, tokens_that_fit
-from scrapy_dripper.engines.runtime import GPU_EXTRA
 from tests.engines.qwen3.fakes import FakeTagger
 
 ROOT = Path(__file__).parents[3]
@@ -43,12 +43,12 @@ def test_the_sentences_of_the_guide(prepared: Prepared, monkeypatch: pytest.Monk
 
     note("the right wheel", open_session, on_cuda)
     note("a newer onnxruntime", session._check_version, replace(prepared, runtime="1.28"), "1.25.1")
-    monkeypatch.setattr("scrapy_dripper.engines.runtime._installed", lambda _: True)
+    monkeypatch.setattr("scrapy_dripper.engines.files._installed", lambda _: True)
     note("one of the two wheels too many", open_session, prepared)
     with monkeypatch.context() as patch:
         patch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA])
         patch.setattr(onnxruntime, "preload_dlls", loaded, raising=False)
-        patch.setattr("scrapy_dripper.engines.runtime._installed", lambda _: False)
+        patch.setattr("scrapy_dripper.engines.files._installed", lambda _: False)
         # Without CUDA's libraries, a wheel for GPUs still lists the provider, and runs on the CPU.
         on_cpu = SimpleNamespace(get_providers=lambda: ["CPUExecutionProvider"])
         patch.setattr(onnxruntime, "InferenceSession", lambda *_, **__: on_cpu)
@@ -153,7 +153,7 @@ def test_the_extra_that_errors_name_is_one_that_pip_has_something_for(
     """Its marker matches this Python. Otherwise, pip would silently install nothing."""
     monkeypatch.setattr(sys, "version_info", python)
 
-    assert runpy.run_path(str(ROOT / "scrapy_dripper" / "engines" / "runtime.py"))["GPU_EXTRA"] == extra
+    assert runpy.run_path(str(ROOT / "scrapy_dripper" / "engines" / "files.py"))["GPU_EXTRA"] == extra
     assert "\"onnxruntime-gpu[cuda,cudnn]>=1.28,<2; python_version >= '3.11'\"]" in (ROOT / "pyproject.toml").read_text(
         encoding="utf-8"
     )
