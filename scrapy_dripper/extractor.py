@@ -17,18 +17,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from scrapy_dripper.checks import LANGUAGE_MODELS, LONGEST_VALUE, METHODS, did_you_mean, short
+from scrapy_dripper.checks import FALLBACKS, LANGUAGE_MODELS, LONGEST_VALUE, METHODS, did_you_mean, short
 from scrapy_dripper.choose import Choice, ScoredPage, choose
 from scrapy_dripper.choose.steps import MOST_TAKEN, REPEATED, TEMPLATE
 from scrapy_dripper.choose.user_rules import marks
-from scrapy_dripper.config import FALLBACKS, OPTION_NAMES, OUTPUT_FIELDS, Config
+from scrapy_dripper.config import OPTION_NAMES, OUTPUT_FIELDS, Config, check_methods
 from scrapy_dripper.data import UNREAD, Document, Extraction, FallbackReason, Metadata, attempt, with_site_data
 from scrapy_dripper.declared.facts import missing, tokens
 from scrapy_dripper.derived import measure, named_failures, naming, with_derived, with_front_matter
 from scrapy_dripper.engines import load_engine, profile_of
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked, quality_of
 from scrapy_dripper.fallback import NOT_A_PAGE, by_method, fall_back, metadata
-from scrapy_dripper.fallback_names import check_methods
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.page import Over

@@ -15,13 +15,13 @@ from types import ModuleType
 from typing import Any, BinaryIO
 
 from scrapy_dripper import data
-from scrapy_dripper.config import OUT_OF_PROCESS, Config, ConfigError
+from scrapy_dripper.checks import OUT_OF_PROCESS, is_method
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import SUSPECT, Document, Extraction, FallbackReason, LeftOutError, nothing
 from scrapy_dripper.derived import without_forms
 from scrapy_dripper.engines.base import Engine, ModelError
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fallback import fall_back, first_part
-from scrapy_dripper.fallback_names import is_method
 from scrapy_dripper.workers import process
 from scrapy_dripper.workers.wire import Message, Task, pack_extraction, receive, send, unpack_tasks
 

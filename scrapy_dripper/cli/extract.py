@@ -223,7 +223,7 @@ def _output(arguments: argparse.Namespace, sources: Sequence[Source], stack: Exi
 def run(arguments: argparse.Namespace) -> int:
     """Extract the main content of all inputs and return the exit code."""
     # Slow to import, and not needed for --help.
-    from scrapy_dripper.fallback_names import check_methods
+    from scrapy_dripper.config import check_methods
     from scrapy_dripper.workers.process import StartError
 
     outcomes = Outcomes()

@@ -13,8 +13,8 @@ from pathlib import Path
 from scrapy_dripper.cli.console import Outcomes, UsageError, open_in_browser, why
 from scrapy_dripper.cli.inputs import Source, file_name, find_sources, read_page, refuse_inputs
 from scrapy_dripper.cli.options import OPTIONS, add_command, add_options, add_url, configured
+from scrapy_dripper.config import check_methods
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.fallback_names import check_methods
 from scrapy_dripper.inspection.answers import task_for
 from scrapy_dripper.inspection.assets import VIEW
 from scrapy_dripper.inspection.look import look, page_file

@@ -17,12 +17,11 @@ from w3lib.encoding import http_content_type_encoding
 
 from scrapy_dripper.characters import looks_binary
 from scrapy_dripper.checks import short
-from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.config import Config, ConfigError, check_methods
 from scrapy_dripper.crawl.batcher import Batcher, Count
 from scrapy_dripper.crawl.report import Report
 from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.data import Document, Extraction
-from scrapy_dripper.fallback_names import check_methods
 
 if TYPE_CHECKING:
     from scrapy_dripper.crawl.sites import CrawlSites

@@ -16,7 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from urllib.parse import quote, urlsplit
 
-from scrapy_dripper.config import OUT_OF_PROCESS, Config, ConfigError
+from scrapy_dripper.checks import OUT_OF_PROCESS
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import SUSPECT, Document, Extraction
 from scrapy_dripper.paths import replace_file
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import struct
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
+from pkgutil import resolve_name
 from typing import Any, BinaryIO
 
-from scrapy_dripper.config import Config
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import (
     STRINGS,
     Document,
@@ -25,7 +27,6 @@ from scrapy_dripper.data import (
     to_plain,
     with_site_data,
 )
-from scrapy_dripper.fallback_names import dotted_path
 
 Values = dict[str, Any]
 Message = tuple[dict[str, Any], list[bytes]]
@@ -89,8 +90,27 @@ def pack_config(config: Config) -> Values:
     values.pop("rules", None)
     values |= {name: asdict(values[name]) for name in ("limits", "methods", "markdown", "chunks") if name in values}
     if "fallback" in values:
-        values["fallback"] = dotted_path(config.fallback)
+        values["fallback"] = _dotted_path(config.fallback)
     return values
+
+
+def _dotted_path(fallback: str | Callable[..., Any]) -> str:
+    """Return the dotted path by which another process can import a fallback.
+
+    Raise :exc:`ConfigError` for a callable that cannot be imported.
+    """
+    if isinstance(fallback, str):
+        return fallback
+    module, name = getattr(fallback, "__module__", None), getattr(fallback, "__qualname__", None)
+    path = f"{module}.{name}"
+    if module != "__main__":
+        with suppress(Exception):  # importing a user's module can raise anything
+            if resolve_name(path) is fallback:
+                return path
+    raise ConfigError(
+        f"DRIPPER_FALLBACK is {fallback!r}, which worker processes cannot import: put the function into a module and "
+        "name it as 'package.module.function', or set DRIPPER_PROCESSES = 0"
+    )
 
 
 def pack_tasks(tasks: Sequence[Task]) -> tuple[Values, list[bytes]]:

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.checks import short
-from scrapy_dripper.config import FALLBACKS, METHODS, Config, ConfigError
+from scrapy_dripper.checks import FALLBACKS, METHODS, short
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.rules import Rules
 
 ALLOWED = [option.name for option in fields(Config) if option.metadata["per_request"]]

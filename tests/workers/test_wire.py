@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.config import CONTENT_TYPES, Config, ConfigError
+from scrapy_dripper.checks import CONTENT_TYPES
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import (
     UNREAD,
     Breadcrumb,
