@@ -22,7 +22,7 @@ from scrapy_dripper.choose import Choice, ScoredPage, choose
 from scrapy_dripper.choose.steps import MOST_TAKEN, REPEATED, TEMPLATE
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import OPTION_NAMES, OUTPUT_FIELDS, Config, check_methods
-from scrapy_dripper.data import UNREAD, Document, Extraction, FallbackReason, Metadata, attempt, with_site_data
+from scrapy_dripper.data import UNREAD, Document, Extraction, FallbackReason, Metadata, SiteData, attempt
 from scrapy_dripper.declared.facts import missing, tokens
 from scrapy_dripper.derived import measure, named_failures, naming, with_derived, with_front_matter
 from scrapy_dripper.engines import load_engine, profile_of
@@ -390,7 +390,7 @@ class Extractor:
             rules=ruled and ruled.blocks, repeated=choice.taken_by(REPEATED), overruled=list(choice.overruled)
         )
         extraction = with_derived(extraction, items, document, page.config, choice)
-        return with_site_data(extraction, hashes=repeated.packed_hashes(choice.by_page) if repeated else b"")
+        return replace(extraction, site=SiteData(repeated.packed_hashes(choice.by_page) if repeated else None))
 
     def _composed(self, document: Document, labels: Labels, choice: Choice) -> tuple[Extraction, Items | None]:
         """Return the extraction of a page, given what is written of it, and its content list; None if that is too
@@ -476,7 +476,7 @@ class Extractor:
         read = one.read
         if read and read.template and read.choice and isinstance(read.labels, Labels) and not read.labels.truncated:
             made = made.with_details(template=read.template.outcome.value)
-            made = with_site_data(made, example=read.template.example(read.choice.by_page))
+            made = replace(made, site=made.site._replace(templates=read.template.example(read.choice.by_page)))
         if not one.config.reads_metadata:
             return replace(made, metadata=UNREAD)
         if made.fallback_reason in NOT_A_PAGE:

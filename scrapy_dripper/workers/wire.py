@@ -20,12 +20,9 @@ from scrapy_dripper.data import (
     Document,
     Extraction,
     FallbackReason,
-    SiteDocument,
-    SiteExtraction,
+    SiteData,
     from_plain,
-    site_data,
     to_plain,
-    with_site_data,
 )
 
 Values = dict[str, Any]
@@ -126,7 +123,7 @@ def pack_tasks(tasks: Sequence[Task]) -> tuple[Values, list[bytes]]:
             number = numbers[id(task.config)] = len(configs)
             configs.append(task.config)
         document = task.document
-        repeated, templates = site_data(document)
+        repeated, templates = document.site
         # One more than the limit, so that the worker can tell that the document is too long.
         html = document.html[: task.config.limits.bytes + 1]
         rows.append(
@@ -158,7 +155,7 @@ def unpack_tasks(header: Values, bodies: Sequence[bytes]) -> list[Task]:
         if row["rules"]:
             config = replace(config, rules=row["rules"])
         site = (repeated if row["repeated"] else None, templates if row["templates"] else None)
-        document = SiteDocument(html, row["url"], row["charset"], config, *site)
+        document = Document(html, row["url"], row["charset"], config, SiteData(*site))
         reason = None if row["reason"] is None else FallbackReason(row["reason"])
         tasks.append(Task(document, config, reason, row["error"], tuple(row["without"])))
     return tasks
@@ -180,7 +177,7 @@ def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
     json.dumps(values)  # raises here for what is no JSON
     parts = [(text or "").encode("utf-8", "surrogatepass") for text in texts]
     parts += [bytes(bytearray(extraction.labels)), array("d", apart["probabilities"]).tobytes()]
-    parts += [extraction.hashes, extraction.example] if isinstance(extraction, SiteExtraction) else [b"", b""]
+    parts += [one or b"" for one in extraction.site]
     return values, parts
 
 
@@ -207,4 +204,4 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
             read_example(example)
         if template is not None:
             Outcome(template)
-    return with_site_data(extraction, hashes=hashes, example=example)
+    return replace(extraction, site=SiteData(hashes or None, example or None))
