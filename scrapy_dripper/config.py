@@ -491,7 +491,10 @@ class Config:
                 )
             if option.name == "rules" and not checks.is_none(value) and value is not now:
                 value = read_rules(value, outside=True)
-            return _checked(option, value, key, now, outside=True)
+            found = _checked(option, value, key, now, outside=True)
+            if names is not None and found != now:
+                _check_method(option.name, found, self.methods)
+            return found
         except ConfigError as error:
             return error
         except RuleError as error:
@@ -600,17 +603,22 @@ def check_methods(config: Config) -> None:
     """
     if isinstance(config.fallback, str) and config.fallback not in FALLBACKS:
         load(config.fallback)
-    for option, name in (("engine", config.engine), ("fallback", config.fallback)):
-        if not checks.is_method(name):
-            continue
-        _, module, extra = METHODS[str(name)]
-        if name == "sore" and config.methods.embedder is not None:
-            load(config.methods.embedder, 'DRIPPER_METHODS["embedder"]', "texts")
-        elif module and find_spec(module) is None:
-            raise ConfigError(
-                f"DRIPPER_{option.upper()} is {name!r}, which needs {module}: run 'pip install "
-                f"scrapy-dripper[{extra}]', or choose another {option}"
-            )
+    for option in ("engine", "fallback"):
+        _check_method(option, getattr(config, option), config.methods)
+
+
+def _check_method(option: str, name: object, methods: MethodOptions) -> None:
+    """Raise :exc:`ConfigError` if an option names a method that cannot run here."""
+    if not checks.is_method(name):
+        return
+    _, module, extra = METHODS[str(name)]
+    if name == "sore" and methods.embedder is not None:
+        load(methods.embedder, 'DRIPPER_METHODS["embedder"]', "texts")
+    elif module and find_spec(module) is None:
+        raise ConfigError(
+            f"DRIPPER_{option.upper()} is {name!r}, which needs {module}: run 'pip install scrapy-dripper[{extra}]', "
+            f"or choose another {option}"
+        )
 
 
 @lru_cache(maxsize=32)

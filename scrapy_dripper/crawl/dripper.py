@@ -17,7 +17,7 @@ from w3lib.encoding import http_content_type_encoding
 
 from scrapy_dripper.characters import looks_binary
 from scrapy_dripper.checks import short
-from scrapy_dripper.config import Config, ConfigError, check_methods
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.batcher import Batcher, Count
 from scrapy_dripper.crawl.report import Report
 from scrapy_dripper.crawl.stats import CrawlStats
@@ -170,7 +170,6 @@ class Dripper:
         try:
             if isinstance(values, Mapping):
                 config, wrong, problems = self.config.overridden(values)
-                config, wrong, problems = self._with_known_methods(config, wrong, problems)
             else:
                 problems = [f'meta["dripper"] must be True, False or a dict (got {short(values)})']
                 config, wrong = self.config, 1
@@ -179,16 +178,6 @@ class Dripper:
         if wrong:
             self.stats.meta_errors(url, problems, wrong)
         return config
-
-    def _with_known_methods(self, config: Config, wrong: int, problems: list[str]) -> tuple[Config, int, list[str]]:
-        """Return the arguments, with those of the crawl in place of an engine and a fallback whose extra is missing."""
-        own = self.config.engine, self.config.fallback
-        try:
-            if (config.engine, config.fallback) != own:
-                check_methods(config)
-        except ConfigError as error:
-            return replace(config, engine=own[0], fallback=own[1]), wrong + 1, [*problems, str(error)]
-        return config, wrong, problems
 
     def _takes(self, html: str | bytes, config: Config, is_html: bool = True) -> bool:
         """Return True if a page can be extracted; count it as skipped otherwise."""

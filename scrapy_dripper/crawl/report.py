@@ -118,11 +118,7 @@ class Report:
 
     def _write(self, path: Path, name: str, command: Command) -> None:
         from scrapy_dripper.inspection.assets import VIEW
-        from scrapy_dripper.inspection.views import (  # other crawls need no model in this process
-            named,
-            remove_views,
-            write_views,
-        )
+        from scrapy_dripper.inspection.look import named, remove_views, write_views  # most crawls need no model here
 
         folder = path.with_name(f"{path.stem}.pages")
         pages = {row: named(document) for row, document in self._kept.documents().items()}
