@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 
 from scrapy_dripper.characters import without_controls, words_of
 from scrapy_dripper.checks import short
@@ -184,17 +184,11 @@ _LISTS = ("authors", "tags", "categories")
 """The values of metadata that are tuples of texts."""
 
 
-class _NotAsked(Metadata):
+class _NotAsked:
     """Stands for metadata that was not asked for. It is false, and its values raise AttributeError."""
 
-    __slots__ = ()
-    __eq__ = object.__eq__
-    __hash__ = object.__hash__
-
-    def __getattribute__(self, name: str) -> Any:
-        if name in _OF_METADATA:
-            raise AttributeError(_NOT_ASKED)
-        return super().__getattribute__(name)
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(_NOT_ASKED)
 
     def __bool__(self) -> bool:
         return False
@@ -210,8 +204,7 @@ _NOT_ASKED = (
     "the metadata of the page was not read: in a callback, ask for it with extract(response, metadata=True); an "
     "Extractor reads it with Config(metadata_field='metadata'), and scrapy_dripper.extract always does"
 )
-_OF_METADATA = {name for name in vars(Metadata) if not name.startswith("_")}
-UNREAD = _NotAsked()
+UNREAD = cast("Metadata", _NotAsked())
 """The metadata of an extraction whose options do not ask for it."""
 
 

@@ -124,7 +124,7 @@ class Extractor:
     loaded, and :exc:`~scrapy_dripper.config.ConfigError` if the fallback cannot be imported. An extractor can be used
     by one thread at a time.
 
-    In a crawl, it lives in :class:`child.server.Pages <scrapy_dripper.child.server.Pages>`, in a worker process, or in
+    In a crawl, it lives in :class:`child.Pages <scrapy_dripper.child.Pages>`, in a worker process, or in
     :class:`crawl.batcher.InProcess <scrapy_dripper.crawl.batcher.InProcess>`.
     """
 

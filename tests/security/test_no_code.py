@@ -42,7 +42,7 @@ ALLOWED = {
     ("__init__.py", "importlib"): "the module of a public name, out of a constant table",
     ("workers/wire.py", "pkgutil"): "the function that DRIPPER_FALLBACK is, to see that another process finds it",
     ("workers/process.py", "subprocess"): "the worker processes, with arguments and no shell",
-    ("child/server.py", "importlib"): "the module of an engine, out of a constant tuple",
+    ("child/__init__.py", "importlib"): "the module of an engine, out of a constant tuple",
     ("cli/__init__.py", "importlib"): "the module of a command, out of a constant table",
     ("lab/evaluation/peers.py", "importlib"): "the packages of other extractors, out of a constant table",
     ("config.py", "pkgutil"): "DRIPPER_ENGINE, DRIPPER_FALLBACK and an embedder, which are settings",
