@@ -6,7 +6,8 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
-from scrapy_dripper.config import CONTENT_TYPES, Config
+from scrapy_dripper.checks import CONTENT_TYPES
+from scrapy_dripper.config import Config
 
 HEADER = 9
 """Number of bytes before the document: one for each choice, so that a fuzzer can change a single choice."""

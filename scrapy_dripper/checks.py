@@ -49,6 +49,12 @@ CONTENT_TYPES = (
 )
 """The types of items of a content list (:mod:`scrapy_dripper.structures.items`)."""
 
+
+def is_method(name: object) -> bool:
+    """Return True for the name of a method. Anything else, such as a dotted path, need not be hashable."""
+    return isinstance(name, str) and name in METHODS
+
+
 LONGEST_VALUE = 4_096
 """Largest number of characters of a value, as for a path on Linux. Values can come from outside."""
 LONGEST_FIELD = 100

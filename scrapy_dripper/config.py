@@ -2,36 +2,25 @@
 
 A :class:`Config` is read from Scrapy settings (``DRIPPER_BATCH_SIZE``), from command-line flags (``--batch-size``) and,
 for the options of a single page, from a request's ``meta["dripper"]`` (``{"favor": "recall"}``). A setting that is a
-dict has a class of its own, with an option for each key: ``DRIPPER_LIMITS["bytes"]`` is ``config.limits.bytes``.
+dict has a class of its own, with an option for each key: ``DRIPPER_LIMITS["bytes"]`` is ``config.limits.bytes``. No
+method that an option names is imported here, because the process of a crawl with workers runs none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
-from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from functools import lru_cache, partial
+from importlib.util import find_spec
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from scrapy_dripper import checks
-from scrapy_dripper.checks import CONTENT_TYPES, ENGINES, FALLBACKS, METHODS, OUT_OF_PROCESS, came, did_you_mean, short
+from scrapy_dripper.checks import FALLBACKS, METHODS, came, did_you_mean, short
 from scrapy_dripper.rules import WANTED, RuleError, Rules, read_rules
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
-
-__all__ = [
-    "CONTENT_TYPES",
-    "ENGINES",
-    "FALLBACKS",
-    "METHODS",
-    "OUTPUT_FIELDS",
-    "OUT_OF_PROCESS",
-    "PREFIX",
-    "Config",
-    "ConfigError",
-    "ModelError",
-    "OutputField",
-]
 
 PREFIX = "DRIPPER_"
 """Start of the names of settings."""
@@ -502,31 +491,16 @@ class Config:
                 )
             if option.name == "rules" and not checks.is_none(value) and value is not now:
                 value = read_rules(value, outside=True)
-            return _checked(option, value, key, now, outside=True)
+            found = _checked(option, value, key, now, outside=True)
+            if names is not None and found != now:
+                _check_method(option.name, found, self.methods)
+            return found
         except ConfigError as error:
             return error
         except RuleError as error:
             return ConfigError(f"{key} must be {error}")
         except Exception as error:
             return ConfigError(f"{key} cannot be {short(value)} ({type(error).__name__})")
-
-
-def _naming_wrong_options(init: Callable[..., None]) -> Callable[..., None]:
-    """Return the ``__init__`` of :class:`Config` with an error for an unknown option that suggests the right one."""
-    names = [option.name for option in fields(Config)]
-
-    @wraps(init)
-    def checked(self: Config, **options: Any) -> None:
-        for name in options:
-            if name not in names:
-                meant = did_you_mean(name.lower().removeprefix(PREFIX.lower()), names)
-                raise TypeError(f"Config has no option {name!r}{meant or ': see its documentation'}")
-        init(self, **options)
-
-    return checked
-
-
-setattr(Config, "__init__", _naming_wrong_options(Config.__init__))  # noqa: B010 (mypy knows the one of the dataclass)
 
 
 def _output_field(name: str, output: dict[str, Any]) -> OutputField:
@@ -620,3 +594,47 @@ PREFIXES = {"limits": "max_", "methods": "method_", "markdown": "", "chunks": "c
 OPTION_NAMES: Mapping[str, NamedOption] = dict(_option_names())
 """All options by name, with those of dicts: ``front_matter`` is ``markdown["front_matter"]``, and ``max_nodes`` is
 ``limits["nodes"]``. Flags and arguments of functions have these names."""
+
+
+def check_methods(config: Config) -> None:
+    """Raise :exc:`ConfigError` if the configured fallback, or the method that is the engine, cannot run here.
+
+    It is a dotted path that does not name a function, or needs an extra that is not installed.
+    """
+    if isinstance(config.fallback, str) and config.fallback not in FALLBACKS:
+        load(config.fallback)
+    for option in ("engine", "fallback"):
+        _check_method(option, getattr(config, option), config.methods)
+
+
+def _check_method(option: str, name: object, methods: MethodOptions) -> None:
+    """Raise :exc:`ConfigError` if an option names a method that cannot run here."""
+    if not checks.is_method(name):
+        return
+    _, module, extra = METHODS[str(name)]
+    if name == "sore" and methods.embedder is not None:
+        load(methods.embedder, 'DRIPPER_METHODS["embedder"]', "texts")
+    elif module and find_spec(module) is None:
+        raise ConfigError(
+            f"DRIPPER_{option.upper()} is {name!r}, which needs {module}: run 'pip install scrapy-dripper[{extra}]', "
+            f"or choose another {option}"
+        )
+
+
+@lru_cache(maxsize=32)
+def load(path: str, setting: str = "DRIPPER_FALLBACK", takes: str = "html, url") -> Callable[..., Any]:
+    """Return the function at a dotted path, or the class if it is an engine. Raise :exc:`ConfigError`, which names the
+    setting, if there is none.
+    """
+    try:
+        found = resolve_name(path)
+    except Exception as error:  # importing a user's module can raise anything
+        raise ConfigError(
+            f"{setting} is {path!r}, which cannot be imported ({type(error).__name__}: {error}); name a callable as "
+            "package.module.function"
+        ) from error
+    if not callable(found) or (isinstance(found, type) and setting != "DRIPPER_ENGINE"):
+        raise ConfigError(
+            f"{setting} must name a function that takes ({takes}) (got {path!r}, a {type(found).__name__})"
+        )
+    return cast("Callable[..., Any]", found)

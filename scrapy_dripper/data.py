@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 
 from scrapy_dripper.characters import without_controls, words_of
 from scrapy_dripper.checks import short
@@ -61,6 +61,17 @@ SUSPECT = (FallbackReason.TIMEOUT, FallbackReason.WORKER_ERROR)
 """Reasons after which the fallback may also get stuck or crash on the document."""
 
 
+class SiteData(NamedTuple):
+    """What goes with a page between a crawl and its workers: with a document, what is known about its host; with an
+    extraction, what can be learnt from it. Each is None without a site memory, or without templates.
+    """
+
+    memory: bytes | None = None
+    """Of :meth:`SiteMemory.repeated <scrapy_dripper.sites.memory.SiteMemory.repeated>`, or for its ``learn``."""
+    templates: bytes | None = None
+    """Of :meth:`Templates.rules <scrapy_dripper.sites.templates.Templates.rules>`, or for its ``learn``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """An HTML document before parsing.
@@ -75,6 +86,7 @@ class Document:
     url: str = ""
     charset: str | None = None
     config: Config | None = None
+    site: SiteData = field(default=SiteData(), repr=False)
 
     def __post_init__(self) -> None:
         # Workers get plain data. A wrong type is rejected here, where it is known which document has it.
@@ -172,17 +184,11 @@ _LISTS = ("authors", "tags", "categories")
 """The values of metadata that are tuples of texts."""
 
 
-class _NotAsked(Metadata):
+class _NotAsked:
     """Stands for metadata that was not asked for. It is false, and its values raise AttributeError."""
 
-    __slots__ = ()
-    __eq__ = object.__eq__
-    __hash__ = object.__hash__
-
-    def __getattribute__(self, name: str) -> Any:
-        if name in _OF_METADATA:
-            raise AttributeError(_NOT_ASKED)
-        return super().__getattribute__(name)
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(_NOT_ASKED)
 
     def __bool__(self) -> bool:
         return False
@@ -198,8 +204,7 @@ _NOT_ASKED = (
     "the metadata of the page was not read: in a callback, ask for it with extract(response, metadata=True); an "
     "Extractor reads it with Config(metadata_field='metadata'), and scrapy_dripper.extract always does"
 )
-_OF_METADATA = {name for name in vars(Metadata) if not name.startswith("_")}
-UNREAD = _NotAsked()
+UNREAD = cast("Metadata", _NotAsked())
 """The metadata of an extraction whose options do not ask for it."""
 
 
@@ -270,6 +275,7 @@ class Extraction:
     * ``content_hash``, ``simhash``: fingerprints of the text, if ``DRIPPER_META_FIELD`` names a field;
     * ``milliseconds``: processing time of this page, including its share of the batch's model call.
     """
+    site: SiteData = field(default=SiteData(), repr=False)
 
     def __repr__(self) -> str:
         """Return a line with the title, the source, and how much was extracted how well."""
@@ -447,7 +453,7 @@ def nothing(
     return Extraction(url, None, "", "", "", "fallback:empty", reason, error)
 
 
-_VALUES = [option.name for option in fields(Extraction)]
+_VALUES = [option.name for option in fields(Extraction) if option.name != "site"]
 STRINGS = ("title", "main_html", "markdown", "text", "source", "error", "page_type")
 """The values of an extraction that are texts, apart from its URL."""
 
@@ -515,41 +521,3 @@ def _details(values: Mapping[str, Any]) -> dict[str, Any]:
         if not all(isinstance(one, str) for one in details.get(name, [])):
             raise TypeError(f"expected a list of names as {name}")
     return details
-
-
-# What goes with pages between a crawl and its workers. Users do not see it.
-
-
-@dataclass(frozen=True, slots=True)
-class SiteDocument(Document):
-    """A document with what is known about its host."""
-
-    repeated: bytes | None = None
-    """The texts that the site repeats (:meth:`~scrapy_dripper.sites.SiteMemory.repeated`); None without a memory."""
-    templates: bytes | None = None
-    """The templates of the host (:meth:`~scrapy_dripper.sites.Templates.rules`); None without them."""
-
-
-def site_data(document: Document) -> tuple[bytes | None, bytes | None]:
-    """Return what a site memory and templates know about the host of a document; None without them."""
-    return (document.repeated, document.templates) if isinstance(document, SiteDocument) else (None, None)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class SiteExtraction(Extraction):
-    """An extraction with what can be learnt about its host."""
-
-    hashes: bytes = field(default=b"", repr=False)
-    """What a site memory learns (:meth:`~scrapy_dripper.sites.SiteMemory.learn`); empty without one."""
-    example: bytes = field(default=b"", repr=False)
-    """What templates learn (:meth:`~scrapy_dripper.sites.Templates.learn`); empty without them."""
-
-
-def with_site_data(extraction: Extraction, *, hashes: bytes = b"", example: bytes = b"") -> Extraction:
-    """Return an extraction with what can be learnt from it, in addition to what it has already."""
-    if not (hashes or example):
-        return extraction
-    if isinstance(extraction, SiteExtraction):
-        return replace(extraction, hashes=hashes or extraction.hashes, example=example or extraction.example)
-    values = {option.name: getattr(extraction, option.name) for option in fields(extraction)}
-    return SiteExtraction(**values, hashes=hashes, example=example)

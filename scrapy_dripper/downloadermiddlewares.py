@@ -12,8 +12,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl.dripper import BROWSER, Dripper
-from scrapy_dripper.crawl.log import JAVASCRIPT
-from scrapy_dripper.crawl.stats import is_shell
+from scrapy_dripper.crawl.stats import JAVASCRIPT, is_shell
 
 
 def has_browser(settings: BaseSettings) -> bool:

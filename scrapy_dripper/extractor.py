@@ -17,17 +17,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from scrapy_dripper.checks import LANGUAGE_MODELS, LONGEST_VALUE, METHODS, did_you_mean, short
+from scrapy_dripper.checks import FALLBACKS, LANGUAGE_MODELS, LONGEST_VALUE, METHODS, did_you_mean, short
 from scrapy_dripper.choose import Choice, ScoredPage, choose
 from scrapy_dripper.choose.steps import MOST_TAKEN, REPEATED, TEMPLATE
 from scrapy_dripper.choose.user_rules import marks
-from scrapy_dripper.config import FALLBACKS, OPTION_NAMES, OUTPUT_FIELDS, Config
-from scrapy_dripper.data import UNREAD, Document, Extraction, FallbackReason, Metadata, attempt, with_site_data
+from scrapy_dripper.config import OPTION_NAMES, OUTPUT_FIELDS, Config, check_methods
+from scrapy_dripper.data import UNREAD, Document, Extraction, FallbackReason, Metadata, SiteData, attempt
 from scrapy_dripper.declared.facts import missing, tokens
 from scrapy_dripper.derived import measure, named_failures, naming, with_derived, with_front_matter
 from scrapy_dripper.engines import load_engine, profile_of
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked, quality_of
-from scrapy_dripper.fallback_names import check_methods
 from scrapy_dripper.output import NOTHING, write
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.page import NOT_A_PAGE, Over
@@ -124,7 +123,7 @@ class Extractor:
     loaded, and :exc:`~scrapy_dripper.config.ConfigError` if the fallback cannot be imported. An extractor can be used
     by one thread at a time.
 
-    In a crawl, it lives in :class:`child.server.Pages <scrapy_dripper.child.server.Pages>`, in a worker process, or in
+    In a crawl, it lives in :class:`child.Pages <scrapy_dripper.child.Pages>`, in a worker process, or in
     :class:`crawl.batcher.InProcess <scrapy_dripper.crawl.batcher.InProcess>`.
     """
 
@@ -394,7 +393,7 @@ class Extractor:
             rules=ruled and ruled.blocks, repeated=choice.taken_by(REPEATED), overruled=list(choice.overruled)
         )
         extraction = with_derived(extraction, items, document, page.config, choice)
-        return with_site_data(extraction, hashes=repeated.packed_hashes(choice.by_page) if repeated else b"")
+        return replace(extraction, site=SiteData(repeated.packed_hashes(choice.by_page) if repeated else None))
 
     def _composed(self, document: Document, labels: Labels, choice: Choice) -> tuple[Extraction, Items | None]:
         """Return the extraction of a page, given what is written of it, and its content list; None if that is too
@@ -480,7 +479,7 @@ class Extractor:
         read = one.read
         if read and read.template and read.choice and isinstance(read.labels, Labels) and not read.labels.truncated:
             made = made.with_details(template=read.template.outcome.value)
-            made = with_site_data(made, example=read.template.example(read.choice.by_page))
+            made = replace(made, site=made.site._replace(templates=read.template.example(read.choice.by_page)))
         if not one.config.reads_metadata:
             return replace(made, metadata=UNREAD)
         if made.fallback_reason in NOT_A_PAGE:

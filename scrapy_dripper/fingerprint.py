@@ -16,9 +16,6 @@ import numpy.typing as npt
 SHINGLE = 3
 """Number of consecutive words in a shingle."""
 
-MOST_CHARS = 40
-"""Maximum length of a line that only holds a counter or a relative time, in characters."""
-
 _AT_ONCE = 1 << 16
 """Number of words to process together, to limit memory."""
 
@@ -56,8 +53,8 @@ _PRICED = frozenset("%$€£¥₽₩₹")
 def content_hash(text: str) -> str:
     """Return a hash of a text as 32 hexadecimal digits: BLAKE2b with 128 bits (RFC 7693).
 
-    White space and invisible characters do not count. Neither do short lines that only hold a counter or a relative
-    time (:func:`is_counter`), such as ``1,204 views`` or ``3 hours ago``. All other numbers
+    White space and invisible characters do not count. Neither do lines that only hold counters or relative
+    times (:func:`is_counter`), such as ``1,204 views`` or ``3 hours ago``. All other numbers
     count, such as prices, dates and scores.
     """
     digest = blake2b(digest_size=16)
@@ -90,11 +87,11 @@ def simhash(text: str) -> str:
 
 
 def is_counter(line: str) -> bool:
-    """Return True for a short line that only holds a counter or a relative time: ``1,204 views``, ``3 hours ago``.
+    """Return True for a line that only holds counters or relative times: ``1,204 views``, ``3 hours ago``.
 
     The function knows the words of eleven languages. A line with other words or a currency sign is not a counter.
     """
-    if len(line) > MOST_CHARS or not any(map(str.isdigit, line)) or not _PRICED.isdisjoint(line):
+    if not any(map(str.isdigit, line)) or not _PRICED.isdisjoint(line):
         return False
     words = _letters(line.casefold())
     return _KNOWN.issuperset(words) and not _SAYING.isdisjoint(words)

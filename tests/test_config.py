@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from scrapy.settings import BaseSettings, Settings
 
+from scrapy_dripper.checks import ENGINES
 from scrapy_dripper.cli.options import OPTIONS, add_options, configured
-from scrapy_dripper.config import ENGINES, Config, ConfigError
+from scrapy_dripper.config import Config, ConfigError
 
 LIMITS = "bytes, nodes, depth, blocks, output"
 
@@ -172,12 +173,3 @@ def test_no_option_that_may_be_none_is_missing_above() -> None:
             return False
 
     assert [option.name for option in fields(Config) if accepts_none(option)] == [option.name for option in OPTIONAL]
-
-
-def test_an_option_that_does_not_exist() -> None:
-    with pytest.raises(TypeError, match=r"^Config has no option 'fallbak'; did you mean fallback\?$"):
-        Config(fallbak="empty")  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="did you mean fallback"):
-        Config(DRIPPER_FALLBACK="empty")  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match=r"^Config has no option 'colour': see its documentation$"):
-        Config(colour="red")  # type: ignore[call-arg]

@@ -15,7 +15,7 @@ import pytest
 
 import scrapy_dripper
 from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing, with_site_data
+from scrapy_dripper.data import Document, Extraction, FallbackReason, SiteData, nothing
 from scrapy_dripper.engines.base import EngineError, Labels, Limits
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fingerprint import content_hash, simhash
@@ -273,7 +273,7 @@ def test_the_title_is_the_headline(heading: str, engine: Any, metadata_field: st
 )
 def test_an_extraction_is_shown_as_a_line_and_in_notebooks_as_a_page(extraction: Extraction, line: str) -> None:
     """Without Markdown, a notebook shows the line."""
-    assert repr(extraction) == repr(with_site_data(extraction, hashes=b"x")) == line
+    assert repr(extraction) == repr(replace(extraction, site=SiteData(b"x"))) == line
     assert extraction._repr_markdown_() == extraction.markdown
 
 

@@ -17,14 +17,14 @@ def main() -> None:
     _limit(startup.get("memory"))
     sys.path[:] = startup.get("path", sys.path)
 
-    from scrapy_dripper.workers.life import end_with
+    from scrapy_dripper.workers import end_with
 
     end_with(startup.get("life"))
     answers = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)  # keep what libraries print out of the answers
 
-    from scrapy_dripper.child.server import serve
+    from scrapy_dripper.child import serve
 
     serve(sys.stdin.buffer, answers, startup, ready=lambda: os.dup2(nowhere, 2))
 

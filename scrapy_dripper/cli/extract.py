@@ -172,9 +172,6 @@ class _Folder:
             return f"cannot write {path}: {why(error)}"
         return None
 
-    def close(self) -> None:
-        """Do nothing: no file is open between pages."""
-
 
 class _Stream:
     """Writes all pages to one stream: a JSON array, JSON Lines, or texts, with headings if there are several."""
@@ -206,24 +203,25 @@ class _Stream:
 
 def _output(arguments: argparse.Namespace, sources: Sequence[Source], stack: ExitStack) -> _Folder | _Stream:
     target = arguments.output
-    many = len(sources) > 1 or len(arguments.inputs) > 1
-    if target is None:
-        if sys.stdout is None:  # closed by the shell: `>&-`
-            raise UsageError("standard output is closed; choose an --output")
-        if isinstance(sys.stdout, io.TextIOWrapper):  # UTF-8 whatever the locale, like the files.
-            sys.stdout.reconfigure(encoding="utf-8", errors="replace")
-        return _Stream(sys.stdout, arguments.format, many)
-    if os.path.isdir(target) or target.endswith(("/", os.sep)):
+    if target is not None and (os.path.isdir(target) or target.endswith(("/", os.sep))):
         return _Folder(Path(target), arguments.format, sources)
-    refuse_inputs([Path(target)], sources)
-    stream = open(target, "w", encoding="utf-8", errors="replace", newline="\n")  # noqa: SIM115 (closed by the stack)
-    return _Stream(stack.enter_context(stream), arguments.format, many)
+    if target is not None:
+        refuse_inputs([Path(target)], sources)
+        stream = open(target, "w", encoding="utf-8", errors="replace", newline="\n")  # noqa: SIM115 (closed by the stack)
+    elif sys.stdout is None:  # closed by the shell: `>&-`
+        raise UsageError("standard output is closed; choose an --output")
+    elif isinstance(sys.stdout, io.TextIOWrapper):  # UTF-8 whatever the locale, like the files.
+        sys.stdout.reconfigure(encoding="utf-8", errors="replace")
+    many = len(sources) > 1 or len(arguments.inputs) > 1
+    output = _Stream(sys.stdout if target is None else stack.enter_context(stream), arguments.format, many)
+    stack.callback(output.close)
+    return output
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Extract the main content of all inputs and return the exit code."""
     # Slow to import, and not needed for --help.
-    from scrapy_dripper.fallback_names import check_methods
+    from scrapy_dripper.config import check_methods
     from scrapy_dripper.workers.process import StartError
 
     outcomes = Outcomes()
@@ -306,8 +304,6 @@ def _extract(
                 none = len(outcomes.failed)
                 say(f"stopped: of {len(sources):,} inputs, {written:,} gave a result and {none:,} gave none")
             raise
-        finally:
-            output.close()
     return written
 
 

@@ -7,15 +7,13 @@ import logging
 import os
 from collections.abc import Sequence
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 
 from scrapy_dripper.cli.console import Outcomes, UsageError, open_in_browser, why
 from scrapy_dripper.cli.inputs import Source, file_name, find_sources, read_page, refuse_inputs
 from scrapy_dripper.cli.options import OPTIONS, add_command, add_options, add_url, configured
+from scrapy_dripper.config import check_methods
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.fallback_names import check_methods
-from scrapy_dripper.inspection.answers import task_for
 from scrapy_dripper.inspection.assets import VIEW
 from scrapy_dripper.inspection.look import look, page_file
 from scrapy_dripper.paths import replace_file
@@ -76,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
             except (OSError, ValueError) as error:
                 outcomes.fail(source.name, why(error))
                 continue
-            view = look(document, extractor, partial(task_for, document, source.name, source.id), source.name)
+            view = look(document, extractor, source.name, source.id)
             _write(output, page_file(view), named=arguments.output is not None)
             if arguments.open:
                 open_in_browser(output)

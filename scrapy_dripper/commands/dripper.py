@@ -44,8 +44,8 @@ FORMATS = ("markdown", "html", "text", "json")
 LOUD = tuple(f"scrapy.downloadermiddlewares.{name}" for name in ("robotstxt", "retry", "redirect"))
 """Loggers that report a failed download with a traceback, which the command reports in one line, or that the crawl
 sends no Referer, which is meant."""
-ADVICE, STATS = "scrapy_dripper.crawl.log", "scrapy_dripper.crawl.stats"
-"""The loggers of advice for a crawl, such as to look at one page with this command, and of what is found on pages."""
+ADVICE = "scrapy_dripper.crawl.stats"
+"""The logger of advice for a crawl, such as to look at one page with this command."""
 OF_A_CRAWL: dict[str, Any] = {"FEEDS": {}, "JOBDIR": None, "DRIPPER_REPORT": None, "DRIPPER_WARC": None}
 """Settings that write what belongs to a whole crawl, such as the report that a user is looking at."""
 NO_PAGE = "not an HTML page, or extraction is switched off"
@@ -212,8 +212,7 @@ class Command(ScrapyCommand):
             def no_page(self, failure: Failure) -> None:
                 command.complain(url, why(failure.value))
 
-        for name in (STATS, ADVICE):
-            logging.getLogger(name).setLevel(logging.CRITICAL)
+        logging.getLogger(ADVICE).setLevel(logging.CRITICAL)
         for name, nothing in OF_A_CRAWL.items():
             self.settings.set(name, nothing, "cmdline")
         crawler = self._with_addon(OnePage)
@@ -235,7 +234,7 @@ class Command(ScrapyCommand):
 
         self._crawl_page(url, keep, opts)
         for document, config in found:
-            from scrapy_dripper.inspection.views import named, write_views  # other commands do not need the model here
+            from scrapy_dripper.inspection.look import named, write_views  # other commands do not need the model here
 
             try:
                 (view,) = write_views(Path(opts.output or ""), [named(document)], config)

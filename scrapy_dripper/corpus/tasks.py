@@ -21,7 +21,7 @@ from fsspec.implementations.local import LocalFileSystem
 from tqdm import tqdm
 
 from scrapy_dripper.corpus.processes import LINE_SECONDS
-from scrapy_dripper.workers.life import spawned
+from scrapy_dripper.workers import spawned
 
 logger = logging.getLogger(__name__)
 

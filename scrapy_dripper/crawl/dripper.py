@@ -22,7 +22,6 @@ from scrapy_dripper.crawl.batcher import Batcher, Count
 from scrapy_dripper.crawl.report import Report
 from scrapy_dripper.crawl.stats import CrawlStats
 from scrapy_dripper.data import Document, Extraction
-from scrapy_dripper.fallback_names import check_methods
 
 if TYPE_CHECKING:
     from scrapy_dripper.crawl.sites import CrawlSites
@@ -171,7 +170,6 @@ class Dripper:
         try:
             if isinstance(values, Mapping):
                 config, wrong, problems = self.config.overridden(values)
-                config, wrong, problems = self._with_known_methods(config, wrong, problems)
             else:
                 problems = [f'meta["dripper"] must be True, False or a dict (got {short(values)})']
                 config, wrong = self.config, 1
@@ -180,16 +178,6 @@ class Dripper:
         if wrong:
             self.stats.meta_errors(url, problems, wrong)
         return config
-
-    def _with_known_methods(self, config: Config, wrong: int, problems: list[str]) -> tuple[Config, int, list[str]]:
-        """Return the arguments, with those of the crawl in place of an engine and a fallback whose extra is missing."""
-        own = self.config.engine, self.config.fallback
-        try:
-            if (config.engine, config.fallback) != own:
-                check_methods(config)
-        except ConfigError as error:
-            return replace(config, engine=own[0], fallback=own[1]), wrong + 1, [*problems, str(error)]
-        return config, wrong, problems
 
     def _takes(self, html: str | bytes, config: Config, is_html: bool = True) -> bool:
         """Return True if a page can be extracted; count it as skipped otherwise."""

@@ -16,7 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from urllib.parse import quote, urlsplit
 
-from scrapy_dripper.config import OUT_OF_PROCESS, Config, ConfigError
+from scrapy_dripper.checks import OUT_OF_PROCESS
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import SUSPECT, Document, Extraction
 from scrapy_dripper.paths import replace_file
 
@@ -117,11 +118,7 @@ class Report:
 
     def _write(self, path: Path, name: str, command: Command) -> None:
         from scrapy_dripper.inspection.assets import VIEW
-        from scrapy_dripper.inspection.views import (  # other crawls need no model in this process
-            named,
-            remove_views,
-            write_views,
-        )
+        from scrapy_dripper.inspection.look import named, remove_views, write_views  # most crawls need no model here
 
         folder = path.with_name(f"{path.stem}.pages")
         pages = {row: named(document) for row, document in self._kept.documents().items()}

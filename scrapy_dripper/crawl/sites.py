@@ -14,7 +14,7 @@ from scrapy.utils.job import job_dir
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.crawl.stats import CrawlStats
-from scrapy_dripper.data import Extraction, SiteExtraction
+from scrapy_dripper.data import Extraction
 from scrapy_dripper.paths import replace_file
 from scrapy_dripper.sites import Hosts
 from scrapy_dripper.sites.memory import SiteMemory
@@ -62,18 +62,18 @@ class CrawlSites:
     def learn(self, future: asyncio.Future[Extraction]) -> None:
         """Learn from a page that has been extracted."""
         extraction = None if future.cancelled() else future.result()
-        if not isinstance(extraction, SiteExtraction):
+        if extraction is None:
             return
         memory, templates = self.hosts.memory, self.hosts.templates
-        if memory is not None and extraction.hashes:
-            learnt = memory.learn(extraction.url, extraction.hashes)
+        if memory is not None and extraction.site.memory:
+            learnt = memory.learn(extraction.url, extraction.site.memory)
             self._stats.count("site_memory/pages" if learnt else "site_memory/copies")
             self._stats.put("site_memory/hosts", len(memory))
             if blocks := extraction.details["repeated"]:
                 self._stats.count("site_memory/changed")
                 self._stats.count("site_memory/blocks", blocks)
-        if templates is not None and extraction.example:
-            if dropped := templates.learn(extraction.url, extraction.example):
+        if templates is not None and extraction.site.templates:
+            if dropped := templates.learn(extraction.url, extraction.site.templates):
                 self._stats.count("templates/dropped", dropped)
             self._stats.put("templates/hosts", len(templates))
 

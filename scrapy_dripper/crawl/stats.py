@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from os.path import abspath
@@ -14,12 +15,13 @@ from weakref import ref
 from scrapy import Spider
 from scrapy.crawler import Crawler
 
-from scrapy_dripper.crawl.log import JAVASCRIPT, NoContent
 from scrapy_dripper.crawl.report import Command, Report
 from scrapy_dripper.data import SUSPECT, Document, Extraction, FallbackReason
 
 logger = logging.getLogger(__name__)
 
+JAVASCRIPT = "https://github.com/scrapy-dripper/scrapy-dripper/blob/main/docs/guides/javascript.md"
+"""The guide to pages that need a browser."""
 RENDER = (
     f"let a browser download such pages, for example with scrapy-playwright: {JAVASCRIPT}. The stat "
     "dripper/fallback/js_shell counts them"
@@ -39,7 +41,7 @@ MOST_MISTAKES = 10
 MOST_FIELDS = 40
 """Fields that get a stat of their own if they cannot be filled. Each request can name another one."""
 EARLY = 20
-"""Number of items after which a warning says that no class has a field to fill."""
+"""Number of items for an early warning that none can be filled, and of pages for one that the model decides none."""
 OTHER = "other"
 
 STATS = {
@@ -93,6 +95,86 @@ STATS = {
     "bugs": "exceptions in the plugin itself; the item is kept but has no content; please report them",
 }
 """The meaning of each stat. The reference page of the stats is generated from it."""
+
+
+UNDECIDED_SHARE = 0.9
+"""Minimum share of undecided pages for the warning at the end of a crawl."""
+LONGEST_ERROR = 300
+"""Maximum length of an error in the warning, in characters."""
+
+_SCRIPTS = (
+    "they may be filled by JavaScript, or be bot walls: look at one with 'scrapy dripper URL'; a browser can download "
+    f"such pages: {JAVASCRIPT}"
+)
+_REPORT = "this is a bug in an engine or in scrapy-dripper: please report it with a page"
+ADVICE = {
+    FallbackReason.EMPTY_BODY: "the site sends empty pages: check how it responds to your USER_AGENT",
+    FallbackReason.NOT_HTML: "the site sends files that are not HTML; meta={'dripper': False} skips them",
+    FallbackReason.OVERSIZE: "raise the limit that the error names, or set DRIPPER_OVERSIZE = 'truncate'",
+    FallbackReason.PARSE_ERROR: _REPORT,
+    FallbackReason.TRUNCATED_PARSE: _REPORT,
+    FallbackReason.NO_BLOCKS: _SCRIPTS,
+    FallbackReason.MISSING_FACTS: "the model loses what these pages declare; correct a few of them and let the model "
+    "learn from them (scrapy-dripper learn), or set DRIPPER_EMPTY to 'answer' to keep its text",
+    FallbackReason.NO_MAIN: _SCRIPTS,
+    FallbackReason.JS_SHELL: f"scripts fill these pages: let a browser download them: {JAVASCRIPT}",
+    FallbackReason.ENGINE_ERROR: "the engine does not work: 'scrapy-dripper doctor' tests it on a page",
+    FallbackReason.ENGINE_LOST: "the engine was lost, for example by a GPU error: the log says when and why",
+    FallbackReason.OVERFLOW: "numbers of the model are too large for half precision: export it in bf16 or fp32",
+    FallbackReason.OUTPUT_ERROR: _REPORT,
+    FallbackReason.TIMEOUT: "raise DRIPPER_TIMEOUT, or lower DRIPPER_BATCH_SIZE or DRIPPER_PROCESSES on a busy machine",
+    FallbackReason.WORKER_ERROR: "something kills the worker processes: check the free memory and "
+    "DRIPPER_WORKER_MEMORY",
+}
+"""What to do about each reason."""
+
+
+class NoContent:
+    """Counts the pages of a crawl that the model did not decide, or on which it found nothing."""
+
+    def __init__(self) -> None:
+        self._pages = 0
+        self._reasons: Counter[FallbackReason] = Counter()
+        self._first: dict[FallbackReason, Extraction] = {}
+        self._said = False
+
+    def add(self, extraction: Extraction) -> None:
+        """Count a page. Warn early if all of the first :data:`EARLY` pages are undecided."""
+        self._pages += 1
+        reason = extraction.fallback_reason
+        if reason is None:
+            return
+        self._reasons[reason] += 1
+        # Its texts would stay in memory for the whole crawl.
+        self._first.setdefault(reason, Extraction(extraction.url, None, None, None, None, "", error=extraction.error))
+        if self._pages == EARLY == self._reasons.total():
+            self._say()
+
+    def close(self) -> None:
+        """Warn at the end of a crawl if nearly all its pages are undecided, unless it has been done."""
+        if self._pages and self._reasons.total() >= UNDECIDED_SHARE * self._pages:
+            self._say()
+
+    def _say(self) -> None:
+        if self._said:
+            return
+        self._said = True
+        reason, pages = self._reasons.most_common(1)[0]
+        first = self._first[reason]
+        error = f", {first.error[:LONGEST_ERROR]}" if first.error else ""
+        logger.warning(
+            "The model gave no main content for %(none)d of the %(all)d pages so far, most often (%(pages)d) because "
+            "of %(reason)s (the first: %(url)s%(error)s): %(advice)s",
+            {
+                "none": self._reasons.total(),
+                "all": self._pages,
+                "pages": pages,
+                "reason": reason,
+                "url": first.url or "a page without URL",
+                "error": error,
+                "advice": ADVICE[reason],
+            },
+        )
 
 
 class CrawlStats:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from scrapy_dripper.config import METHODS, Config, ConfigError
+from scrapy_dripper.checks import METHODS
+from scrapy_dripper.config import Config, ConfigError, load
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, Limits, ModelError
-from scrapy_dripper.fallback_names import load
 from scrapy_dripper.page import NATIVE, Page, Profile
 
 __all__ = ["load_engine", "profile_of"]

@@ -10,13 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 from scrapy_dripper.characters import without_controls
-from scrapy_dripper.checks import METHODS
-from scrapy_dripper.config import Config
+from scrapy_dripper.checks import METHODS, is_method
+from scrapy_dripper.config import Config, load
 from scrapy_dripper.data import Document, Extraction, FallbackReason, Metadata, attempt, from_plain, nothing, to_plain
 from scrapy_dripper.declared.metadata import metadata_of
 from scrapy_dripper.derived import naming, with_derived
 from scrapy_dripper.fallback.methods import first_part, limited_tree, text_within, whole_page
-from scrapy_dripper.fallback_names import is_method, load
 from scrapy_dripper.output.content_json import sanitized
 from scrapy_dripper.page.page import NOT_A_PAGE, PageError
 

@@ -15,10 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.characters import words_of
-from scrapy_dripper.config import Config, MethodOptions
+from scrapy_dripper.config import Config, MethodOptions, load
 from scrapy_dripper.data import Extraction
 from scrapy_dripper.fallback.methods import by_blocks, limited_tree
-from scrapy_dripper.fallback_names import load
 from scrapy_dripper.page import Page
 
 Floats = npt.NDArray[np.float32]

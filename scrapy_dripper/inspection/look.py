@@ -1,13 +1,17 @@
 """Collect what the inspector shows of a document, and write it as one self-contained HTML file, in which the content of
-the page is isolated."""
+the page is isolated; also many pages into a folder, each with its view beside it, where ``learn`` finds corrections."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Sequence
+import re
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,10 +24,12 @@ from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.engines.tagger.engine import Tagger
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.inspection.assets import html_file, part
+from scrapy_dripper.inspection.answers import ANSWERS, in_utf8, task_for
+from scrapy_dripper.inspection.assets import VIEW, html_file, part
 from scrapy_dripper.inspection.snapshot import snapshot, style_sheets
 from scrapy_dripper.page import Page, read
 from scrapy_dripper.page.page import Flag
+from scrapy_dripper.paths import portable, replace_file
 
 MAX_BYTES = 80_000
 """Maximum size of a form of the output that is shown, in bytes of UTF-8."""
@@ -41,12 +47,10 @@ FLAGS = tuple("main-element" if flag is Flag.MAIN else (flag.name or "").lower()
 """The names of the flags that are shown. No flag has the name of a label."""
 
 
-TaskOf = Callable[[Page], "dict[str, Any] | str"]
-"""Returns the annotation task of a page, or the reason why there is none."""
-
-
-def look(document: Document, extractor: Extractor, task_of: TaskOf, name: str = "") -> dict[str, Any]:
+def look(document: Document, extractor: Extractor, name: str, stem: str) -> dict[str, Any]:
     """Return all that the inspector shows of a document, as its script reads it. No document makes this function raise.
+
+    ``name`` and ``stem`` are those of the input, as for :func:`~scrapy_dripper.inspection.answers.sheet`.
 
     ``groups`` and ``rules`` are the names of what the blocks have as indexes: groups of features that can be named, and
     the rules that decided a label. The first rule stands for the probabilities, and is empty.
@@ -67,7 +71,7 @@ def look(document: Document, extractor: Extractor, task_of: TaskOf, name: str = 
             "groups": list(influences),
             "rules": names,
         }
-    task = task_of(page) if page is not None else extraction.error or "the page has no blocks"
+    task = task_for(document, name, stem, page) if page is not None else extraction.error or "the page has no blocks"
     return view | {
         "name": name,
         "title": extraction.title or (page.title if page else None) or "",
@@ -194,3 +198,49 @@ def _data(values: dict[str, Any]) -> str:
     text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
     # In JSON, these characters only occur in strings. Escaping every "<" would add hundreds of kB for a page's tags.
     return text.replace("</", "<\\/").replace("<!", "\\u003c!").replace("<s", "\\u003cs").replace("<S", "\\u003cS")
+
+
+_LONGEST = 60
+_unsafe = re.compile(r"[^A-Za-z0-9.]+").sub
+_is_address = re.compile(r"https?://[^\s<>\"\x7f-\uffff]{1,1000}").fullmatch
+_is_ours = re.compile(rf"(.+-[0-9a-f]{{8}})(?:{re.escape(VIEW)}|\.html)").fullmatch
+
+
+class Named(NamedTuple):
+    """A document, and the name of its files, which no document of other bytes has."""
+
+    name: str
+    document: Document
+    """The document in UTF-8."""
+
+
+def named(document: Document) -> Named:
+    """Return a document with the name of its files."""
+    data = in_utf8(document)
+    if _is_address(document.url):  # as browsers save a page, so that all commands know its URL
+        saved = f"<!-- saved from url=({len(document.url):04}){document.url} -->\n"
+        data = BOM_UTF8 + saved.encode() + data.removeprefix(BOM_UTF8)
+    address = _unsafe("-", document.url.partition("://")[2])[:_LONGEST].strip("-.") or "page"
+    name = f"{portable(address)}-{hashlib.sha256(data).hexdigest()[:8]}"
+    return Named(name, replace(document, html=data, charset=None))
+
+
+def write_views(folder: Path, pages: Iterable[Named], config: Config) -> list[Path]:
+    """Write pages, and a view of each, and return the files of the views. Raise OSError or ModelError if that fails."""
+    folder.mkdir(parents=True, exist_ok=True)
+    views = []
+    with Extractor(replace(config, sites="off")) as extractor:
+        for name, document in pages:
+            replace_file(folder / f"{name}.html", document.html)
+            view = look(document, extractor, name, name)
+            views.append(folder / f"{name}{VIEW}")
+            replace_file(views[-1], page_file(view))
+    return views
+
+
+def remove_views(folder: Path) -> None:
+    """Remove pages and views from a folder, but leave those that have a correction beside them."""
+    corrected = {path.name.partition(".answer")[0] for path in folder.glob(ANSWERS)}
+    for path in folder.glob("*.html"):
+        if (ours := _is_ours(path.name)) and ours[1] not in corrected:
+            path.unlink(missing_ok=True)

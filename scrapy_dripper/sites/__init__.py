@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from scrapy_dripper.data import Document, Extraction, SiteDocument, SiteExtraction, site_data
+from scrapy_dripper.data import Document, Extraction, SiteData
 
 if TYPE_CHECKING:
     from scrapy_dripper.config import Config
-    from scrapy_dripper.page.page import Bools, Page
-    from scrapy_dripper.sites.memory import Hashes, SiteMemory
+    from scrapy_dripper.page.page import Page
+    from scrapy_dripper.sites.memory import Repeated, SiteMemory
     from scrapy_dripper.sites.templates import TemplateLabels, Templates
 
 # The modules of this room are imported where something is known about sites. Most programs do without.
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Repeated:
-    """The texts of a page at their places, and those that other pages of its site repeat."""
-
-    page: Page
-    found: Hashes
-    repeated: Hashes
-
-    def among(self, main: Bools) -> Bools:
-        """Return which main blocks are boilerplate."""
-        from scrapy_dripper.sites.memory import boilerplate
-
-        return boilerplate(self.page, main, self.found, self.repeated)
-
-    def packed_hashes(self, main: Bools) -> bytes:
-        """Return what the site memory learns from the page."""
-        from scrapy_dripper.sites.memory import packed_hashes
-
-        return packed_hashes(self.found, main)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +41,7 @@ class Hosts:
         """Return a document with what is known about its host, for another process."""
         if self.memory is None and self.templates is None:
             return document
-        repeated, templates = self._repeated(document), self._templates(document)
-        return SiteDocument(document.html, document.url, document.charset, document.config, repeated, templates)
+        return replace(document, site=SiteData(self._repeated(document), self._templates(document)))
 
     def template_labels(self, page: Page, document: Document) -> TemplateLabels | None:
         """Return what the templates of its host say about a page, or None if there are no templates."""
@@ -79,24 +57,22 @@ class Hosts:
         packed = self._repeated(document)
         if packed is None:
             return None
-        from scrapy_dripper.sites.memory import hashes, places
+        from scrapy_dripper.sites.memory import Repeated, hashes, places
 
         return Repeated(page, places(page), hashes(packed))
 
     def learn(self, document: Document, extraction: Extraction) -> None:
         """Learn from a document, unless a crawl does."""
-        if not isinstance(extraction, SiteExtraction):
-            return
-        repeated, templates = site_data(document)
-        if self.memory is not None and repeated is None and extraction.hashes:
-            self.memory.learn(document.url, extraction.hashes)
-        if self.templates is not None and templates is None and extraction.example:
-            self.templates.learn(document.url, extraction.example)
+        known, new = document.site, extraction.site
+        if self.memory is not None and known.memory is None and new.memory:
+            self.memory.learn(document.url, new.memory)
+        if self.templates is not None and known.templates is None and new.templates:
+            self.templates.learn(document.url, new.templates)
 
     def _repeated(self, document: Document) -> bytes | None:
-        repeated, _ = site_data(document)
-        return self.memory.repeated(document.url) if repeated is None and self.memory is not None else repeated
+        known = document.site.memory
+        return self.memory.repeated(document.url) if known is None and self.memory is not None else known
 
     def _templates(self, document: Document) -> bytes | None:
-        _, templates = site_data(document)
-        return self.templates.rules(document.url) if templates is None and self.templates is not None else templates
+        known = document.site.templates
+        return self.templates.rules(document.url) if known is None and self.templates is not None else known

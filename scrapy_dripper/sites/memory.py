@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -340,3 +341,20 @@ def boilerplate(page: Page, main: Bools, found: Hashes, repeated_texts: Hashes) 
         taken[above] = False
     left = whole - words[taken].sum()
     return taken if left >= max(LEAST_WORDS, LEAST_SHARE * whole) else none
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repeated:
+    """The texts of a page at their places, and those that other pages of its site repeat."""
+
+    page: Page
+    found: Hashes
+    repeated: Hashes
+
+    def among(self, main: Bools) -> Bools:
+        """Return which main blocks are boilerplate."""
+        return boilerplate(self.page, main, self.found, self.repeated)
+
+    def packed_hashes(self, main: Bools) -> bytes:
+        """Return what the site memory learns from the page."""
+        return packed_hashes(self.found, main)

@@ -164,11 +164,6 @@ class Outcome(Enum):
         """True if the template has labelled the page."""
         return self is Outcome.ANSWERED
 
-    @property
-    def is_check(self) -> bool:
-        """True if the labels of the template and those of the model can be compared."""
-        return self in (Outcome.LEARNING, Outcome.AUDIT)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TemplateRules:
@@ -493,10 +488,11 @@ class Template:
 
     def holds(self, example: TemplateExample) -> bool:
         """Record a check. Return False if the template is so wrong that it has to be forgotten."""
+        if example.outcome not in (Outcome.LEARNING, Outcome.AUDIT):
+            return True
         was_ready = self.ready
-        if example.outcome.is_check:
-            self.checks = (*self.checks, example.agreed)[-CHECKS:]
-        return not (example.outcome.is_check and was_ready and example.agreed < FAILED)
+        self.checks = (*self.checks, example.agreed)[-CHECKS:]
+        return not was_ready or example.agreed >= FAILED
 
     def learn(self, data: bytes, example: TemplateExample) -> None:
         """Learn from a page."""

@@ -6,9 +6,9 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from scrapy_dripper.config import FALLBACKS, Config
+from scrapy_dripper.checks import FALLBACKS, is_method
+from scrapy_dripper.config import Config
 from scrapy_dripper.data import SUSPECT, Document, Extraction, FallbackReason
-from scrapy_dripper.fallback_names import is_method
 
 if TYPE_CHECKING:
     from scrapy_dripper.workers.pool import Pool

@@ -11,7 +11,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from scrapy_dripper.config import OUT_OF_PROCESS, Config, ConfigError, ModelError
+from scrapy_dripper.checks import OUT_OF_PROCESS
+from scrapy_dripper.config import Config, ConfigError, ModelError
 from scrapy_dripper.data import Extraction, FallbackReason, nothing
 from scrapy_dripper.machine import cores
 from scrapy_dripper.workers.process import OnSlow, Process, Relay, StartError, WorkerError

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from scrapy_dripper import workers
-from scrapy_dripper.config import ENGINES, FALLBACKS, Config, ConfigError, ModelError
+from scrapy_dripper.checks import ENGINES, FALLBACKS
+from scrapy_dripper.config import Config, ConfigError, ModelError
 from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.workers.wire import (
     PARTS,

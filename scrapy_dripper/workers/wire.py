@@ -8,24 +8,22 @@ from __future__ import annotations
 import json
 import struct
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
+from pkgutil import resolve_name
 from typing import Any, BinaryIO
 
-from scrapy_dripper.config import Config
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import (
     STRINGS,
     Document,
     Extraction,
     FallbackReason,
-    SiteDocument,
-    SiteExtraction,
+    SiteData,
     from_plain,
-    site_data,
     to_plain,
-    with_site_data,
 )
-from scrapy_dripper.fallback_names import dotted_path
 
 Values = dict[str, Any]
 Message = tuple[dict[str, Any], list[bytes]]
@@ -89,8 +87,27 @@ def pack_config(config: Config) -> Values:
     values.pop("rules", None)
     values |= {name: asdict(values[name]) for name in ("limits", "methods", "markdown", "chunks") if name in values}
     if "fallback" in values:
-        values["fallback"] = dotted_path(config.fallback)
+        values["fallback"] = _dotted_path(config.fallback)
     return values
+
+
+def _dotted_path(fallback: str | Callable[..., Any]) -> str:
+    """Return the dotted path by which another process can import a fallback.
+
+    Raise :exc:`ConfigError` for a callable that cannot be imported.
+    """
+    if isinstance(fallback, str):
+        return fallback
+    module, name = getattr(fallback, "__module__", None), getattr(fallback, "__qualname__", None)
+    path = f"{module}.{name}"
+    if module != "__main__":
+        with suppress(Exception):  # importing a user's module can raise anything
+            if resolve_name(path) is fallback:
+                return path
+    raise ConfigError(
+        f"DRIPPER_FALLBACK is {fallback!r}, which worker processes cannot import: put the function into a module and "
+        "name it as 'package.module.function', or set DRIPPER_PROCESSES = 0"
+    )
 
 
 def pack_tasks(tasks: Sequence[Task]) -> tuple[Values, list[bytes]]:
@@ -106,7 +123,7 @@ def pack_tasks(tasks: Sequence[Task]) -> tuple[Values, list[bytes]]:
             number = numbers[id(task.config)] = len(configs)
             configs.append(task.config)
         document = task.document
-        repeated, templates = site_data(document)
+        repeated, templates = document.site
         # One more than the limit, so that the worker can tell that the document is too long.
         html = document.html[: task.config.limits.bytes + 1]
         rows.append(
@@ -138,7 +155,7 @@ def unpack_tasks(header: Values, bodies: Sequence[bytes]) -> list[Task]:
         if row["rules"]:
             config = replace(config, rules=row["rules"])
         site = (repeated if row["repeated"] else None, templates if row["templates"] else None)
-        document = SiteDocument(html, row["url"], row["charset"], config, *site)
+        document = Document(html, row["url"], row["charset"], config, SiteData(*site))
         reason = None if row["reason"] is None else FallbackReason(row["reason"])
         tasks.append(Task(document, config, reason, row["error"], tuple(row["without"])))
     return tasks
@@ -160,7 +177,7 @@ def pack_extraction(extraction: Extraction) -> tuple[Values, list[bytes]]:
     json.dumps(values)  # raises here for what is no JSON
     parts = [(text or "").encode("utf-8", "surrogatepass") for text in texts]
     parts += [bytes(bytearray(extraction.labels)), array("d", apart["probabilities"]).tobytes()]
-    parts += [extraction.hashes, extraction.example] if isinstance(extraction, SiteExtraction) else [b"", b""]
+    parts += [one or b"" for one in extraction.site]
     return values, parts
 
 
@@ -187,4 +204,4 @@ def unpack_extraction(url: str, values: Mapping[str, Any], parts: Sequence[bytes
             read_example(example)
         if template is not None:
             Outcome(template)
-    return with_site_data(extraction, hashes=hashes, example=example)
+    return replace(extraction, site=SiteData(hashes or None, example or None))

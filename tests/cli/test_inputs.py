@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_dripper.cli.inputs import file_name, page_id
 from scrapy_dripper.data import Document
-from scrapy_dripper.inspection.views import named
+from scrapy_dripper.inspection.look import named
 from tests.cli.conftest import Run
 from tests.corpus.zoo import HONEST, HOSTILE, PLAIN
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import scrapy
 
-from scrapy_dripper.config import ENGINES, FALLBACKS
+from scrapy_dripper.checks import ENGINES, FALLBACKS
 from tests.crawl.conftest import KINDS, Start
 from tests.crawl.crawling import Site
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import scrapy_dripper.engines
-from scrapy_dripper.checks import MODELS
-from scrapy_dripper.config import OUT_OF_PROCESS, Config, ConfigError
+from scrapy_dripper.checks import MODELS, OUT_OF_PROCESS
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import ModelError
 

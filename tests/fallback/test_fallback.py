@@ -11,12 +11,11 @@ from lxml.html import HtmlElement
 
 from scrapy_dripper import fallback as fallback_module
 from scrapy_dripper.checks import METHODS, Method
-from scrapy_dripper.config import Config, ConfigError
+from scrapy_dripper.config import Config, ConfigError, check_methods
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.fallback import fall_back, methods
 from scrapy_dripper.fallback.methods import FIRST_PART
-from scrapy_dripper.fallback_names import check_methods
 from scrapy_dripper.page import recover
 
 SENTENCE = "The tide comes in twice a day, and every sandcastle on this beach has to reckon with that. "

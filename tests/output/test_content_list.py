@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 from lxml import etree
 
-from scrapy_dripper.config import CONTENT_TYPES
+from scrapy_dripper.checks import CONTENT_TYPES
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.page.parse import parse

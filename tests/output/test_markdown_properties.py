@@ -14,8 +14,9 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from lxml import etree
 
+from scrapy_dripper.checks import CONTENT_TYPES
 from scrapy_dripper.choose import mask_of
-from scrapy_dripper.config import CONTENT_TYPES, Config
+from scrapy_dripper.config import Config
 from scrapy_dripper.output import write
 from scrapy_dripper.output.content_json import ContentError, from_json, to_json
 from scrapy_dripper.output.content_list import content_list

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.checks import short
-from scrapy_dripper.config import FALLBACKS, METHODS, Config, ConfigError
+from scrapy_dripper.checks import FALLBACKS, METHODS, short
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.rules import Rules
 
 ALLOWED = [option.name for option in fields(Config) if option.metadata["per_request"]]
@@ -65,6 +65,13 @@ def test_a_request_names_no_callable_and_no_file() -> None:
                 override(config, {"fallback": value})
 
 
+@pytest.fixture
+def all_extras(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is installed here, all methods can run."""
+    monkeypatch.setattr("scrapy_dripper.config.find_spec", lambda name: name)
+
+
+@pytest.mark.usefixtures("all_extras")
 def test_a_request_names_no_engine_with_a_model() -> None:
     """Its model may need a GPU, or belong to another process. Methods need neither."""
     for value in ("qwen3", "package.module.engine", print, ["r4"], None, 1):
@@ -74,6 +81,7 @@ def test_a_request_names_no_engine_with_a_model() -> None:
     assert [override(Config(), {"engine": name}).engine for name in METHODS] == list(METHODS)
 
 
+@pytest.mark.usefixtures("all_extras")
 def test_the_fallback_of_the_settings_may_be_named() -> None:
     config = Config(fallback="package.module.function")
 

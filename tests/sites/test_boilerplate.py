@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from scrapy_dripper import Config, Document, Extractor
-from scrapy_dripper.data import SiteExtraction
+from scrapy_dripper.data import SiteData
 from scrapy_dripper.sites.memory import boilerplate, places
 from scrapy_dripper.testing import FakeEngine, page
 from tests.html_strategies import documents
@@ -79,7 +79,7 @@ def test_off_nothing_is_left_out() -> None:
     found = reader("off").extract(site(*["*" + TEAM] * 8))
 
     assert all("The team" in (one.text or "") for one in found)
-    assert {(one.details["repeated"], isinstance(one, SiteExtraction)) for one in found} == {(0, False)}
+    assert {(one.details["repeated"], one.site) for one in found} == {(0, SiteData())}
 
 
 @pytest.mark.parametrize(

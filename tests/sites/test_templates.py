@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_dripper import Document, Extraction
-from scrapy_dripper.data import SiteExtraction
 from scrapy_dripper.rules import host_of
 from scrapy_dripper.sites import templates
 from scrapy_dripper.sites.templates import Outcome, TemplateExample, Templates, is_audited, read_example, unpack_rules
@@ -24,7 +23,7 @@ FREE = [number for number in range(1_000, 3_000) if not is_audited(url(number))]
 
 def example_of(found: Extraction) -> bytes:
     """Return what templates can learn from a page."""
-    return found.example if isinstance(found, SiteExtraction) else b""
+    return found.site.templates or b""
 
 
 def test_a_template_answers_when_it_has_agreed_with_the_model() -> None:

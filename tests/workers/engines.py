@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from scrapy_dripper.child import server
+import scrapy_dripper.child as server
 from scrapy_dripper.data import Extraction, Metadata
 from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
 from scrapy_dripper.page import Page

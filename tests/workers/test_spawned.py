@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_dripper.workers.life import spawned
+from scrapy_dripper.workers import spawned
 from tests.workers.children import SECONDS, comes_true, gone
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them")

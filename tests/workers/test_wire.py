@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.config import CONTENT_TYPES, Config, ConfigError
+from scrapy_dripper.checks import CONTENT_TYPES
+from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import (
     UNREAD,
     Breadcrumb,
@@ -21,10 +22,7 @@ from scrapy_dripper.data import (
     Extraction,
     FallbackReason,
     Metadata,
-    SiteDocument,
-    SiteExtraction,
-    site_data,
-    with_site_data,
+    SiteData,
 )
 from scrapy_dripper.output.content_json import to_json
 from scrapy_dripper.rules import SiteRule
@@ -141,14 +139,10 @@ GOOD = Extraction("u", "t", "h", "m", "x", "all", labels=(True, False), probabil
 
 
 def test_what_a_page_teaches_comes_along() -> None:
-    """An extraction without it is sent as one."""
     found = page("<p>Tea is ready.</p>")
     own = packed_hashes(places(found), np.ones(1, dtype=np.bool_))
-    sent = other_side(with_site_data(GOOD, hashes=own))
 
-    assert isinstance(sent, SiteExtraction)
-    assert (sent.hashes, sent.example) == (own, b"")
-    assert type(other_side(GOOD)) is Extraction
+    assert other_side(replace(GOOD, site=SiteData(own))).site == (own, None)
 
 
 @pytest.mark.parametrize(
@@ -243,9 +237,8 @@ OPTIONS = st.fixed_dictionaries(
     },
 )
 ARGUMENTS = (ANY | st.binary(max_size=20), TEXT, st.none() | TEXT)
-DOCUMENTS = st.builds(Document, *ARGUMENTS) | st.builds(
-    SiteDocument, *ARGUMENTS, repeated=st.binary(max_size=3), templates=st.none() | st.binary(max_size=3)
-)
+SITES = st.builds(SiteData, *[st.none() | st.binary(max_size=3)] * 2)
+DOCUMENTS = st.builds(Document, *ARGUMENTS, site=SITES)
 TASKS = st.lists(
     st.tuples(
         DOCUMENTS,
@@ -268,7 +261,7 @@ def test_any_tasks_arrive_as_they_were(options: list[dict[str, Any]], rows: list
     for task, one in zip(tasks, found, strict=True):
         sent = task.document
         html = sent.html[: task.config.limits.bytes + 1]
-        document = SiteDocument(html, sent.url, sent.charset, task.config, *site_data(sent))
+        document = replace(sent, html=html, config=task.config)
         assert one == replace(task, document=document)
 
 

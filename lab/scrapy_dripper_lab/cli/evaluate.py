@@ -16,9 +16,10 @@ from typing import Any
 from tqdm import tqdm
 
 from scrapy_dripper.characters import printable, to_json
+from scrapy_dripper.checks import METHODS
 from scrapy_dripper.cli.console import PROGRAM, UsageError, say
 from scrapy_dripper.cli.options import add_command, add_options, configured, count
-from scrapy_dripper.config import METHODS, Config
+from scrapy_dripper.config import Config
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.files import sha256
 from scrapy_dripper.engines.tagger.model import MANIFEST, bundled

@@ -23,7 +23,7 @@ from scrapy_dripper.learning.metrics import PRF, count_prf
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.charset import decode_html
 from scrapy_dripper.page.parse import parse
-from scrapy_dripper.workers.life import spawned
+from scrapy_dripper.workers import spawned
 from scrapy_dripper_lab.alignment import align
 from scrapy_dripper_lab.endpoint import EndpointError
 from scrapy_dripper_lab.evaluation.blocks import labels_prf, node_prf

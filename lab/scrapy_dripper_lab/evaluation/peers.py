@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from importlib import import_module, metadata, util
 from types import ModuleType
 
+from scrapy_dripper.checks import METHODS
 from scrapy_dripper.cli.console import UsageError
-from scrapy_dripper.config import METHODS, Config, MethodOptions
+from scrapy_dripper.config import Config, MethodOptions
 from scrapy_dripper.fallback import method
 from scrapy_dripper.page.charset import decode_html
 

@@ -26,7 +26,7 @@ from tqdm import tqdm
 from scrapy_dripper.choose.decision import DecisionRule, decide
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES, context, page_features, quality_features
 from scrapy_dripper.learning.metrics import neutral_prf
-from scrapy_dripper.workers.life import spawned
+from scrapy_dripper.workers import spawned
 from scrapy_dripper_lab.training.prepare import Example, completed, estimated_f1, without_declarations
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from scrapy_dripper.engines.tagger.evidence import ABSENT, MOSTLY
 from scrapy_dripper.engines.tagger.features import Features, features
 from scrapy_dripper.learning.learn import block_weights
 from scrapy_dripper.page import Page, PageError, read
-from scrapy_dripper.workers.life import spawned
+from scrapy_dripper.workers import spawned
 from scrapy_dripper_lab.alignment import Bools, align, headlines, tokens
 from scrapy_dripper_lab.sets import AnnotatedPage
 
