@@ -5,8 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
 import scrapy_dripper
 
 
@@ -14,12 +12,6 @@ def test_every_name_of_the_front_door_is_there() -> None:
     """Each is in ``__all__``, listed by ``dir`` and imported when asked for."""
     assert set(scrapy_dripper.__all__) <= set(dir(scrapy_dripper))
     assert all(getattr(scrapy_dripper, name) is not None for name in scrapy_dripper.__all__)
-
-
-def test_a_name_that_is_not_there() -> None:
-    """Python's usual error names the module and the attribute."""
-    with pytest.raises(AttributeError, match="module 'scrapy_dripper' has no attribute 'Extracter'"):
-        scrapy_dripper.Extracter  # noqa: B018
 
 
 def test_the_extractor_needs_no_scrapy() -> None:

@@ -158,17 +158,6 @@ def test_a_terminal_shows_the_progress(site: Site, tmp_path: Path) -> None:
     assert "page [" not in quiet
 
 
-def test_pages_that_are_too_many_are_left_to_the_next_command(site: Site, tmp_path: Path) -> None:
-    """They have been downloaded already when the number is reached."""
-    links = "".join(f'<a href="/page/{number}">link</a>' for number in range(9))
-    site.routes["/"] = (HTML, page("home", links).encode())
-
-    done = follow(site.url("/"), tmp_path, "--max-pages", "2")
-    assert "meta keys" not in done.stderr
-    follow(site.url("/"), tmp_path)
-    assert set(index(tmp_path)) >= {"/", *(f"/page/{number}" for number in range(9))}
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for other processes")
 def test_ctrl_c_loses_nothing(site: Site, tmp_path: Path) -> None:
     """The command can be interrupted at any time, and goes on."""
@@ -400,18 +389,6 @@ def test_delays_that_robots_txt_may_ask_for(value: str, delay: float, problem: s
 
     assert found == delay
     assert said == (problem and f"a Crawl-delay of {problem}")
-
-
-def test_a_delay_without_end(site: Site, tmp_path: Path) -> None:
-    """One line says that it is not kept. A crawl of one page has not to wait for it."""
-    chain(site, 0)
-    del site.status["/robots.txt"]
-    site.routes["/robots.txt"] = ("text/plain", b"User-agent: *\nCrawl-delay: inf\n")
-
-    done = follow(site.url("/0"), tmp_path)
-
-    assert done.stderr.count("a Crawl-delay of inf is not a number of seconds, and is ignored") == 1
-    assert set(index(tmp_path)) == {"/0"}
 
 
 def test_pages_behind_redirects(site: Site, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.workers import process
 from scrapy_dripper.workers.pool import FIRST_STARTS, Pool, Workers
 from scrapy_dripper.workers.process import StartError, WorkerError
-from tests.workers.children import OWN, SECONDS, Pools, comes_true, gone, own, rescue, task, worker_of
+from tests.workers.children import SECONDS, Pools, comes_true, gone, own, rescue, task, worker_of
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them")
 
@@ -143,13 +143,6 @@ def test_one_that_takes_for_ever_to_start(
     monkeypatch.setattr("scrapy_dripper.workers.pool.START_SECONDS", 0.3)
     fake("time.sleep(600)")
     with pytest.raises(StartError, match="it was not ready after 0 seconds"):
-        pools().start()
-
-
-@pytest.mark.parametrize("executable", ["", "/no/such/python"])
-def test_without_an_interpreter(executable: str, pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", executable)
-    with pytest.raises(StartError, match=r"no Python interpreter|FileNotFoundError"):
         pools().start()
 
 
@@ -328,16 +321,6 @@ def test_nothing_is_left_of_it(pools: Pools) -> None:
 
     assert comes_true(lambda: all(map(gone, pids)))
     assert comes_true(lambda: threading.active_count() <= before[0] and files() <= before[1], 20)
-
-
-@pytest.mark.usefixtures("light")
-def test_a_pool_that_is_never_closed() -> None:
-    """Its workers end with it."""
-    pool = Pool(OWN, 1)
-    pool.start()
-    (pid,) = pool.pids
-    del pool
-    assert comes_true(lambda: gone(pid))
 
 
 def test_a_worker_that_does_not_end_is_ended(
