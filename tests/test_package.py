@@ -171,9 +171,10 @@ def test_make_lists_its_targets_and_does_nothing_else() -> None:
 
 
 def test_a_page_is_extracted_without_extras() -> None:
-    """Only the runtime of the tagger is needed."""
+    """Only the runtime of the tagger is needed, and not Scrapy, which other programs need not import."""
     code = (
         "import sys; sys.modules |= dict.fromkeys(('tokenizers', 'html2text', 'tqdm.auto', 'justext', 'readability'))\n"
+        "sys.modules |= dict.fromkeys(('scrapy', 'twisted'))\n"
         "import scrapy_dripper\n"
         "print(scrapy_dripper.extract('<p>A page of a single paragraph, with a few words in it.</p>').source)"
     )

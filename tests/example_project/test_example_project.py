@@ -14,7 +14,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, build_opener
 
 import pytest
@@ -89,14 +89,6 @@ def site_crawl(tmp_path_factory: pytest.TempPathFactory) -> Crawl:
 
 
 # The website
-
-
-def test_no_link_of_the_site_is_dead() -> None:
-    known = {*STORED, *nasty.PAGES}
-    for path, file in stored_pages().items():
-        targets = re.findall(r'href="([^"#]*)[^"]*"', file.read_text(encoding="utf-8"), re.IGNORECASE)
-        own = {urljoin(path, target) for target in targets if not re.match(r"\w+:", target)}
-        assert own <= known, path
 
 
 # The crawl of the own website

@@ -169,34 +169,6 @@ for closed in ([0], [1], [2], [0, 1, 2]):
     assert run_script(code).splitlines() == ["fine []"] * 4
 
 
-@pytest.mark.skipif(
-    not hasattr(subprocess.Popen, "_on_error_fd_closer"),
-    reason="subprocess of Python before 3.11.4 leaves pipes open in this case",
-)
-def test_a_system_without_descriptors() -> None:
-    """Wherever they run out, no worker starts, the error says so, and nothing is left."""
-    code = """
-import os, resource
-from tests.workers.children import OWN, task
-from scrapy_dripper.workers.pool import Pool
-from scrapy_dripper.workers.process import StartError
-used = os.listdir("/dev/fd")
-free = max(map(int, used)) + 1
-_, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-refused = 0
-for more in range(9):
-    resource.setrlimit(resource.RLIMIT_NOFILE, (free + more, most))
-    try:
-        Pool(OWN, 1).extract([task("x")])
-    except StartError:
-        refused += 1
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    assert os.listdir("/dev/fd") == used, more
-print(refused)
-"""
-    assert int(run_script(code)) >= 7
-
-
 def test_a_current_folder_that_is_gone(pools: Pools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing can be imported from it, but everything else can."""
     gone_soon = tmp_path / "gone"
