@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.data import Extraction
 from scrapy_dripper.fingerprint import content_hash, simhash
 
 
@@ -107,11 +106,3 @@ def test_a_long_text_in_parts() -> None:
     long = " ".join([words] * 300)
     assert distance(simhash(long), simhash(words)) <= 3
     assert len(simhash("1." * 1_000_000 + "\u0301" * 1_000_000)) == 16
-
-
-def test_of_an_extraction() -> None:
-    """They are those of its text; an extraction that is empty on purpose has none."""
-    one = Extraction("u", None, "", "", "Some text.", "all")
-    assert (one.meta()["content_hash"], one.meta()["simhash"]) == (content_hash("Some text."), simhash("Some text."))
-    nothing = Extraction("u", None, None, None, None, "fallback:none")
-    assert (nothing.meta()["content_hash"], nothing.meta()["simhash"]) == (None, None)

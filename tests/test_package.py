@@ -81,18 +81,6 @@ def test_the_installed_version_is_that_of_the_source() -> None:
     assert metadata.version(NAME) == source.group(1)
 
 
-def test_the_bundled_model_is_found_in_the_package() -> None:
-    """Without any setting, the model folder in the package data is loaded."""
-    from scrapy_dripper.engines.tagger.model import Manifest, bundled
-
-    folder = bundled()
-
-    assert Manifest.read(folder).engine == "tagger"
-    assert sorted(path.name for path in folder.iterdir()) == sorted(
-        path.name for path in (ROOT / "models" / "tagger").iterdir()
-    )
-
-
 def test_the_package_is_typed_and_licensed() -> None:
     """Type checkers need py.typed; the licence is part of the distribution."""
     information = metadata.metadata(NAME)
@@ -121,13 +109,6 @@ def test_the_extras_that_messages_name_exist() -> None:
         named |= set(re.findall(r"scrapy-dripper\[([\w,]+)\]", path.read_text(encoding="utf-8")))
     assert {extra for names in named for extra in names.split(",")} <= provided
     assert {"cpu", "gpu", "poet", "playwright", "corpus", "dev"} <= provided
-
-
-def test_every_folder_of_tests_is_a_package() -> None:
-    """Otherwise two test modules of the same name clash, and helpers have no import path."""
-    folders = {path.parent for path in (ROOT / "tests").rglob("*.py") if "node_modules" not in path.parts}
-
-    assert not [str(folder) for folder in folders if not (folder / "__init__.py").exists()]
 
 
 def test_what_is_imported_is_required() -> None:
@@ -190,9 +171,10 @@ def test_make_lists_its_targets_and_does_nothing_else() -> None:
 
 
 def test_a_page_is_extracted_without_extras() -> None:
-    """Only the runtime of the tagger is needed."""
+    """Only the runtime of the tagger is needed, and not Scrapy, which other programs need not import."""
     code = (
         "import sys; sys.modules |= dict.fromkeys(('tokenizers', 'html2text', 'tqdm.auto', 'justext', 'readability'))\n"
+        "sys.modules |= dict.fromkeys(('scrapy', 'twisted'))\n"
         "import scrapy_dripper\n"
         "print(scrapy_dripper.extract('<p>A page of a single paragraph, with a few words in it.</p>').source)"
     )

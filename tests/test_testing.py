@@ -1,4 +1,4 @@
-"""The tests in docs/guides/testing.md pass, and an engine may refuse a page."""
+"""The tests in docs/guides/testing.md pass."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from scrapy_dripper import EngineError, Extractor, FallbackReason
-from scrapy_dripper.testing import FakeEngine
+from scrapy_dripper import Extractor
 
 TEXT = (Path(__file__).parents[1] / "docs" / "guides" / "testing.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", TEXT, re.S))
@@ -21,13 +20,3 @@ def test_the_documented_tests_pass() -> None:
 
     [page] = Extractor(engine=names["Sentences"]()).extract([names["PAGE"]])
     assert page.text == "High water is at noon."
-
-
-def test_an_engine_can_refuse_a_page() -> None:
-    class Refusing(FakeEngine):
-        def answer(self, page: Any) -> Any:
-            return EngineError("not this one")
-
-    [page] = Extractor(engine=Refusing()).extract(["<p>Some text.</p>"])
-
-    assert (page.fallback_reason, page.error) == (FallbackReason.ENGINE_ERROR, "not this one")

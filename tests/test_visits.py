@@ -7,12 +7,10 @@ number of nodes.
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from random import Random
@@ -39,97 +37,16 @@ from scrapy_dripper.structures import mathml
 from tests.trees import BLOCKS, INLINE, KINDS, MATH
 
 PACKAGE = Path(scrapy_dripper.__file__).parent
-NO_READERS = frozenset(
-    "learning cli commands crawl corpus inspection child workers config.py checks.py rules.py".split()
-)
-"""The rooms and modules that read no trees of pages, or leave that to others."""
-READERS = [path for path in sorted(PACKAGE.rglob("*.py")) if path.relative_to(PACKAGE).parts[0] not in NO_READERS]
 VISITS = 8
 """Maximum number of calls of a recursive function, per node of its input."""
 WRITTEN = 4
 """How often :func:`run` writes each page. Chunks are written twice: to measure them, and as they are."""
 DEPTH, SEEDS = 200, 3
-NOT_HERE = {
-    "declared/text.py:_text": "the links in a heading, of at most 60 elements each, whose text is read whole",
-    "structures/items.py:_without_images": 'the option DRIPPER_MARKDOWN["types"], which copies each item once',
-    "structures/items.py:trimmed": "the two ends of a line, each level once",
-    "output/chunks.py:_fragments": "the runs of a long line, each once",
-    "output/chunks.py:_merged": "the same",
-    "page/parse.py:_tree": "parses again at most once",
-    "output/reader.py:Reader.add": "for the parts of a line, which hold no display formula",
-    "output/content_list.py:_joined": "the levels of a list of Google Docs, at most nine",
-    "data.py:_without_controls": "metadata, in which strings are nested twice",
-    "exporters.py:_of_kind": "the texts of a list, which are no lists",
-    "engines/qwen3/simplify.py:_make": "tries once more, with another name",
-    "engines/tagger/lexicon.py:_longest": "words of our own, once",
-    "extractor.py:Extractor._answers": "halves a batch if its engine fails",
-}
-"""A function of each circle that the trees below do not reach, with the reason."""
 LEAVES = (
     "amp-mathml amp-youtube audio body col colgroup d-math frameset html image input listing lite-youtube math-field "
     "math-renderer mjx-container optgroup option plaintext source tex-math track wbr xmp youtube-video"
 ).split()
 """Tags around the whole page, around text, or around nothing that is written."""
-
-
-def functions(tree: ast.AST) -> dict[str, ast.AST]:
-    """Return the functions of a module by their qualified names."""
-    found: dict[str, ast.AST] = {}
-
-    def collect(node: ast.AST, prefix: str) -> None:
-        for child in ast.iter_child_nodes(node):
-            inner = prefix
-            if isinstance(child, (ast.FunctionDef, ast.ClassDef)):
-                inner = f"{prefix}{child.name}."
-                if isinstance(child, ast.FunctionDef):
-                    found[inner[:-1]] = child
-            collect(child, inner)
-
-    collect(tree, "")
-    return found
-
-
-def calls_in(path: Path) -> dict[str, set[str]]:
-    """Return for each function of a module which of them it names, also through tables of the module."""
-    module = ast.parse(path.read_text(encoding="utf-8"))
-    names = functions(module)
-    known: dict[str, list[str]] = {}
-    for name in names:
-        known.setdefault(name.rpartition(".")[2], []).append(name)
-    tables: dict[str, set[str]] = {}
-    for node in module.body:
-        if isinstance(node, (ast.Assign, ast.AnnAssign)):
-            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            if isinstance(target, ast.Name):
-                used = {getattr(one, "attr", getattr(one, "id", "")) for one in ast.walk(node)}
-                tables[target.id] = used & known.keys()
-
-    def calls(function: ast.AST) -> Iterator[str]:
-        for node in ast.walk(function):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                for one in tables.get(node.id, ()):
-                    yield from known[one]
-                yield from (one for one in known.get(node.id, ()) if "." not in one or one.rpartition(".")[0] in names)
-            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
-                yield from (one for one in known.get(node.attr, ()) if "." in one)
-
-    return {name: set(calls(node)) for name, node in names.items()}
-
-
-def circles(path: Path) -> set[frozenset[str]]:
-    """Return the groups of functions of a module that can call each other, or themselves."""
-    graph = calls_in(path)
-    reach: dict[str, set[str]] = {}
-    for name in graph:
-        seen: set[str] = set()
-        todo = list(graph[name])
-        while todo:
-            one = todo.pop()
-            if one not in seen:
-                seen.add(one)
-                todo += graph[one]
-        reach[name] = seen
-    return {frozenset(b for b in reach[a] if a in reach[b]) for a in reach if a in reach[a]}
 
 
 class Calls:
@@ -155,9 +72,9 @@ class Calls:
         found: dict[str, int] = {}
         for code in self._recursive:
             path = Path(code.co_filename)
-            if path in READERS and "<" not in code.co_name:
+            if path.is_relative_to(PACKAGE) and "<" not in code.co_name:
                 name = f"{path.relative_to(PACKAGE).as_posix()}:{getattr(code, 'co_qualname', code.co_name)}"
-                found[name.replace(".<locals>", "")] = self._count[code]
+                found[name] = self._count[code]
         return found
 
 
@@ -187,11 +104,6 @@ def run(html: str) -> tuple[dict[str, int], int]:
     return calls.of_readers(), len(page.tree.nodes)
 
 
-@cache
-def measured(kind: str, seed: int) -> tuple[dict[str, int], int]:
-    return run(SPANNED if kind == "spanning cells" else KINDS[kind](Random(f"{kind} {seed}"), DEPTH, 200))
-
-
 SPANNED = "<table><tr><td rowspan=2><b><i>a</i></b><b><i>b</i></b><td>c<tr><td><ul><li><b>x <i>y</i></b><ul><li>" * 20
 """Tables with spanning cells, which become HTML, in each other, with lists and emphasis that is merged."""
 MEASURED = [*(kind for kind in KINDS if kind != "data"), "spanning cells"]
@@ -200,7 +112,8 @@ MEASURED = [*(kind for kind in KINDS if kind != "data"), "spanning cells"]
 @pytest.mark.parametrize("kind", MEASURED)
 def test_each_node_is_visited_a_few_times(kind: str) -> None:
     for seed in range(SEEDS):
-        calls, nodes = measured(kind, seed)
+        made = SPANNED if kind == "spanning cells" else KINDS[kind](Random(f"{kind} {seed}"), DEPTH, 200)
+        calls, nodes = run(made)
         over = {name: count / nodes for name, count in calls.items() if count > WRITTEN * VISITS * nodes}
         assert not over, f"seed {seed}: {over}"
 
@@ -222,23 +135,6 @@ def test_forty_levels(before: str, after: str) -> None:
     calls, nodes = run(f"<p>{before * 40}{after}")
 
     assert max(calls.values(), default=0) <= WRITTEN * VISITS * nodes
-
-
-def test_every_recursive_function_is_here() -> None:
-    """A new reader that calls itself has to be reached by the trees above, or to have a reason in this module."""
-    reached = {name for kind in MEASURED for seed in range(SEEDS) for name in measured(kind, seed)[0]}
-    short = {name.partition(":")[0] + ":" + name.rpartition(".")[2].rpartition(":")[2] for name in reached}
-    missing, known = set(), set()
-    for path in READERS:
-        file = path.relative_to(PACKAGE).as_posix()
-        for circle in circles(path):
-            names = {f"{file}:{name}" for name in circle}
-            known |= names
-            if not (names & NOT_HERE.keys() or any(f"{file}:{name.rpartition('.')[2]}" in short for name in circle)):
-                missing |= names
-
-    assert not sorted(missing)
-    assert not sorted(NOT_HERE.keys() - known), "these are no longer recursive"
 
 
 def test_every_tag_with_a_reader_is_in_the_trees() -> None:

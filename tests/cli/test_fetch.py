@@ -29,12 +29,6 @@ def internet(monkeypatch: pytest.MonkeyPatch) -> None:
     connect_internet({**NAMES, "next.example": ["127.0.0.7", "127.0.0.1"]}, monkeypatch.setattr)
 
 
-def test_a_page_on_a_typed_private_address(serve: Serve) -> None:
-    url = serve(page)
-
-    assert download(url, 1_000) == (BODY, url, "utf-8")
-
-
 def test_a_page_in_python(serve: Serve) -> None:
     """It has the options of ``extract``, and the URL after redirects."""
     other = f"{serve(page)}/page"
@@ -48,13 +42,6 @@ def test_a_page_in_python(serve: Serve) -> None:
         scrapy_dripper.fetch(serve(lambda handler: handler.send_error(404)))
     with pytest.raises(RefusedError):
         scrapy_dripper.fetch("file:///etc/hostname")
-
-
-def test_a_redirect_on_the_typed_host(serve: Serve) -> None:
-    """A site on this machine may redirect to itself, on another port as well."""
-    other = serve(page)
-
-    assert download(serve(redirect(f"{other}/page")), 1_000).url == f"{other}/page"
 
 
 @pytest.mark.parametrize("begin", ["", "Content-Type: text/html\r\n\r\n"], ids=["head", "body"])

@@ -13,7 +13,7 @@ from scrapy_dripper.cli.inputs import file_name, page_id
 from scrapy_dripper.data import Document
 from scrapy_dripper.inspection.look import named
 from tests.cli.conftest import Run
-from tests.corpus.zoo import HONEST, HOSTILE, PLAIN
+from tests.corpus.zoo import PLAIN
 
 HTML = (
     "<!doctype html><html><head><title>Tides</title></head><body><article><h1>Tides</h1>"
@@ -140,17 +140,6 @@ def test_a_page_may_have_any_name(name: str, here: Path, extract: Run) -> None:
     Path(name).write_text('<?xml version="1.0"?>\n' + HTML, encoding="utf-8")
 
     assert "by the harbour" in extract(name).out
-
-
-def test_no_archive_is_read_as_a_page(tmp_path: Path, extract: Run) -> None:
-    for animal in [*HONEST, *HOSTILE]:
-        if b"WARC/" in animal.data[:7]:
-            (tmp_path / f"{animal.name[:20].replace('/', '-')}.html").write_bytes(animal.data)
-
-    done = extract(tmp_path)
-
-    assert (done.code, done.out) == (1, "")
-    assert done.err.count("corpus extract") == len(list(tmp_path.iterdir()))
 
 
 @pytest.mark.parametrize("depth", [10, 5_000])

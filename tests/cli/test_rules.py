@@ -118,12 +118,6 @@ def test_a_selector_that_takes_for_ever_is_given_up(page: str, run: Run, monkeyp
     assert "3 blocks" in done.out
 
 
-def test_extract_takes_rules(page: str, extract: Run) -> None:
-    done = extract(page, "-f", "text", "--url", URL, "--rules", rules(whole=".newsletter"))
-
-    assert (done.code, done.out) == (0, "Our best stories, every Friday\n")
-
-
 def test_texts_are_shown_as_far_as_the_terminal_can(here: Path) -> None:
     """The code page of a pipe on Windows lacks most characters."""
     Path("page.html").write_text("<p class=x>A \u65e5\u672c \u00e9 text</p>", encoding="utf-8")

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.page.charset import decode_html
-from tests.corpus.shards import HTML, record
+from tests.corpus.shards import record
 from tests.corpus.zoo import CHUNKED, HONEST, HOSTILE, LIMIT, PAGE, URL, Animal, chunked, response
 
 pytest.importorskip("scrapy_dripper.corpus.records", reason="needs FastWARC 2", exc_type=ImportError)
@@ -109,10 +109,3 @@ def test_a_disk_that_fails_is_no_broken_archive() -> None:
 
     with pytest.raises(OSError, match="Input/output error"):
         list(pages(Disk(), LIMIT, lambda reason: None))
-
-
-def test_records_of_any_number_and_size_of_headers_are_read() -> None:
-    """A crawl writes what a server sends, and reading it back loses no page."""
-    for many in (b"X-Long: %s\r\n" % (b"a" * 12_000) * 8, b"X: a\r\n" * 20_000):
-        ((_, page),), skipped = read(record(URL, PAGE, many + HTML))
-        assert (page.body, page.headers["Content-Type"], skipped) == (PAGE, HTML[14:-2], {})

@@ -135,29 +135,6 @@ def test_a_cancelled_task_does_not_affect_others(ask: Ask) -> None:
     assert (extraction.markdown.strip(), cancelled) == (MAIN, True)
 
 
-def test_nothing_of_a_page_is_kept(crawl: Crawls, site: Site) -> None:
-    """Responses and extractions can be collected during the crawl, so memory does not grow with the pages."""
-    responses: list[weakref.ref[Any]] = []
-    alive: list[int] = []
-
-    def parse(self: scrapy.Spider, response: Any) -> Any:
-        responses.append(weakref.ref(response))
-        yield {"url": response.url}
-        number = int(response.url.rpartition("/")[2])
-        if number < 30:
-            yield response.follow(f"/page/{number + 1}")
-        elif number == 30:
-            gc.collect()
-            alive.append(sum(one() is not None for one in responses))
-
-    crawl(spider([site.url("/page/0")], parse), {"DRIPPER_BATCH_SIZE": 1})
-
-    assert len(responses) == 31
-    assert max(alive) < 15
-    gc.collect()
-    assert sum(one() is not None for one in responses) <= 1
-
-
 def test_nothing_of_a_crawl_is_kept(crawl: Crawls, site: Site) -> None:
     """A process that runs many crawls does not keep their shared state or engines."""
     result = crawl(spider(site.pages(2)))

@@ -57,18 +57,6 @@ def test_it_says_why_there_is_nothing(site: Site) -> None:
     assert len(refused.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    "head", ["<base href='https://[host]/'>", "<meta http-equiv=refresh content='0; url=http://['>"]
-)
-def test_what_is_no_url_costs_no_page(site: Site, head: str) -> None:
-    """Browsers ignore it, too."""
-    site.routes["/page"] = ("text/html", page(1).replace("<head>", f"<head>{head}").encode())
-
-    done = command(site.url("/page"))
-
-    assert (MAIN in done.stdout, done.returncode) == (True, 0)
-
-
 def test_a_closed_pipe_is_not_an_error(site: Site) -> None:
     """With ``| head -1``, there is no complaint, although the page is larger than the pipe's buffer."""
     paragraphs = "".join(f"<p>Paragraph {number} has a sentence to say.</p>" for number in range(10_000))

@@ -158,17 +158,6 @@ def test_a_terminal_shows_the_progress(site: Site, tmp_path: Path) -> None:
     assert "page [" not in quiet
 
 
-def test_pages_that_are_too_many_are_left_to_the_next_command(site: Site, tmp_path: Path) -> None:
-    """They have been downloaded already when the number is reached."""
-    links = "".join(f'<a href="/page/{number}">link</a>' for number in range(9))
-    site.routes["/"] = (HTML, page("home", links).encode())
-
-    done = follow(site.url("/"), tmp_path, "--max-pages", "2")
-    assert "meta keys" not in done.stderr
-    follow(site.url("/"), tmp_path)
-    assert set(index(tmp_path)) >= {"/", *(f"/page/{number}" for number in range(9))}
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for other processes")
 def test_ctrl_c_loses_nothing(site: Site, tmp_path: Path) -> None:
     """The command can be interrupted at any time, and goes on."""
@@ -402,23 +391,15 @@ def test_delays_that_robots_txt_may_ask_for(value: str, delay: float, problem: s
     assert said == (problem and f"a Crawl-delay of {problem}")
 
 
-def test_a_delay_without_end(site: Site, tmp_path: Path) -> None:
-    """One line says that it is not kept. A crawl of one page has not to wait for it."""
-    chain(site, 0)
-    del site.status["/robots.txt"]
-    site.routes["/robots.txt"] = ("text/plain", b"User-agent: *\nCrawl-delay: inf\n")
-
-    done = follow(site.url("/0"), tmp_path)
-
-    assert done.stderr.count("a Crawl-delay of inf is not a number of seconds, and is ignored") == 1
-    assert set(index(tmp_path)) == {"/0"}
-
-
-def test_pages_behind_redirects(site: Site, tmp_path: Path) -> None:
-    """Each URL that was asked for has a line, whether it leads to itself, to another page or nowhere."""
-    paths = ["/cookie", "/again", "/old", "/older", "/bad", "/loop", "/page/1"]
+def test_each_url_has_a_line_with_what_became_of_it(site: Site, tmp_path: Path) -> None:
+    """Whether it leads to itself, to another page or nowhere, or is broken. A refresh and a base that are no URLs are
+    ignored, as browsers do.
+    """
+    long = "/long?" + "x" * 3_000
+    paths = ["/cookie", "/again", "/old", "/older", "/bad", "/loop", "/page/1", "/base", "/cut", long]
     links = "".join(f'<a href="{path}">link</a>' for path in paths)
     cookie = (answer(b"", f"Location: {site.url('/')}", "Set-Cookie: seen=1", status=302), "keep")
+    base = page("base", '<a href="/refresh">link</a>').replace("<head>", "<head><base href='https://[host]/'>")
     site.raw = {
         "/": [cookie, (answer(page("home", links).encode()), "keep")],
         "/cookie": [
@@ -429,16 +410,22 @@ def test_pages_behind_redirects(site: Site, tmp_path: Path) -> None:
         "/older": [(answer(b"", "Location: /page/2#part", status=301), "keep")],
         "/bad": [(answer(b"", "Location: /gone", status=301), "keep")],
         "/loop": [(answer(b"", "Location: /loop", status=302), "keep")],
+        "/cut": [(answer(page("cut").encode(), length=9_999), "close")],
     }
-    site.routes["/again"] = (HTML, page("again", "<meta http-equiv=refresh content='30; url=/again'>").encode())
+    site.routes |= {
+        "/again": (HTML, page("again", "<meta http-equiv=refresh content='30; url=/again'>").encode()),
+        "/base": (HTML, base.encode()),
+        "/refresh": (HTML, page("refresh", "<meta http-equiv=refresh content='0; url=http://['>").encode()),
+    }
     site.status |= {"/gone": 404, "/robots.txt": 404, "/sitemap.xml": 404}
 
-    done = follow(site.url("/"), tmp_path)
+    done = follow(site.url("/"), tmp_path / "a", "-s", "RETRY_ENABLED=0")
+    first = follow(site.url(long), tmp_path / "b")
 
-    found = index(tmp_path)
+    found = index(tmp_path / "a")
     assert {path for path, record in found.items() if "source" in record} == {
-        "/", "/cookie", "/again", "/page/1", "/page/2"
-    }  # fmt: skip
+        *("/", "/cookie", "/again", "/page/1", "/page/2", "/base", "/refresh")
+    }
     assert {path: record["redirects_to"] for path, record in found.items() if "redirects_to" in record} == {
         "/old": site.url("/page/1"),
         "/older": site.url("/page/2"),
@@ -446,11 +433,14 @@ def test_pages_behind_redirects(site: Site, tmp_path: Path) -> None:
     assert {path: record["error"] for path, record in found.items() if not {"source", "redirects_to"} & {*record}} == {
         "/bad": f"redirects to {site.url('/gone')}: HTTP 404",
         "/loop": f"redirects to {site.url('/loop')}: max redirections reached",
+        "/cut": "ResponseDataLossError",
+        long: f"a URL of {len(site.url(long)):,} characters, over URLLENGTH_LIMIT = 2,083",
     }
-    assert "5 pages in" in done.stderr
-    assert "2 not to be had" in done.stderr
+    assert "7 pages in" in done.stderr
+    assert "4 not to be had" in done.stderr
     assert site.seen.count("/again") == 2
     assert site.seen.count("/loop") < 30
+    assert "over URLLENGTH_LIMIT = 2,083" in first.stderr
 
 
 def test_a_page_that_is_asked_for_while_it_is_extracted(site: Site, tmp_path: Path) -> None:
@@ -465,29 +455,6 @@ def test_a_page_that_is_asked_for_while_it_is_extracted(site: Site, tmp_path: Pa
     found = index(tmp_path)
     assert set(found) == {"/", *paths}
     assert {path for path, record in found.items() if "source" not in record} == {"/old"}
-
-
-def test_pages_that_are_broken(site: Site, tmp_path: Path) -> None:
-    """Each has a line with a reason. A refresh and a base that are no URLs are ignored, as browsers do."""
-    long = "/long?" + "x" * 3_000
-    site.routes |= {
-        "/": (HTML, page("home", "".join(f'<a href="{path}">link</a>' for path in ("/base", "/cut", long))).encode()),
-        "/base": (HTML, page("base").replace("<head>", "<head><base href='https://[host]/'>").encode()),
-        "/refresh": (HTML, page("refresh", "<meta http-equiv=refresh content='0; url=http://['>").encode()),
-    }
-    site.routes["/base"] = (HTML, site.routes["/base"][1].replace(b"<nav>", b"<nav><a href='/refresh'>link</a>"))
-    site.raw["/cut"] = [(answer(page("cut").encode(), length=9_999), "close")]
-    site.status |= {"/robots.txt": 404, "/sitemap.xml": 404}
-
-    done, first = follow(site.url("/"), tmp_path / "a", "-s", "RETRY_ENABLED=0"), follow(site.url(long), tmp_path / "b")
-
-    found = index(tmp_path / "a")
-    assert {path for path, record in found.items() if "source" in record} == {"/", "/base", "/refresh"}, done.stderr
-    assert {path: record["error"] for path, record in found.items() if "source" not in record} == {
-        "/cut": "ResponseDataLossError",
-        long: f"a URL of {len(site.url(long)):,} characters, over URLLENGTH_LIMIT = 2,083",
-    }
-    assert "over URLLENGTH_LIMIT = 2,083" in first.stderr
 
 
 def public(site: Site, path: str, host: str = "site.example") -> str:

@@ -155,14 +155,6 @@ def test_urls_in_main_html_can_be_absolute(crawl: Crawls, site: Site) -> None:
     assert kept["markdown"] == made["markdown"]
 
 
-def test_the_meta_field_says_what_went_wrong(crawl: Crawls, site: Site) -> None:
-    """It has an error for people and, for programs, the setting that was exceeded."""
-    (item,) = crawl(spider([site.url("/page/1")]), {"DRIPPER_LIMITS": {"blocks": 1}, "DRIPPER_META_FIELD": "by"}).items
-
-    assert item["by"]["limit"] == 'DRIPPER_LIMITS["blocks"]'
-    assert item["by"]["error"] == '3 blocks, over DRIPPER_LIMITS["blocks"] = 1'
-
-
 def test_a_csv_feed_has_the_content_whatever_comes_first(
     crawl: Crawls, site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -215,17 +207,6 @@ def test_the_order_in_which_items_of_a_response_leave(crawl: Crawls, site: Site)
     assert [getattr(item, "name", None) or next(iter(item.values())) for item in items] == ["4", "2", "3", "5", 1]
     filled = [ItemAdapter(item).get("markdown", "") for item in items]
     assert [MAIN in text for text in filled] == [False, True, True, True, True]
-
-
-def test_a_dict_has_all_fields_unless_extraction_is_off(crawl: Crawls, site: Site) -> None:
-    """That is the user's wish for the response."""
-    site.routes["/file"] = ("application/pdf", b"%PDF-1.4")
-
-    off = crawl(spider([site.url("/page/1")], meta={"dripper": False}))
-    named = crawl(spider([site.url("/file")], parse_with({"n": 1}, {"n": 2})), {"DRIPPER_ITEMS": ["dict"]})
-
-    assert off.items == [{"url": site.url("/page/1")}]
-    assert named.items == [{"n": n, "main_html": None, "markdown": None} for n in (1, 2)]
 
 
 class Recipe(PageItem):

@@ -46,24 +46,22 @@ def assert_all_right(items: list[Any], urls: list[str]) -> None:
         assert text_of(item["url"]) in item["main_html"]
 
 
-@pytest.mark.parametrize("count", [1, 8, 11])
-def test_p01_the_last_batch_leaves_without_being_full(crawl: Crawls, site: Site, count: int) -> None:
-    """A crawl ends with every item, for any number of pages."""
+@pytest.mark.parametrize(
+    ("count", "settings"),
+    [(1, BATCHES), (8, BATCHES), (11, BATCHES), (10, {"CONCURRENT_REQUESTS": 4, "DRIPPER_BATCH_SIZE": 128})],
+)
+def test_p01_p02_the_last_batch_leaves_without_being_full(
+    crawl: Crawls, site: Site, count: int, settings: dict[str, int]
+) -> None:
+    """A crawl ends with every item, for any number of pages. Nothing in the downloader waits for a result, so four
+    download slots and a batch of 128 do not deadlock.
+    """
     urls = site.pages(count)
 
-    result = crawl(spider(urls), BATCHES)
+    result = crawl(spider(urls), settings)
 
     assert_all_right(result.items, urls)
     assert result.stat("pages") == result.stat("pages/fake") == count
-
-
-def test_p02_batches_larger_than_the_concurrent_requests(crawl: Crawls, site: Site) -> None:
-    """Nothing in the downloader waits for a result, so four download slots and a batch of 128 do not deadlock."""
-    urls = site.pages(10)
-
-    result = crawl(spider(urls), {"CONCURRENT_REQUESTS": 4, "DRIPPER_BATCH_SIZE": 128})
-
-    assert_all_right(result.items, urls)
 
 
 def test_p06_p12_the_event_loop_is_free_while_the_engine_works(crawl: Crawls, site: Site, engine: EngineLog) -> None:
@@ -222,19 +220,28 @@ SHOWN = {
     "koi8-r": ("text/html; charset=koi8-r", TIDE.encode("koi8-r"), "Прилив приходит дважды"),
     "cp1251 by its meta": ("text/html", b"<meta charset=cp1251>" + TIDE.encode("cp1251"), "Прилив приходит дважды"),
     "a name that is none": ("text/html; charset=no-such-thing", TIDE.encode(), "Прилив приходит дважды"),
+    "any bytes": ("text/html; charset=utf-8", bytes(range(256)) * 20, ""),
+    "half a character": ("text/html; charset=utf-16", b"<p>x" + b"\xff" * 99, ""),
+    "utf-7": ("text/html; charset=utf-7", b"<p>+AD4-+" + b"\xd8" * 9, ""),
+    "a codec that is no charset": ("text/html; charset=idna", b"<p>" + b"\x80" * 99, ""),
+    "half an escape sequence": ("text/html; charset=iso-2022-jp", b"<p>\x1b$B\xff\x1b\x1b(B", ""),
+    "a name without end": (f"text/html; charset={'x' * 5_000}", b"<p>x", ""),
+    "a name of bytes": ("text/html; charset=\x00\xff", b"<p>x", ""),
 }
 
 
 def test_p15_pages_are_decoded(crawl: Crawls, site: Site) -> None:
     """XHTML, pages without a Content-Type and pages with a NUL are HTML (pitfall 14). The charset comes from the
-    header, the page or its bytes, whichever is right (``tests/page/test_charset.py`` has more of them).
+    header, the page or its bytes, whichever is right (``tests/page/test_charset.py`` has more of them). No body and no
+    declared type is an error.
     """
     site.routes.update({f"/file/{n}": (type_, body) for n, (type_, body, _) in enumerate(SHOWN.values())})
 
     urls = [site.url(path) for path in site.routes]
-    items = crawl(spider(urls), {"METAREFRESH_ENABLED": False}).items  # which knows fewer encodings
+    result = crawl(spider(urls), {"METAREFRESH_ENABLED": False})  # which knows fewer encodings
 
-    texts = {int(item["url"].rpartition("/")[2]): item["markdown"] for item in items}
+    texts = {int(item["url"].rpartition("/")[2]): item["markdown"] or "" for item in result.items}
+    assert result.stat("bugs") == result.stat("fallback/parse_error") == result.stats.get("log_count/ERROR", 0) == 0
     assert [name for n, (name, (_, _, text)) in enumerate(SHOWN.items()) if text not in texts[n]] == []
 
 

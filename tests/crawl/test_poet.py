@@ -152,13 +152,20 @@ def test_the_addon_registers_the_provider_and_does_not_import_it(monkeypatch: py
     assert registered({}) == {PROVIDER: 1101}
 
 
-@pytest.mark.parametrize("own", [{PROVIDER: None}, {DripperProvider: 7}, {PROVIDER: 7, HttpResponseProvider: 500}])
-def test_the_provider_stays_where_the_user_has_placed_it(own: dict[Any, int | None]) -> None:
-    assert registered(own) == own
+OTHER = {HttpResponseProvider: 500}
 
 
-def test_the_provider_joins_others() -> None:
-    assert registered({HttpResponseProvider: 500}) == {HttpResponseProvider: 500, DripperProvider: 1101}
+@pytest.mark.parametrize(
+    ("own", "all_"),
+    [
+        *((own, own) for own in ({PROVIDER: None}, {DripperProvider: 7}, {PROVIDER: 7, **OTHER})),
+        (OTHER, OTHER | {DripperProvider: 1101}),
+    ],
+)
+def test_the_provider_stays_where_the_user_has_placed_it_and_joins_others(
+    own: dict[Any, int | None], all_: dict[Any, int | None]
+) -> None:
+    assert registered(own) == all_
 
 
 def test_without_the_extra_the_message_names_it() -> None:

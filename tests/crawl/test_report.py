@@ -133,11 +133,6 @@ def test_an_older_report_stays_if_the_new_one_cannot_be_made(tmp_path: Path, mon
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_report_cannot_be_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"DRIPPER_REPORT must be the path of a file \(got the folder"):
-        Report(Config(report=str(tmp_path)))
-
-
 PAGE = Extraction(
     "https://e.org/",
     "Tides",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,10 +13,6 @@ from scrapy_dripper.config import ConfigError
 from scrapy_dripper.downloadermiddlewares import DripperShellMiddleware
 from tests.crawl import crawling
 from tests.crawl.crawling import Crawls, EngineLog, Site
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "example_project"))
-
-from example.browser import find_chromium
 
 SHELL = "<html><head><title>Ferry</title></head><body><div id=root></div><script src=/app.js></script></body></html>"
 RENDERED = "<html><body><div id=root><h1>Ferry</h1><p>MAIN text that the script writes.</p></div></body></html>"
@@ -145,22 +139,3 @@ def test_a_crawl_without_a_browser_stops_at_its_start() -> None:
     crawler = get_crawler(settings_dict={"DRIPPER_RETRY_SHELLS": True})
     with pytest.raises(ConfigError, match=r"DRIPPER_RETRY_SHELLS needs the download handler of scrapy-playwright"):
         DripperShellMiddleware.from_crawler(crawler)
-
-
-def test_with_a_real_browser(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    pytest.importorskip("scrapy_playwright")
-    chromium = find_chromium()
-    if chromium is None:
-        pytest.skip("needs a Chromium")
-    script = "document.getElementById('root').innerHTML = '<h1>Ferry</h1><p>MAIN text of the script.</p>'"
-    site.routes["/app"] = ("text/html", SHELL.encode())
-    site.routes["/app.js"] = ("text/javascript", script.encode())
-    handler = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
-    launch = {"executable_path": chromium, "args": ["--no-sandbox"]}
-    result = crawl(
-        spider(site.url("/app")),
-        {**ON, "DOWNLOAD_HANDLERS": {"http": handler}, "PLAYWRIGHT_LAUNCH_OPTIONS": launch},
-    )
-
-    assert [item["markdown"] for item in result.items] == ["# Ferry\n\nMAIN text of the script."]
-    assert result.stat("retried_shells") == 1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from tests.crawl.crawling import Crawls, Site, page, spider, workers
@@ -33,22 +31,3 @@ def test_rules_of_a_crawl(crawl: Crawls, pages: list[str], processes: int) -> No
     assert first["by"]["rules"] == {"drop": 2, "keep": 1}
     assert (second["text"], second["by"]["rules"]) == ("MAIN only.", {})
     assert [result.stat(f"rules/{name}") for name in ("pages", "missed", "drop", "keep")] == [1, 1, 2, 1]
-
-
-@pytest.mark.parametrize(
-    ("rules", "kept"),
-    [
-        ({"*": {"drop": ".ad"}}, {"aside"}),
-        (None, {"offer", "aside"}),
-        ("rules.toml", set()),
-        ({"*": {"keep": "//a"}}, set()),
-    ],
-)
-def test_rules_of_a_request(crawl: Crawls, pages: list[str], rules: Any, kept: set[str]) -> None:
-    """A request can have its own rules or none. If they are invalid, those of the crawl apply."""
-    cls = spider(pages[:1], meta={"dripper": {"rules": rules}})
-    cls.custom_settings = {"DRIPPER_RULES": RULES}
-
-    (item,) = crawl(cls).items
-
-    assert {word for word in ("offer", "aside") if word in item["markdown"]} == kept

@@ -289,17 +289,6 @@ def test_each_kind_of_mistake_in_meta_is_warned_about(
     assert len(said) == 10
 
 
-def test_a_spiders_own_settings_count(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """``custom_settings`` take precedence over those of the project."""
-    engine.act = no_engine
-    mine = spider(site.pages(1))
-    mine.custom_settings = {"DRIPPER_FALLBACK": "empty", "DRIPPER_MARKDOWN_FIELD": "text"}
-
-    result = crawl(mine, {"DRIPPER_FALLBACK": "html"})
-
-    assert result.items == [{"url": site.url("/page/0"), "main_html": "", "text": ""}]
-
-
 @pytest.mark.parametrize("processes", [0, 1])
 def test_a_step_that_would_remove_the_main_text_is_told(crawl: Crawls, site: Site, processes: int) -> None:
     """The item and the stats name the step: here, nearly all main text counts as hidden."""
@@ -407,27 +396,6 @@ def test_a_page_that_scrapy_cannot_decode_has_its_content(
     assert ["MAIN" in item["markdown"] for item in result.items] == [True, True]
 
 
-def test_unusual_bodies_never_fail(crawl: Crawls, site: Site) -> None:
-    """For any body and any declared type, the item is passed on, and nothing is an error."""
-    odd = [
-        ("charset=utf-8", bytes(range(256)) * 20),
-        ("charset=utf-16", b"<p>x" + b"\xff" * 99),
-        ("charset=utf-7", b"<p>+AD4-+" + b"\xd8" * 9),
-        ("charset=idna", b"<p>" + b"\x80" * 99),
-        ("charset=iso-2022-jp", b"<p>\x1b$B\xff\x1b\x1b(B"),
-        ("charset=" + "x" * 5_000, b"<p>x"),
-        ("charset=\x00\xff", b"<p>x"),
-    ]
-    site.routes.update({f"/file/{n}": ("text/html; " + parameter, body) for n, (parameter, body) in enumerate(odd)})
-
-    urls = [site.url(path) for path in site.routes]
-    result = crawl(spider(urls), {"DRIPPER_FALLBACK": "html", "METAREFRESH_ENABLED": False})
-
-    assert len(result.items) == len(odd)
-    assert result.stat("bugs") == result.stat("fallback/parse_error") == 0
-    assert result.stats.get("log_count/ERROR", 0) == 0
-
-
 def test_a_page_of_which_the_first_part_is_labelled_is_counted(crawl: Crawls, site: Site) -> None:
     result = crawl(spider(site.pages(1)), {"DRIPPER_LIMITS": {"blocks": 2}, "DRIPPER_OVERSIZE": "truncate"})
 
@@ -435,32 +403,23 @@ def test_a_page_of_which_the_first_part_is_labelled_is_counted(crawl: Crawls, si
     assert MAIN.replace("page 1", "page 0") in result.items[0]["markdown"]
 
 
-def test_items_without_a_page_are_left_alone(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """An item that ``start`` yields has no response."""
-
-    class Starting(scrapy.Spider):
-        name = "starting"
-
-        async def start(self) -> Any:
-            yield {"n": 1}
-
-    result = crawl(Starting)
-
-    assert result.items == [{"n": 1}]
-    assert engine.batches == []
-
-
-@pytest.mark.parametrize(("path", "filled"), [("/gone", True), ("/nowhere", False)])
-def test_items_of_an_errback(crawl: Crawls, site: Site, path: str, filled: bool) -> None:
-    """They have a page only if Scrapy's HttpErrorMiddleware rejected the response. They are passed on in both cases."""
+@pytest.mark.parametrize(
+    ("path", "filled"), [("/gone", True), ("/nowhere", False), (None, False)], ids=["rejected", "failed", "of start"]
+)
+def test_items_without_a_callback(crawl: Crawls, site: Site, engine: EngineLog, path: str | None, filled: bool) -> None:
+    """Items of an errback have a page only if Scrapy's HttpErrorMiddleware rejected the response, and those of
+    ``start`` have none. All are passed on.
+    """
     site.status["/gone"] = 404
 
     class Failing(scrapy.Spider):
         name = "failing"
 
         async def start(self) -> Any:
-            url = site.url(path) if filled else "http://127.0.0.1:1/"
-            yield scrapy.Request(url, errback=self.failed)
+            if path is None:
+                yield {"error": None}
+            else:
+                yield scrapy.Request(site.url(path) if filled else "http://127.0.0.1:1/", errback=self.failed)
 
         def failed(self, failure: Any) -> Any:
             yield {"error": failure.type.__name__}
@@ -468,6 +427,7 @@ def test_items_of_an_errback(crawl: Crawls, site: Site, path: str, filled: bool)
     result = crawl(Failing)
 
     assert [("error" in item, "markdown" in item) for item in result.items] == [(True, filled)]
+    assert bool(engine.batches) == filled
 
 
 @dataclass

@@ -38,24 +38,6 @@ def nothing_left() -> Iterator[None]:
         process._popen.wait(30)
 
 
-def test_the_requests_options_count(crawl: Crawls, site: Site) -> None:
-    """The same batch also has pages with other options."""
-    site.routes["/page/1"] = ("text/html", page(1, "<p>MAIN <a href='/a'>link</a></p>").encode())
-
-    def parse(self: scrapy.Spider, response: Any) -> Any:
-        yield response.meta["dripper"]["markdown"] | {"url": response.url}
-
-    metas = [{"dripper": {"markdown": {"links": links}}} for links in ("keep", "drop", "citations")]
-    requests = [scrapy.Request(site.url("/page/1"), meta=meta, dont_filter=True) for meta in metas]
-    result = crawl(spider(requests, parse), workers(batch_size=3, batch_wait=10))
-    found = {item["links"]: item["markdown"] for item in result.items}
-    assert result.stat("batches") == 1
-    assert f"[link]({site.url('/a')})" in found["keep"]
-    assert "/a" not in found["drop"]
-    assert "MAIN link" in found["drop"]
-    assert "[1]" in found["citations"]
-
-
 @contextmanager
 def lags_of(reactor: Reactor) -> Iterator[list[float]]:
     """Record repeatedly by how many seconds the event loop is late."""

@@ -98,22 +98,3 @@ def test_every_file_of_results_is_named_by_a_page() -> None:
     named = {Path(target).name for page in PAGES for _, targets in passages(page) for target in targets}
 
     assert {file.name for file in RESULTS.iterdir()} <= named
-
-
-@pytest.mark.parametrize(
-    ("figure", "text", "there"),
-    [
-        ("65", "0.654", True),  # in percent
-        ("69", "0.654", False),
-        (".654", "65.4%", True),
-        ("0.65", "0.6449", False),
-        ("965", "965 pages", True),
-        ("1,310", "1310 pages", True),
-        ("36.3", "36.32", True),
-        ("36.4", "36.32", False),
-        ("2.3.1", "trafilatura 2.3.1", True),
-        ("2.3.0", "trafilatura 2.3.1", False),
-    ],
-)
-def test_a_figure_is_in_a_text_if_it_rounds_to_it(figure: str, text: str, there: bool) -> None:
-    assert is_in(figure, text) is there

@@ -39,12 +39,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_every_public_name_is_documented() -> None:
-    """The table has these names and no others."""
+    """The table has these names and no others. Each is listed by ``dir``, and imported when it is asked for."""
     table = TEXT[: TEXT.index("```")]
 
     assert set(re.findall(r"(?:^\| |, )`([A-Za-z]\w+)`", re.sub(r"(?m)\|[^|]*\|$", "", table), re.M)) == set(
         scrapy_dripper.__all__
     )
+    assert set(scrapy_dripper.__all__) <= set(dir(scrapy_dripper))
+    assert all(getattr(scrapy_dripper, name) is not None for name in scrapy_dripper.__all__)
 
 
 @pytest.mark.parametrize("name", ["one_page.py", "extract.py", "plain_words.py"])

@@ -124,20 +124,6 @@ def test_every_page_is_in_the_menu() -> None:
     assert sorted(listed) == sorted(on_disk - {"index"})
 
 
-def yaml_files() -> list[Path]:
-    """Return the YAML files that other programs read."""
-    names = (".github/**/*.yml", ".pre-commit-config.yaml", "CITATION.cff")
-    return sorted(path for name in names for path in ROOT.glob(name))
-
-
-@pytest.mark.parametrize("file", yaml_files(), ids=lambda file: file.relative_to(ROOT).as_posix())
-def test_yaml_is_well_formed(file: Path) -> None:
-    """Otherwise, a mistake in them would only be noticed at a release."""
-    yaml = pytest.importorskip("yaml")
-
-    assert isinstance(yaml.safe_load(file.read_text(encoding="utf-8")), dict)
-
-
 def test_workflows_run_what_tox_has() -> None:
     """They run all supported Python versions, the lowest and newest dependencies, and all other checks."""
     yaml = pytest.importorskip("yaml")

@@ -14,18 +14,15 @@ from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, build_opener
 
 import pytest
 import scrapy
-from scrapy.utils.test import get_crawler
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "example_project"))
 
 from example.browser import find_chromium
-from example.console import Row, Watcher, summary, table
-from example.pipelines import slug
 from example.website import Website, nasty
 from example.website.server import stored_pages
 
@@ -92,45 +89,6 @@ def site_crawl(tmp_path_factory: pytest.TempPathFactory) -> Crawl:
 
 
 # The website
-
-
-@pytest.mark.parametrize("path", STORED)
-def test_a_stored_page_comes_in_the_encoding_that_it_declares(website: Website, path: str) -> None:
-    with OPEN(website.url + path) as reply:
-        body, header = reply.read(), reply.headers["Content-Type"]
-
-    charset = re.search(rb"charset=\"?([\w-]+)", body)
-    assert charset is not None
-    text = body.decode(charset[1].decode())
-    assert "\ufffd" not in text
-    assert header == ("text/html; charset=utf-8" if charset[1].lower() == b"utf-8" else "text/html")
-
-
-@pytest.mark.parametrize(
-    ("path", "what", "least"),
-    [
-        ("/nasty/deep", b"<div", 5_000),
-        ("/nasty/attributes", b" data-a", 100_000),
-        ("/nasty/unclosed", b"<font ", 10_000),
-        ("/nasty/unclosed", b"<b>", 10_000),
-        ("/nasty/blocks", b"<p>", 20_000),
-        ("/nasty/nul", b"\0", 5),
-    ],
-)
-def test_a_nasty_page_is_as_nasty_as_it_says(path: str, what: bytes, least: int) -> None:
-    assert nasty.PAGES[path]().body.count(what) >= least
-
-
-def test_the_big_page_has_20_megabytes() -> None:
-    assert len(nasty.PAGES["/nasty/big"]().body) > 20_000_000
-
-
-def test_no_link_of_the_site_is_dead() -> None:
-    known = {*STORED, *nasty.PAGES}
-    for path, file in stored_pages().items():
-        targets = re.findall(r'href="([^"#]*)[^"]*"', file.read_text(encoding="utf-8"), re.IGNORECASE)
-        own = {urljoin(path, target) for target in targets if not re.match(r"\w+:", target)}
-        assert own <= known, path
 
 
 # The crawl of the own website
@@ -246,27 +204,6 @@ def test_the_table_of_the_documentation_is_this_one(site_crawl: Crawl) -> None:
     assert [row[:5] + row[6:] for row, _ in rows] == [row[:5] + row[6:] for _, row in rows]
 
 
-def test_the_report_says_what_kinds_of_pages_there_were() -> None:
-    """Page types are sorted by number, with their mean quality, if the model predicts them; otherwise there are no
-    such lines."""
-    watcher = Watcher(get_crawler())
-    stats = {
-        "dripper/page_type/forum": 2,
-        "dripper/page_type/article": 12,
-        "dripper/quality/pages": 14,
-        "dripper/quality/mean": 0.9167,
-    }
-    lines = summary(watcher, stats, "out", "log")
-
-    assert "page types  article 12, forum 2" in lines
-    assert "quality     0.92 on the mean of 14 pages" in lines
-    assert not [line for line in summary(watcher, {}, "out", "log") if line.startswith(("page types", "quality"))]
-
-
-def test_progress_is_shown_without_a_terminal(site_crawl: Crawl) -> None:
-    assert re.search(r"^\d+ of \d+ pages$", site_crawl.result.stderr, re.MULTILINE)
-
-
 def test_there_is_a_markdown_file_for_each_page_with_text(site_crawl: Crawl) -> None:
     files = {file.name: file.read_text(encoding="utf-8") for file in (site_crawl.output / "markdown").iterdir()}
 
@@ -367,54 +304,3 @@ def test_help_shows_every_way_to_run_it() -> None:
     assert result.returncode == 0
     for words in ("--urls", "--js", "--spider", "--output", "examples:", "exit code"):
         assert words in result.stdout
-
-
-@pytest.mark.parametrize("arguments", [("--urls",), ("--js", "--urls", "https://example.org"), ("--spider", "x")])
-def test_wrong_usage_is_exit_code_2(arguments: tuple[str, ...]) -> None:
-    program = runpy.run_path(str(PROJECT / "crawl.py"))
-    with pytest.raises(SystemExit) as ended:
-        program["main"](list(arguments))
-
-    assert ended.value.code == 2
-
-
-META = {"source": "fallback:trafilatura", "blocks": 12345, "main_blocks": 0, "milliseconds": 1234.5}
-ROWS = [
-    Row("https://example.org/a/very/long/address/of/a/page/that/never/seems/to/end?and=on&it=goes", META | {
-        "fallback_reason": "truncated_parse"}, 1_234_567),
-    Row("https://example.org/b", META | {"source": "tagger", "fallback_reason": None}, 3),
-    Row("https://example.net/c", remark="error: something rather long that somebody has to say in so many words"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("width", [60, 80, 100, 140, 300])
-def test_the_table_fits(width: int) -> None:
-    lines = table(ROWS, width)
-
-    assert len(lines) == 2 + len(ROWS)
-    assert max(map(len, lines)) <= width
-
-
-def test_the_table_aligns_numbers_and_hides_nothing_where_there_is_room() -> None:
-    head, _, *rows = table(ROWS, 300)
-    by_url = {row.split()[0]: row for row in rows}
-    long, short = by_url[ROWS[0].url], by_url[ROWS[1].url]
-
-    assert long.index("1,234,567") + len("1,234,567") == short.index(" 3 ") + 2 == head.index("words") + len("words")
-    assert long.split()[1:] == ["trafilatura", "12,345", "0", "1,234,567", "1,234", "truncated_parse"]
-    assert by_url[ROWS[2].url].endswith("in so many words")
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("https://example.org/", "example-org"),
-        ("https://Example.org/A%20b/C.html?x=1&y=../..", "example-org-a-b-c-html-x-1-y"),
-        ("https://example.org/%E4%B9%A6/", "example-org-书"),
-        ("https://example.org/../../etc/passwd", "example-org-etc-passwd"),
-        ("https://example.org/" + "a" * 500, "example-org-" + "a" * 48),
-        ("data:,", "page"),
-    ],
-)
-def test_file_names_are_safe(url: str, expected: str) -> None:
-    assert slug(url) == expected

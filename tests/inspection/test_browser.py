@@ -65,23 +65,6 @@ def data_of_tab(tab: Tab) -> dict[str, Any]:
     return found
 
 
-def test_the_page_looks_as_it_does_or_plain(opened: Open) -> None:
-    tab = opened(PAGE.replace("<p>Tides", '<p style="letter-spacing: 3px">Tides'))
-    style = "node => { const s = getComputedStyle(node); return [s.color, s.letterSpacing]; }"
-
-    assert tab.block(3).evaluate(style) == ["rgb(1, 2, 3)", "3px"]
-
-    tab.page.uncheck("#styled")
-    assert tab.block(3).evaluate(style) == ["rgb(0, 0, 0)", "normal"]
-
-
-def test_a_page_that_hides_itself_until_a_script_unveils_it_is_shown_plain(opened: Open) -> None:
-    tab = opened(PAGE.replace("<style>", "<style>body { opacity: 0 } "))
-
-    assert not tab.page.is_checked("#styled")
-    assert tab.block(3).evaluate("node => node.checkVisibility({ opacityProperty: true })")
-
-
 def test_pointing_at_a_block_says_what_is_known_of_it(opened: Open) -> None:
     tab = opened()
     data = data_of_tab(tab)
@@ -312,20 +295,6 @@ def test_axe_finds_nothing_serious(opened: Open, scheme: str) -> None:
         assert tab.violations() == []
     tab.page.keyboard.press("?")
     assert tab.violations() == []
-
-
-def test_a_right_to_left_page_stays_one(opened: Open) -> None:
-    path = Path(__file__).parents[2] / "example_project" / "example" / "website" / "pages" / "ar" / "bicycles.html"
-    tab = opened(path.read_text(encoding="utf-8"))
-
-    assert tab.page.evaluate("getComputedStyle(frame.contentDocument.body).direction") == "rtl"
-    assert tab.page.evaluate("getComputedStyle(document.body).direction") == "ltr"
-    first = tab.page.locator("ol.blocks .text").first
-    assert first.evaluate("node => getComputedStyle(node).direction") == "rtl"
-    tab.page.click("#tab-main_html")
-    inside = tab.page.frame_locator("#panel-main_html iframe").locator("html")
-    assert inside.evaluate("node => getComputedStyle(node).direction") == "rtl"
-    assert tab.wrong == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -117,15 +117,6 @@ def test_a_manifest_names_files_of_its_folder_only(tmp_path: Path, name: str) ->
         files.check(folder, {name: files.sha256(tmp_path / "outside")}, "do something")
 
 
-def test_hashes_are_what_check_expects(tmp_path: Path) -> None:
-    (tmp_path / "a.bin").write_bytes(b"a")
-    (tmp_path / "b.bin").write_bytes(b"b")
-    files.check(tmp_path, files.hashes(tmp_path, ["a.bin", "b.bin"]), "x")
-
-    with pytest.raises(ModelError, match=r"b\.bin is not in manifest\.json: remove it, or x"):
-        files.check(tmp_path, files.hashes(tmp_path, ["a.bin"]), "x")
-
-
 # Graphs
 
 

@@ -40,32 +40,35 @@ def extracted(documents: list[Document]) -> list[str]:
     return [found.text or "" for document in documents for found in extractor.extract([document])]
 
 
-def test_a_box_on_every_page_is_left_out_from_the_fourth_on() -> None:
-    texts = extracted(site(*["*" + TEAM] * 8))
-
-    assert ["The team" in text for text in texts] == [True] * 3 + [False] * 5
-    assert ["Ann writes" in text for text in texts] == [True] * 3 + [False] * 5
-    assert all(text.count("Sentence") == 8 for text in texts)
-
-
-@pytest.mark.parametrize("box", ["<p class=about>{}</p>", "<div class='about us'><p>{}</p></div>"])
-def test_a_box_of_one_paragraph_is_left_out_if_it_has_a_class_of_its_own(box: str) -> None:
-    """The text around it is the article's, but no article has another text in its place."""
-    texts = extracted(site(*["*" + box.format("About us: we sail, write about the sea, and sell what we catch.")] * 8))
-
-    assert ["About us" in text for text in texts] == [True] * 3 + [False] * 5
-    assert all(text.count("Sentence") == 8 for text in texts)
+ABOUT = "About us: we sail, write about the sea, and sell what we catch."
+TEAMS = [
+    TEAM.replace("The team", f"Team {i}").replace("writes", f"writes {i}").replace("takes", f"takes {i}")
+    for i in range(3)
+]
+CHAPTERS = "".join(f"<p>Chapter {i}, in which the ships sail to island number {i}</p>" for i in range(20))
 
 
-def test_a_box_in_several_languages() -> None:
-    """Once its place is known, two pages in a language are enough."""
-    teams = [
-        TEAM.replace("The team", f"Team {i}").replace("writes", f"writes {i}").replace("takes", f"takes {i}")
-        for i in range(3)
-    ]
-    texts = extracted(site(*["*" + teams[i % 3] for i in range(12)]))
+@pytest.mark.parametrize(
+    ("bodies", "words", "shown"),
+    [
+        (["*" + TEAM] * 8, ["The team", "Ann writes"], 3),
+        # The text around a paragraph with a class is the article's, but no article has another text in its place.
+        (["*" + f"<p class=about>{ABOUT}</p>"] * 8, ["About us"], 3),
+        (["*" + f"<div class='about us'><p>{ABOUT}</p></div>"] * 8, ["About us"], 3),
+        (["*<div class='box post-@'><p>Subscribe to it.</p><p>It costs nothing.</p></div>"] * 8, ["Subscribe"], 3),
+        # Once its place is known, two pages in a language are enough.
+        (["*" + TEAMS[i % 3] for i in range(12)], ["Ann writes"], 6),
+        # A table of contents is longer than a notice, and is in no list of articles.
+        ([f"<nav>{CHAPTERS}</nav><div>*</div>"] * 8, ["Chapter 7"], 3),
+    ],
+    ids=["box", "paragraph", "box of a paragraph", "class with a number", "several languages", "menu above the text"],
+)
+def test_what_is_on_every_page_is_left_out(bodies: list[str], words: list[str], shown: int) -> None:
+    """From the fourth page on, and nothing else is."""
+    texts = extracted(site(*bodies))
 
-    assert ["Ann writes" in text for text in texts] == [True] * 6 + [False] * 6
+    for word in words:
+        assert [word in text for text in texts] == [True] * shown + [False] * (len(texts) - shown)
     assert all(text.count("Sentence") == 8 for text in texts)
 
 
@@ -92,6 +95,11 @@ def test_off_nothing_is_left_out() -> None:
         "<div class=label>Prep time and ingredients</div>*",
         "<h2 class=title>What you need to know of the sea before you sail it</h2>*",
         "<p class=lead>This post is part of a series on the sea, see the first part.</p><p class=lead>Number @</p>*",
+        # Each part of an article has the headline and the introduction of the whole.
+        "<header><h1>The sea, in eight parts</h1><p>All that we know of it, told by those who were there.</p></header>"
+        "<div>*</div><p class=next>Part @ of 8</p>",
+        # If little would remain, the pages are copies of each other.
+        f"<p>Chapter @</p>{TEAM}",
     ],
 )
 def test_what_an_author_repeats_stays(body: str) -> None:
@@ -125,15 +133,6 @@ def test_an_article_that_lists_show_in_full_stays(comments: str) -> None:
     assert texts[-1].count("of the article") == 8
 
 
-def test_a_menu_above_the_text_is_left_out() -> None:
-    """An example is the table of contents of a book, which is longer than a notice and is in no list of articles."""
-    chapters = "".join(f"<p>Chapter {i}, in which the ships sail to island number {i}</p>" for i in range(20))
-    texts = extracted(site(*[f"<nav>{chapters}</nav><div>*</div>"] * 8))
-
-    assert ["Chapter 7" in text for text in texts] == [True] * 3 + [False] * 5
-    assert all(text.count("Sentence") == 8 for text in texts)
-
-
 def test_a_page_seen_at_many_addresses_stays() -> None:
     """Examples are print versions, other parameters, and repeated downloads."""
     html = f"<body><article>{OWN}{TEAM}</article></body>"
@@ -159,36 +158,6 @@ def test_versions_of_a_text_keep_it(changed: int, versions: int) -> None:
     texts = extracted(site(*bodies))
 
     assert all(text.count("Line") == 12 for text in texts)
-
-
-def test_parts_of_an_article_keep_their_text() -> None:
-    """Each part has the headline and the introduction of the whole article."""
-    head = (
-        "<header><h1>The sea, in nine parts</h1><p>All that we know of it, told by those who were there.</p></header>"
-    )
-    texts = extracted(site(*[f"{head}<div>*</div><p class=next>Part {i} of 9</p>" for i in range(9)]))
-
-    assert all(text.count("Sentence") == 8 for text in texts)
-
-
-def test_a_site_of_short_pages_keeps_them() -> None:
-    """If little would remain, the pages are copies of each other, and nothing is boilerplate."""
-    texts = extracted(site(*[f"<p>Chapter {i}</p>{TEAM}" for i in range(8)]))
-
-    assert all("Ann writes" in text for text in texts)
-
-
-def test_class_names_that_number_a_page_make_no_difference() -> None:
-    texts = extracted(
-        site(
-            *[
-                f"*<div class='box post-{i}'><p>Subscribe to our letter.</p><p>It costs nothing.</p></div>"
-                for i in range(8)
-            ]
-        )
-    )
-
-    assert "Subscribe" not in texts[-1]
 
 
 @given(documents())

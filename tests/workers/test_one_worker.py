@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.data import Document, Extraction, FallbackReason
+from scrapy_dripper.data import Document, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.workers import one_worker, process
 from tests.workers.children import ARTICLE, LARGE, SECONDS, SENTENCE, SMALL, Make, comes_true, gone
@@ -25,11 +25,6 @@ def pid_of(extractor: Extractor) -> int | None:
     """Return the process ID of an extractor's worker."""
     pool = extractor._worker.pool
     return next(iter(pool.pids), None) if pool is not None else None
-
-
-def without_time(extraction: Extraction) -> dict[str, Any]:
-    timeless = extraction.with_details(milliseconds=0)
-    return {name: getattr(timeless, name) for name in Extraction.__slots__}
 
 
 @pytest.fixture

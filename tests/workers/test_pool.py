@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -252,25 +251,3 @@ def test_how_many_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
         assert processes(Config()) == expected
         assert processes(Config(engine="qwen3")) == of_large_model  # workers that wait for the model need no core
     assert processes(Config(processes=5)) == 5
-
-
-def test_many_threads_at_once(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each thread gets the answers to its own pages in order, although some pages kill their worker."""
-    pool = pools(2)
-    results: dict[int, Any] = {}
-
-    def ask(number: int) -> None:
-        texts = [f"page {number}-{i}" for i in range(3)] if number % 10 else ["DIE"]
-        try:
-            results[number] = [found.text for found in pool.extract([task(text) for text in texts])]
-        except WorkerError:
-            results[number] = "killed"
-
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for number, found in results.items():
-        assert found == ([f"page {number}-{i}" for i in range(3)] if number % 10 else "killed")
-    assert len(results) == 20

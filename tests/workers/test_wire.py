@@ -197,11 +197,6 @@ def broken() -> Iterator[tuple[dict[str, Any], list[bytes]]]:
     yield values, [*parts[:-2], b"x" * 7, b""]
 
 
-@pytest.mark.parametrize("rules", [None, {}, {"drop": 2, "keep": 1}])
-def test_what_rules_took_comes_along(rules: dict[str, int] | None) -> None:
-    assert other_side(GOOD.with_details(rules=rules)).details == {"rules": rules}
-
-
 def test_numbers_of_numpy_come_along() -> None:
     odd = replace(GOOD, quality=np.float32(0.5), truncated=np.bool_(True), labels=np.array(GOOD.labels))
     assert other_side(odd) == replace(GOOD, quality=0.5, truncated=True)

@@ -19,7 +19,7 @@ from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.workers import process
 from scrapy_dripper.workers.pool import FIRST_STARTS, Pool, Workers
 from scrapy_dripper.workers.process import StartError, WorkerError
-from tests.workers.children import OWN, SECONDS, Pools, comes_true, gone, own, rescue, task, worker_of
+from tests.workers.children import SECONDS, Pools, comes_true, gone, own, rescue, task, worker_of
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them")
 
@@ -146,13 +146,6 @@ def test_one_that_takes_for_ever_to_start(
         pools().start()
 
 
-@pytest.mark.parametrize("executable", ["", "/no/such/python"])
-def test_without_an_interpreter(executable: str, pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", executable)
-    with pytest.raises(StartError, match=r"no Python interpreter|FileNotFoundError"):
-        pools().start()
-
-
 def test_standard_streams_that_are_closed() -> None:
     """A daemon has none. A pipe must not take their descriptors, which have another meaning for the worker."""
     code = """
@@ -174,34 +167,6 @@ for closed in ([0], [1], [2], [0, 1, 2]):
     os._exit(0)
 """
     assert run_script(code).splitlines() == ["fine []"] * 4
-
-
-@pytest.mark.skipif(
-    not hasattr(subprocess.Popen, "_on_error_fd_closer"),
-    reason="subprocess of Python before 3.11.4 leaves pipes open in this case",
-)
-def test_a_system_without_descriptors() -> None:
-    """Wherever they run out, no worker starts, the error says so, and nothing is left."""
-    code = """
-import os, resource
-from tests.workers.children import OWN, task
-from scrapy_dripper.workers.pool import Pool
-from scrapy_dripper.workers.process import StartError
-used = os.listdir("/dev/fd")
-free = max(map(int, used)) + 1
-_, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-refused = 0
-for more in range(9):
-    resource.setrlimit(resource.RLIMIT_NOFILE, (free + more, most))
-    try:
-        Pool(OWN, 1).extract([task("x")])
-    except StartError:
-        refused += 1
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    assert os.listdir("/dev/fd") == used, more
-print(refused)
-"""
-    assert int(run_script(code)) >= 7
 
 
 def test_a_current_folder_that_is_gone(pools: Pools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,16 +293,6 @@ def test_nothing_is_left_of_it(pools: Pools) -> None:
 
     assert comes_true(lambda: all(map(gone, pids)))
     assert comes_true(lambda: threading.active_count() <= before[0] and files() <= before[1], 20)
-
-
-@pytest.mark.usefixtures("light")
-def test_a_pool_that_is_never_closed() -> None:
-    """Its workers end with it."""
-    pool = Pool(OWN, 1)
-    pool.start()
-    (pid,) = pool.pids
-    del pool
-    assert comes_true(lambda: gone(pid))
 
 
 def test_a_worker_that_does_not_end_is_ended(
