@@ -71,38 +71,6 @@ def test_drawn_codes_that_are_no_characters_are_left_out(code: str) -> None:
     assert found.latex == "A"
 
 
-@pytest.mark.parametrize(
-    "markup",
-    [
-        "<div class='math'><p>one</p><p>two</p></div>",
-        "<div class='formula'>Formula One starts on Sunday</div>",
-        "<div class='equation-list'><p>a</p></div>",
-        "<img src='/cat.jpg' alt='x^2'>",
-        "<img class='latex' alt='a glove of latex'>",
-        "<span class='katex'>no source</span>",
-        "<table class='ltx_equation'><tr><td>no formula</td></tr></table>",
-    ],
-)
-def test_no_formula(markup: str) -> None:
-    """Words and ordinary images are not formulas."""
-    assert first(markup) is None
-
-
-@pytest.mark.parametrize(
-    "markup",
-    [
-        f"<span class='MathJax_Preview'>x</span> <span class='MathJax'>x</span>{SCRIPT}",
-        "<script type='math/tex'> </script>",
-        "<math></math>",
-    ],
-)
-def test_twins(markup: str) -> None:
-    """Elements that only repeat a formula are dropped. They have no LaTeX."""
-    found = first(markup)
-    assert found is not None
-    assert found.latex == ""
-
-
 NAMES = (
     "katex katex-display katex-html katex-error MathJax MathJax_Preview MathJax_Display MJX_Assistive_MathML math "
     "display inline mwe-math-element ltx_equation ltx_equationgroup ltx_eqn_eqno eqno ql-formula latex formula x"
