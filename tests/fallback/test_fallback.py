@@ -350,11 +350,11 @@ HARD = {
     "deep": "<div>" * 500 + f"<p>{SENTENCE * 5}</p>",
     "unclosed": "".join(f"<{'pbiu'[i % 4]}>word{i} " for i in range(2_000)) + SENTENCE,
     "attributes": f"<p {' '.join(f'a{i}=1' for i in range(10_000))}>{SENTENCE * 5}",
-    "too deep to recover": "<div>x " * 6_100,
+    "too deep to recover": "<div>x " * 30_100,
     "wide": "".join(f"<div><p>{SENTENCE * 3}{i}</p></div>" for i in range(2_000)),
     "end tags alone": "<div>" * 3_000 + SENTENCE + "</b></i></p>" * 3_300,
 }
-"""Pages a few hundredths as large as those for which the limits of the parser are made."""
+"""Pages a tenth as large as those for which the limits of the parser are made."""
 
 
 @pytest.mark.parametrize(
@@ -368,7 +368,7 @@ def test_hard_pages(fallback: str, name: str, monkeypatch: pytest.MonkeyPatch) -
     """Pages that break extractors pass through the same parser as all others."""
     if fallback == "readability":
         pytest.importorskip("readability")
-    monkeypatch.setattr(recover, "MAX_NODES", recover.MAX_NODES // 50)
+    monkeypatch.setattr(recover, "MAX_NODES", recover.MAX_NODES // 10)
     result = run(HARD[name], fallback=fallback)
     assert result.source == f"fallback:{fallback}"
     assert ("x" if name == "too deep to recover" else "sandcastle") in forms(result)[2]
