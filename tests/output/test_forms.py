@@ -172,24 +172,3 @@ def test_what_a_custom_fallback_may_return(extract: Extract, answer: str, failed
     else:
         assert (found.source, found.text) == ("fallback:empty", "")
         assert str(found.error).endswith(error)
-
-
-@pytest.mark.parametrize("end", ["。", "。」"])
-@pytest.mark.parametrize(
-    "around",
-    [
-        "<p><em>{}</em>",
-        "<p><b>{}</b>",
-        "<p><a href=/x>{}</a>",
-        "<p><s>{}</s>",
-        "<ul><li><em>{}</em></ul>",
-        "<blockquote><b>{}</b></blockquote>",
-    ],
-)
-def test_chunks_of_a_long_sentence(around: str, end: str) -> None:
-    """They were once cut without end."""
-    with Extractor(replace(ALL, processes=0)) as extractor:
-        found = extractor.extract([Document("<p>Ferry</p>" + around.format("很" * 2_100 + end), URL)])[0]
-
-    assert (found.fallback_reason, found.details.get("failed")) == (None, None)
-    assert sum(one["markdown"].count("很") for one in found.chunks or ()) == 2_100

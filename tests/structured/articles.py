@@ -2,32 +2,9 @@
 
 from __future__ import annotations
 
-PARAGRAPHS = (
-    "Weaving by hand begins long before the first thread crosses another. The warp has to be measured, wound and "
-    "tied to the loom, and most beginners are surprised by how many hours that takes. A good weaver plans the "
-    "whole cloth on paper, because nothing that was forgotten at this point can be added later without cutting "
-    "the work off.",
-    "The yarn decides what the cloth will be. Wool forgives uneven hands and swells when it is washed, while "
-    "linen shows every mistake for as long as the cloth lasts. It is worth weaving a small sample first, washing "
-    "it as the finished piece will be washed, and measuring how much it has shrunk in both directions.",
-    "Once the warp is on the loom, the work becomes quieter. The shuttle goes through the shed, the reed beats "
-    "the new thread into its place, and the next shed opens. People who have done it for years say that the "
-    "rhythm matters more than the strength of the arm, and that a tired weaver should stop before the edges begin "
-    "to tell.",
-    "There are a few points that deserve attention at this stage, and most of the questions that we get by mail "
-    "are about them. What follows was written down in our own workshop over the last two winters, and every step "
-    "was tried by people who had never sat at a loom before.",
-    "After that, the pattern can be repeated as often as the length of the warp allows. Keep a note of each "
-    "change of colour, since it is hard to count the rows of a cloth that is already wound on the beam. A piece "
-    "of string tied to the edge every ten centimetres saves a great deal of guessing.",
-    "When the cloth comes off the loom it is stiff, and it looks smaller than it did a moment ago. Washing brings "
-    "the threads together, and pressing it while it is damp gives it the surface that makes handwoven cloth so "
-    "different from what a machine makes. Only then can the ends be sewn and the threads that hang out be cut "
-    "away.",
-    "None of this needs an expensive loom. The oldest cloth that we know of was woven on two sticks and a few "
-    "stones, and children still learn on frames that cost less than the yarn. What it needs is patience, good "
-    "light, and somebody who shows how the first ten rows are made.",
-)
+from pathlib import Path
+
+PARAGRAPHS = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()
 BEFORE, AFTER = PARAGRAPHS[3][:60], PARAGRAPHS[4][:60]
 """The beginnings of the paragraphs around the structure, by which it is found in the output."""
 

@@ -12,7 +12,6 @@ import pytest
 
 from tests.output.forms import forms_of
 from tests.structured.features.checks import BASE_URL, FEATURES, Feature
-from tests.structured.measures import Rendered
 
 HERE = Path(__file__).parent
 PAGES = sorted(page for page in HERE.glob("*/*.html") if page.with_suffix(".md").exists())
@@ -77,18 +76,3 @@ def test_checks_see_what_is_wrong(markdown: str, verdict: str) -> None:
     """A check fails if a formula is missing, doubled or wrong, and accepts every way to write it."""
     feature = next(feature for feature in FEATURES if feature.name == "katex-inline")
     assert feature.verdict(markdown) == verdict
-
-
-@pytest.mark.parametrize(
-    ("markdown", "formulas"),
-    [
-        (r"It costs \$5 and \$7.", []),
-        ("$x + 1$ and $$\ny\n$$", ["x+1", "y"]),
-        ("`$HOME` and\n\n```\n$a$ $b$\n```", []),
-        ("costs $5, or $7", []),
-        ("\\\\(x+1\\\\) \\[y\\]", ["x+1", "y"]),
-    ],
-)
-def test_formulas_of_a_markdown(markdown: str, formulas: list[str]) -> None:
-    """Prices and code are not formulas; backslashes may be doubled."""
-    assert Rendered(markdown).formulas == formulas

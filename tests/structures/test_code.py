@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from lxml import html
 
 from scrapy_dripper import Document, Extractor
-from scrapy_dripper.structures.code import TWIN, code_block, code_of_lines, is_deep, without_numbers
+from scrapy_dripper.structures.code import code_block, code_of_lines, is_deep, without_numbers
 from scrapy_dripper.structures.items import Code, CodeBlock, LineBreak, Text
 from tests.html_strategies import markups
 
@@ -16,36 +16,6 @@ from tests.html_strategies import markups
 def first(markup: str) -> CodeBlock | None:
     """Return the code of the first element."""
     return code_block(html.fragment_fromstring(f"<div>{markup}</div>")[0])
-
-
-def text(markup: str) -> str:
-    found = first(markup)
-    assert found is not None
-    return found.text
-
-
-@pytest.mark.parametrize(
-    ("markup", "code"),
-    [
-        ("<pre>a\r\nb\rc</pre>", "a\nb\nc"),
-        ("<pre>a&nbsp;= 1\u200b</pre>", "a\xa0= 1\u200b"),
-        ("<pre>if a:<br>&nbsp; &nbsp;b()<br>&nbsp;<br>\u200b<br>c()</pre>", "if a:\n   b()\n\n\nc()"),
-        ("<pre>a<br>b<br><br>c</pre>", "a\nb\n\nc"),
-        ("<pre>a<br>\nb<br>\nc</pre>", "a\nb\nc"),
-        ("<pre><div>a</div><div></div><div>b</div></pre>", "a\n\nb"),
-        ("<pre><ol><li>a</li>\n<li></li>\n<li>b</li></ol></pre>", "a\n\nb"),
-        ("<pre><code><span class=line>a</span>\n<span class=line>b</span></code></pre>", "a\nb"),
-        ("<pre>a<button>Copy</button>\nb<script>x</script></pre>", "a\nb"),
-        ("<pre>a <img class='emoji' alt=':)'> b</pre>", "a :) b"),
-        ("<pre>a<!-- no -->b</pre>", "ab"),
-        ("<pre>a<pre>b</pre>c</pre>", "abc"),
-        ("<pre> \n </pre>", ""),
-    ],
-)
-def test_lines(markup: str, code: str) -> None:
-    """Indents and inner blank lines are kept, blank lines at the ends are removed, and each displayed line is a
-    line."""
-    assert text(markup) == code
 
 
 NO_NUMBERS = ("1 a;\n2 b;", "1 a;\n3 b;\n4 c;", "1 a;\nb;\n2 c;", "1\n2\n3", "")
@@ -87,34 +57,6 @@ def test_code_in_many_elements_is_none_of_theirs() -> None:
 def test_section_2_2_1_language(markup: str, language: str | None, by: str | None) -> None:
     """The language that the page names has its common name. Names for "no language" give none."""
     assert first(markup) == CodeBlock("a", language, by)
-
-
-TWINS = (
-    "<div class='line-numbers'>1\n2</div>",
-    "<div class='enlighter-default'><div>a</div></div><pre class='EnlighterJSRAW'>a</pre>",
-    "<pre></pre>",
-    "<pre class='lineno'>1\n2</pre><pre>a\nb</pre>",
-)
-
-
-@pytest.mark.parametrize(
-    "markup",
-    [
-        *TWINS,
-        "<div class='highlight'><p>Words.</p><pre>a</pre></div>",
-        "<div class='code'><pre>a</pre><pre>b</pre></div>",
-        "<div class='code-review'>Words only.</div>",
-        "<div class='code'><table><tr><td>1</td><td>one</td></tr></table></div>",
-        "<table class='highlight'><tr><td>1</td><td>one</td></tr></table>",
-        "<pre><h2>Title</h2>text</pre>",
-        "<pre>text <img src='/a.png'></pre>",
-        "<code>x\n= 1</code>",
-    ],
-)
-def test_no_code(markup: str) -> None:
-    """Words in a wrapper, tables of figures and parts of pages are not code blocks. Separate line numbers, and copies
-    of code that a script displays, are dropped."""
-    assert first(markup) == (TWIN if markup in TWINS else None)
 
 
 def test_section_2_2_1_code_of_lines() -> None:

@@ -20,50 +20,6 @@ def formulas(text: str, notation: Notation = NOTATION) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        (r"\begin{equation*}\begin{cases} a \end{cases}\end{equation*}",
-         [r"$\begin{equation*}\begin{cases} a \end{cases}\end{equation*}$"]),
-        ("[tex]x[/tex] [itex]y[/itex]", ["$x$", "y"]),
-        (r"\(a\)\(b\)", ["a", "b"]),
-        ("so $f(x) = y_1$, and $n > 0$.", ["f(x) = y_1", "n > 0"]),
-        (r"\$5 and $\alpha$", [r"\alpha"]),
-        (r"$\text{if } x$", [r"\text{if } x"]),
-        ("$" + r"\alpha" * 150 + "$", [r"\alpha" * 150]),
-    ],
-)  # fmt: skip
-def test_formulas(text: str, found: list[str]) -> None:
-    """LaTeX and forum delimiters, and dollar signs around text that looks like a formula."""
-    assert formulas(text) == found
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "$5M–$10M, US$20, A$30 and R$ 40",
-        "from $20/month to $200/year (was $250)",
-        "($5) (x $6)",
-        "$10$",
-        "$5-$10$",
-        "$foo_bar and $baz_qux$",
-        "$this$is",
-        "$ 5 and $ 6",
-        r'find . \( -name "*.js" -o -name "*.ts" \) -print',
-        r"\(unclosed",
-        r"\begin{align} a \end{equation}",
-        r"\[ \]",
-        "$" + r"\alpha" * 200 + "$",
-        "$$$$",
-        "$ $",
-        "",
-    ],
-)
-def test_no_formulas(text: str) -> None:
-    """Money, shell variables, regular expressions and unclosed delimiters stay text."""
-    assert formulas(text) == []
-
-
-@pytest.mark.parametrize(
     ("text", "notation", "found"),
     [
         # The page's own configuration of dollar signs is used.

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from lxml import html
 
 from scrapy_dripper.structures import formulas
-from scrapy_dripper.structures.formulas import MATH_TAGS, TWIN, formula
+from scrapy_dripper.structures.formulas import formula
 from scrapy_dripper.structures.items import Formula
-from tests.html_strategies import markups
 
 MATHML = "<math><msup><mi>x</mi><mn>2</mn></msup></math>"
 ANNOTATED = (
@@ -69,56 +66,3 @@ def test_drawn_codes_that_are_no_characters_are_left_out(code: str) -> None:
     found = first(f"<mjx-container jax='CHTML'><mjx-math>{glyphs}</mjx-math></mjx-container>")
     assert found is not None
     assert found.latex == "A"
-
-
-@pytest.mark.parametrize(
-    "markup",
-    [
-        "<div class='math'><p>one</p><p>two</p></div>",
-        "<div class='formula'>Formula One starts on Sunday</div>",
-        "<div class='equation-list'><p>a</p></div>",
-        "<img src='/cat.jpg' alt='x^2'>",
-        "<img class='latex' alt='a glove of latex'>",
-        "<span class='katex'>no source</span>",
-        "<table class='ltx_equation'><tr><td>no formula</td></tr></table>",
-    ],
-)
-def test_no_formula(markup: str) -> None:
-    """Words and ordinary images are not formulas."""
-    assert first(markup) is None
-
-
-@pytest.mark.parametrize(
-    "markup",
-    [
-        f"<span class='MathJax_Preview'>x</span> <span class='MathJax'>x</span>{SCRIPT}",
-        "<script type='math/tex'> </script>",
-        "<math></math>",
-    ],
-)
-def test_twins(markup: str) -> None:
-    """Elements that only repeat a formula are dropped. They have no LaTeX."""
-    found = first(markup)
-    assert found is not None
-    assert found.latex == ""
-
-
-NAMES = (
-    "katex katex-display katex-html katex-error MathJax MathJax_Preview MathJax_Display MJX_Assistive_MathML math "
-    "display inline mwe-math-element ltx_equation ltx_equationgroup ltx_eqn_eqno eqno ql-formula latex formula x"
-).split()
-ELEMENTS = [*sorted(MATH_TAGS), "span", "div", "p", "table", "tr", "td", "mi", "annotation", "em", "br", "a:math"]
-VALUES = st.sampled_from(
-    r"x \(x\) $ }{ «math» <math> \ block math/tex math/mml true \[ é application/x-tex codecogs.com/gif.latex?%".split()
-)
-KEYS = st.sampled_from("alt src type data-mathml data-tex display encoding alttext block eeimg data-latex".split())
-CLASSES = st.lists(st.sampled_from(NAMES), max_size=2).map(lambda names: f" class='{' '.join(names)}'")
-ATTRIBUTES = st.lists(st.builds(" {}='{}'".format, KEYS, VALUES), max_size=3).map("".join)
-
-
-@given(markups(st.sampled_from(ELEMENTS), st.builds(str.__add__, CLASSES, ATTRIBUTES), VALUES | st.just("")))
-def test_any_markup_property(markup: str) -> None:
-    """For any element, detection does not raise, and LaTeX never ends in a backslash."""
-    for element in html.fragment_fromstring(markup, create_parent=True).iter():
-        found = formula(element)
-        assert found is None or found == TWIN or not (len(found.latex) - len(found.latex.rstrip("\\"))) % 2

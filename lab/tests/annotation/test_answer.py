@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.tests.annotation.conftest import MAIN, Annotate, html, records, sheet_of
+from lab.tests.annotation.conftest import MAIN, Desk, html, sheet_of
 from scrapy_dripper.inspection.answers import AnswerError, task_of
 from scrapy_dripper_lab.annotation.prompt import prompt_hash, read_answer
 
@@ -105,24 +104,24 @@ def answer(**changes: Any) -> str:
     return json.dumps({"task": task, "labels": labels} | changes)
 
 
-def test_an_answer_becomes_a_record(annotate: Annotate, tmp_path: Path, capsys: Any) -> None:
+def test_an_answer_becomes_a_record(desk: Desk) -> None:
     """Its labels are those of a person. It is added once."""
-    (tmp_path / "a.answer.json").write_text(answer(), encoding="utf-8")
-    assert annotate("--read-answers", tmp_path) == 0
-    assert annotate("--read-answers", tmp_path) == 0
+    (desk.folder / "a.answer.json").write_text(answer(), encoding="utf-8")
+    assert desk.annotate("--read-answers", desk.folder) == 0
+    assert desk.annotate("--read-answers", desk.folder) == 0
 
-    (record,) = records(tmp_path)
+    (record,) = desk.records()
     assert (record["who"], record["labels"], record["url"]) == ("human", MAIN, "https://example.com/Tides")
-    assert "1 already labelled" in capsys.readouterr().err
+    assert "1 already labelled" in desk.said()
 
 
-def test_a_page_with_two_answers(annotate: Annotate, tmp_path: Path, capsys: Any) -> None:
+def test_a_page_with_two_answers(desk: Desk) -> None:
     """The first one counts, and the second is named, because one of them is wrong."""
     for name in ("a.answer.json", "b.answer (1).json"):
-        (tmp_path / name).write_text(answer(), encoding="utf-8")
-    assert annotate("--read-answers", tmp_path) == 1
-    assert "b.answer (1).json: the page was answered in a.answer.json as well" in capsys.readouterr().err
-    assert len(records(tmp_path)) == 1
+        (desk.folder / name).write_text(answer(), encoding="utf-8")
+    assert desk.annotate("--read-answers", desk.folder) == 1
+    assert "b.answer (1).json: the page was answered in a.answer.json as well" in desk.said()
+    assert len(desk.records()) == 1
 
 
 @pytest.mark.parametrize(
@@ -137,15 +136,15 @@ def test_a_page_with_two_answers(annotate: Annotate, tmp_path: Path, capsys: Any
         (answer(task={**task_of(sheet_of(html()), "p"), "id": "../x"}), "'id' to be a file name"),
     ],
 )
-def test_a_wrong_answer_is_named(content: str, says: str, annotate: Annotate, tmp_path: Path, capsys: Any) -> None:
-    (tmp_path / "a.answer.json").write_text(content, encoding="utf-8")
-    assert annotate("--read-answers", tmp_path) == 1
-    error = capsys.readouterr().err
+def test_a_wrong_answer_is_named(content: str, says: str, desk: Desk) -> None:
+    (desk.folder / "a.answer.json").write_text(content, encoding="utf-8")
+    assert desk.annotate("--read-answers", desk.folder) == 1
+    error = desk.said()
     assert "a.answer.json" in error
     assert says in error
 
 
-def test_a_folder_without_answers(annotate: Annotate, tmp_path: Path, capsys: Any) -> None:
+def test_a_folder_without_answers(desk: Desk) -> None:
     """A wrong folder is an error, not an empty result."""
-    assert annotate("--read-answers", tmp_path / "nowhere") == 2
-    assert "expected a folder with exports of the inspector" in capsys.readouterr().err
+    assert desk.annotate("--read-answers", desk.folder / "nowhere") == 2
+    assert "expected a folder with exports of the inspector" in desk.said()

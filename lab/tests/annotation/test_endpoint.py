@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from lab.tests.annotation.conftest import MAIN, Annotate, html, records
+from lab.tests.annotation.conftest import MAIN, Desk, html
 from lab.tests.export.published import QUESTION, write_package
-from lab.tests.fake_endpoint import FakeEndpoint, Reply, Request, chat, good, labels
+from lab.tests.fake_endpoint import Reply, Request, chat, good, labels
 from scrapy_dripper.cli import main
 from scrapy_dripper_lab import endpoint as endpoint_module
 from scrapy_dripper_lab.annotation.prompt import prompt_hash
@@ -39,51 +39,47 @@ missing = changed(lambda right: right.pop("3") and None)
 prose = changed(lambda right: "Here you are: " + json.dumps(right))
 
 
-def test_good_answers_become_records(
-    annotate: Annotate, fake: FakeEndpoint, pages: Path, tmp_path: Path, capsys: Any
-) -> None:
+def test_good_answers_become_records(desk: Desk) -> None:
     """A page is one request and one line, with all that its labels depend on."""
-    assert annotate(pages, ask=True) == 0
-    found = records(tmp_path)
+    assert desk.annotate(desk.pages, ask=True) == 0
+    found = desk.records()
     assert [record["title"] for record in found] == ["Moons", "Tides", "Winds"]
     first = found[0]
     assert first.keys() == set("id url title sha256 profile blocks cut labels who prompt date style".split())
     assert (first["labels"], first["blocks"], first["who"]) == (MAIN, 6, "reader-1")
     assert (first["url"], first["profile"]) == ("https://example.com/Moons", "native")
     assert first["id"] == f"Moons-{first['sha256'][:8]}"
-    assert len(fake.requests) == 3
-    assert "3 labelled" in capsys.readouterr().err
-    request = fake.requests[0]
+    assert len(desk.requests) == 3
+    assert "3 labelled" in desk.said()
+    request = desk.requests[0]
     assert request.path == "/v1/chat/completions"
     assert (request.payload["model"], request.payload["temperature"]) == ("reader-1", 0)
     assert "Authorization" not in request.headers
     assert request.head == {"url": "https://example.com/Moons", "title": "Moons", "blocks": 6}
 
 
-def test_section_4_1_a_prompt_to_the_letter(
-    annotate: Annotate, fake: FakeEndpoint, pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_section_4_1_a_prompt_to_the_letter(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """That of a file, or that of the installed package: nothing else is sent, and labels remember which one it was."""
-    (tmp_path / "ask.txt").write_text('Classify. {"1": "main"}\n{html}\nAll ids.', encoding="utf-8")
-    write_package(tmp_path / "site")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
-    fake.script = [chat(json.dumps({str(i): "main" if i in MAIN else "other" for i in range(1, 7)}))]
+    (desk.folder / "ask.txt").write_text('Classify. {"1": "main"}\n{html}\nAll ids.', encoding="utf-8")
+    write_package(desk.folder / "site")
+    monkeypatch.setenv("PYTHONPATH", str(desk.folder / "site"))
+    desk.fake.script = [chat(json.dumps({str(i): "main" if i in MAIN else "other" for i in range(1, 7)}))]
     hashes = set()
     for prompt, begin in (
-        (tmp_path / "ask.txt", 'Classify. {"1": "main"}\n<nav'),
+        (desk.folder / "ask.txt", 'Classify. {"1": "main"}\n<nav'),
         ("mineru-html", QUESTION.split("{html}")[0]),
     ):
-        (tmp_path / "labels.jsonl").unlink(missing_ok=True)
-        assert annotate(pages / "Tides.html", "--prompt", prompt, ask=True) == 0
-        [message] = fake.requests[-1].payload["messages"]
+        desk.labels.unlink(missing_ok=True)
+        assert desk.annotate(desk.pages / "Tides.html", "--prompt", prompt, ask=True) == 0
+        [message] = desk.requests[-1].payload["messages"]
         assert message["content"].startswith(begin)
-        [record] = records(tmp_path)
+        [record] = desk.records()
         assert record["labels"] == MAIN
         hashes.add(record["prompt"])
     assert len(hashes | {prompt_hash()}) == 3
-    (tmp_path / "ask.txt").write_text("Classify.", encoding="utf-8")
-    assert annotate(pages, "--prompt", tmp_path / "ask.txt", ask=True) == 2
-    assert "the prompt must hold {html} once (it does 0 times)" in capsys.readouterr().err
+    (desk.folder / "ask.txt").write_text("Classify.", encoding="utf-8")
+    assert desk.annotate(desk.pages, "--prompt", desk.folder / "ask.txt", ask=True) == 2
+    assert "the prompt must hold {html} once (it does 0 times)" in desk.said()
 
 
 @pytest.mark.parametrize(
@@ -96,20 +92,18 @@ def test_section_4_1_a_prompt_to_the_letter(
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
-def test_bad_answers_get_one_more_chance(
-    answer: Any, says: str, annotate: Annotate, fake: FakeEndpoint, pages: Path, tmp_path: Path, capsys: Any
-) -> None:
+def test_bad_answers_get_one_more_chance(answer: Any, says: str, desk: Desk) -> None:
     """The model is told what was wrong; the second answer counts, and a second bad one fails the page alone."""
-    fake.script = [answer, good, answer, answer, good]
-    assert annotate(pages, ask=True) == 1
-    assert [record["title"] for record in records(tmp_path)] == ["Moons", "Winds"]
-    plain, again = fake.requests[0].question, fake.requests[1].question
+    desk.fake.script = [answer, good, answer, answer, good]
+    assert desk.annotate(desk.pages, ask=True) == 1
+    assert desk.titles() == ["Moons", "Winds"]
+    plain, again = desk.requests[0].question, desk.requests[1].question
     assert again.startswith(plain)
     assert "could not be used" in again[len(plain) :]
-    error = capsys.readouterr().err
-    assert f"{pages / 'Tides.html'}: " in error
+    error = desk.said()
+    assert f"{desk.pages / 'Tides.html'}: " in error
     assert says.replace('"', "'") in error.replace('"', "'")
-    assert f"2 labelled, 1 failed ({pages / 'Tides.html'})" in error
+    assert f"2 labelled, 1 failed ({desk.pages / 'Tides.html'})" in error
 
 
 @pytest.mark.parametrize(
@@ -122,33 +116,29 @@ def test_bad_answers_get_one_more_chance(
     ],
     ids=["429", "500", "503", "broken off"],
 )
-def test_passing_trouble_is_waited_out(
-    trouble: Reply, annotate: Annotate, fake: FakeEndpoint, pages: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_passing_trouble_is_waited_out(trouble: Reply, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """What may be better later is asked again, each time after a longer wait, or the one that was asked for."""
     waits: list[float] = []
     monkeypatch.setattr("scrapy_dripper_lab.endpoint.time.sleep", waits.append)
-    fake.script = [trouble, trouble, good]
-    assert annotate(pages / "Tides.html", ask=True) == 0
-    assert len(fake.requests) == 3
+    desk.fake.script = [trouble, trouble, good]
+    assert desk.annotate(desk.pages / "Tides.html", ask=True) == 0
+    assert len(desk.requests) == 3
     first, second = (seconds for seconds in waits if seconds >= 1)  # threads of other tests sleep, too
     seconds = trouble.headers.get("Retry-After") == "3"
     assert first >= (3 if seconds else 1)
     assert second >= (3 if seconds else 2)
 
 
-def test_lasting_trouble_fails_the_page(
-    annotate: Annotate, fake: FakeEndpoint, pages: Path, tmp_path: Path, capsys: Any
-) -> None:
+def test_lasting_trouble_fails_the_page(desk: Desk) -> None:
     """A page that gets nothing but 500 is named with what the server said; it stays open for the next run."""
-    fake.script = [*[Reply(500, b'{"error": {"message": "out of\\nmemory"}}')] * ATTEMPTS, good]
-    assert annotate(pages, ask=True) == 1
-    error = capsys.readouterr().err
-    assert f"Moons.html: {fake.server.server_address[0]}" in error
+    desk.fake.script = [*[Reply(500, b'{"error": {"message": "out of\\nmemory"}}')] * ATTEMPTS, good]
+    assert desk.annotate(desk.pages, ask=True) == 1
+    error = desk.said()
+    assert f"Moons.html: {desk.fake.server.server_address[0]}" in error
     assert f"answered HTTP 500: out of memory, {ATTEMPTS} times" in error
-    assert len(records(tmp_path)) == 2
-    assert annotate(pages, ask=True) == 0
-    assert sorted(record["title"] for record in records(tmp_path)) == ["Moons", "Tides", "Winds"]
+    assert len(desk.records()) == 2
+    assert desk.annotate(desk.pages, ask=True) == 0
+    assert sorted(record["title"] for record in desk.records()) == ["Moons", "Tides", "Winds"]
 
 
 @pytest.mark.parametrize(
@@ -170,54 +160,44 @@ def test_lasting_trouble_fails_the_page(
     ],
 )
 def test_an_endpoint_without_an_answer(
-    reply: Reply, timeout: float, says: str, annotate: Annotate, fake: FakeEndpoint, pages: Path, capsys: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    reply: Reply, timeout: float, says: str, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another service, one that hangs or sends a byte now and then, or an endless answer: the page fails, and is asked
     for again only if that may help. A wrong key or model is said once, not once a page, and so is a redirect: the key
     only goes to the host that was named.
     """
     monkeypatch.setattr(endpoint_module, "MAX_BYTES", 100_000)
     monkeypatch.setenv("TEST_KEY", KEY)
-    fake.script = [reply]
+    desk.fake.script = [reply]
     refused = reply.status in (*REFUSED, 301, 302, 307)
-    asked = pages if refused else pages / "Tides.html"
-    assert annotate(asked, "--timeout", timeout, "--api-key-env", "TEST_KEY", ask=True) == (2 if refused else 1)
-    assert says in capsys.readouterr().err
-    assert len(fake.requests) == (ATTEMPTS if "times" in says or "within" in says else 1)
+    asked = desk.pages if refused else desk.pages / "Tides.html"
+    assert desk.annotate(asked, "--timeout", timeout, "--api-key-env", "TEST_KEY", ask=True) == (2 if refused else 1)
+    assert says in desk.said()
+    assert len(desk.requests) == (ATTEMPTS if "times" in says or "within" in says else 1)
 
 
-def test_dead_endpoint_stops_the_run(
-    annotate: Annotate, fake: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dead_endpoint_stops_the_run(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """After so many pages in a row the rest is not tried."""
     monkeypatch.setattr(command_module, "GIVE_UP", 2)
     for i in range(5):
-        (tmp_path / f"{i}.html").write_text(html(str(i)), encoding="utf-8")
-    fake.script = [Reply(400)]
-    assert annotate(tmp_path, ask=True) == 2
-    assert len(fake.requests) == 2
+        (desk.folder / f"{i}.html").write_text(html(str(i)), encoding="utf-8")
+    desk.fake.script = [Reply(400)]
+    assert desk.annotate(desk.folder, ask=True) == 2
+    assert len(desk.requests) == 2
 
 
-def test_key_comes_from_the_environment_and_stays_secret(
-    annotate: Annotate,
-    fake: FakeEndpoint,
-    pages: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: Any,
-) -> None:
+def test_key_comes_from_the_environment_and_stays_secret(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """The key is in the header of the request; not in files, nor in an error of a server that repeats it."""
     monkeypatch.setenv("TEST_KEY", f" {KEY}\n")
     monkeypatch.setenv("OPENAI_API_KEY", "not-for-everyone")
     repeat = f'{{"error": {{"message": "Incorrect API key: {KEY}"}}}}'.encode()
-    fake.script = [good, Reply(400, repeat), Reply(body=b"x" * 190 + KEY.encode())]
-    assert annotate(pages, "--api-key-env", "TEST_KEY", ask=True) == 1
-    assert {request.headers["Authorization"] for request in fake.requests} == {f"Bearer {KEY}"}
-    output = "".join(capsys.readouterr())
+    desk.fake.script = [good, Reply(400, repeat), Reply(body=b"x" * 190 + KEY.encode())]
+    assert desk.annotate(desk.pages, "--api-key-env", "TEST_KEY", ask=True) == 1
+    assert {request.headers["Authorization"] for request in desk.requests} == {f"Bearer {KEY}"}
+    output = "".join(desk.capsys.readouterr())
     assert "Incorrect API key: ***" in output
     assert KEY[:6] not in output
-    assert KEY not in (tmp_path / "labels.jsonl").read_text(encoding="utf-8")
+    assert KEY not in desk.labels.read_text(encoding="utf-8")
 
 
 REPEATED = [
@@ -240,29 +220,25 @@ REPEATED = [
         ),
     ],
 )
-def test_a_key_that_is_repeated(
-    reply: Reply, says: str, annotate: Annotate, fake: FakeEndpoint, pages: Path, monkeypatch: Any, capsys: Any
-) -> None:
+def test_a_key_that_is_repeated(reply: Reply, says: str, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """The message about a bad answer quotes it, but not the key in it. An error that repeats the key escaped or in
     pieces is not shown. A few characters are, as some servers say them.
     """
     monkeypatch.setenv("TEST_KEY", KEY)
-    fake.script = [reply]
-    assert annotate(pages / "Tides.html", "--api-key-env", "TEST_KEY", ask=True) == 1
-    output = "".join(capsys.readouterr())
+    desk.fake.script = [reply]
+    assert desk.annotate(desk.pages / "Tides.html", "--api-key-env", "TEST_KEY", ask=True) == 1
+    output = "".join(desk.capsys.readouterr())
     assert says in output
     assert not any(form[:12] in output for form in (KEY, *REPEATED))
 
 
-def test_key_in_place_of_a_name_is_not_repeated(
-    annotate: Annotate, fake: FakeEndpoint, pages: Path, capsys: Any
-) -> None:
+def test_key_in_place_of_a_name_is_not_repeated(desk: Desk) -> None:
     """Who gives the key itself learns what is expected, and sees no key on the screen."""
-    assert annotate(pages, "--api-key-env", KEY, ask=True) == 2
-    error = capsys.readouterr().err
+    assert desk.annotate(desk.pages, "--api-key-env", KEY, ask=True) == 2
+    error = desk.said()
     assert "name of an environment variable" in error
     assert KEY not in error
-    assert not fake.requests
+    assert not desk.requests
 
 
 WRONG = ["", "localhost:8000", "ftp://h/v1", "file:///etc/passwd", "http://", "http://u:p@h/v1", "http://h/a b"]
@@ -288,33 +264,31 @@ def test_url_may_be_the_base_or_the_whole(url: str) -> None:
     assert Endpoint(url + "?api-version=1", "m").url == "http://h/v1/chat/completions?api-version=1"
 
 
-def test_labelled_pages_are_not_asked_again(
-    annotate: Annotate, fake: FakeEndpoint, pages: Path, tmp_path: Path, capsys: Any
-) -> None:
+def test_labelled_pages_are_not_asked_again(desk: Desk) -> None:
     """A second run asks about new pages only; a page is known by its bytes, wherever it lies and however zipped."""
-    assert annotate(pages / "Tides.html", ask=True) == 0
-    (pages / "copy.html.gz").write_bytes(gzip.compress(html("Tides").encode()))
-    (pages / "Moons-2.html").write_text(html("Moons"), encoding="utf-8")
-    assert annotate(pages, ask=True) == 0
-    assert [request.head["title"] for request in fake.requests] == ["Tides", "Moons", "Winds"]
-    assert len(records(tmp_path)) == 3
-    error = capsys.readouterr().err
+    assert desk.annotate(desk.pages / "Tides.html", ask=True) == 0
+    (desk.pages / "copy.html.gz").write_bytes(gzip.compress(html("Tides").encode()))
+    (desk.pages / "Moons-2.html").write_text(html("Moons"), encoding="utf-8")
+    assert desk.annotate(desk.pages, ask=True) == 0
+    assert [request.head["title"] for request in desk.requests] == ["Tides", "Moons", "Winds"]
+    assert len(desk.records()) == 3
+    error = desk.said()
     assert "already labelled" in error
     assert "the same page again" in error
 
 
-def test_killed_run_is_taken_up(annotate: Annotate, fake: FakeEndpoint, pages: Path, tmp_path: Path) -> None:
+def test_killed_run_is_taken_up(desk: Desk) -> None:
     """Half a line at the end of the file is taken away, and its page labelled anew."""
-    assert annotate(pages, ask=True) == 0
-    path = tmp_path / "labels.jsonl"
+    assert desk.annotate(desk.pages, ask=True) == 0
+    path = desk.labels
     whole = path.read_bytes()
     path.write_bytes(whole[:-40])
-    assert annotate(pages, ask=True) == 0
-    assert len(fake.requests) == 4
-    assert [record["title"] for record in records(tmp_path)] == ["Moons", "Tides", "Winds"]
+    assert desk.annotate(desk.pages, ask=True) == 0
+    assert len(desk.requests) == 4
+    assert desk.titles() == ["Moons", "Tides", "Winds"]
     path.write_bytes(whole[:-1])  # the record is whole, only its line is not
-    assert annotate(pages, ask=True) == 0
-    assert len(fake.requests) == 4
+    assert desk.annotate(desk.pages, ask=True) == 0
+    assert len(desk.requests) == 4
     assert path.read_bytes() == whole
 
 
@@ -325,30 +299,28 @@ def test_killed_run_is_taken_up(annotate: Annotate, fake: FakeEndpoint, pages: P
         *('{"id": "x", "text": 1}\n{"id": "y', "[" * 100_000),
     ],
 )
-def test_other_files_are_left_alone(
-    content: str, annotate: Annotate, fake: FakeEndpoint, pages: Path, tmp_path: Path, capsys: Any
-) -> None:
+def test_other_files_are_left_alone(content: str, desk: Desk) -> None:
     """A file that holds something else is neither added to nor cut."""
-    path = tmp_path / "labels.jsonl"
+    path = desk.labels
     path.write_text(content, encoding="utf-8")
-    code = annotate(pages, ask=True)
+    code = desk.annotate(desk.pages, ask=True)
     if content == '{"id": "x':  # what a killed run may have left of its first line
         assert code == 0
         return
     assert code == 2
-    assert "labels.jsonl, line 1: expected" in capsys.readouterr().err
+    assert "labels.jsonl, line 1: expected" in desk.said()
     assert path.read_text(encoding="utf-8") == content
-    assert not fake.requests
+    assert not desk.requests
 
 
-def test_bad_inputs_do_not_stop_the_others(annotate: Annotate, pages: Path, tmp_path: Path, capsys: Any) -> None:
+def test_bad_inputs_do_not_stop_the_others(desk: Desk) -> None:
     """Each input without a page to label is named with its reason."""
-    (pages / "empty.html").write_text("", encoding="utf-8")
-    (pages / "pdf.html").write_bytes(b"%PDF-1.7 \n")
-    (pages / "bad.html.gz").write_bytes(gzip.compress(b"<p>text</p>")[:-9])
-    (pages / "long.html").write_text("<p>text</p>" * 1501, encoding="utf-8")
-    assert annotate(pages, tmp_path / "none.html", ask=True) == 1
-    error = capsys.readouterr().err
+    (desk.pages / "empty.html").write_text("", encoding="utf-8")
+    (desk.pages / "pdf.html").write_bytes(b"%PDF-1.7 \n")
+    (desk.pages / "bad.html.gz").write_bytes(gzip.compress(b"<p>text</p>")[:-9])
+    (desk.pages / "long.html").write_text("<p>text</p>" * 1501, encoding="utf-8")
+    assert desk.annotate(desk.pages, desk.folder / "none.html", ask=True) == 1
+    error = desk.said()
     for name, reason in {
         "empty": "empty_body",
         "pdf": "not_html",
@@ -358,7 +330,7 @@ def test_bad_inputs_do_not_stop_the_others(annotate: Annotate, pages: Path, tmp_
     }.items():
         assert any(f"{name}.html" in line and reason in line for line in error.splitlines()), name
     assert "3 labelled, 5 failed" in error
-    assert len(records(tmp_path)) == 3
+    assert len(desk.records()) == 3
 
 
 @pytest.mark.parametrize(
@@ -396,7 +368,7 @@ def test_wrong_usage_says_what_to_do(
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 
 
-def test_many_pages_at_a_time(fake: FakeEndpoint, pages: Path, tmp_path: Path) -> None:
+def test_many_pages_at_a_time(desk: Desk) -> None:
     """With --concurrency N, N requests are under way together and every page gets its own labels."""
     together = threading.Barrier(3)
 
@@ -404,10 +376,10 @@ def test_many_pages_at_a_time(fake: FakeEndpoint, pages: Path, tmp_path: Path) -
         together.wait(10)  # three requests at a time, or none goes on
         return good(request)
 
-    fake.script = [wait]
-    arguments = [str(pages), "-o", str(tmp_path / "labels.jsonl"), "--endpoint", fake.url, "--model", "m"]
+    desk.fake.script = [wait]
+    arguments = [str(desk.pages), "-o", str(desk.labels), "--endpoint", desk.fake.url, "--model", "m"]
     assert main(["annotate", *arguments, "--concurrency", "3"]) == 0
-    for record in records(tmp_path):
+    for record in desk.records():
         assert record["url"].endswith(record["title"])
         assert record["labels"] == MAIN
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lab.tests.annotation.conftest import MAIN, Annotate, html, records, sheet_of
-from lab.tests.fake_endpoint import FakeEndpoint, Reply, Request, chat, good, labels
+from lab.tests.annotation.conftest import MAIN, Desk, html, sheet_of
+from lab.tests.fake_endpoint import Reply, Request, chat, good, labels
 from scrapy_dripper.cli import main
 from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.config import Config
@@ -26,49 +26,48 @@ from scrapy_dripper_lab.training.prepare import example
 
 
 @pytest.fixture
-def labelled(annotate: Annotate, pages: Path) -> Path:
-    """A folder of three pages and the file of their labels."""
-    assert annotate(pages, ask=True) == 0
-    return pages
+def labelled(desk: Desk) -> Desk:
+    """Three pages with their labels."""
+    assert desk.annotate(desk.pages, ask=True) == 0
+    desk.said()
+    return desk
 
 
-def rewrite(tmp_path: Path, **values: Any) -> None:
+def rewrite(desk: Desk, **values: Any) -> None:
     """Change the record of the page Tides."""
-    found = [record | (values if record["title"] == "Tides" else {}) for record in records(tmp_path)]
+    found = [record | (values if record["title"] == "Tides" else {}) for record in desk.records()]
     text = "".join(json.dumps(record) + "\n" for record in found)
-    (tmp_path / "labels.jsonl").write_text(text, encoding="utf-8")
+    desk.labels.write_text(text, encoding="utf-8")
 
 
-def test_export_is_what_the_training_reads(annotate: Annotate, labelled: Path, tmp_path: Path) -> None:
-    """Training gets the pages, URLs, labels and confidences as they were given."""
-    out = tmp_path / "more"
-    assert annotate(labelled, "--export", out) == 0
+def test_export_is_what_the_training_reads(labelled: Desk) -> None:
+    """Training gets the labelled.pages, URLs, labels and confidences as they were given."""
+    out = labelled.folder / "more"
+    assert labelled.annotate(labelled.pages, "--export", out) == 0
     samples = load_pages(out)
     assert [sample.title for sample in samples] == ["Moons", "Tides", "Winds"]
     tides = samples[1]
     assert (tides.host, tides.sure) == ("example.com", 0.5)
-    assert tides.id == records(tmp_path)[1]["id"]
+    assert tides.id == labelled.records()[1]["id"]
     assert tides.truth.split("\n")[0] == "Tides"
-    assert tides.path.read_bytes() == (labelled / "Tides.html").read_bytes()
+    assert tides.path.read_bytes() == (labelled.pages / "Tides.html").read_bytes()
     page = read(Document(tides.path.read_bytes()), Config())
     assert (np.flatnonzero(align(page.blocks.text, tides.truth).main) + 1).tolist() == MAIN
     made = example(tides)
     assert made is not None
     assert made.main.tolist() == [i + 1 in MAIN for i in range(6)]
     truth = json.loads((out / "ground-truth" / f"{tides.id}.json").read_text(encoding="utf-8"))
-    assert (truth["source"], truth["reviewed"], truth["prompt"]) == ("reader-1", False, records(tmp_path)[1]["prompt"])
+    assert (truth["source"], truth["reviewed"], truth["prompt"]) == ("reader-1", False, labelled.records()[1]["prompt"])
 
 
-def test_section_4_1_pages_without_main_content_do_not_train_qwen3(
-    annotate: Annotate, labelled: Path, tmp_path: Path
-) -> None:
+def test_section_4_1_pages_without_main_content_do_not_train_qwen3(labelled: Desk) -> None:
     """The export has them, because the tagger and ``learn`` know such pages. A person's labels count in full."""
     pytest.importorskip("tokenizers")
     from scrapy_dripper_lab.training.token_sequences import labelled_pages
 
-    rewrite(tmp_path, who="human", labels=[])
-    assert annotate(labelled, "--export", tmp_path / "more") == 0
-    samples = load_pages(tmp_path / "more")
+    rewrite(labelled, who="human", labels=[])
+    assert labelled.annotate(labelled.pages, "--export", labelled.folder / "more") == 0
+    samples = load_pages(labelled.folder / "more")
     assert [(sample.sure, bool(sample.truth)) for sample in samples] == [(0.5, True), (1.0, False), (0.5, True)]
     assert [len(samples), len(labelled_pages(samples, "v1.0", 200, 1))] == [3, 2]
     with pytest.raises(DataError, match="no page has main content"):
@@ -76,41 +75,41 @@ def test_section_4_1_pages_without_main_content_do_not_train_qwen3(
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-8-sig"])
-def test_pages_are_exported_as_utf8(encoding: str, annotate: Annotate, tmp_path: Path) -> None:
+def test_pages_are_exported_as_utf8(encoding: str, desk: Desk) -> None:
     """Training reads the text that was labelled, also of zipped pages and other encodings."""
     text = html("Marées", "<p>Le café ouvre à midi, près de la jetée où l'eau est déjà haute.</p>")
     text = text.replace("<head>", f"<head><meta charset={encoding.removesuffix('-sig')}>")
-    (tmp_path / "page.html.gz").write_bytes(gzip.compress(text.encode(encoding)))
-    assert annotate(tmp_path / "page.html.gz", ask=True) == 0
-    assert annotate(tmp_path / "page.html.gz", "--export", tmp_path / "more") == 0
-    [sample] = load_pages(tmp_path / "more")
+    (desk.folder / "page.html.gz").write_bytes(gzip.compress(text.encode(encoding)))
+    assert desk.annotate(desk.folder / "page.html.gz", ask=True) == 0
+    assert desk.annotate(desk.folder / "page.html.gz", "--export", desk.folder / "more") == 0
+    [sample] = load_pages(desk.folder / "more")
     assert "Le café ouvre à midi" in sample.read_html()
     made = example(sample)
     assert made is not None
     assert made.main.tolist() == [False, True, True, True, True, False, False]
 
 
-def test_changed_and_missing_pages_are_named(annotate: Annotate, labelled: Path, tmp_path: Path, capsys: Any) -> None:
+def test_changed_and_missing_pages_are_named(labelled: Desk) -> None:
     """A page that has changed since is refused, and so are labels without their page."""
-    (labelled / "Tides.html").write_text(html("Tides", "<p>Added since</p>"), encoding="utf-8")
-    (labelled / "Winds.html").unlink()
-    (labelled / "New.html").write_text(html("New"), encoding="utf-8")
-    assert annotate(labelled, "--export", tmp_path / "more") == 1
-    error = capsys.readouterr().err
-    assert f"{labelled / 'Tides.html'}: has changed since it was labelled" in error
+    (labelled.pages / "Tides.html").write_text(html("Tides", "<p>Added since</p>"), encoding="utf-8")
+    (labelled.pages / "Winds.html").unlink()
+    (labelled.pages / "New.html").write_text(html("New"), encoding="utf-8")
+    assert labelled.annotate(labelled.pages, "--export", labelled.folder / "more") == 1
+    error = labelled.said()
+    assert f"{labelled.pages / 'Tides.html'}: has changed since it was labelled" in error
     assert "its page is not among the inputs" in error
     assert "1 exported, 1 without labels, 2 failed" in error
-    assert [sample.title for sample in load_pages(tmp_path / "more")] == ["Moons"]
+    assert [sample.title for sample in load_pages(labelled.folder / "more")] == ["Moons"]
 
 
-def test_an_export_that_cannot_start(annotate: Annotate, labelled: Path, tmp_path: Path, capsys: Any) -> None:
-    """Earlier pages would be trained on unnoticed. Of two labellings of a page, a person has to choose."""
-    assert annotate(labelled, "--export", labelled) == 2
-    assert "is not empty" in capsys.readouterr().err
-    path = tmp_path / "labels.jsonl"
+def test_an_export_that_cannot_start(labelled: Desk) -> None:
+    """Earlier labelled.pages would be trained on unnoticed. Of two labellings of a page, a person has to choose."""
+    assert labelled.annotate(labelled.pages, "--export", labelled.pages) == 2
+    assert "is not empty" in labelled.said()
+    path = labelled.labels
     path.write_text(path.read_text(encoding="utf-8") * 2, encoding="utf-8")
-    assert annotate(labelled, "--export", tmp_path / "more") == 2
-    assert "is labelled twice" in capsys.readouterr().err
+    assert labelled.annotate(labelled.pages, "--export", labelled.folder / "more") == 2
+    assert "is labelled twice" in labelled.said()
 
 
 @pytest.mark.parametrize(
@@ -129,20 +128,18 @@ def test_an_export_that_cannot_start(annotate: Annotate, labelled: Path, tmp_pat
         ({"more": 1}, "an object with the keys"),
     ],
 )
-def test_broken_records_are_refused(
-    values: dict[str, Any], says: str, annotate: Annotate, labelled: Path, tmp_path: Path, capsys: Any
-) -> None:
+def test_broken_records_are_refused(values: dict[str, Any], says: str, labelled: Desk) -> None:
     """A file that was edited or received is checked before anything is written; ids cannot lead out of the folder. A
     page with labels of other blocks is named and left out, and the others are exported.
     """
-    rewrite(tmp_path, **values)
+    rewrite(labelled, **values)
     of_page = says.startswith("Tides.html")
-    assert annotate(labelled, "--export", tmp_path / "more") == (1 if of_page else 2)
-    error = capsys.readouterr().err
+    assert labelled.annotate(labelled.pages, "--export", labelled.folder / "more") == (1 if of_page else 2)
+    error = labelled.said()
     assert says in error
-    assert ("labels.jsonl, line 2: expected" in error) == (not of_page) == (not (tmp_path / "more").exists())
+    assert ("labels.jsonl, line 2: expected" in error) == (not of_page) == (not (labelled.folder / "more").exists())
     if of_page:
-        assert [sample.title for sample in load_pages(tmp_path / "more")] == ["Moons", "Winds"]
+        assert [sample.title for sample in load_pages(labelled.folder / "more")] == ["Moons", "Winds"]
 
 
 def test_labels_of_another_page_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +155,7 @@ def test_labels_of_another_page_are_refused(tmp_path: Path, monkeypatch: pytest.
     assert not list(tmp_path.iterdir())
 
 
-def read_with(annotate: Annotate, fake: FakeEndpoint, pages: Path, path: Path, *, other: str = "", who: str) -> Path:
+def read_with(desk: Desk, name: str, *, other: str = "", who: str) -> Path:
     """Have the pages read again, by a reader who takes the blocks with a word for other, into a file of its own."""
 
     def answer(request: Request) -> Reply:
@@ -166,59 +163,56 @@ def read_with(annotate: Annotate, fake: FakeEndpoint, pages: Path, path: Path, *
         found |= {str(one["id"]): "other" for one in request.blocks if other and other in one["text"]}
         return chat(json.dumps(found))
 
-    fake.script = [answer]
-    asking = ["--endpoint", fake.url, "--model", who, "--concurrency", "1"]
-    assert main(["annotate", str(pages), *asking, "-o", str(path)]) == 0
-    return path
+    desk.fake.script = [answer]
+    asking = ["--endpoint", desk.fake.url, "--model", who, "--concurrency", "1"]
+    assert main(["annotate", str(desk.pages), *asking, "-o", str(desk.folder / name)]) == 0
+    return desk.folder / name
 
 
-def test_appendix_a_5_a_second_reader_and_an_adjudicator(
-    annotate: Annotate, labelled: Path, fake: FakeEndpoint, tmp_path: Path, capsys: Any
-) -> None:
+def test_appendix_a_5_a_second_reader_and_an_adjudicator(labelled: Desk) -> None:
     """What two readers agree on is decided. Where they differ, the blocks are listed, and a third one decides."""
-    first = tmp_path / "labels.jsonl"
-    second = read_with(annotate, fake, labelled, tmp_path / "second.jsonl", other="of Moons", who="reader-2")
-    third = read_with(annotate, fake, labelled, tmp_path / "third.jsonl", other="of Moons", who="reader-3")
-    capsys.readouterr()
+    first = labelled.labels
+    second = read_with(labelled, "second.jsonl", other="of Moons", who="reader-2")
+    third = read_with(labelled, "third.jsonl", other="of Moons", who="reader-3")
+    labelled.said()
 
-    two = ["annotate", str(labelled), "--adjudicate", str(first), str(second)]
-    assert main([*two, "-o", str(tmp_path / "two.jsonl")]) == 1
-    printed = capsys.readouterr()
+    def adjudicate(out: str, *files: Path, pages: Path | None = labelled.pages) -> int:
+        given = [] if pages is None else [str(pages)]
+        return main(["annotate", *given, "--adjudicate", *map(str, files), "-o", str(labelled.folder / out)])
+
+    assert adjudicate("two.jsonl", first, second) == 1
+    printed = labelled.capsys.readouterr()
     [listed] = map(json.loads, printed.out.splitlines())
     assert (listed["block"], listed["main"]) == (3, {"reader-1 (1)": True, "reader-2 (2)": False})
     assert listed["text"].startswith("The first paragraph of Moons")
     assert listed["page"].startswith("Moons-")
     assert "3 pages with two readers, who agree on 94.4% of the blocks" in printed.err
     assert "2 decided, 1 failed" in printed.err
-    assert {record.title: record.who for record in load(tmp_path / "two.jsonl")} == {
-        "Tides": "reader-1+reader-2", "Winds": "reader-1+reader-2",
-    }  # fmt: skip
+    decided = {record.title: record.who for record in load(labelled.folder / "two.jsonl")}
+    assert decided == dict.fromkeys(("Tides", "Winds"), "reader-1+reader-2")
 
-    assert main([*two, str(third), "-o", str(tmp_path / "three.jsonl")]) == 0
-    decided = {record.title: record.labels for record in load(tmp_path / "three.jsonl")}
-    assert decided == {"Moons": (2, 4), "Tides": (2, 3, 4), "Winds": (2, 3, 4)}
-    assert main([*two, "-o", str(tmp_path / "three.jsonl")]) == 2
-    assert main([*two[:-1], "-o", str(tmp_path / "one.jsonl")]) == 2
-    assert "needs the labels of two readers or more, and a new file" in capsys.readouterr().err
+    assert adjudicate("three.jsonl", first, second, third) == 0
+    ids = {record.title: record.labels for record in load(labelled.folder / "three.jsonl")}
+    assert ids == {"Moons": (2, 4), "Tides": (2, 3, 4), "Winds": (2, 3, 4)}
+    assert adjudicate("three.jsonl", first, second) == 2
+    assert adjudicate("one.jsonl", first) == 2
+    assert "needs the labels of two readers or more, and a new file" in labelled.said()
 
     # Two against two decide nothing, even if the first two agree. A page that only one has read is counted.
     moons = [line for line in second.read_text("utf-8").splitlines(keepends=True) if "Moons" in line]
     third.write_text("".join(moons), encoding="utf-8")
-    four = [str(first), str(first), str(third), str(third)]
-    out = ("-o", str(tmp_path / "four.jsonl"))
-    assert main(["annotate", "--adjudicate", *four, *out]) == 2
-    assert not (tmp_path / "four.jsonl").exists(), "there were no pages"
-    assert main(["annotate", str(labelled), "--adjudicate", *four, *out]) == 1
-    assert "2 decided, 1 failed (Moons-" in capsys.readouterr().err
+    assert adjudicate("four.jsonl", first, first, third, third, pages=None) == 2
+    assert not (labelled.folder / "four.jsonl").exists(), "there were no pages"
+    assert adjudicate("four.jsonl", first, first, third, third) == 1
+    assert "2 decided, 1 failed (Moons-" in labelled.said()
     second.write_text("".join(moons), encoding="utf-8")
-    third.write_text("".join(moons), encoding="utf-8")
-    assert main([*two[:-2], str(second), str(third), str(first), "-o", str(tmp_path / "once.jsonl")]) == 0
-    assert "2 with one reader, 1 decided" in capsys.readouterr().err
+    assert adjudicate("once.jsonl", second, third, first) == 0
+    assert "2 with one reader, 1 decided" in labelled.said()
 
     # A reader whose file has a page twice is one reader.
     second.write_text("".join(moons * 2), encoding="utf-8")
-    assert main([*two, "-o", str(tmp_path / "twice.jsonl")]) == 2
-    assert "is labelled twice" in capsys.readouterr().err
+    assert adjudicate("twice.jsonl", first, second) == 2
+    assert "is labelled twice" in labelled.said()
 
 
 def test_a_person_who_decides_is_the_author(tmp_path: Path) -> None:
@@ -246,23 +240,21 @@ def test_readers_who_differ_on_every_block() -> None:
     assert len(adjudicated(readings)[1]) == 200_000
 
 
-def test_section_4_2_export_in_the_form_of_the_benchmark(
-    annotate: Annotate, fake: FakeEndpoint, pages: Path, tmp_path: Path, capsys: Any
-) -> None:
+def test_section_4_2_export_in_the_form_of_the_benchmark(desk: Desk) -> None:
     """A line has html, main_html, convert_main_content and meta. Pages whose blocks are all other are left out (4.1).
     ``evaluate`` reads the file.
     """
     pytest.importorskip("apted")
-    path = pages / "Moons.html"
+    path = desk.pages / "Moons.html"
     path.write_text(path.read_text("utf-8").replace("<html>", "<html lang=de-AT>"), encoding="utf-8")
-    fake.script = [lambda request: chat(json.dumps({"style": "conversational", **labels(request)})), good]
-    assert annotate(pages, ask=True) == 0
-    rewrite(tmp_path, labels=[])
-    out = tmp_path / "bench.jsonl"
-    assert annotate(pages, "--benchmark", out) == 0
-    assert "2 exported, 1 without main content" in capsys.readouterr().err
+    desk.fake.script = [lambda request: chat(json.dumps({"style": "conversational", **labels(request)})), good]
+    assert desk.annotate(desk.pages, ask=True) == 0
+    rewrite(desk, labels=[])
+    out = desk.folder / "bench.jsonl"
+    assert desk.annotate(desk.pages, "--benchmark", out) == 0
+    assert "2 exported, 1 without main content" in desk.said()
     moons, winds = map(json.loads, out.read_text(encoding="utf-8").splitlines())
-    assert moons["html"] == (pages / "Moons.html").read_text(encoding="utf-8")
+    assert moons["html"] == (desk.pages / "Moons.html").read_text(encoding="utf-8")
     assert moons["main_html"].startswith('<html lang="de-AT"><body> <article class="post"><h1>Moons</h1>')
     assert "Read more" not in moons["main_html"]
     assert moons["convert_main_content"].startswith("# Moons\n\nThe first paragraph of Moons")
@@ -273,21 +265,19 @@ def test_section_4_2_export_in_the_form_of_the_benchmark(
     assert "language" not in winds["meta"], "not declared, and the text is too short to tell it"
 
     stored = [{"id": one["track_id"], "text": one["convert_main_content"]} for one in (moons, winds)]
-    (tmp_path / "texts.jsonl").write_text("".join(json.dumps(one) + "\n" for one in stored))
-    assert main(["evaluate", str(out), "--predictions", str(tmp_path / "texts.jsonl"), "--jobs", "1"]) == 0
-    assert "1.0000" in capsys.readouterr().out
-    assert annotate(pages, "--benchmark", out) == 2
+    (desk.folder / "texts.jsonl").write_text("".join(json.dumps(one) + "\n" for one in stored))
+    assert main(["evaluate", str(out), "--predictions", str(desk.folder / "texts.jsonl"), "--jobs", "1"]) == 0
+    assert "1.0000" in desk.capsys.readouterr().out
+    assert desk.annotate(desk.pages, "--benchmark", out) == 2
 
 
-def test_pages_of_the_profile_of_qwen3(
-    annotate: Annotate, fake: FakeEndpoint, pages: Path, tmp_path: Path, capsys: Any
-) -> None:
+def test_pages_of_the_profile_of_qwen3(desk: Desk) -> None:
     """They are cut, shown and exported by that profile; its labels do not fit other blocks."""
-    fake.script = [good]
-    assert annotate(pages, "--profile", "v1.0", ask=True) == 0
-    assert {(record["profile"], record["blocks"]) for record in records(tmp_path)} == {("v1.0", 3)}
-    assert annotate(pages, "--export", tmp_path / "native") == 1
-    assert "labelled in the profile 'v1.0', expected 'native'" in capsys.readouterr().err
-    assert annotate(pages, "--export", tmp_path / "more", "--profile", "v1.0") == 0
-    truths = [sample.truth.split("\n") for sample in load_pages(tmp_path / "more")]
+    desk.fake.script = [good]
+    assert desk.annotate(desk.pages, "--profile", "v1.0", ask=True) == 0
+    assert {(record["profile"], record["blocks"]) for record in desk.records()} == {("v1.0", 3)}
+    assert desk.annotate(desk.pages, "--export", desk.folder / "native") == 1
+    assert "labelled in the profile 'v1.0', expected 'native'" in desk.said()
+    assert desk.annotate(desk.pages, "--export", desk.folder / "more", "--profile", "v1.0") == 0
+    truths = [sample.truth.split("\n") for sample in load_pages(desk.folder / "more")]
     assert [(truth[0], len(truth)) for truth in truths] == [("Moons", 3), ("Tides", 3), ("Winds", 3)]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.learning.metrics import mean_interval, neutral_prf, without_title
+from scrapy_dripper.learning.metrics import count_prf, mean_interval, neutral_prf, without_title
 from scrapy_dripper_lab.scores import page_title, score, snippet_rate, summarize, word_prf
 
 texts = st.lists(st.sampled_from(["a", "A", "b", "c", "d1", "é", "日本", ".", "\n", "_"]), max_size=30).map(" ".join)
@@ -47,6 +47,14 @@ def test_word_prf_is_bounded_and_symmetric(one: str, other: str) -> None:
     assert word_prf(other, one) == pytest.approx((recall, precision, f1))
     assert all(0 <= value <= 1 for value in (precision, recall, f1))
     assert min(precision, recall) - 1e-12 <= f1 <= max(precision, recall) + 1e-12
+
+
+@given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50))
+def test_appendix_a_8_f1_is_the_harmonic_mean(hits: int, wrong: int, missed: int) -> None:
+    """Of precision and recall, for blocks as well."""
+    precision, recall, f1 = count_prf(hits, hits + wrong, hits + missed)
+    assert f1 == pytest.approx(2 * precision * recall / (precision + recall) if hits else f1)
+    assert (f1 == 1) == (wrong + missed == 0)
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scrapy_dripper_lab.evaluation.text_measures import load_cut, rouge
-
-texts = st.text(alphabet="ab \n", max_size=40)
 
 
 @pytest.mark.parametrize(
@@ -30,15 +26,6 @@ texts = st.text(alphabet="ab \n", max_size=40)
 def test_section_4_2_2_rouge(prediction: str, truth: str, n: int, expected: tuple[float, float, float]) -> None:
     """N-grams count as often as both texts have them; case and white space count; texts shorter than n have none."""
     assert rouge(prediction, truth, list, n) == pytest.approx(expected)
-
-
-@given(texts, texts, st.integers(1, 5))
-def test_rouge_is_bounded_and_symmetric(one: str, other: str, n: int) -> None:
-    """Swapping the texts swaps precision and recall; the overlap is no more than the n-grams that both have."""
-    precision, recall, f1 = rouge(one, other, list, n)
-    assert rouge(other, one, list, n) == pytest.approx((recall, precision, f1))
-    assert 0 <= min(precision, recall) <= f1 + 1e-12
-    assert f1 <= max(precision, recall) + 1e-12 <= 1 + 2e-12
 
 
 def test_section_4_2_2_the_tokens_are_those_of_jieba() -> None:
