@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scrapy_dripper.choose.decision import DecisionRule, best_cut
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
-from scrapy_dripper.engines import runtime
+from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3.folder import read_manifest
 from scrapy_dripper.engines.tagger import Tagger, model
@@ -83,7 +83,7 @@ def test_a_damaged_model_is_one_sentence_at_load(folder: Path, damage: Any, mess
 
 
 def test_no_runtime_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime, "_installed", lambda _: False)
+    monkeypatch.setattr(files, "_installed", lambda _: False)
     monkeypatch.setitem(__import__("sys").modules, "onnxruntime", None)
 
     with pytest.raises(ModelError, match=r"pip install scrapy-dripper\[cpu\]"):
