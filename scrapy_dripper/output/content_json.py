@@ -25,6 +25,7 @@ from scrapy_dripper.structures.items import (
     List,
     ListItem,
     Paragraph,
+    Placed,
     Quote,
     Run,
     Table,
@@ -97,6 +98,8 @@ def length(items: Sequence[Item]) -> int:
 def _encode(value: Any) -> Any:
     if type(value) is tuple:
         return [_encode(one) for one in value]
+    if type(value) is float:  # of a box
+        return value
     return {name: _encode(one) if type(one) is tuple else one for name, one in _fields(value).items()}
 
 
@@ -129,6 +132,9 @@ def _decode(value: Any, lists: int, kinds: Mapping[str | None, Any]) -> Any:
         held = _ENTRIES if kind is List and name == "items" else _HELD.get(name)
         if held:
             values[name] = _decode(one, *held)
+        elif name == "bbox":
+            left, top, right, bottom = map(float, one)
+            values[name] = left, top, right, bottom
         elif not (one is None or isinstance(one, (str, int))):
             raise TypeError(f"expected a string, a number or a boolean (got {type(one).__name__})")
     return kind(**values)
@@ -138,19 +144,30 @@ def to_mineru(items: Sequence[Item]) -> list[list[dict[str, Any]]]:
     """Return items in the schema of MinerU's tools for web pages and PDFs: a list with the nodes of its one page.
 
     Quotations and footnotes become what they hold, formats and links the text in them, and rules and marks of posts are
-    left out, because the schema has none of these. ``raw_content``, the HTML of a node, and ``bbox``, its place on a
-    rendered page, are None, as in figure 7 of the paper on MinerU-HTML: HTML has no places.
+    left out, because the schema has none of these. ``raw_content``, the HTML of a node, is None, as in figure 7 of the
+    paper on MinerU-HTML, and so is ``bbox``, its place on a rendered page, unless a browser has said it.
     """
-    return [[_mineru_node(kind, content) for item in items for kind, content in _mineru(item)]]
+    return [[_mineru_node(one, *node) for item in items for one in _unfolded(item) for node in _mineru(one)]]
 
 
-def _mineru_node(kind: str, content: Any) -> dict[str, Any]:
+def _mineru_node(item: Item, kind: str, content: Any) -> dict[str, Any]:
     inline = {"inline": False} if kind == "code" else {}
-    return {"type": kind, "bbox": None, "raw_content": None, **inline, "content": content}
+    box = item.bbox if isinstance(item, Placed) else None
+    return {"type": kind, "bbox": box and [*box], "raw_content": None, **inline, "content": content}
+
+
+def _unfolded(item: Item) -> Iterator[Item]:
+    """Yield what a quotation or footnotes hold, or an item with the images in it. Items are a few levels deep."""
+    if isinstance(item, (Quote, Footnotes)):
+        yield from (one for held in inside(item) for one in _unfolded(held))
+        return
+    yield item
+    if isinstance(item, Paragraph):
+        yield from (run for run in _flat(item.runs) if isinstance(run, Image))
 
 
 def _mineru(item: Item) -> Iterator[tuple[str, Any]]:
-    """Yield type and content of the nodes of an item. Items are at most a few levels deep."""
+    """Yield type and content of the node of an item, if there is one."""
     match item:
         case Title():
             yield "title", {"title_content": line_text(item.runs), "level": item.level}
@@ -158,7 +175,6 @@ def _mineru(item: Item) -> Iterator[tuple[str, Any]]:
             pieces = _pieces(item.runs)
             if pieces:
                 yield "paragraph", pieces
-            yield from (one for run in _flat(item.runs) if isinstance(run, Image) for one in _mineru(run))
         case CodeBlock():
             yield "code", {"code_content": item.text, "language": item.language, "by": item.by or "tag_pre_code"}
         case Formula():
@@ -174,8 +190,6 @@ def _mineru(item: Item) -> Iterator[tuple[str, Any]]:
             yield "image", {"url": item.src, "data": None, **named}
         case Video() | Audio():
             yield item.type, {"sources": [item.src], "title": item.title, "caption": _lines(item.caption)}
-        case Quote() | Footnotes():
-            yield from (node for one in inside(item) for node in _mineru(one))
 
 
 def _mineru_list(item: List) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from lxml import etree
 
 from scrapy_dripper.characters import unbroken
 from scrapy_dripper.declared.head import Notation
+from scrapy_dripper.output.boxes import has_boxes, with_boxes
 from scrapy_dripper.output.line import MAX_NESTING, Format, Separator, numbers_of, tells_of_window
 from scrapy_dripper.output.reader import Enter, Leave, OpenList, Reader, skip, stanzas
 from scrapy_dripper.page.nodes import SHORT, SLATE, in_sentence, inner_text, short_text
@@ -90,6 +91,8 @@ def content_list(
     if notation is None:
         notation = Notation([text for one in root.iter("script") for text in (one.get("src"), one.text) if text])
     enter, other = (_ENTER, _other) if not posts else ({}, _in_thread(posts))
+    if has_boxes(root):
+        enter, other = {}, with_boxes(enter, other)
     reader = Reader(root, base_url, notation, enter, other, growth)
     items = _without_copies(with_code_lines(gathered(reader.read(root))))
     if reader.inline_notes:

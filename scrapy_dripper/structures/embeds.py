@@ -20,7 +20,8 @@ POSTS: Group = (
 )
 """Classes of embedded posts: of Substack, Ghost, Vercel, and the networks themselves. Some are names of elements."""
 LINKS: Group = (
-    *("kg-bookmark-card", "embedded-(?:post|publication)-wrap", "digest-post-embed", "notion-bookmark"),
+    *("kg-bookmark-card", "embedded-(?:post|publication)-wrap", "digest-post-embed"),
+    *("notion-bookmark", r"bookmark\ssource"),
     *("(?:graf--)?mixtapeembed", "onebox", "wp-embedded-content", "external-article-widget", "(?:bookmark|embed)-card"),
     *("(?:link|url|ogp?)-?(?:card|preview|embed)", "(?:(?:internal|external)-)?blog-?card", "card-embed", "rich-link"),
 )
@@ -37,6 +38,8 @@ _post = re.compile(rf"\s(?:{either(POSTS)})(?=\s|$)").search
 _count = re.compile(rf"[\s_-](?:{either(COUNTS)})(?=[\s_-]|$)").search
 LEAST_WORDS, MOST_WORDS = 8, 300
 """Number of words of an embed. Fewer are those of a button or a deleted post, more a part of the page."""
+ADDRESS = "://"
+"""What an embed has in its text if it shows where its link leads. It is no button, however few its words are."""
 MOST_BEHIND = 3
 """Number of blocks behind a card, one of which has to be main, because something else may stand between."""
 
@@ -63,7 +66,10 @@ def with_embeds(page: Page, main: Bools, found: Iterable[int]) -> Bools:
     done = 0
     for node in nodes:
         a, b = int(tree.block_start[node]), int(tree.block_end[node])
-        if a < done or not LEAST_WORDS <= words[b] - words[a] <= MOST_WORDS:
+        length = words[b] - words[a]
+        if a < done or length > MOST_WORDS:
+            continue
+        if length < LEAST_WORDS and not any(ADDRESS in text for text in page.blocks.text[a:b]):
             continue
         around = page.around(node, a, b)
         if runs and runs[-1][0] == around and a == done:

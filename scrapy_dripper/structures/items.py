@@ -13,12 +13,24 @@ A new type of item needs a case in each place that tells items by their types: :
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, ClassVar, Literal, TypeAlias
 
 Runs: TypeAlias = "tuple[Run, ...]"
 Items: TypeAlias = "tuple[Item, ...]"
+
+
+Box: TypeAlias = "tuple[float, float, float, float]"
+"""The left, top, right and bottom edges of an element on a rendered page, in CSS pixels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """What can have a place on a rendered page. Two that only differ in their places are equal."""
+
+    bbox: Box | None = field(default=None, kw_only=True, compare=False)
+    """The place, if a browser has written it into the page (:mod:`~scrapy_dripper.output.boxes`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +50,7 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
-class Formula:
+class Formula(Placed):
     """A formula. It is a run, or an item if ``display`` is true."""
 
     type: ClassVar = "formula"
@@ -125,7 +137,7 @@ class FootnoteMark:
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class Image(Placed):
     """An image. It is a run inside a line of text, and an item otherwise."""
 
     type: ClassVar = "image"
@@ -139,7 +151,7 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
-class Title:
+class Title(Placed):
     """A heading of level 1 to 6."""
 
     type: ClassVar = "title"
@@ -150,7 +162,7 @@ class Title:
 
 
 @dataclass(frozen=True, slots=True)
-class Paragraph:
+class Paragraph(Placed):
     """Runs of text."""
 
     type: ClassVar = "paragraph"
@@ -158,7 +170,7 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True)
-class CodeBlock:
+class CodeBlock(Placed):
     """Lines of code, without line numbers and without a line break at the end."""
 
     type: ClassVar = "code"
@@ -180,7 +192,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class Table(Placed):
     """A data table. Each row holds the cells that start in it."""
 
     type: ClassVar = "table"
@@ -208,7 +220,7 @@ class ListItem:
 
 
 @dataclass(frozen=True, slots=True)
-class List:
+class List(Placed):
     """A list. Nested lists are among the items of its entries."""
 
     type: ClassVar = "list"
@@ -219,7 +231,7 @@ class List:
 
 
 @dataclass(frozen=True, slots=True)
-class Video:
+class Video(Placed):
     """A video, or a frame with a video player."""
 
     type: ClassVar = "video"
@@ -230,7 +242,7 @@ class Video:
 
 
 @dataclass(frozen=True, slots=True)
-class Audio:
+class Audio(Placed):
     """A sound, or a frame with an audio player."""
 
     type: ClassVar = "audio"
@@ -240,7 +252,7 @@ class Audio:
 
 
 @dataclass(frozen=True, slots=True)
-class Quote:
+class Quote(Placed):
     """A block quotation, or a call-out."""
 
     type: ClassVar = "quote"

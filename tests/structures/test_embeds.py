@@ -54,6 +54,10 @@ LINKS = [
     f"<div class=embedded-post-wrap><a href=/b><div>Nine beavers</div><div>{SAID}</div></a></div>",
     f"<div class=graf--mixtapeEmbed><a href=/b><strong>Nine beavers</strong><br><em>{SAID}</em></a></div>",
     f"<aside class=onebox><h3><a href=/b>Nine beavers</a></h3><p>{SAID}</p></aside>",
+    # An export of Notion
+    "<figure id=1f><a href=/b class='bookmark source'><div class=bookmark-info><div class=bookmark-text><div "
+    f"class=bookmark-title>Nine beavers</div><div class=bookmark-description>{SAID}</div></div><div "
+    "class=bookmark-href><img src=b.ico class='icon bookmark-icon'>https://dam.example.org/b</div></div></a></figure>",
     f"<div class='internal-blogcard'><a href=/b><div>Nine beavers</div><div>{SAID}</div></a></div>",
 ]
 
@@ -75,6 +79,9 @@ def test_an_embed_has_the_length_of_a_post() -> None:
     """A shorter one is a button, and a longer one a part of the page."""
     sizes = {size: in_text(f"<div class=tweet>{'beaver ' * size}</div>").count("beaver") for size in (7, 8, 300, 301)}
     assert sizes == {7: 0, 8: 8, 300: 300, 301: 0}
+    bookmark = "<a href=/b class='bookmark source'><div>Nine beavers</div><div>{}</div></a>"
+    assert "Nine beavers" in in_text(bookmark.format("https://dam.example.org/b"))
+    assert in_text(bookmark.format("Save")) == ""
 
 
 def test_cards_at_the_end_of_a_text_lead_elsewhere() -> None:
