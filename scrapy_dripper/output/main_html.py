@@ -304,11 +304,11 @@ def _decided(tree: Tree, known: Styles) -> dict[int, bool]:
     """Return for each node whose tag, style or class decides it whether line breaks in its text are to be kept."""
     named = {name: _last(rule) for name, rule in known.items() if "white-space" in rule}
     found: dict[int, bool] = {}
-    if named or any(map(" ".join(tree.names).__contains__, _OF_CLASSES)):
-        for i, names in enumerate(tree.names):
-            said = [named[name] for name in names.split() if name in named] if names and named else []
-            if said or (names and _class(names)):
-                found[i] = said[-1] if said else True
+    distinct = set(tree.names)
+    if named or any(map(" ".join(distinct).__contains__, _OF_CLASSES)):
+        said = {names: [named[name] for name in names.split() if name in named] for names in distinct}
+        told = {names: not rules or rules[-1] for names, rules in said.items() if rules or _class(names)}
+        found = {i: told[names] for i, names in enumerate(tree.names) if names in told}
     for i in tree.may_hide:
         style = tree.nodes[i].get("style") or ""
         if "white-space" in style:

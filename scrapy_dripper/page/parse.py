@@ -62,6 +62,7 @@ def parse(
         data = in_utf8(text)
     if b"\0" in data:
         data = data.replace(b"\0", b"")  # as browsers do in text
+    streamed = streamed and b"<template" in data  # of shadow trees, and in the places of parts
     if streamed:
         data = with_shadow_trees(data)
     streamed = streamed and not flat and has_parts(data)  # moving a deep part would make a flat tree deep again

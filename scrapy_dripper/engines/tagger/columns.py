@@ -119,8 +119,11 @@ def on_page(reduce: np.ufunc, values: npt.NDArray[Any], first: Ints) -> npt.NDAr
     return found
 
 
-def neighbour(by: int, first: Ints, last: Ints) -> Ints:
-    """Return the number of the block that is ``by`` blocks after each, or -1 beyond the edge of the page."""
+def neighbour(by: int | Ints, first: Ints, last: Ints) -> Ints:
+    """Return the number of the block that is ``by`` blocks after each, or -1 beyond the edge of the page.
+
+    Several distances are a column of shape (distances, 1).
+    """
     n = np.arange(len(first)) + by
     return np.where((n >= first) & (n < last), n, -1)
 

@@ -12,6 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import log1p
 from urllib.parse import urlsplit
 
@@ -89,7 +90,12 @@ class Features:
 
     def columns(self, *names: str) -> Floats:
         """Return some features, of shape (n, names)."""
-        return self.matrix[:, [self.names.index(name) for name in names]]
+        return self.matrix[:, _places(self.names, names)]
+
+
+@lru_cache(maxsize=16)
+def _places(names: tuple[str, ...], wanted: tuple[str, ...]) -> list[int]:
+    return [names.index(name) for name in wanted]
 
 
 def schema_hash(*names: Sequence[str]) -> str:
@@ -298,6 +304,7 @@ def _ancestors(x: Columns, t: BatchTable, c: Characters) -> None:
                 x[f"up{level + 1}_{name}"] = column[level]
 
 
+_NEIGHBOURS = (-2, -1, 1, 2)
 AROUND = ("words", "link_density", "ends_sentence", "heading_level")
 """Features that are also added for the neighbours of each block."""
 
@@ -308,9 +315,10 @@ TAG_FEATURES = ("tag", "leaf_tag", "parent_tag_1", "parent_tag_2", "parent_tag_3
 
 def _neighbours(x: Columns, t: BatchTable) -> None:
     values = np.stack([x[name].astype(np.float32) for name in (*AROUND, "tag")])
-    for by in (-2, -1, 1, 2):
-        there = neighbour(by, t.first, t.last)
-        x.add([f"{name}{by:+}" for name in (*AROUND, "tag")], np.where(there >= 0, values[:, there], -1).T)
+    there = neighbour(np.array(_NEIGHBOURS)[:, None], t.first, t.last)
+    found = np.where(there >= 0, values[:, there], -1).swapaxes(0, 1)
+    names = [f"{name}{by:+}" for by in _NEIGHBOURS for name in (*AROUND, "tag")]
+    x.add(names, found.reshape(len(names), -1).T)
     n = np.arange(len(t.first))
     sums = Sums(values[:-1])
     for reach in (4, 12):

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import compress, pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +53,7 @@ LEVELS = 7
 """Number of ancestors of a block to consider."""
 REACHES = (2, 5, 15, 40)
 """Sizes of the windows before and after a block, in blocks."""
+_NEIGHBOURS = (-3, -2, -1, 1, 2, 3)
 FAR_MASS = 300
 """A larger number of expected main words before a block is the same as this one."""
 THRESHOLDS = (0.3, 0.5, 0.7)
@@ -80,11 +82,12 @@ def page_features(batch: Features, probabilities: Floats) -> Columns:
     """
     p = probabilities.astype(np.float64)
     w = batch.size.astype(np.float64) + LEAST_WEIGHT
-    of_page, of_block = _columns(batch.names)
+    known = _columns(batch.names)
     x = Columns()
-    x.add([batch.names[i] for i in of_page], batch.matrix[batch.edges[:-1]][:, of_page])
-    for part, means in zip(("main", "rest"), _means(batch, np.stack([p * w, (1 - p) * w])), strict=True):
-        x.add([f"{part}:{batch.names[i]}" for i in of_block], means[:, of_block])
+    x.add(known.of_page_names, batch.matrix[batch.edges[:-1]][:, known.of_page])
+    main, rest = _means(batch, np.stack([p * w, (1 - p) * w]))
+    x.add(known.main_names, main[:, known.of_block])
+    x.add(known.rest_names, rest[:, known.of_block])
     _own(x, p, w, batch.edges[:-1])
     return x
 
@@ -98,12 +101,12 @@ def quality_features(batch: Features, probabilities: Floats, types: Floats, main
     p = probabilities.astype(np.float64)
     w = batch.size.astype(np.float64) + LEAST_WEIGHT
     starts = batch.edges[:-1]
-    of_page, _ = _columns(batch.names)
+    known = _columns(batch.names)
     declared = batch.columns("declared")[:, 0] * w
     sums = (w, p * w, main * w, p * w * main, declared, declared * main, main.astype(np.float64))
     total, mass, taken, right, told, kept, blocks = (np.add.reduceat(values, starts) for values in sums)
     x = Columns()
-    x.add([batch.names[i] for i in of_page], batch.matrix[starts][:, of_page])
+    x.add(known.of_page_names, batch.matrix[starts][:, known.of_page])
     _own(x, p, w, starts)
     x["expected_f1"] = 2 * right / np.maximum(taken + mass, LEAST_WEIGHT)
     x["expected_precision"] = right / np.maximum(taken, LEAST_WEIGHT)
@@ -122,8 +125,7 @@ def quality_features(batch: Features, probabilities: Floats, types: Floats, main
 def of_pages(batch: Features) -> list[Features]:
     """Return for each page of a batch the features that :func:`quality_features` reads, and no others, which would stay
     in memory with them."""
-    of_page, _ = _columns(batch.names)
-    names = (*(batch.names[i] for i in of_page), "declared")
+    names = (*_columns(batch.names).of_page_names, "declared")
     told = batch.columns(*names)
     return [
         replace(batch, names=names, matrix=told[a:b], size=batch.size[a:b], edges=np.array([0, b - a]))
@@ -131,12 +133,23 @@ def of_pages(batch: Features) -> list[Features]:
     ]
 
 
+class _Kinds(NamedTuple):
+    """Which columns are equal for all blocks of a page, which other ones hold numbers, and what they are called."""
+
+    of_page: npt.NDArray[np.intp]
+    of_block: npt.NDArray[np.intp]
+    of_page_names: list[str]
+    main_names: list[str]
+    rest_names: list[str]
+
+
 @lru_cache(maxsize=4)
-def _columns(names: tuple[str, ...]) -> tuple[list[int], list[int]]:
-    """Return the columns that are equal for all blocks of a page, and the other ones that hold numbers."""
-    of_page = [i for i, name in enumerate(names) if name.startswith(_OF_WHOLE_PAGES)]
-    tags = [i for i, name in enumerate(names) if name in TAG_FEATURES]
-    return of_page, sorted(set(range(len(names))).difference(of_page, tags))
+def _columns(names: tuple[str, ...]) -> _Kinds:
+    of_page = [name.startswith(_OF_WHOLE_PAGES) for name in names]
+    of_block = [not (whole or name in TAG_FEATURES) for whole, name in zip(of_page, names, strict=True)]
+    numbers = list(compress(names, of_block))
+    main, rest = ([f"{part}:{name}" for name in numbers] for part in ("main", "rest"))
+    return _Kinds(np.flatnonzero(of_page), np.flatnonzero(of_block), list(compress(names, of_page)), main, rest)
 
 
 def _own(x: Columns, p: Doubles, w: Doubles, starts: npt.NDArray[np.int64]) -> None:
@@ -189,16 +202,19 @@ def context(batch: Features, probabilities: Floats, types: Floats) -> Columns:
 
 
 def _around(x: Columns, t: BatchTable, p: Doubles, w: Doubles) -> None:
+    # The rows of a matrix are computed together: on a small page, calls take longer than numbers.
     n = np.arange(len(p))
-    for by in (-3, -2, -1, 1, 2, 3):
-        there = neighbour(by, t.first, t.last)
-        x[f"p{by:+}"] = np.where(there >= 0, p[there], -1)
-    sums = Sums(np.stack((p * w, w)))
-    for reach in REACHES:
-        a, b = np.maximum(n - reach, t.first), np.minimum(n + reach + 1, t.last)
-        for sign, start, end in (("~", a, b), ("-", a, n), ("+", n + 1, b)):
-            mass, words = sums.over(start, end)
-            x[f"p{sign}{reach}"] = mass / np.maximum(words, LEAST_WEIGHT)
+    there = neighbour(np.array(_NEIGHBOURS)[:, None], t.first, t.last)
+    for by, column in zip(_NEIGHBOURS, np.where(there >= 0, p[there], -1), strict=True):
+        x[f"p{by:+}"] = column
+    reach = np.array(REACHES)[:, None]
+    a, b = np.maximum(n - reach, t.first), np.minimum(n + reach + 1, t.last)
+    here = np.broadcast_to(n, a.shape)
+    start, end = np.stack((a, a, here + 1), axis=1), np.stack((b, here, b), axis=1)
+    mass, words = Sums(np.stack((p * w, w))).over(start.reshape(-1, len(n)), end.reshape(-1, len(n)))
+    names = [f"p{sign}{reach}" for reach in REACHES for sign in "~-+"]
+    for name, column in zip(names, mass / np.maximum(words, LEAST_WEIGHT), strict=True):
+        x[name] = column
     x["since_main"], x["until_main"] = distances(p > 0.5, t.first, t.last)
 
 
