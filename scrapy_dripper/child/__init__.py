@@ -218,8 +218,6 @@ def _packed(extraction: Extraction, task: Task) -> tuple[dict[str, Any], list[by
 
 
 def _forward_logs(port: Port, level: int) -> None:
-    """Send log records to the crawl."""
-
     class Forward(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             try:

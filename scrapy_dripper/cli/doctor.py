@@ -164,7 +164,6 @@ def _components(findings: _Findings, settings: BaseSettings) -> None:
 
 
 def _spiders(findings: _Findings, settings: BaseSettings) -> None:
-    """Report the settings of spiders, and their problems."""
     from scrapy.spiderloader import SpiderLoader
 
     try:

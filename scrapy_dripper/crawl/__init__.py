@@ -1,1 +1,1 @@
-"""The core of a crawl: batch pages, extract them in workers or a thread, fill items, remember sites, and report."""
+"""A crawl of Scrapy: its pages in batches, its items, the sites that it remembers, its stats and its report."""

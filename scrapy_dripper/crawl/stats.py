@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from os.path import abspath
 from shlex import quote
-from typing import Any
 from weakref import ref
 
 from scrapy import Spider
@@ -247,16 +246,9 @@ class CrawlStats:
                 self.count(f"rules/{kind}", blocks)
         for name, value in more.get("work", {}).items():
             self.count(f"{extraction.source}/{name}", value)
-        self._names(more)
-
-    def _names(self, more: Mapping[str, Any]) -> None:
-        """Count the steps, facts and forms that the details of an extraction name."""
-        for step in more.get("overruled", []):
-            self.count(f"overruled/{step}")
-        for kind in more.get("missing", []):
-            self.count(f"missing/{kind}")
-        for form in more.get("failed", []):
-            self.count(f"failed/{form}")
+        for of in ("overruled", "missing", "failed"):
+            for name in more.get(of, []):
+                self.count(f"{of}/{name}")
 
     def first_look(self, extraction: Extraction, document: Document | None = None) -> None:
         """Count a page, unless it is a shell: a browser downloads that again, and then it counts."""

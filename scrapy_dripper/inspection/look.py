@@ -106,7 +106,6 @@ def rendered(markdown: str) -> str | None:
 
 
 def _facts(extraction: Extraction) -> list[tuple[str, str]]:
-    """Return the facts about the page as a whole."""
     kind = extraction.page_type
     likely = extraction.details.get("page_type_probability")
     facts = [("source", extraction.source)]

@@ -1,1 +1,1 @@
-"""Pages with ground truth, metrics for extractions, and ``scrapy-dripper learn``: shared with the laboratory."""
+"""``scrapy-dripper learn``: what corrected pages teach about their sites, and how near a text is to its truth."""

@@ -63,6 +63,8 @@ class Hosts:
 
     def learn(self, document: Document, extraction: Extraction) -> None:
         """Learn from a document, unless a crawl does."""
+        if self.memory is None and self.templates is None:
+            return
         known, new = document.site, extraction.site
         if self.memory is not None and known.memory is None and new.memory:
             self.memory.learn(document.url, new.memory)

@@ -171,7 +171,6 @@ def places(page: Page) -> Hashes:
 
 
 def _half(data: bytes) -> bytes:
-    """Return a hash of half the size."""
     return blake2b(data, digest_size=HASH.itemsize // 2).digest()
 
 

@@ -407,7 +407,6 @@ def _name(value: object) -> str | None:
 
 
 def _log(record: dict[str, Any]) -> None:
-    """Log a record that was forwarded by the worker."""
     level, name = record["level"], str(record["name"])
     if isinstance(level, int):
         logging.getLogger(name).log(level, "%s", record["message"])

@@ -6,6 +6,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 from fastwarc.stream_io import BrotliWriter, Lz4Writer, ZstdWriter
@@ -302,7 +303,8 @@ HOSTILE = [
     _between("an unknown compression", response(b"\0\1", b"Content-Encoding: compress"), "encoding"),
     _between("10,000 compressions", response(PAGE, b"Content-Encoding: " + b"gzip, " * 10_000), "encoding"),
     _between("10,000 headers of compression", response(PAGE, *[GZIP] * 10_000), "encoding"),
-    _read("two compressions", response(gzip.compress(gzip.compress(PAGE)), GZIP, GZIP)),
+    _read("five compressions", response(reduce(lambda data, _: gzip.compress(data), range(5), PAGE), *[GZIP] * 5)),
+    _between("six", response(reduce(lambda data, _: gzip.compress(data), range(6), PAGE), *[GZIP] * 6), "encoding"),
     _read("many members", response(gzip.compress(PAGE) + gzip.compress(b"") * 9_000, GZIP)),
     _read("bytes after the end", response(gzip.compress(PAGE) + b"\0more", GZIP)),
     _read("no end", response(gzip.compress(PAGE)[:-8], GZIP)),

@@ -77,14 +77,18 @@ def test_a_parquet_feed_is_not_added_to(crawl: Crawls, site: Site, tmp_path: Pat
     assert path.read_bytes() == b"PAR1"
 
 
-def exported(items: list[Any], **options: Any) -> list[dict[str, Any]]:
+def parquet_of(items: list[Any], **options: Any) -> pq.ParquetFile:
     file = io.BytesIO()
     exporter = ParquetItemExporter(file, **options)
     exporter.start_exporting()
     for item in items:
         exporter.export_item(item)
     exporter.finish_exporting()
-    found: list[dict[str, Any]] = pq.read_table(io.BytesIO(file.getvalue())).to_pylist()
+    return pq.ParquetFile(io.BytesIO(file.getvalue()))
+
+
+def exported(items: list[Any], **options: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = parquet_of(items, **options).read().to_pylist()
     return found
 
 
@@ -128,8 +132,9 @@ def test_columns_are_those_of_all_items() -> None:
     assert exported([]) == []
 
 
-def test_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_rows() -> None:
     """They are written in groups, so that not all are in memory."""
-    monkeypatch.setattr("scrapy_dripper.exporters.ROWS", 7)
+    file = parquet_of([{"n": number} for number in range(2_500)])
 
-    assert [row["n"] for row in exported([{"n": number} for number in range(100)])] == [*range(100)]
+    assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [1_000, 1_000, 500]
+    assert file.read()["n"].to_pylist() == [*range(2_500)]

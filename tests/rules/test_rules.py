@@ -221,6 +221,14 @@ def test_a_broken_file_is_one_sentence(tmp_path: Path, name: str, text: str, pro
         Config(rules=written(tmp_path, name, text.encode()))
 
 
+def test_a_file_has_a_limit(tmp_path: Path) -> None:
+    text = b'{"e.org": {"drop": "p"}}'.ljust(4_000_000)
+
+    assert Config(rules=written(tmp_path, "a.json", text)).rules
+    with pytest.raises(ConfigError, match="a file of at most 4,000,000 bytes"):
+        Config(rules=written(tmp_path, "a.json", text + b" "))
+
+
 @pytest.mark.parametrize("name", ["rules.json", "RULES.JSON", "rules.toml"])
 def test_files_of_editors_on_windows_are_read(tmp_path: Path, name: str) -> None:
     text = "['e.org']\r\ndrop = 'p'\r\n" if name.endswith("toml") else '{"e.org": {"drop": "p"}}'
