@@ -27,9 +27,8 @@ _beside = re.compile(rf"(?:^|[\s_-])(?:{either(BESIDE)})(?=[\s_-]|$)").search
 _parts = re.compile(r"[/.?&=]+").sub
 
 
-def pictures(page: Page, main: Bools, left: list[int]) -> dict[int, str]:
-    """Return those of the nodes in gaps that belong to main content on one side, such as the first image of an article,
-    each with the reason.
+def pictures(page: Page, main: Bools, left: list[int]) -> list[int]:
+    """Return those of the nodes in gaps that belong to main content on one side, such as the first image of an article.
 
     The smallest element with blocks around a node decides. Nodes with a class or id of icons, advertisements and the
     like are skipped.
@@ -39,7 +38,7 @@ def pictures(page: Page, main: Bools, left: list[int]) -> dict[int, str]:
     start, end, parent, owner = (
         column.tolist() for column in (tree.block_start, tree.block_end, tree.parent, tree.self_owner)
     )
-    found: dict[int, str] = {}
+    found: list[int] = []
     holders: dict[int, int] = {}  # element without blocks to the smallest element with blocks around it, or -1
     for i in left:
         if not (tree.tag[i] in _media or tree.nodes[i].tag in _players):
@@ -56,33 +55,31 @@ def pictures(page: Page, main: Bools, left: list[int]) -> dict[int, str]:
             at = parent[at]
         around = holders.get(at, at if start[at] < end[at] else -1)
         holders |= dict.fromkeys(way, around)
-        reason = None if around < 0 else _reason(page, main, total, i, around, beside=beside, leads=leads)
-        if reason is not None:
-            found[i] = reason
+        if around >= 0 and _belongs(page, main, total, i, around, beside=beside, leads=leads):
+            found.append(i)
     return found
 
 
-def _reason(
-    page: Page, main: Bools, total: list[int], node: int, around: int, *, beside: bool, leads: bool
-) -> str | None:
-    """Return why a node belongs to main content, given the smallest element with blocks around it; None if not."""
+def _belongs(page: Page, main: Bools, total: list[int], node: int, around: int, *, beside: bool, leads: bool) -> bool:
+    """Return True if a node belongs to main content, given the smallest element with blocks around it.
+
+    It leads the text, with only a byline or a caption between them; or all text of its element is main, or the main
+    text beside it and not the other text; or it is a figure with its caption, between main texts or at their end.
+    """
     tree, texts, n = page.tree, page.blocks.text, len(main)
     gap, a, b = block_behind(int(tree.self_owner[node])), int(tree.block_start[around]), int(tree.block_end[around])
     if leads and not _is_beside(tree.names[around]) and _is_picture(tree.nodes[node]):
-        return "it leads the text, with only a byline or a caption between them"
-    if not beside:
-        return None
-    if total[b] - total[a] == b - a:
-        return "all text of its element is main"
+        return True
+    if not beside or total[b] - total[a] == b - a:
+        return beside
     before, behind = a <= gap - 1 < b, a <= gap < b
     if 0 < gap < n and before != behind and main[gap - 1 if before else gap]:
-        return "its element holds the main text beside it, and not the other text"
+        return True
     if b - a > _CAPTIONS or any(len(text) > _LONGEST_CAPTION for text in texts[a:b]):
-        return None
+        return False
     if a > 0 and b < n and main[a - 1] and main[b] and total[b] == total[a]:
-        has_links = page.blocks.links[a:b].any() or _is_beside(tree.names[around])
-        return None if has_links else "it is between main texts, with a caption"
-    return "it is the figure that ends a text, with its caption" if _ends_text(tree, around, main) else None
+        return not (page.blocks.links[a:b].any() or _is_beside(tree.names[around]))
+    return _ends_text(tree, around, main)
 
 
 def _ends_text(tree: Tree, around: int, main: Bools) -> bool:
