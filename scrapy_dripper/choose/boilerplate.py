@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from scrapy_dripper.choose.scored import LINKED_SHARE, Bools, ScoredPage
+from scrapy_dripper.choose.scored import LONGEST_LINE, NEARLY_ALL, Bools, ScoredPage
 from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.tags import tag_mask
 from scrapy_dripper.page.vocabulary import (
@@ -31,8 +31,6 @@ LONGEST_SIGNATURE = 60
 """Maximum number of words of a signature."""
 LONGEST_CONTROL = 60
 """Maximum length of the label of a control, in characters."""
-LONGEST_TAGS = 300
-"""Maximum length of a line of tags, in characters."""
 LEAST_SIGNATURES = 2
 """Minimum number of signatures on a page, if it is not known to be a forum. A single one ends a letter."""
 
@@ -72,21 +70,21 @@ def _controls(scored: ScoredPage, main: Bools) -> Iterator[int]:
     """
     tree, blocks, flags = scored.page.tree, scored.page.blocks, scored.flags
     places: set[int] | None = None
-    may_be = main & (scored.chars <= LONGEST_TAGS) & (flags & (Flag.CODE | Flag.HEADING) == 0)
+    may_be = main & (scored.chars <= LONGEST_LINE) & (flags & (Flag.CODE | Flag.HEADING) == 0)
     is_button = flags & Flag.BUTTON != 0
     for i in np.flatnonzero(may_be).tolist():
         text, node = blocks.text[i], int(blocks.context[i])
         tagged = _tags(text)
         if tagged:
             rest = len(text) - tagged.end()
-            found = rest > 0 and blocks.link_chars[i] >= LINKED_SHARE * rest
+            found = rest > 0 and blocks.link_chars[i] >= NEARLY_ALL * rest
         elif len(text) > LONGEST_CONTROL:
             continue
         elif is_button[i] and _acts(text):
             found = tree.nodes[node].get("aria-expanded") is None
         elif not (found := _shares(text) is not None) and _control(text):
             places = set(scored.names.matching(_place)) if places is None else places
-            clicked = is_button[i] or blocks.link_chars[i] >= LINKED_SHARE * len(text)
+            clicked = is_button[i] or blocks.link_chars[i] >= NEARLY_ALL * len(text)
             found = clicked or not places.isdisjoint((node, int(tree.parent[node])))
         if found:
             yield i

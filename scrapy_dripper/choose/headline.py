@@ -15,7 +15,7 @@ from urllib.parse import urldefrag, urljoin
 import numpy as np
 
 from scrapy_dripper.choose.below_headline import may_be_price
-from scrapy_dripper.choose.scored import Bools, ScoredPage
+from scrapy_dripper.choose.scored import LIKELY, LONGEST_LINE, Bools, ScoredPage
 from scrapy_dripper.declared.facts import tokens
 from scrapy_dripper.declared.names import Match, leads_up
 from scrapy_dripper.page.page import Flag, Page
@@ -30,10 +30,6 @@ BODY_WORDS = 10
 """Minimum number of words in a main block that is body text, as opposed to a date, a name or a label."""
 FIRST_BLOCKS = 8
 """The share of the main blocks, as its divisor, in which an ``h1`` may follow the first text."""
-KEPT_PROBABILITY = 0.7
-"""Minimum probability for a short block above the headline to stay."""
-LONGEST_HEADLINE = 300
-"""Maximum length of a headline, in characters."""
 PLAIN_WORDS = 5
 """Minimum number of words in a headline without heading markup, and in a standfirst."""
 LEAD_PROBABILITY = 0.4
@@ -44,8 +40,6 @@ DESCRIPTION_LETTERS = 20
 """Minimum number of letters that the beginnings of a standfirst and of a description have in common."""
 SUBTITLE_WORDS = 3
 """Minimum number of words of a part of the title that a heading below the headline repeats."""
-LONGEST_DESCRIPTION = 1_000
-"""Maximum number of characters of a standfirst or description to compare."""
 
 _NO_LEAD = int(
     Flag.NAV | Flag.FOOTER | Flag.ASIDE | Flag.FORM | Flag.HIDDEN | Flag.NOSCRIPT | Flag.DIALOG
@@ -82,7 +76,7 @@ def with_headline(scored: ScoredPage, main: Bools) -> Bools:
     labels[found] = True
     for i in np.flatnonzero(main[:found]).tolist():
         text = page.blocks.text[i]
-        labels[i] = p[i] >= KEPT_PROBABILITY or len(tokens(text)) >= BODY_WORDS or may_be_price(text)
+        labels[i] = p[i] >= LIKELY or len(tokens(text)) >= BODY_WORDS or may_be_price(text)
     return labels
 
 
@@ -126,7 +120,7 @@ def _is_named_so(page: Page, block: int) -> bool:
 
 
 def _letters(text: str) -> str:
-    return "".join(tokens(text[:LONGEST_DESCRIPTION]))
+    return "".join(tokens(text[:LONGEST_CLASS]))
 
 
 def _is_one_of(text: str, descriptions: Sequence[str]) -> bool:
@@ -176,8 +170,8 @@ def headline(page: Page, main: Bools) -> int | None:
     hidden: list[int] = []
     for i, text in enumerate(texts[: top + 1]):
         h1, aside = tags[i] == _H1, flags[i] & elsewhere != 0
-        if flags[i] & unseen or len(text) > LONGEST_HEADLINE:
-            if h1 and i < body and flags[i] & unseen == _HIDDEN and len(text) <= LONGEST_HEADLINE:
+        if flags[i] & unseen or len(text) > LONGEST_LINE:
+            if h1 and i < body and flags[i] & unseen == _HIDDEN and len(text) <= LONGEST_LINE:
                 hidden.append(i)
             continue
         words = tokens(text) if h1 or i <= body else []

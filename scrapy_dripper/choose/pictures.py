@@ -7,7 +7,7 @@ import re
 import numpy as np
 from lxml import etree
 
-from scrapy_dripper.choose.scored import LINKED_SHARE
+from scrapy_dripper.choose.scored import NEARLY_ALL
 from scrapy_dripper.page.page import Bools, Flag, Page, Tree, block_behind
 from scrapy_dripper.page.tags import LONGEST_CLASS, MEDIA, PLAYERS, TAGS
 from scrapy_dripper.page.vocabulary import BESIDE, either
@@ -15,8 +15,8 @@ from scrapy_dripper.page.vocabulary import BESIDE, either
 _CAPTIONS = 2
 """Maximum number of blocks beside an image, such as captions, if it is to belong to the text around it."""
 _LONGEST_CAPTION = 600
-_FIRST_BLOCKS, _BYLINES, _SMALLEST = 3, 3, 120
-"""Most main blocks above a lead picture, most blocks between it and these, and its least width and height in pixels."""
+_LEAD_BLOCKS, _SMALLEST = 3, 120
+"""Most main blocks above a lead picture, and most blocks between; and its least width and height in pixels."""
 _CONTROLS = 5
 """Most links and buttons that may be between them as well, above a picture that is in no link, list or table."""
 _PART_OF_OTHER = int(Flag.LINK | Flag.LIST | Flag.TABLE)  # the operators of IntFlag are slow
@@ -90,21 +90,21 @@ def _ends_text(tree: Tree, around: int, main: Bools) -> bool:
 
 def _leads(page: Page, main: Bools, total: list[int], gap: int, controls: int) -> bool:
     """Return True for a gap near the beginning of the main content, with main blocks a few short blocks away."""
-    if not 0 < total[min(gap, len(main))] <= _FIRST_BLOCKS:
+    if not 0 < total[min(gap, len(main))] <= _LEAD_BLOCKS:
         return False
-    first = next((k for k in range(gap - 1, max(-1, gap - 2 - _BYLINES - controls), -1) if main[k]), -1)
+    first = next((k for k in range(gap - 1, max(-1, gap - 2 - _LEAD_BLOCKS - controls), -1) if main[k]), -1)
     last = next((k for k in range(gap, min(len(main), gap + 1 + _CAPTIONS)) if main[k]), -1)
     if first < 0 or last < 0 or page.blocks.links[gap:last].any():
         return False
     lines = sum(not _is_control(page, k) for k in range(first + 1, gap)) if controls else gap - 1 - first
-    return lines <= _BYLINES and all(len(text) <= _LONGEST_CAPTION for text in page.blocks.text[first + 1 : last])
+    return lines <= _LEAD_BLOCKS and all(len(text) <= _LONGEST_CAPTION for text in page.blocks.text[first + 1 : last])
 
 
 def _is_control(page: Page, block: int) -> bool:
     """Return True for a block that is a button, or nothing but links."""
     blocks = page.blocks
     is_button = bool(page.tree.flags[blocks.context[block]] & Flag.BUTTON)
-    return is_button or bool(blocks.link_chars[block] >= LINKED_SHARE * len(blocks.text[block]))
+    return is_button or bool(blocks.link_chars[block] >= NEARLY_ALL * len(blocks.text[block]))
 
 
 def _is_picture(element: etree._Element) -> bool:
