@@ -16,7 +16,6 @@ from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.tags import tag_mask
 from scrapy_dripper.page.vocabulary import (
     ACTIONS,
-    CONTROL_PLACES,
     CONTROLS,
     SHARING,
     SIGNATURES,
@@ -39,7 +38,6 @@ _control = re.compile(rf"(?:{either(CONTROLS)})\W*", re.I).fullmatch
 _shares = re.compile(rf"(?:{either(SHARING)})\W*", re.I).fullmatch
 _acts = re.compile(rf"(?:{either(ACTIONS)})\b", re.I).match
 _tags = re.compile(rf"(?:{either(TAG_LABELS)})\s?[:：]\s*", re.I).match
-_place = re.compile(rf"[\s_-](?:{either(CONTROL_PLACES)})(?=[\s_-]|$)")
 _signature = re.compile(rf"\s(?:{either(SIGNATURES)})(?=\s|$)")
 _is_signed = tag_mask("div", "p", "aside", "section", "footer", "td", "li")
 
@@ -65,11 +63,10 @@ def _for_no_scripts(scored: ScoredPage, main: Bools) -> Iterator[int]:
 def _controls(scored: ScoredPage, main: Bools) -> Iterator[int]:
     """Yield the short main blocks that only name what a click does, and lines of tags.
 
-    A block is a control if it has such a name and is a button, a link or in an element for such things by its name; if
-    it names the sharing of a page; or if it is a button that opens nothing and begins with such a verb.
+    A block is a control if it has such a name and is a button or a link, if it names the sharing of a page, or if it is
+    a button that opens nothing and begins with such a verb.
     """
     tree, blocks, flags = scored.page.tree, scored.page.blocks, scored.flags
-    places: set[int] | None = None
     may_be = main & (scored.chars <= LONGEST_LINE) & (flags & (Flag.CODE | Flag.HEADING) == 0)
     is_button = flags & Flag.BUTTON != 0
     for i in np.flatnonzero(may_be).tolist():
@@ -83,9 +80,7 @@ def _controls(scored: ScoredPage, main: Bools) -> Iterator[int]:
         elif is_button[i] and _acts(text):
             found = tree.nodes[node].get("aria-expanded") is None
         elif not (found := _shares(text) is not None) and _control(text):
-            places = set(scored.names.matching(_place)) if places is None else places
-            clicked = is_button[i] or blocks.link_chars[i] >= NEARLY_ALL * len(text)
-            found = clicked or not places.isdisjoint((node, int(tree.parent[node])))
+            found = is_button[i] or blocks.link_chars[i] >= NEARLY_ALL * len(text)
         if found:
             yield i
 

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urldefrag, urljoin
 
 import numpy as np
 
@@ -32,10 +30,8 @@ FIRST_BLOCKS = 8
 """The share of the main blocks, as its divisor, in which an ``h1`` may follow the first text."""
 PLAIN_WORDS = 5
 """Minimum number of words in a headline without heading markup, and in a standfirst."""
-LEAD_PROBABILITY = 0.4
-"""Minimum probability for a sentence between the headline and the text to be main."""
 LEAD_BLOCKS = 4
-"""Number of blocks below the headline that may hold such a sentence, including dates and authors."""
+"""Number of blocks below the headline that may hold its standfirst, including dates and authors."""
 DESCRIPTION_LETTERS = 20
 """Minimum number of letters that the beginnings of a standfirst and of a description have in common."""
 SUBTITLE_WORDS = 3
@@ -54,7 +50,6 @@ _H1 = TAGS["h1"]
 _IN_LINK = int(Flag.LINK)
 _site_class = re.compile(rf"(?:^|[\s_-])(?:{either(SITE_NAMES)})(?=[\s_-]|$)", re.I).search
 _standfirst = re.compile(rf"[\s_-](?:{either(STANDFIRSTS)})(?=[\s_-]|$)").search
-_ends_sentence = re.compile(r"[.!?…。！？][\"”»“’」』]?\Z").search
 
 
 def with_headline(scored: ScoredPage, main: Bools) -> Bools:
@@ -83,8 +78,8 @@ def with_headline(scored: ScoredPage, main: Bools) -> Bools:
 def _lead(scored: ScoredPage, main: Bools, found: int) -> list[int]:
     """Return the blocks of the lead, which is between the headline and the first main block.
 
-    It has sentences that are likely enough, and the standfirst, which models often mistake for a summary. A standfirst
-    is what a description in the page's head says, a heading that repeats another part of its title, or named as such.
+    It is the standfirst, which models often mistake for a summary: what a description in the page's head says, a
+    heading that repeats another part of its title, or a text that is named as such.
     """
     below = range(found + 1, min(found + 1 + LEAD_BLOCKS, len(main)))
     page, flags, texts = scored.page, scored.flags, scored.page.blocks.text
@@ -96,15 +91,8 @@ def _lead(scored: ScoredPage, main: Bools, found: int) -> list[int]:
         if flags[i] & _NO_LEAD:
             continue
         letters, size, is_heading = _letters(texts[i]), len(tokens(texts[i])), flags[i] & _HEADING != 0
-        if (
-            (is_heading and letters in subtitles)
-            or (size >= PLAIN_WORDS and (_is_named_so(page, i) or _is_one_of(letters, descriptions)))
-            or (
-                size >= BODY_WORDS
-                and not is_heading
-                and scored.probabilities[i] >= LEAD_PROBABILITY
-                and _ends_sentence(texts[i].rstrip()[-2:])
-            )
+        if (is_heading and letters in subtitles) or (
+            size >= PLAIN_WORDS and (_is_named_so(page, i) or _is_one_of(letters, descriptions))
         ):
             lead.setdefault(letters, i)
     return list(lead.values())
@@ -176,8 +164,7 @@ def headline(page: Page, main: Bools) -> int | None:
             continue
         words = tokens(text) if h1 or i <= body else []
         if not flags[i] & _HEADING:
-            of_page = not flags[i] & _LISTED or (flags[i] & _LISTED == _IN_LINK and _leads_here(page, i))
-            if i <= body and not aside and names.is_line(words) and of_page:
+            if i <= body and not aside and names.is_line(words) and not flags[i] & _LISTED:
                 plain = i
         elif words and not names.is_other(words) and not names.ends(words) and not _is_site(page, i):
             match = names.match(words, h1=h1)
@@ -190,9 +177,7 @@ def headline(page: Page, main: Bools) -> int | None:
 
     best = max((one for one in headings if one.match), key=preferred, default=None)
     if best is not None and (best.match > Match.FIRST or len(h1s) != 1):
-        # Prefer an h1 that also has other words, such as a chapter number, to the heading of its first section.
-        longer = (one for one in h1s.values() if one.block < best.block and set(best.words).issubset(one.words))
-        return next(longer, best).block
+        return best.block
     if plain is not None or len(h1s) == 1:
         return next(iter(h1s.values())).block if plain is None else plain
     # A hidden h1 is there for search engines. A script draws the headline, so readers see it nevertheless.
@@ -205,18 +190,6 @@ def _link_around(page: Page, block: int) -> HtmlElement | None:
     """Return the link around a block, looking at a few elements, because many blocks of a deep page may be headings."""
     node = page.tree.nodes[int(page.blocks.leaf[block])]
     return next((one for one in islice(chain([node], node.iterancestors()), NEAR) if one.tag == "a"), None)
-
-
-def _leads_here(page: Page, block: int) -> bool:
-    """Return True if the link around a block is the permanent link of the page."""
-    link = _link_around(page, block)
-    if link is None:
-        return False
-    if "bookmark" in (link.get("rel") or "").lower().split():
-        return True
-    with suppress(ValueError):  # such as "http://["
-        return bool(page.url) and urldefrag(urljoin(page.base_url, link.get("href") or "")).url == page.url
-    return False
 
 
 def _is_site(page: Page, block: int) -> bool:
