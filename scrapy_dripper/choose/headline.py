@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 BODY_WORDS = 10
 """Minimum number of words in a main block that is body text, as opposed to a date, a name or a label."""
-FIRST_BLOCKS = 8
-"""The share of the main blocks, as its divisor, in which an ``h1`` may follow the first text."""
 PLAIN_WORDS = 5
 """Minimum number of words in a headline without heading markup, and in a standfirst."""
 LEAD_BLOCKS = 4
@@ -135,12 +133,11 @@ def headline(page: Page, main: Bools) -> int | None:
 
     The headline is the nearest heading above the first body text that shares its words with what the page says that it
     is called (:attr:`~scrapy_dripper.declared.Declared.names`). An ``h1`` comes before other headings, which may be
-    subtitles, series or versions, unless it only repeats the end of the title. An ``h1`` with exactly the words of a
-    name may also follow the first lines. Without such a heading, the headline is a line above the text that is not a
-    heading but has exactly the words of a name, or the ``h1`` above the text if there is only one, which also comes
-    before a heading with which a name only begins. A hidden ``h1`` is only taken if there is none of these, and if it
-    has exactly the words of a headline in the metadata. The name of the site and other hidden blocks are never the
-    headline.
+    subtitles, series or versions, unless it only repeats the end of the title. Without such a heading, the headline is
+    a line above the text that is not a heading but has exactly the words of a name, or the ``h1`` above the text if
+    there is only one, which also comes before a heading with which a name only begins. A hidden ``h1`` is only taken
+    if there is none of these, and if it has exactly the words of a headline in the metadata. The name of the site and
+    other hidden blocks are never the headline.
     """
     numbers = np.flatnonzero(main).tolist()
     if not numbers:
@@ -151,29 +148,27 @@ def headline(page: Page, main: Bools) -> int | None:
     # Ignore flags that the text itself has, for example because of an unclosed <nav>.
     unseen, elsewhere = _UNSEEN & ~flags[body], _ELSEWHERE & ~flags[body]
     tags = page.tree.tag[page.blocks.context].tolist()
-    # Only an h1 may follow the body text, within the first main blocks: a forum page may begin with a copy of its post.
-    top = max(body, numbers[min(max(1, len(numbers) // FIRST_BLOCKS), len(numbers) - 1)])
     headings: list[Candidate] = []
     plain: int | None = None
     hidden: list[int] = []
-    for i, text in enumerate(texts[: top + 1]):
+    for i, text in enumerate(texts[: body + 1]):
         h1, aside = tags[i] == _H1, flags[i] & elsewhere != 0
         if flags[i] & unseen or len(text) > LONGEST_LINE:
             if h1 and i < body and flags[i] & unseen == _HIDDEN and len(text) <= LONGEST_LINE:
                 hidden.append(i)
             continue
-        words = tokens(text) if h1 or i <= body else []
+        words = tokens(text)
         if not flags[i] & _HEADING:
-            if i <= body and not aside and names.is_line(words) and not flags[i] & _LISTED:
+            if not aside and names.is_line(words) and not flags[i] & _LISTED:
                 plain = i
         elif words and not names.is_other(words) and not names.ends(words) and not _is_site(page, i):
             match = names.match(words, h1=h1)
-            if (i <= body and not aside) or (h1 and match is Match.ALL):
+            if not aside or (h1 and match is Match.ALL):
                 headings.append(Candidate(i, words, match, is_h1=h1 and not aside))
     h1s = {"".join(one.words): one for one in headings if one.is_h1}
 
-    def preferred(one: Candidate) -> tuple[bool, int, bool, int]:
-        return one.block <= body, one.match, one.is_h1 and "".join(one.words) != names.ending, one.block
+    def preferred(one: Candidate) -> tuple[int, bool, int]:
+        return one.match, one.is_h1 and "".join(one.words) != names.ending, one.block
 
     best = max((one for one in headings if one.match), key=preferred, default=None)
     if best is not None and (best.match > Match.FIRST or len(h1s) != 1):
@@ -183,7 +178,7 @@ def headline(page: Page, main: Bools) -> int | None:
     # A hidden h1 is there for search engines. A script draws the headline, so readers see it nevertheless.
     said = {_letters(name) for name in page.declared.headlines if not names.is_site(tokens(name))} - {""}
     found = next((i for i in hidden if _letters(texts[i]) in said), None)
-    return found if found is not None and texts[: top + 1].count(texts[found]) == 1 else None
+    return found if found is not None and texts[: body + 1].count(texts[found]) == 1 else None
 
 
 def _link_around(page: Page, block: int) -> HtmlElement | None:

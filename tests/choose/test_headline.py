@@ -112,12 +112,6 @@ def named(html: str) -> str | None:
         (f"{NAMED}<footer><h1 hidden>Warm bees</h1></footer>{BODY}", None),
         (f"{NAMED}{BODY}<h1 hidden>Warm bees</h1>", None),
         (f"{BODY}<h1>How wasps live</h1>", None),
-        # an exact name may follow the first lines, or a copy of the first post
-        (
-            f"<title>Warm bees</title><p>Bees in winter: the first of ten parts, by us.<h1>Warm bees</h1>{NEXT * 9}",
-            "Warm bees",
-        ),
-        (f"<title>Warm bees</title>{BODY}<h1>Warm bees</h1>{BODY}<p>I agree.</p>", "Warm bees"),
         ("<h1>Warm bees</h1><p>Nothing that is main.</p>", None),
         # what the metadata calls the page, and not the logo or the name of the book
         (f"{NAMED}<title>Warm bees</title><h1>Acme</h1>{BODY}", None),
