@@ -53,8 +53,8 @@ _standfirst = re.compile(rf"[\s_-](?:{either(STANDFIRSTS)})(?=[\s_-]|$)").search
 def with_headline(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with the headline as the first main block or, if the user drops it, without the headline.
 
-    Short main blocks above the headline are removed unless they are prices or the model is sure of them; they are
-    dates, categories and breadcrumbs. The lead below it becomes main (:func:`_lead`). If nothing is main, or no
+    Main blocks above the headline are removed unless they are prices or the model is sure of them; they are dates,
+    categories and breadcrumbs. The lead below it becomes main (:func:`_lead`). If nothing is main, or no
     headline is found, the labels are returned unchanged.
     """
     page, p = scored.page, scored.probabilities
@@ -68,8 +68,7 @@ def with_headline(scored: ScoredPage, main: Bools) -> Bools:
         return labels
     labels[found] = True
     for i in np.flatnonzero(main[:found]).tolist():
-        text = page.blocks.text[i]
-        labels[i] = p[i] >= LIKELY or len(tokens(text)) >= BODY_WORDS or may_be_price(text)
+        labels[i] = p[i] >= LIKELY or may_be_price(page.blocks.text[i])
     return labels
 
 
