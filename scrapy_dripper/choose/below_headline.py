@@ -23,8 +23,6 @@ BLOCKS_BELOW_NAME = 40
 """Maximum number of blocks from the name of a page to a price or to authors, and from the end of a recipe to a fact."""
 MOST_PRICES = 8
 """Maximum number of prices that a page states and declares. More of them are those of a list of products."""
-AUTHOR_SHARE = 0.5
-"""Minimum share of the words of a text with authors that are names of them. Others are numbers of notes and titles."""
 
 _has_currency = re.compile(CURRENCIES, re.I).search
 _sum = rf"(?:(?:{CURRENCIES})\s?\d[\d.,'’]{{0,12}}|\d[\d.,'’]{{0,12}}\s?(?:{CURRENCIES}))"
@@ -98,7 +96,7 @@ def _authors(scored: ScoredPage, main: Bools, name: int) -> Iterator[int]:
     known = frozenset().union(*authors)
     for i in range(name + 1, min(name + 1 + BLOCKS_BELOW_NAME, len(main)) if known else 0):
         words = [] if scored.flags[i] & (UNSEEN | ELSEWHERE) else tokens(texts[i])
-        if AUTHOR_SHARE * len(words) <= sum(word in known for word in words):
+        if len(words) <= 2 * sum(word in known for word in words):  # others are numbers of notes and titles
             text = set(words)  # once, because each of many authors is looked for in it
             if any(author <= text for author in authors):
                 yield i

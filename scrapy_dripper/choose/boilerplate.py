@@ -11,12 +11,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from scrapy_dripper.choose.scored import LINKED_SHARE, Bools, ScoredPage
+from scrapy_dripper.choose.scored import LONGEST_LINE, NEARLY_ALL, Bools, ScoredPage
 from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.tags import tag_mask
 from scrapy_dripper.page.vocabulary import (
     ACTIONS,
-    CONTROL_PLACES,
     CONTROLS,
     SHARING,
     SIGNATURES,
@@ -31,8 +30,6 @@ LONGEST_SIGNATURE = 60
 """Maximum number of words of a signature."""
 LONGEST_CONTROL = 60
 """Maximum length of the label of a control, in characters."""
-LONGEST_TAGS = 300
-"""Maximum length of a line of tags, in characters."""
 LEAST_SIGNATURES = 2
 """Minimum number of signatures on a page, if it is not known to be a forum. A single one ends a letter."""
 
@@ -41,7 +38,6 @@ _control = re.compile(rf"(?:{either(CONTROLS)})\W*", re.I).fullmatch
 _shares = re.compile(rf"(?:{either(SHARING)})\W*", re.I).fullmatch
 _acts = re.compile(rf"(?:{either(ACTIONS)})\b", re.I).match
 _tags = re.compile(rf"(?:{either(TAG_LABELS)})\s?[:：]\s*", re.I).match
-_place = re.compile(rf"[\s_-](?:{either(CONTROL_PLACES)})(?=[\s_-]|$)")
 _signature = re.compile(rf"\s(?:{either(SIGNATURES)})(?=\s|$)")
 _is_signed = tag_mask("div", "p", "aside", "section", "footer", "td", "li")
 
@@ -67,27 +63,24 @@ def _for_no_scripts(scored: ScoredPage, main: Bools) -> Iterator[int]:
 def _controls(scored: ScoredPage, main: Bools) -> Iterator[int]:
     """Yield the short main blocks that only name what a click does, and lines of tags.
 
-    A block is a control if it has such a name and is a button, a link or in an element for such things by its name; if
-    it names the sharing of a page; or if it is a button that opens nothing and begins with such a verb.
+    A block is a control if it has such a name and is a button or a link, if it names the sharing of a page, or if it is
+    a button that opens nothing and begins with such a verb.
     """
     tree, blocks, flags = scored.page.tree, scored.page.blocks, scored.flags
-    places: set[int] | None = None
-    may_be = main & (scored.chars <= LONGEST_TAGS) & (flags & (Flag.CODE | Flag.HEADING) == 0)
+    may_be = main & (scored.chars <= LONGEST_LINE) & (flags & (Flag.CODE | Flag.HEADING) == 0)
     is_button = flags & Flag.BUTTON != 0
     for i in np.flatnonzero(may_be).tolist():
         text, node = blocks.text[i], int(blocks.context[i])
         tagged = _tags(text)
         if tagged:
             rest = len(text) - tagged.end()
-            found = rest > 0 and blocks.link_chars[i] >= LINKED_SHARE * rest
+            found = rest > 0 and blocks.link_chars[i] >= NEARLY_ALL * rest
         elif len(text) > LONGEST_CONTROL:
             continue
         elif is_button[i] and _acts(text):
             found = tree.nodes[node].get("aria-expanded") is None
         elif not (found := _shares(text) is not None) and _control(text):
-            places = set(scored.names.matching(_place)) if places is None else places
-            clicked = is_button[i] or blocks.link_chars[i] >= LINKED_SHARE * len(text)
-            found = clicked or not places.isdisjoint((node, int(tree.parent[node])))
+            found = is_button[i] or blocks.link_chars[i] >= NEARLY_ALL * len(text)
         if found:
             yield i
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_dripper.choose.scored import LINKED_SHARE, Bools, ScoredPage
+from scrapy_dripper.choose.scored import NEARLY_ALL, Bools, ScoredPage
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS
 from scrapy_dripper.page.vocabulary import COMMENT_PLACES, COMMENT_SYSTEMS, NO_COMMENTS, either
@@ -19,11 +19,8 @@ if TYPE_CHECKING:
 
 FORUM, ARTICLE = "forum", "article"
 """The page type on which comments are the main content, and the one for which the model takes some threads."""
-LEAST_POSTS, POSTS_SHARE = 3, 0.8
-"""On a page that is taken for an article, the minimum number of elements with the name of a post, the minimum share of
-posts with author and date, and that of main text in posts."""
-CONTENT_SHARE = 0.5
-"""If comments are a larger share of the main text than this, they are the main content on any type of page."""
+LEAST_POSTS = 3
+"""The minimum number of elements with the name of a post on a page that is taken for an article."""
 COMMENT_PROBABILITY = 0.01
 """Minimum probability of a comment that is kept. Nearly all text that people write exceeds it."""
 
@@ -79,7 +76,7 @@ def _spoken(scored: ScoredPage, inside: Bools) -> Bools:
     """
     page = scored.page
     spoken = (page.tree.flags[page.blocks.context] & _NO_COMMENT) == 0
-    unlinked = page.blocks.link_chars < LINKED_SHARE * scored.chars
+    unlinked = page.blocks.link_chars < NEARLY_ALL * scored.chars
     found: Bools = inside & spoken & unlinked & (scored.probabilities >= COMMENT_PROBABILITY)
     return found
 
@@ -87,7 +84,7 @@ def _spoken(scored: ScoredPage, inside: Bools) -> Bools:
 def _are_main(scored: ScoredPage, main: Bools, inside: Bools) -> bool:
     """Return True if comments are most of the main text."""
     size = scored.chars
-    return bool(size[main & inside].sum() > CONTENT_SHARE * size[main].sum())
+    return bool(2 * size[main & inside].sum() > size[main].sum())
 
 
 def posts_of(page: Page, main: Bools, page_type: str | None) -> list[ThreadPost]:
@@ -117,7 +114,7 @@ def _are_content(page: Page, main: Bools, posts: list[ThreadPost]) -> bool:
     chars = np.concatenate([[0], np.cumsum(main * [len(text) for text in page.blocks.text])])
     nodes = [post.node for post in posts]
     held = (chars[page.tree.block_end[nodes]] - chars[page.tree.block_start[nodes]]).sum()
-    return len(set(known)) > 1 and min(len(known) / len(posts), held / chars[-1]) >= POSTS_SHARE
+    return len(set(known)) > 1 and min(len(known) / len(posts), held / chars[-1]) >= NEARLY_ALL
 
 
 def _has_named_posts(page: Page, main: Bools) -> bool:

@@ -10,15 +10,13 @@ import re
 
 import numpy as np
 
-from scrapy_dripper.choose.scored import ELSEWHERE, UNSEEN, Bools, ScoredPage
+from scrapy_dripper.choose.scored import ELSEWHERE, NEARLY_ALL, UNSEEN, Bools, ScoredPage
 from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.page.vocabulary import REPLIES, either
 
 HEADING_PROBABILITY = 0.2
 """Minimum probability for a heading to follow its section into the main content."""
-SECTION_SHARE = 0.8
-"""Minimum share of the characters of such a section that are main."""
 MOST_EMPTY = 3
 """Maximum number of headings without content on a page. More of them are content themselves, such as names on cards."""
 LONGEST_HEADING = 12
@@ -55,7 +53,7 @@ def with_headings(scored: ScoredPage, main: Bools) -> Bools:
                 if (shown < min(end, after) or _asks(text)) and not blocks.images[i + 1 : min(end, after) + 1].any():
                     empty.append(i)
             elif may_be[i] and after == shown < end and i + 1 < tree.block_end[page.holder(i)]:
-                labels[i] = kept[end] - kept[i] >= SECTION_SHARE * (total[end] - total[i + 1])
+                labels[i] = kept[end] - kept[i] >= NEARLY_ALL * (total[end] - total[i + 1])
         if labels[i] and i not in empty[-1:]:
             after = i
         if seen[i]:

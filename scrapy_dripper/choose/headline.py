@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urldefrag, urljoin
 
 import numpy as np
 
 from scrapy_dripper.choose.below_headline import may_be_price
-from scrapy_dripper.choose.scored import Bools, ScoredPage
+from scrapy_dripper.choose.scored import LIKELY, LONGEST_LINE, Bools, ScoredPage
 from scrapy_dripper.declared.facts import tokens
 from scrapy_dripper.declared.names import Match, leads_up
 from scrapy_dripper.page.page import Flag, Page
@@ -28,24 +26,14 @@ if TYPE_CHECKING:
 
 BODY_WORDS = 10
 """Minimum number of words in a main block that is body text, as opposed to a date, a name or a label."""
-FIRST_BLOCKS = 8
-"""The share of the main blocks, as its divisor, in which an ``h1`` may follow the first text."""
-KEPT_PROBABILITY = 0.7
-"""Minimum probability for a short block above the headline to stay."""
-LONGEST_HEADLINE = 300
-"""Maximum length of a headline, in characters."""
 PLAIN_WORDS = 5
 """Minimum number of words in a headline without heading markup, and in a standfirst."""
-LEAD_PROBABILITY = 0.4
-"""Minimum probability for a sentence between the headline and the text to be main."""
 LEAD_BLOCKS = 4
-"""Number of blocks below the headline that may hold such a sentence, including dates and authors."""
+"""Number of blocks below the headline that may hold its standfirst, including dates and authors."""
 DESCRIPTION_LETTERS = 20
 """Minimum number of letters that the beginnings of a standfirst and of a description have in common."""
 SUBTITLE_WORDS = 3
 """Minimum number of words of a part of the title that a heading below the headline repeats."""
-LONGEST_DESCRIPTION = 1_000
-"""Maximum number of characters of a standfirst or description to compare."""
 
 _NO_LEAD = int(
     Flag.NAV | Flag.FOOTER | Flag.ASIDE | Flag.FORM | Flag.HIDDEN | Flag.NOSCRIPT | Flag.DIALOG
@@ -60,14 +48,13 @@ _H1 = TAGS["h1"]
 _IN_LINK = int(Flag.LINK)
 _site_class = re.compile(rf"(?:^|[\s_-])(?:{either(SITE_NAMES)})(?=[\s_-]|$)", re.I).search
 _standfirst = re.compile(rf"[\s_-](?:{either(STANDFIRSTS)})(?=[\s_-]|$)").search
-_ends_sentence = re.compile(r"[.!?…。！？][\"”»“’」』]?\Z").search
 
 
 def with_headline(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels with the headline as the first main block or, if the user drops it, without the headline.
 
-    Short main blocks above the headline are removed unless they are prices or the model is sure of them; they are
-    dates, categories and breadcrumbs. The lead below it becomes main (:func:`_lead`). If nothing is main, or no
+    Main blocks above the headline are removed unless they are prices or the model is sure of them; they are dates,
+    categories and breadcrumbs. The lead below it becomes main (:func:`_lead`). If nothing is main, or no
     headline is found, the labels are returned unchanged.
     """
     page, p = scored.page, scored.probabilities
@@ -81,16 +68,15 @@ def with_headline(scored: ScoredPage, main: Bools) -> Bools:
         return labels
     labels[found] = True
     for i in np.flatnonzero(main[:found]).tolist():
-        text = page.blocks.text[i]
-        labels[i] = p[i] >= KEPT_PROBABILITY or len(tokens(text)) >= BODY_WORDS or may_be_price(text)
+        labels[i] = p[i] >= LIKELY or may_be_price(page.blocks.text[i])
     return labels
 
 
 def _lead(scored: ScoredPage, main: Bools, found: int) -> list[int]:
     """Return the blocks of the lead, which is between the headline and the first main block.
 
-    It has sentences that are likely enough, and the standfirst, which models often mistake for a summary. A standfirst
-    is what a description in the page's head says, a heading that repeats another part of its title, or named as such.
+    It is the standfirst, which models often mistake for a summary: what a description in the page's head says, a
+    heading that repeats another part of its title, or a text that is named as such.
     """
     below = range(found + 1, min(found + 1 + LEAD_BLOCKS, len(main)))
     page, flags, texts = scored.page, scored.flags, scored.page.blocks.text
@@ -102,15 +88,8 @@ def _lead(scored: ScoredPage, main: Bools, found: int) -> list[int]:
         if flags[i] & _NO_LEAD:
             continue
         letters, size, is_heading = _letters(texts[i]), len(tokens(texts[i])), flags[i] & _HEADING != 0
-        if (
-            (is_heading and letters in subtitles)
-            or (size >= PLAIN_WORDS and (_is_named_so(page, i) or _is_one_of(letters, descriptions)))
-            or (
-                size >= BODY_WORDS
-                and not is_heading
-                and scored.probabilities[i] >= LEAD_PROBABILITY
-                and _ends_sentence(texts[i].rstrip()[-2:])
-            )
+        if (is_heading and letters in subtitles) or (
+            size >= PLAIN_WORDS and (_is_named_so(page, i) or _is_one_of(letters, descriptions))
         ):
             lead.setdefault(letters, i)
     return list(lead.values())
@@ -126,7 +105,7 @@ def _is_named_so(page: Page, block: int) -> bool:
 
 
 def _letters(text: str) -> str:
-    return "".join(tokens(text[:LONGEST_DESCRIPTION]))
+    return "".join(tokens(text[:LONGEST_CLASS]))
 
 
 def _is_one_of(text: str, descriptions: Sequence[str]) -> bool:
@@ -153,12 +132,11 @@ def headline(page: Page, main: Bools) -> int | None:
 
     The headline is the nearest heading above the first body text that shares its words with what the page says that it
     is called (:attr:`~scrapy_dripper.declared.Declared.names`). An ``h1`` comes before other headings, which may be
-    subtitles, series or versions, unless it only repeats the end of the title. An ``h1`` with exactly the words of a
-    name may also follow the first lines. Without such a heading, the headline is a line above the text that is not a
-    heading but has exactly the words of a name, or the ``h1`` above the text if there is only one, which also comes
-    before a heading with which a name only begins. A hidden ``h1`` is only taken if there is none of these, and if it
-    has exactly the words of a headline in the metadata. The name of the site and other hidden blocks are never the
-    headline.
+    subtitles, series or versions, unless it only repeats the end of the title. Without such a heading, the headline is
+    a line above the text that is not a heading but has exactly the words of a name, or the ``h1`` above the text if
+    there is only one, which also comes before a heading with which a name only begins. A hidden ``h1`` is only taken
+    if there is none of these, and if it has exactly the words of a headline in the metadata. The name of the site and
+    other hidden blocks are never the headline.
     """
     numbers = np.flatnonzero(main).tolist()
     if not numbers:
@@ -169,60 +147,43 @@ def headline(page: Page, main: Bools) -> int | None:
     # Ignore flags that the text itself has, for example because of an unclosed <nav>.
     unseen, elsewhere = _UNSEEN & ~flags[body], _ELSEWHERE & ~flags[body]
     tags = page.tree.tag[page.blocks.context].tolist()
-    # Only an h1 may follow the body text, within the first main blocks: a forum page may begin with a copy of its post.
-    top = max(body, numbers[min(max(1, len(numbers) // FIRST_BLOCKS), len(numbers) - 1)])
     headings: list[Candidate] = []
     plain: int | None = None
     hidden: list[int] = []
-    for i, text in enumerate(texts[: top + 1]):
+    for i, text in enumerate(texts[: body + 1]):
         h1, aside = tags[i] == _H1, flags[i] & elsewhere != 0
-        if flags[i] & unseen or len(text) > LONGEST_HEADLINE:
-            if h1 and i < body and flags[i] & unseen == _HIDDEN and len(text) <= LONGEST_HEADLINE:
+        if flags[i] & unseen or len(text) > LONGEST_LINE:
+            if h1 and i < body and flags[i] & unseen == _HIDDEN and len(text) <= LONGEST_LINE:
                 hidden.append(i)
             continue
-        words = tokens(text) if h1 or i <= body else []
+        words = tokens(text)
         if not flags[i] & _HEADING:
-            of_page = not flags[i] & _LISTED or (flags[i] & _LISTED == _IN_LINK and _leads_here(page, i))
-            if i <= body and not aside and names.is_line(words) and of_page:
+            if not aside and names.is_line(words) and not flags[i] & _LISTED:
                 plain = i
         elif words and not names.is_other(words) and not names.ends(words) and not _is_site(page, i):
             match = names.match(words, h1=h1)
-            if (i <= body and not aside) or (h1 and match is Match.ALL):
+            if not aside or (h1 and match is Match.ALL):
                 headings.append(Candidate(i, words, match, is_h1=h1 and not aside))
     h1s = {"".join(one.words): one for one in headings if one.is_h1}
 
-    def preferred(one: Candidate) -> tuple[bool, int, bool, int]:
-        return one.block <= body, one.match, one.is_h1 and "".join(one.words) != names.ending, one.block
+    def preferred(one: Candidate) -> tuple[int, bool, int]:
+        return one.match, one.is_h1 and "".join(one.words) != names.ending, one.block
 
     best = max((one for one in headings if one.match), key=preferred, default=None)
     if best is not None and (best.match > Match.FIRST or len(h1s) != 1):
-        # Prefer an h1 that also has other words, such as a chapter number, to the heading of its first section.
-        longer = (one for one in h1s.values() if one.block < best.block and set(best.words).issubset(one.words))
-        return next(longer, best).block
+        return best.block
     if plain is not None or len(h1s) == 1:
         return next(iter(h1s.values())).block if plain is None else plain
     # A hidden h1 is there for search engines. A script draws the headline, so readers see it nevertheless.
     said = {_letters(name) for name in page.declared.headlines if not names.is_site(tokens(name))} - {""}
     found = next((i for i in hidden if _letters(texts[i]) in said), None)
-    return found if found is not None and texts[: top + 1].count(texts[found]) == 1 else None
+    return found if found is not None and texts[: body + 1].count(texts[found]) == 1 else None
 
 
 def _link_around(page: Page, block: int) -> HtmlElement | None:
     """Return the link around a block, looking at a few elements, because many blocks of a deep page may be headings."""
     node = page.tree.nodes[int(page.blocks.leaf[block])]
     return next((one for one in islice(chain([node], node.iterancestors()), NEAR) if one.tag == "a"), None)
-
-
-def _leads_here(page: Page, block: int) -> bool:
-    """Return True if the link around a block is the permanent link of the page."""
-    link = _link_around(page, block)
-    if link is None:
-        return False
-    if "bookmark" in (link.get("rel") or "").lower().split():
-        return True
-    with suppress(ValueError):  # such as "http://["
-        return bool(page.url) and urldefrag(urljoin(page.base_url, link.get("href") or "")).url == page.url
-    return False
 
 
 def _is_site(page: Page, block: int) -> bool:

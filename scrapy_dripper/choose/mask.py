@@ -36,8 +36,7 @@ def mask_of(page: Page, main: Bools, hidden: Bools | None = None) -> Mask:
     kept_of = _kept_owners(main)
     text, tail, own = kept_of[tree.text_owner], kept_of[tree.tail_owner], kept_of[tree.self_owner]
     hidden = hidden_nodes(tree) if hidden is None else hidden
-    beside = pictures(page, main, np.flatnonzero(is_gap(tree.self_owner) & ~own).tolist())
-    own[list(beside)] = True
+    own[pictures(page, main, np.flatnonzero(is_gap(tree.self_owner) & ~own).tolist())] = True
     if hidden.any():
         text &= ~hidden
         tail &= ~hidden[np.maximum(tree.parent, 0)]
@@ -46,7 +45,7 @@ def mask_of(page: Page, main: Bools, hidden: Bools | None = None) -> Mask:
     own[dropped] = False
     nodes = _kept_nodes(tree, main, text, tail, own)
     nodes[dropped] = False
-    return Mask(nodes, text, tail, beside)
+    return Mask(nodes, text, tail)
 
 
 def _dropped(tree: Tree, silent: list[int]) -> Iterator[int]:

@@ -7,7 +7,7 @@ import re
 import numpy as np
 from lxml import etree
 
-from scrapy_dripper.choose.scored import LINKED_SHARE
+from scrapy_dripper.choose.scored import NEARLY_ALL
 from scrapy_dripper.page.page import Bools, Flag, Page, Tree, block_behind
 from scrapy_dripper.page.tags import LONGEST_CLASS, MEDIA, PLAYERS, TAGS
 from scrapy_dripper.page.vocabulary import BESIDE, either
@@ -15,8 +15,8 @@ from scrapy_dripper.page.vocabulary import BESIDE, either
 _CAPTIONS = 2
 """Maximum number of blocks beside an image, such as captions, if it is to belong to the text around it."""
 _LONGEST_CAPTION = 600
-_FIRST_BLOCKS, _BYLINES, _SMALLEST = 3, 3, 120
-"""Most main blocks above a lead picture, most blocks between it and these, and its least width and height in pixels."""
+_LEAD_BLOCKS, _SMALLEST = 3, 120
+"""Most main blocks above a lead picture, and most blocks between; and its least width and height in pixels."""
 _CONTROLS = 5
 """Most links and buttons that may be between them as well, above a picture that is in no link, list or table."""
 _PART_OF_OTHER = int(Flag.LINK | Flag.LIST | Flag.TABLE)  # the operators of IntFlag are slow
@@ -27,9 +27,8 @@ _beside = re.compile(rf"(?:^|[\s_-])(?:{either(BESIDE)})(?=[\s_-]|$)").search
 _parts = re.compile(r"[/.?&=]+").sub
 
 
-def pictures(page: Page, main: Bools, left: list[int]) -> dict[int, str]:
-    """Return those of the nodes in gaps that belong to main content on one side, such as the first image of an article,
-    each with the reason.
+def pictures(page: Page, main: Bools, left: list[int]) -> list[int]:
+    """Return those of the nodes in gaps that belong to main content on one side, such as the first image of an article.
 
     The smallest element with blocks around a node decides. Nodes with a class or id of icons, advertisements and the
     like are skipped.
@@ -39,7 +38,7 @@ def pictures(page: Page, main: Bools, left: list[int]) -> dict[int, str]:
     start, end, parent, owner = (
         column.tolist() for column in (tree.block_start, tree.block_end, tree.parent, tree.self_owner)
     )
-    found: dict[int, str] = {}
+    found: list[int] = []
     holders: dict[int, int] = {}  # element without blocks to the smallest element with blocks around it, or -1
     for i in left:
         if not (tree.tag[i] in _media or tree.nodes[i].tag in _players):
@@ -56,33 +55,31 @@ def pictures(page: Page, main: Bools, left: list[int]) -> dict[int, str]:
             at = parent[at]
         around = holders.get(at, at if start[at] < end[at] else -1)
         holders |= dict.fromkeys(way, around)
-        reason = None if around < 0 else _reason(page, main, total, i, around, beside=beside, leads=leads)
-        if reason is not None:
-            found[i] = reason
+        if around >= 0 and _belongs(page, main, total, i, around, beside=beside, leads=leads):
+            found.append(i)
     return found
 
 
-def _reason(
-    page: Page, main: Bools, total: list[int], node: int, around: int, *, beside: bool, leads: bool
-) -> str | None:
-    """Return why a node belongs to main content, given the smallest element with blocks around it; None if not."""
+def _belongs(page: Page, main: Bools, total: list[int], node: int, around: int, *, beside: bool, leads: bool) -> bool:
+    """Return True if a node belongs to main content, given the smallest element with blocks around it.
+
+    It leads the text, with only a byline or a caption between them; or all text of its element is main, or the main
+    text beside it and not the other text; or it is a figure with its caption, between main texts or at their end.
+    """
     tree, texts, n = page.tree, page.blocks.text, len(main)
     gap, a, b = block_behind(int(tree.self_owner[node])), int(tree.block_start[around]), int(tree.block_end[around])
     if leads and not _is_beside(tree.names[around]) and _is_picture(tree.nodes[node]):
-        return "it leads the text, with only a byline or a caption between them"
-    if not beside:
-        return None
-    if total[b] - total[a] == b - a:
-        return "all text of its element is main"
+        return True
+    if not beside or total[b] - total[a] == b - a:
+        return beside
     before, behind = a <= gap - 1 < b, a <= gap < b
     if 0 < gap < n and before != behind and main[gap - 1 if before else gap]:
-        return "its element holds the main text beside it, and not the other text"
+        return True
     if b - a > _CAPTIONS or any(len(text) > _LONGEST_CAPTION for text in texts[a:b]):
-        return None
+        return False
     if a > 0 and b < n and main[a - 1] and main[b] and total[b] == total[a]:
-        has_links = page.blocks.links[a:b].any() or _is_beside(tree.names[around])
-        return None if has_links else "it is between main texts, with a caption"
-    return "it is the figure that ends a text, with its caption" if _ends_text(tree, around, main) else None
+        return not (page.blocks.links[a:b].any() or _is_beside(tree.names[around]))
+    return _ends_text(tree, around, main)
 
 
 def _ends_text(tree: Tree, around: int, main: Bools) -> bool:
@@ -93,21 +90,21 @@ def _ends_text(tree: Tree, around: int, main: Bools) -> bool:
 
 def _leads(page: Page, main: Bools, total: list[int], gap: int, controls: int) -> bool:
     """Return True for a gap near the beginning of the main content, with main blocks a few short blocks away."""
-    if not 0 < total[min(gap, len(main))] <= _FIRST_BLOCKS:
+    if not 0 < total[min(gap, len(main))] <= _LEAD_BLOCKS:
         return False
-    first = next((k for k in range(gap - 1, max(-1, gap - 2 - _BYLINES - controls), -1) if main[k]), -1)
+    first = next((k for k in range(gap - 1, max(-1, gap - 2 - _LEAD_BLOCKS - controls), -1) if main[k]), -1)
     last = next((k for k in range(gap, min(len(main), gap + 1 + _CAPTIONS)) if main[k]), -1)
     if first < 0 or last < 0 or page.blocks.links[gap:last].any():
         return False
     lines = sum(not _is_control(page, k) for k in range(first + 1, gap)) if controls else gap - 1 - first
-    return lines <= _BYLINES and all(len(text) <= _LONGEST_CAPTION for text in page.blocks.text[first + 1 : last])
+    return lines <= _LEAD_BLOCKS and all(len(text) <= _LONGEST_CAPTION for text in page.blocks.text[first + 1 : last])
 
 
 def _is_control(page: Page, block: int) -> bool:
     """Return True for a block that is a button, or nothing but links."""
     blocks = page.blocks
     is_button = bool(page.tree.flags[blocks.context[block]] & Flag.BUTTON)
-    return is_button or bool(blocks.link_chars[block] >= LINKED_SHARE * len(blocks.text[block]))
+    return is_button or bool(blocks.link_chars[block] >= NEARLY_ALL * len(blocks.text[block]))
 
 
 def _is_picture(element: etree._Element) -> bool:

@@ -11,7 +11,7 @@ import re
 import numpy as np
 
 from scrapy_dripper.choose.duplicates import within
-from scrapy_dripper.choose.scored import ELSEWHERE, UNSEEN, Bools, ScoredPage
+from scrapy_dripper.choose.scored import ELSEWHERE, LIKELY, UNSEEN, Bools, ScoredPage
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.vocabulary import BOILERPLATE, ERROR_CODE, ERROR_REASON, ERRORS, WAITING, WALLS, either
 
@@ -19,10 +19,8 @@ SHELL_PROBABILITY = 0.1
 """If no block outside of the boilerplate has a higher probability, the page is a shell."""
 SHARE_OF_BEST = 0.3
 """Minimum probability of a main block on a short page, as a share of the highest one."""
-CONTENT_PROBABILITY = 0.7
-"""A page with a block of a higher probability has content despite the wording, unless it is very short."""
 LONGEST_ERROR = 120
-"""Maximum number of words on a bot wall or an error page."""
+"""Maximum number of words on a bot wall or an error page. A page with likely content and more words is neither."""
 LONGEST_SURE_ERROR = 40
 """The same if the model is sure of a block. It has learnt that fragments are main as a whole."""
 PROSE_WORDS = 15
@@ -61,7 +59,7 @@ def with_short_page(scored: ScoredPage, main: Bools) -> Bools:
         chosen = outside & (p >= max(SHELL_PROBABILITY, SHARE_OF_BEST * p.max(where=outside, initial=0)))
     shown = chosen & ~unseen if (chosen & ~unseen).any() else chosen
     if chosen.any() and _without_content(
-        scored.page, shown, LONGEST_ERROR if p[shown].max() < CONTENT_PROBABILITY else LONGEST_SURE_ERROR
+        scored.page, shown, LONGEST_ERROR if p[shown].max() < LIKELY else LONGEST_SURE_ERROR
     ):
         return np.zeros_like(main)
     return chosen

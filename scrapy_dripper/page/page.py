@@ -187,8 +187,6 @@ class Mask:
     """The elements whose text before their first child is written."""
     tail: Bools
     """The elements, written or not, behind which text is written."""
-    pictures: Mapping[int, str]
-    """Why each image or player at the edge of the main content is written, by the number of its node."""
 
 
 _DEFAULTS = Config()

@@ -95,13 +95,6 @@ PUT_AWAY: Group = ("hidden", "hide", "invisible")
 """Whole classes of elements that a style sheet hides, until a script shows them or for good."""
 
 # ---------------------------------------------------------------------- what is within a text but not of it
-CONTROL_PLACES: Group = (
-    *("share", "shares", "sharing", "sharedaddy", "social", "print", "printer", "printing", "tools", "toolbar"),
-    *("controls", "buttons", "font-?size", "font-?resizer", "text-?size", "text-?resizer?", "resizer", "reply"),
-    *("recipe-?jump", "jump"),
-)
-"""Whole names of elements that hold controls of a page."""
-
 CONTROLS: Group = (
     *("print(?: (?:this|the))?(?: (?:page|article|recipe|post|story))?", "printer[- ]friendly(?: (?:page|version))?"),
     *("save", "copy(?: link)?", "e-?mail", "reply", "quote", "report", "edit", "like", "follow", "download pdf"),
