@@ -23,7 +23,7 @@ from unicodedata import normalize
 
 import pytest
 
-from scrapy_dripper import Document
+from scrapy_dripper import Document, Extractor
 from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.cli.corpus import _files
 from scrapy_dripper.cli.options import OPTIONS
@@ -668,6 +668,38 @@ def test_jobs_and_batches_of_any_size_give_the_same(tmp_path: Path, extract: Run
     assert all("missing.html: not found" in done.err for done in found)
 
 
+@pytest.mark.parametrize(
+    ("jobs", "count", "expected"),
+    [("2", 5, (2, [3, 2])), ("4", 1, (1, [1])), ("1", 3, (1, [3])), ("2", 20, (2, [8, 8, 4]))],
+)
+def test_each_job_has_pages(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    extract: Run,
+    jobs: str,
+    count: int,
+    expected: tuple[int, list[int]],
+) -> None:
+    """If there are few pages, batches are smaller; one job is a process too."""
+    made: list[tuple[int, list[int]]] = []
+
+    @contextlib.contextmanager
+    def watched(config: Config, processes: int) -> Iterator[Any]:
+        def answers(batches: Any) -> Iterator[Any]:
+            for things, documents in batches:
+                made[0][1].append(len(documents))
+                yield things, extractor.extract(documents)
+
+        made.append((processes, []))
+        with Extractor(config) as extractor:
+            yield answers
+
+    monkeypatch.setattr("scrapy_dripper.corpus.processes.extracting", watched)
+
+    assert extract(pages(tmp_path, *map(str, range(count))), "-o", tmp_path / "out", "--jobs", jobs).code == 0
+    assert made == [expected]
+
+
 def batches(seen: list[str], stop: Callable[[], None] = lambda: None) -> Iterator[tuple[list[int], list[Document]]]:
     """Yield three batches, and be interrupted by Ctrl-C."""
     for number in range(3):
@@ -675,6 +707,21 @@ def batches(seen: list[str], stop: Callable[[], None] = lambda: None) -> Iterato
         yield [number], [Document("")]
     stop()
     raise KeyboardInterrupt
+
+
+def test_what_is_done_is_written_before_more_is_read() -> None:
+    """Pages from the web take long to read; Ctrl-C loses none that is done."""
+    seen: list[str] = []
+
+    def at_once(documents: list[Document]) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result([None] * len(documents))
+        return future
+
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 (what is seen on the way is the point)
+        for (number,), _ in in_order(batches(seen), at_once, 8, Hosts()):
+            seen.append(f"done {number}")
+    assert seen == ["read 0", "done 0", "read 1", "done 1", "read 2", "done 2"]
 
 
 def test_after_ctrl_c_what_is_done_is_yielded() -> None:

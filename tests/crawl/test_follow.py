@@ -560,14 +560,17 @@ def test_a_first_page_that_has_moved(site: Site, tmp_path: Path) -> None:
 
 
 def test_a_first_page_that_cannot_be_had(site: Site, tmp_path: Path) -> None:
-    """Standard error says why, in one line, and the exit status is 1."""
+    """Standard error says why, in one line, and the exit status is 1. One line says that a delay without end is not
+    kept.
+    """
     site.status["/gone"] = 404
-    site.routes["/robots.txt"] = ("text/plain", b"User-agent: *\nDisallow: /private/\n")
+    site.routes["/robots.txt"] = ("text/plain", b"User-agent: *\nCrawl-delay: inf\nDisallow: /private/\n")
 
     gone, forbidden = follow(site.url("/gone"), tmp_path / "a"), follow(site.url("/private/"), tmp_path / "b")
 
     assert (gone.returncode, forbidden.returncode) == (1, 1)
     assert f"{site.url('/gone')}: HTTP 404" in gone.stderr
+    assert gone.stderr.count("a Crawl-delay of inf is not a number of seconds, and is ignored") == 1
     assert "robots.txt" in forbidden.stderr
     assert "Traceback" not in gone.stderr + forbidden.stderr
 

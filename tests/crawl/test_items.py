@@ -248,7 +248,7 @@ class Story(scrapy.Item):
     url, title, text, metadata, markdown = (scrapy.Field() for _ in range(5))
 
 
-@dataclass
+@dataclass(slots=True)
 class DataStory:
     url: str
     title: str | None = None

@@ -25,7 +25,6 @@ import attrs
 import pydantic
 import pytest
 import scrapy
-from itemadapter import ItemAdapter
 
 from scrapy_dripper.config import Config
 from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Site, eventually, page, spider, warnings
@@ -250,24 +249,10 @@ ATTRS: Any = {"url": attrs.field(), "main_html": attrs.field(default=None), "mar
 MODEL: Any = {"url": (str, ...), "main_html": (str | None, None), "markdown": (str | None, None)}
 
 
-class ScrapyItem(scrapy.Item):
-    url = scrapy.Field()
-    main_html = scrapy.Field()
-    markdown = scrapy.Field()
-
-
 class BareItem(scrapy.Item):
     url = scrapy.Field()
 
 
-FILLED: list[Any] = [
-    dict,
-    make_dataclass("Plain", FIELDS),
-    make_dataclass("Slots", FIELDS, slots=True),
-    attrs.make_class("Attrs", ATTRS),
-    pydantic.create_model("Model", **MODEL),
-    ScrapyItem,
-]
 RIGID: list[Any] = [
     make_dataclass("Frozen", FIELDS, frozen=True),
     attrs.make_class("FrozenAttrs", ATTRS, frozen=True),
@@ -284,21 +269,6 @@ BARE: list[Any] = [
     attrs.make_class("BareAttrs", {"url": attrs.field()}),
     pydantic.create_model("BareModel", url=(str, ...)),
 ]
-
-
-def test_p16_items_of_every_type_are_filled(crawl: Crawls, site: Site) -> None:
-    """The add-on fills all types that itemadapter supports."""
-
-    def parse(self: scrapy.Spider, response: Any) -> Any:
-        yield from (cls(url=response.url) for cls in FILLED)
-
-    result = crawl(spider([site.url("/page/1")], parse), {"DRIPPER_ITEMS": FILLED})
-
-    assert [type(item) for item in result.items] == FILLED
-    for item in result.items:
-        adapter = ItemAdapter(item)
-        assert adapter["markdown"].strip() == text_of("/1")
-        assert text_of("/1") in adapter["main_html"]
 
 
 @pytest.mark.parametrize("classes", [RIGID, *([cls] for cls in BARE)], ids=lambda classes: classes[0].__name__)

@@ -15,7 +15,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import ProxyHandler, build_opener
 
 import pytest
 import scrapy
@@ -30,7 +29,6 @@ from tests.crawl.processes import Done
 from tests.crawl.processes import run as run_program
 
 PROJECT = Path(__file__).resolve().parents[2] / "example_project"
-OPEN = build_opener(ProxyHandler({})).open
 STORED = sorted(stored_pages())
 NO_ITEM = {"/private/", "/nasty/gone", "/nasty/moved"}
 UNREACHABLE = "http://localhost:9/nothing-here"

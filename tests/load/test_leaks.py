@@ -68,23 +68,6 @@ def test_trafilatura_does_not_remember_long_lines(monkeypatch: pytest.MonkeyPatc
     assert kept(extract, 24) < 15_000  # of 22,000 characters
 
 
-def test_nothing_of_a_page_that_went_through_a_worker_stays_in_the_crawl() -> None:
-    """Both its document and its extraction are freed."""
-    config = Config(content_field="content", metadata_field="metadata", meta_field="meta")
-    pool = Pool(config, 1)
-
-    def extract(number: int) -> None:
-        html = f"<html><title>{number}</title><body>{f'<p>{SENTENCE} {number}</p>' * 1_000}</body></html>"
-        (found,) = pool.extract([Task(Document(html, f"https://site.example/{number}"), config)])
-        assert found.content
-        assert found.metadata
-
-    try:
-        assert kept(extract, 20) < 2_000  # of 80,000 and more
-    finally:
-        pool.close()
-
-
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads /proc")
 def test_a_worker_is_replaced_before_it_has_taken_too_much() -> None:
     """lxml keeps the tag and attribute names of all pages. A new process takes over, and no page is lost."""
