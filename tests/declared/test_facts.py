@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,29 +17,7 @@ from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
 from tests.steps import lines_of
 
-RECIPE = {
-    "@context": "https://schema.org",
-    "@graph": [
-        {
-            "@type": "Recipe",
-            "name": "Pancakes",
-            "description": "The best pancakes of all.",
-            "recipeIngredient": ["200 g plain flour", "two large eggs"],
-            "recipeInstructions": [
-                {
-                    "@type": "HowToSection",
-                    "name": "For the batter",
-                    "itemListElement": [
-                        {"@type": "HowToStep", "text": "Whisk the flour and the eggs."},
-                        {"@type": "HowToStep", "text": "Rest the batter for an hour."},
-                    ],
-                }
-            ],
-            "nutrition": {"@type": "NutritionInformation", "calories": "240 kcal"},
-            "isRelatedTo": {"@type": "Recipe", "recipeIngredient": ["100 g of something else"]},
-        }
-    ],
-}
+RECIPE = json.loads(Path(__file__).with_name("recipe.json").read_text(encoding="utf-8"))
 
 
 def facts(html: str) -> list[tuple[str, str]]:

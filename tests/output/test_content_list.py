@@ -59,10 +59,11 @@ def test_numerals_of_browsers() -> None:
     [
         f"<ul class=tabs><li>{'npm ' * 60}<li>yarn</ul><div class=tab-content><div>One.</div><div>Two.</div></div>",
         f"<ul class=tabs>{'<li>npm' * 1_000}<li>yarn</ul><div class=tab-content>{'<div>One.</div>' * 1_001}</div>",
+        "<ul class=tabs><li>npm<li>yarn</ul>",
     ],
-    ids=["long", "many"],
+    ids=["long", "many", "without panels"],
 )
-def test_tabs_that_are_none_for_their_size_stay(html: str) -> None:
+def test_tabs_without_panels_and_too_large_ones_stay(html: str) -> None:
     assert "- yarn" in markdown(items(html))
 
 

@@ -26,51 +26,12 @@ TEX = '<annotation encoding="application/x-tex">n^2</annotation>'
 MATH = f'<math display="{{}}"><semantics><mi>n</mi>{TEX}</semantics></math>'
 
 
-@pytest.mark.parametrize(
-    ("html", "expected"),
-    [
-        ("<h2>Sub <i>title</i></h2>", [("title", {"title_content": "Sub title", "level": 2})]),
-        (
-            f"<p>A <b>bold <code>x()</code></b> and {MATH.format('inline')} <a href=/y>link</a>.</p>",
-            [
-                ("paragraph", [
-                    {"c": "A bold ", "t": "text"},
-                    {"c": "x()", "t": "code-inline"},
-                    {"c": " and ", "t": "text"},
-                    {"c": "n^2", "t": "equation-inline"},
-                    {"c": " link.", "t": "text"},
-                ]),
-            ],
-        ),
-        (
-            "<pre><code class=language-python>print(1)</code></pre>",
-            [("code", {"code_content": "print(1)", "language": "python", "by": "class"})],
-        ),
-        (
-            "<ul><li>one<ol><li>deep</li></ol></li><li>two</li></ul>",
-            [
-                ("list", {
-                    "items": [
-                        {"c": "one", "child_list": {"items": [{"c": "deep"}], "list_attribute": "ordered"}},
-                        {"c": "two"},
-                    ],
-                    "list_attribute": "unordered",
-                    "list_nest_level": "2",
-                }),
-            ],
-        ),
-        (
-            "<p>Text with <a href=/z><img src=/i.png alt=A></a> in a link.</p>",
-            [
-                ("paragraph", [{"c": "Text with  in a link.", "t": "text"}]),
-                ("image", {"url": "https://e.org/i.png", "data": None, "alt": "A", "title": "", "caption": []}),
-            ],
-        ),
-        ("<blockquote><p>Quoted.</p></blockquote><hr>", [("paragraph", [{"c": "Quoted.", "t": "text"}])]),
-    ],
-)  # fmt: skip
-def test_section_2_2_the_nodes_of_the_reference(html: str, expected: list[tuple[str, Any]]) -> None:
-    assert nodes(html) == expected
+CASES = json.loads(Path(__file__).with_name("mineru_cases.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["rule"])
+def test_section_2_2_the_nodes_of_the_reference(case: dict[str, Any]) -> None:
+    assert nodes(case["body"]) == [(node["type"], node["content"]) for node in case["nodes"]]
 
 
 def test_appendix_a_2_figures_7_and_8() -> None:

@@ -1,14 +1,10 @@
-"""Custom elements and buttons are inline within a sentence and blocks elsewhere."""
+"""Custom elements and buttons are inline within a sentence, as native_cases.json shows, but not with much in them."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from lxml.html import fragment_fromstring
 
-from scrapy_dripper.choose import mask_of
-from scrapy_dripper.config import Config
-from scrapy_dripper.output import write
 from scrapy_dripper.page.nodes import in_sentence
 from scrapy_dripper.testing import page
 
@@ -18,59 +14,8 @@ FORMULA = (
 )
 
 
-def markdown(html: str) -> str:
-    cut = page(html)
-    return write(cut, mask_of(cut, np.ones(len(cut.blocks), dtype=np.bool_)), Config()).markdown
-
-
-@pytest.mark.parametrize(
-    ("html", "blocks", "written"),
-    [
-        ("<p>Click <button>Save</button> to go on.</p>", ["Click Save to go on."], "Click Save to go on."),
-        ("<p>To end, press <button>Stop</button></p>", ["To end, press Stop"], "To end, press Stop"),
-        ("<p>The <glossary-term>hive</glossary-term> is warm.</p>", ["The hive is warm."], "The hive is warm."),
-        ("<p><glossary-term>Hives</glossary-term> are warm.</p>", ["Hives are warm."], "Hives are warm."),
-        (
-            "<p>See <b><x-ref>this</x-ref></b> <x-ref>that</x-ref>, please.</p>",
-            ["See this that, please."],
-            "See **this** that, please.",
-        ),
-        ("<ul><li>Press <button>Stop</button><li>Go</ul>", ["Press Stop\nGo"], "- Press Stop\n- Go"),
-        ("<blockquote>Press <button>Stop</button></blockquote>", ["Press Stop"], "> Press Stop"),
-        ("<div>Press <x-button>Stop</x-button> now</div>", ["Press Stop now"], "Press Stop now"),
-        (f"<p>Let {FORMULA.format('')} be even.</p>", ["Let x be even."], "Let $x$ be even."),
-        (f"<p>Let {FORMULA.format('<mjx-mi></mjx-mi>' * 200)} be even.</p>", ["Let x be even."], "Let $x$ be even."),
-        (
-            "<p>Then <x-a><x-b><span><x-c>deep</x-c></span></x-b></x-a> down.</p>",
-            ["Then deep down."],
-            "Then deep down.",
-        ),
-    ],
-)
-def test_a_sentence_is_one_block(html: str, blocks: list[str], written: str) -> None:
-    assert page(html).blocks.text == blocks
-    assert markdown(html) == written
-
-
-@pytest.mark.parametrize(
-    ("html", "blocks"),
-    [
-        ("<div><button>Yes</button><button>No</button></div><p>Text.</p>", ["Yes", "No", "Text."]),
-        ("<h2>Title <button>Copy link</button></h2><p>Text.</p>", ["Title", "Copy link", "Text."]),
-        ("<div>Share <share-link>by mail</share-link></div><p>Text.</p>", ["Share", "by mail", "Text."]),
-        ("<x-card><h2>Title</h2><p>Text.</p></x-card>", ["Title", "Text."]),
-        ("<div>Loose text <x-card><p>Text.</p></x-card></div>", ["Loose text", "Text."]),
-        ("<p>Before.</p><x-note>A note.</x-note><p>After.</p>", ["Before.", "A note.", "After."]),
-        ("<x-tab>One</x-tab> | <x-tab>Two</x-tab>", ["One", "Two"]),
-        ("<div>Text <x-a>a</x-a><x-button>b</x-button></div>", ["Text a", "b"]),
-        ("<div>Loose text<br><x-card>Text.</x-card></div>", ["Loose text", "Text."]),
-        ("<div>Loose text <x-card>One<br>two</x-card></div>", ["Loose text", "One\ntwo"]),
-        ("<p>text <code><x-a>code</x-a></code> more</p>", ["text", "code", "more"]),
-        (f"<div>Text{'<i></i>' * 40}<x-card>one</x-card></div>", ["Text", "one"]),
-    ],
-)
-def test_elsewhere_they_are_blocks(html: str, blocks: list[str]) -> None:
-    assert page(html).blocks.text == blocks
+def test_a_drawn_formula_of_any_size_is_inline() -> None:
+    assert page(f"<p>Let {FORMULA.format('<mjx-mi></mjx-mi>' * 200)} be even.</p>").blocks.text == ["Let x be even."]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -28,72 +30,25 @@ def around(markup: str) -> str:
     return f"<article><h1>Dams in the valley</h1>{markup}<p>{TEXT}</p>{markup}<p>{MORE}</p></article>{markup}"
 
 
-ASIDES = {
-    "dialog": [
-        f"<div class=modal aria-hidden=true><h1>Report</h1>{SOURCE}</div>",
-        f"<div class='modal fade' id=m>{SOURCE}</div><a href='#m'></a>",
-        f"<dialog>{SOURCE}</dialog>",
-        f"<div role=dialog class='x layer'>{SOURCE}</div>",
-        f"<div class=popup style='display: none'>{SOURCE}</div>",
-        f"<div class='lightbox mfp-hide'>{SOURCE}</div>",
-        f"<section role=alertdialog hidden>{SOURCE}</section>",
-    ],
-    "consent": [
-        "<div id=cookie-notice><h2>Cookies</h2><p>They measure visits.</p><button>Accept all</button></div>",
-        "<div class='box x'><p>Diese Website verwendet Cookies. Wer bleibt, stimmt zu.</p><a href=/c>Mehr</a>"
-        "<a href=#>Alle akzeptieren</a></div>",
-        "<div><div><p>Ce site utilise des cookies ici.</p></div><div>Plus</div><button>J'accepte</button></div>",
-        "<p>Utilizamos cookies propias y de terceros.</p>",
-        "<p>Questo sito utilizza i cookie.</p>",
-        "<p>Este site usa cookies.</p>",
-        "<p>Wij gebruiken cookies.</p>",
-        "<p>Ta strona używa plików cookie.</p>",
-        "<p>Мы используем файлы cookie.</p>",
-        "<div><p>本网站使用 Cookie 来统计访问。</p><p>全部接受</p></div>",
-        "<div>当サイトでは、Cookieを使用しています。<button>同意する</button></div>",
-        "<div id=onetrust-banner-sdk>Your privacy matters.</div>",
-        f"<div class=consent><p>{'Your privacy matters to us. ' * 40}</p></div>",
-    ],
-    "line to another article": [
-        "<p><strong>Lire aussi :</strong> <a href=/b>Les castors sont de retour</a></p>",
-        "<p><a href=/d>READ ALSO &gt; The mill stands still</a></p>",
-        "<p>Related: <a href=/d>The mill stands still</a></p>",
-        "<p>Lesen Sie auch: <a href=/d>Die Mühle steht</a></p>",
-        "<p>Lea también <a href=/d>El molino</a></p>",
-        "<p>Leggi anche: <a href=/d>Il mulino</a></p>",
-        "<p>Читайте также: <a href=/d>Мельница стоит</a></p>",
-        "<p>関連記事：<a href=/d>水車は止まったまま</a></p>",
-    ],
-    "small print of a mail": [
-        "<table><tr><td><p>You receive this letter because you wished. <a href=/u>Unsubscribe</a></p><p>3 Mill Lane</p>"
-        "</table>",
-        "<p><a href=/v>View in browser</a></p>",
-        "<p>Sie erhalten diesen Newsletter, weil Sie ihn bestellt haben. <a href=/u>Abbestellen</a></p>",
-        "<p>Vous recevez cet e-mail. <a href=/u>Se désabonner</a></p>",
-    ],
-    "message of a form": [
-        "<div><div class=success>Your mail was sent.</div><div class=error><p>It was not.</p><ul><li>Late.</ul></div>"
-        "<form><input></form></div>",
-        "<form><p class=form-error>Type the code again.</p></form>",
-        "<div><form><input></form><div><div><p class=form-error>Type the code again.</div></div></div>",
-        "<div><form><input></form></div><div class=wpcf7-response-output>Thanks.</div>",
-        f"<div><form><input></form><div class=error><p>{'It was an error. ' * 15}</p></div></div>",
-    ],
-    "invitation to sign up for mails": [
-        "<div class=subscription-widget-wrap><p>This page lives from its readers. Become one of them.</p><form><input "
-        "type=email></form></div>",
-        "<form class='c-newsletter'><h3>Dams by mail</h3><p>Every Friday.</p><input name=mail></form>",
-        "<section id=mailing-list><p>News of the valley?</p><form action=/join><input></form><p>No spam.</p></section>",
-    ],
-    "repeated quotation": [
-        "<aside class=pullquote><p>“the meadow behind it is a lake now”</p></aside>",
-        "<blockquote class=pull-quote>Two families had to move their sheep</blockquote>",
-        "<div class='duet--article--pullquote'><p>the road to the mill is under water</p></div>",
-    ],
-}
+def asides() -> dict[str, list[str]]:
+    """Return the asides of the file beside this one, which has one a line, by the kind in the comment above them."""
+    found: dict[str, list[str]] = {}
+    for line in Path(__file__).with_name("asides.html").read_text(encoding="utf-8").splitlines():
+        if line.startswith("<!--"):
+            kind = found.setdefault(line.strip("<!-> "), [])
+        else:
+            kind.append(line.replace("SOURCE", SOURCE))
+    return found
 
 
-@pytest.mark.parametrize("markup", [one for some in ASIDES.values() for one in some])
+ASIDES = asides()
+LONG = [
+    f"<div class=consent><p>{'Your privacy matters to us. ' * 40}</p></div>",
+    f"<div><form><input></form><div class=error><p>{'It was an error. ' * 15}</p></div></div>",
+]
+
+
+@pytest.mark.parametrize("markup", [one for some in (*ASIDES.values(), LONG) for one in some])
 def test_an_aside_is_left_out(markup: str) -> None:
     assert kept(around(markup)) == ["Dams in the valley", TEXT, MORE]
 

@@ -22,16 +22,7 @@ import pyarrow.parquet as pq  # noqa: E402
 from scrapy_dripper.cli.corpus import totals  # noqa: E402
 from scrapy_dripper.corpus.steps import schema  # noqa: E402
 
-VOCABULARY = """about above across after again air almost along animal answer area around autumn bank bird boat bread
-bridge bright brother build built carry castle centre change child church city clear cloud coast cold colour common
-country cross daily dark deep door dream early earth east evening every family farm father field fire fish floor flower
-follow forest garden gentle glass grass great green ground harbour harvest heavy high hill history horse house island
-journey kitchen known lake land large late learn leave letter light little long market meadow metal middle mill morning
-mother mountain music narrow night noise north number ocean open orange order other paper path people picture plain
-plant play poor power quiet rain reach read river road roof room round sail salt school season shadow shape sheep ship
-shore short silver simple slow small snow south spring stone storm story street strong summer sun table tall teach
-thick thin through tower town trade travel tree under valley village voice walk wall warm watch water weather west wheel
-white wide wild wind window winter wood word work world write year yellow young""".split()
+VOCABULARY = Path(__file__).with_name("vocabulary.txt").read_text().split()
 STOPS = "the of and to that with have be".split()
 
 

@@ -297,15 +297,6 @@ def test_stored_scores_are_computed_again(
     assert message in capsys.readouterr().out
 
 
-def test_the_toolkits_own_scores(capsys: Any) -> None:
-    """The file of results that the toolkit publishes, with the texts of four extractors on four pages."""
-    path = Path(__file__).parents[3] / ".cache" / "webmainbench-sample.jsonl.xz"
-    if not path.is_file():
-        pytest.skip("needs the toolkit's results/dataset_with_results.jsonl, compressed, in .cache")
-    assert main(["evaluate", str(path), "--check"]) == 0
-    assert "47 stored scores compared to 4 digits; 0 differ" in capsys.readouterr().out
-
-
 def test_a_missing_file(tmp_path: Path, capsys: Any) -> None:
     assert main(["evaluate", str(tmp_path / "none.jsonl")]) == 2
     assert "does not exist" in capsys.readouterr().err

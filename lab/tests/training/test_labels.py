@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,51 +95,13 @@ def test_nothing_is_main_without_truth(truth: str) -> None:
     assert len(align([], truth).weight) == len(align([], "Some truth").main) == 0
 
 
-STORY = "The river rose slowly that spring and the ferry stayed on the far bank for a week."
-SEQUEL = "When it came back nobody remembered who had rung the bell on the evening before."
-
-CASES = {
-    "a menu entry is not the word in a sentence": (
-        ["River", "Ferry", STORY, SEQUEL],
-        f"{STORY}\n{SEQUEL}",
-        [False, False, True, True],
-    ),
-    "the copy beside the other main text is taken": (
-        ["Latest news", "The ferry is back", "Home", "Contact", "The ferry is back", STORY, SEQUEL],
-        f"The ferry is back\n{STORY}\n{SEQUEL}",
-        [False, False, False, False, True, True, True],
-    ),
-    "one of two copies": ([STORY, STORY], STORY, [True, False]),
-    "as many copies as the truth has": ([STORY, "Advertisement", STORY], f"{STORY}\n{STORY}", [True, False, True]),
-    "a paragraph that the truth cut short": ([STORY, SEQUEL], STORY[:50] + "\n" + SEQUEL, [True, True]),
-    "a paragraph of which the truth has a few words": (
-        [STORY, SEQUEL],
-        f"The river rose slowly.\n{SEQUEL}",
-        [False, True],
-    ),
-    "some words differ": ([STORY], STORY.replace("slowly", "fast").replace("far", "other"), [True]),
-    "rows whose cells the truth has in another order": (
-        ["4.7 mi 7.6 km Cedar Loop", "1.9 mi 3.1 km Mill Pond", "Log in to vote"],
-        "Cedar Loop - 4.7 mi - 7.6 km\nMill Pond - 1.9 mi - 3.1 km",
-        [True, True, False],
-    ),
-    "short lines that differ in one word": (
-        [f"Buy The Great Game {edition} Edition" for edition in ("Standard", "Deluxe", "Premium")] + ["Buy now"],
-        "\n".join(f"Buy The Great Game {edition} Edition" for edition in ("Standard", "Deluxe", "Premium")),
-        [True, True, True, False],
-    ),
-    "short lines inside longer ones": (
-        ["Oak Cabinet", "Oak Cabinet with Doors", "Oak Cabinet with Doors and Lock", "Cart"],
-        "Oak Cabinet\nOak Cabinet with Doors\nOak Cabinet with Doors and Lock",
-        [True, True, True, False],
-    ),
-}
+CASES = json.loads(Path(__file__).with_name("alignment_cases.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(("blocks", "truth", "main"), CASES.values(), ids=CASES)
-def test_pages_as_they_come(blocks: list[str], truth: str, main: list[bool]) -> None:
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["rule"])
+def test_pages_as_they_come(case: dict[str, Any]) -> None:
     """The blocks that people would mark as the source of the truth are main."""
-    assert align(blocks, truth).main.tolist() == main
+    assert align(case["blocks"], case["truth"]).main.tolist() == case["main"]
 
 
 def test_tables_that_repeat_their_rows_are_all_found() -> None:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,10 @@ from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.page.page import Page
 from tests.html_strategies import documents
 
-CASES = json.loads(Path(__file__).with_name("v1_0_cases.json").read_text(encoding="utf-8"))
+CASES, TRUNCATED = (
+    json.loads(Path(__file__).with_name(f"{name}_cases.json").read_text(encoding="utf-8"))
+    for name in ("v1_0", "truncation")
+)
 
 
 def page(document: str, profile: str) -> Page:
@@ -41,32 +45,10 @@ def test_appendix_a_10_rule_of_the_published_weights(case: dict[str, str | list[
     assert simplify(page(document, "v1.0")) == case["simplified"]
 
 
-@pytest.mark.parametrize(
-    ("body", "chars", "expected"),
-    [
-        ("<p>abcdef</p>", 3, '<p _item_id="1">abc...</p>'),
-        ("<p>abc</p>", 3, '<p _item_id="1">abc</p>'),
-        ("<p>abcdef</p>", None, '<p _item_id="1">abcdef</p>'),
-        ("<p>abcdef</p>", 0, '<p _item_id="1">abcdef</p>'),
-        # Each element has its own count; the tails of its children belong to the element.
-        ("<p>abcdef<b>ghijkl</b>mno</p>", 3, '<p _item_id="1">abc...<b>ghi...</b></p>'),
-        ("<p>ab<b>ghijkl</b>mno<i>x</i>p</p>", 3, '<p _item_id="1">ab<b>ghi...</b>m...<i>x</i></p>'),
-        # A text that fits exactly is not marked, and what follows is gone.
-        ("<p>abc<b>g</b>mno</p>", 3, '<p _item_id="1">abc<b>g</b></p>'),
-        # White space counts within a text, not by itself.
-        ("<p>a     b</p>", 3, '<p _item_id="1">a ...</p>'),
-        ("<p>ab<b>g</b>     <i>h</i>cd</p>", 3, '<p _item_id="1">ab<b>g</b> <i>h</i>c...</p>'),
-        (
-            "<ul><li>abcd<li>b<li>c<li>efgh</ul>",
-            2,
-            '<ul _item_id="1"><li>ab...</li><span>...</span><li>ef...</li></ul>',
-        ),
-        ("<table><tr><th>abcd</th><td>efgh</td></table>", 2, '<tr _item_id="1"><th>ab...</th><td>ef...</td></tr>'),
-    ],
-)
-def test_appendix_a_10_truncation_counts_by_element(body: str, chars: int | None, expected: str) -> None:
+@pytest.mark.parametrize("case", TRUNCATED, ids=lambda case: case["rule"])
+def test_appendix_a_10_truncation_counts_by_element(case: dict[str, Any]) -> None:
     """The limit applies to the text directly in each element, even in tables and lists."""
-    assert v1(body, chars) == [expected]
+    assert v1(case["body"], case["chars"]) == [case["simplified"]]
 
 
 @pytest.mark.parametrize(
