@@ -8,7 +8,6 @@ deterministic: the same page, kind and donors give the same copy.
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -58,50 +57,6 @@ _LABELS = (
     "Kolor|Materiał|Площадь|Этаж|Цена|面积|楼层|品牌|サイズ|重量"
 ).split("|")
 _UNITS = ("", "", " m²", " kg", " cm", " h", " sq ft", "%", " km")
-_REMARKS = (
-    ('<li class="{0}"><div class="{1}"><cite>{who}</cite> says: {when}</div>{text}{reply}</li>', "<p>{}</p>", "ol"),
-    ('<li class="{0}"><b>{who}</b> {when}<div class="{1}">{text}</div>{reply}</li>', "<p>{}</p>", "ul"),
-    ('<div class="{0}"><b>{who}</b><span>{when}</span>{text}{reply}</div>', "<p>{}</p>", "div"),
-    ('<div class="{0}"><div class="{1}">{who} | {when}</div><div>{text}</div>{reply}</div>', "{}<br>", "div"),
-    ('<div class="{0}">{text}<div class="{1}">{who}, {when} {reply}</div></div>', "{} ", "section"),
-    ('<article class="{0}"><header>{who} {when}</header><div class="{1}">{text}</div></article>', "<p>{}</p>", "div"),
-    ('<dt class="{0}">{who} {when}</dt><dd class="{1}">{text}</dd>', "<p>{}</p>", "dl"),
-    ('<tr><td class="{0}">{who} {when}</td></tr><tr><td class="{1}">{text}</td></tr>', "{}<br>", "table"),
-    ('<tr><td class="{0}">{who}<br>{when}</td><td>{text} {reply}</td></tr>', "{}<br>", "table"),
-    ('<blockquote class="{0}">{text}<small>{who}, {when}</small></blockquote>', "<p>{}</p>", "div"),
-)
-"""How a comment, its texts and the element around all of them are written."""
-_COMMENT_NAMES = (
-    "comment comments comment-list commentlist responses remarks opinie kommentare replies feedback talkback".split()
-)
-_COMMENT_HEADINGS = (
-    "{} comments|Comments ({})|{} Responses|Comments|Комментарии ({})|Комментарии|Komentarze ({})|Opinie|"
-    "Kommentare ({})|{} commentaires|Comentarios|{} commenti|Σχόλια|网友评论|评论 ({})|コメント|댓글 {}|Yorumlar|"
-).split("|")
-_FORM_HEADINGS = (
-    "Leave a comment|Leave a Reply|Add your comment|Оставить комментарий|Dodaj komentarz|Kommentar schreiben|"
-    "Laisser un commentaire|Deja un comentario|Αφήστε σχόλιο|发表评论|コメントを書く"
-).split("|")
-_FORM_RULES = (
-    "Your email address will not be published. Required fields are marked *|You must be logged in to post a comment.|"
-    "Comments are moderated. Please stay on topic and be polite to others; we remove advertising and insults.|"
-    "Комментарий будет опубликован после проверки модератором. HTML-теги не допускаются.|"
-    "Redakcja nie odpowiada za treść komentarzy. Zabronione jest publikowanie treści obraźliwych.|"
-    "Ihre E-Mail-Adresse wird nicht veröffentlicht.|网友评论只代表个人观点，不代表本站立场。"
-).split("|")
-_FORM_LABELS = (
-    ("Name *", "Email *", "Website"),
-    ("Имя", "E-mail", "Код с картинки"),
-    ("Nick", "Treść"),
-    ("昵称", "验证码"),
-    (),
-)
-_TAGS = "Tags: |Filed under: |Тэги: |Tagi: |Schlagworte: |Mots-clés: |关键词：|".split("|")
-_SHARES = (
-    "Share on Facebook Twitter Google+|Print Email Share|Добавить в закладки и поделиться:|Версия для печати|"
-    "Drukuj Wyślij znajomemu|Teilen Drucken Merken|分享到：|Εκτύπωση Αποστολή"
-).split("|")
-_names_comments = re.compile("comment|disqus|respons", re.I).search
 _BELOW = frozenset("a abbr b em font i span strong u td th tr tbody thead table li ul ol dl dt dd figcaption".split())
 _FRAMES = frozenset(("article", "main", "section"))
 
@@ -190,7 +145,7 @@ def _copy(task: tuple[AnnotatedPage, str, list[Donor]], folder: Path) -> Annotat
 
 # ---------------------------------------------------------------------------------------------------- kinds of copies
 def _cards_around(job: _CopyTask) -> str | None:
-    """Add teasers of other pages around the content. None of them is main."""
+    """Add teasers of other pages around the content, and comments below it. None of them is main."""
     if not job.main:
         return None
     for _ in range(1 if job.rng.random() < 0.7 else 2):
@@ -198,17 +153,8 @@ def _cards_around(job: _CopyTask) -> str | None:
             _after(job, _cards(job))
         else:
             _before(job, _cards(job))
-    return job.sample.truth
-
-
-def _comments_below(job: _CopyTask) -> str | None:
-    """Add readers' comments below an article, with small print between them. Neither is main."""
-    if not job.main or any(_in_comments(one) for one in job.main):
-        return None
-    if job.rng.random() < 0.9:
-        _after(job, _remarks(job))
-    if job.rng.random() < 0.5:
-        _after(job, _small_print(job))
+    if job.sample.page_type != "forum" and job.rng.random() < 0.35:
+        _after(job, _comments(job))
     return job.sample.truth
 
 
@@ -465,14 +411,13 @@ _WRITTEN = frozenset(("article", "documentation"))
 _ALL = _WRITTEN | {"forum", "product", "service", "collection", "listing", "mixed"}
 KINDS: dict[str, CopyKind] = {
     "cards": CopyKind(_cards_around, _WRITTEN),
-    "comments": CopyKind(_comments_below, frozenset(("article",)), share=0.5),
     "next": CopyKind(_next_articles, frozenset(("article",))),
     "forums": CopyKind(_cards_around, frozenset(("forum",))),
     "listings": CopyKind(_intro, frozenset(("collection", "listing"))),
     "names": CopyKind(_other_names, _ALL),
     "little": CopyKind(_little, _WRITTEN | {"service"}),
     "runs": CopyKind(_runs, _ALL, share=0.4),
-    "ends": CopyKind(_ends, _ALL, share=0.2),
+    "ends": CopyKind(_ends, _ALL, share=0.35),
     "panels": CopyKind(_panels, _WRITTEN | {"service", "product"}, share=0.4),
     "verses": CopyKind(_verses, _WRITTEN, share=0.15),
     "heads": CopyKind(_standfirst, _WRITTEN, share=0.3),
@@ -499,10 +444,6 @@ def _price(rng: random.Random) -> str:
     text = f"{amount:,}".replace(",", rng.choice((",", ".", " ", "")))
     form = rng.choice(_PRICES)
     return form.replace("{}", text + rng.choice(("", "", ".00", ",90")))
-
-
-def _date(rng: random.Random) -> str:
-    return f"{rng.randint(1, 28)}.{rng.randint(1, 12)}.{rng.randint(2005, 2026)}"
 
 
 def _value(job: _CopyTask) -> str:
@@ -541,7 +482,9 @@ def _cards(job: _CopyTask, *, priced: bool = False) -> HtmlElement:
         head = f'<a href="/{rng.randrange(10**6)}">{escape(one.title)}</a>' if linked else escape(one.title)
         inside = f'<{title} class="{names[1]}">{head}</{title}>'
         if date:
-            inside += f'<span class="{names[2]}">{_date(rng)}</span>'
+            inside += (
+                f'<span class="{names[2]}">{rng.randint(1, 28)}.{rng.randint(1, 12)}.{rng.randint(2005, 2026)}</span>'
+            )
         if priced:
             inside += f'<span class="{names[3]}">{_price(rng)}</span>'
         if summary:
@@ -554,54 +497,18 @@ def _cards(job: _CopyTask, *, priced: bool = False) -> HtmlElement:
     return _element(frame, heading + inside, rng.choice(names))
 
 
-def _remarks(job: _CopyTask) -> HtmlElement:
-    """Return comments of readers, and a form for another one below some of them."""
+def _comments(job: _CopyTask) -> HtmlElement:
     rng = job.rng
     talk = [one for one in job.donors if one.page_type == "forum"] or list(job.donors)
-    row, inner, frame = rng.choice(_REMARKS)
-    names = [_any_name(rng, _COMMENT_NAMES) for _ in range(4)]
-    reply = rng.choice(("", "", "Reply", "Like 0", "Ответить", "Odpowiedz", "Antworten", "Répondre", "回复"))
-    rows = []
-    for _ in range(rng.choice((1, 2, 3, 5, 8, 15, 30))):
-        texts = [rng.choice(rng.choice(talk).lines) for _ in range(rng.choice((1, 1, 1, 2, 3)))]
-        if rng.random() < 0.4:
-            texts = [" ".join(texts[0].split()[: rng.randint(2, 12)])]
-        who = " ".join(rng.choice(talk).title.split()[: rng.randint(1, 2)]) or "Anonymous"
-        when = rng.choice((f"{_date(rng)}, {rng.randint(0, 23)}:{rng.randint(10, 59)}", f"{rng.randint(1, 23)}h"))
-        parts = {
-            "who": escape(who),
-            "when": when,
-            "text": "".join(inner.format(escape(text[:600])) for text in texts),
-            "reply": f"<a href='#'>{reply}</a>" if reply else "",
-        }
-        rows.append(row.format(*names, **parts))
-    heading = rng.choice(_COMMENT_HEADINGS).format(rng.randint(1, 99))
-    whole = _element("div", f"<h3>{heading}</h3>" if heading else "", names[3])
-    whole.append(_element(frame, "".join(rows), names[2]))
-    if rng.random() < 0.5:
-        fields = "".join(f"<label>{label}</label><input>" for label in rng.choice(_FORM_LABELS))
-        rules = f"<h3>{rng.choice(_FORM_HEADINGS)}</h3><p>{rng.choice(_FORM_RULES)}</p>"
-        whole.append(_element("form", f"{rules}{fields}<textarea></textarea>"))
-    return whole
-
-
-def _small_print(job: _CopyTask) -> HtmlElement:
-    """Return what stands below a text: tags, a count of readers, and links to share, print and read more."""
-    rng = job.rng
-    words = [word for one in job.donors for word in one.title.split()[:2]][:12]
-    tags = ", ".join(f'<a href="/tag/{i}">{escape(word)}</a>' for i, word in enumerate(words[: rng.randint(2, 9)]))
-    titles = [f'<a href="/{rng.randrange(10**6)}">{escape(one.title)}</a>' for one in job.donors[: rng.randint(1, 6)]]
-    lines = {
-        "tags": f"{rng.choice(_TAGS)} {tags}",
-        "share": rng.choice(_SHARES),
-        "more": f"{rng.choice(_HEADINGS)}: {rng.choice(('<br>', ' | ', ' ')).join(titles)}",
-        "count": rng.choice(("Views: {}", "Просмотров: {}", "Wyświetleń: {}", "阅读 {}", "Gelesen: {}")).format(
-            rng.randint(2, 9999)
-        ),
-    }
-    tag = rng.choice(("p", "div", "div", "span"))
-    chosen = rng.sample(sorted(lines), rng.randint(1, 3))
-    return _element("div", "".join(f"<{tag}>{lines[name]}</{tag}>" for name in chosen), _any_name(rng, _NAMES))
+    name = rng.choice(("comments", "comment-list", "responses", _hashed(rng)))
+    parts = []
+    for _ in range(rng.randint(2, 15)):
+        one = rng.choice(talk)
+        text = escape(rng.choice(one.lines)[:400])
+        parts.append(
+            f"<div><b>{escape(rng.choice(one.title.split()))}</b><span>{rng.randint(1, 23)}h</span><p>{text}</p></div>"
+        )
+    return _element("div", f"<h3>{rng.randint(2, 99)} comments</h3>{''.join(parts)}", name)
 
 
 def _after(job: _CopyTask, new: HtmlElement) -> None:
@@ -623,12 +530,6 @@ def _before(job: _CopyTask, new: HtmlElement) -> None:
         anchor.insert(0, new)
     else:
         anchor.addprevious(new)
-
-
-def _in_comments(element: HtmlElement) -> bool:
-    return any(
-        _names_comments(f"{e.get('class')} {e.get('id')}") for e in (element, *element.iterancestors("div", "ol", "ul"))
-    )
 
 
 def _block(element: HtmlElement) -> HtmlElement:
