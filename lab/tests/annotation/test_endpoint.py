@@ -170,9 +170,7 @@ def deadline_at(is_late: threading.Event) -> type[Future[Any]]:
         *((Reply(code, headers={"Location": "/else"}), "/else: give the URL itself") for code in (301, 302, 307)),
     ],
 )
-def test_an_endpoint_without_an_answer(
-    reply: Reply, says: str, desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endpoint_without_an_answer(reply: Reply, says: str, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another service, one that hangs or sends a byte now and then, or an endless answer: the page fails, and is asked
     for again only if that may help. A wrong key or model is said once, not once a page, and so is a redirect: the key
     only goes to the host that was named.
