@@ -144,6 +144,12 @@ class Change(NamedTuple):
     """True if the step would have taken too much away, and therefore changed nothing."""
 
 
+_LISTS = frozenset({"collection", "listing"})
+"""Types of pages whose main content may be cards."""
+_DECLARED_LISTS = frozenset({"collectionpage", "offercatalog", "searchresultspage"})
+"""schema.org types of such pages, in lower case."""
+
+
 @dataclass(frozen=True, eq=False)
 class Choice:
     """What is written of a page of n blocks."""
@@ -173,10 +179,13 @@ class Choice:
     @cached_property
     def cards(self) -> list[Card]:
         """The cards of the page, if it is a list of them and no thread."""
+        page = self.scored.page
+        is_list = self.scored.page_type in _LISTS or not _DECLARED_LISTS.isdisjoint(page.declared.types)
+        if not is_list or self.posts:
+            return []
         from scrapy_dripper.structures.posts import list_cards  # reads dates and names, as thread_posts does
 
-        page_type = self.scored.page_type
-        return [] if self.posts else list_cards(self.scored.page, self.main, self.hidden, page_type)
+        return list_cards(page, self.main, self.hidden)
 
     @property
     def is_menu(self) -> bool:

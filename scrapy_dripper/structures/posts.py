@@ -344,11 +344,6 @@ def _name(text: str) -> str:
 
 
 # ---------------------------------------------------------------------- cards
-LISTS = frozenset({"collection", "listing"})
-"""Types of pages whose main content may be cards."""
-DECLARED = frozenset({"collectionpage", "offercatalog", "searchresultspage"})
-"""schema.org types of such pages, in lower case."""
-
 LEAST_CARDS = 3
 """Minimum number of cards of a kind."""
 SHORTEST_TEXT = 3
@@ -361,15 +356,13 @@ _price = re.compile(rf"(?:{CURRENCIES})\s?{_amount}|{_amount}(?:[–—-])?\s?(?
 _LINK = TAGS["a"]
 
 
-def list_cards(page: Page, main: Bools, hidden: Bools, page_type: str | None) -> list[Card]:
+def list_cards(page: Page, main: Bools, hidden: Bools) -> list[Card]:
     """Return the cards in the main content of a page whose blocks are labelled, in document order.
 
     Their titles are headings or, if there are no cards with headings, links. The link, as written on the page, the
     price, the date and the author of a card may be in blocks that are not main. Blocks with text that is hidden from
     readers, given by its nodes, are left out.
     """
-    if page_type not in LISTS and DECLARED.isdisjoint(page.declared.types):
-        return []
     tree, blocks = page.tree, page.blocks
     seen = ~hidden_blocks(page, hidden, whole=False)
     main = main & seen

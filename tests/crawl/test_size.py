@@ -48,7 +48,7 @@ print(json.dumps({"lines": loaded(), "text": text}))
 """
 WORKER = """
 import io
-from scrapy_dripper.child.server import serve
+from scrapy_dripper.child import serve
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.workers.wire import Task, pack_config, pack_tasks, send
@@ -71,7 +71,7 @@ def test_a_crawl_loads_little(site: Site) -> None:
     assert not said["parser"]
 
 
-@pytest.mark.parametrize(("script", "most"), [(EXTRACT, 20_200), (WORKER, 18_800)], ids=["extract", "worker"])
+@pytest.mark.parametrize(("script", "most"), [(EXTRACT, 20_000), (WORKER, 18_900)], ids=["extract", "worker"])
 def test_a_page_loads_what_it_needs(script: str, most: int) -> None:
     """What few pages need, such as fallbacks and the reader of threads, is loaded for them."""
     said = run(script)

@@ -19,7 +19,8 @@ from tests.workers.children import OWN
 
 URL = "https://example.org/ferry"
 PAGE = Document(
-    "<html><head><title>Ferry</title><meta name=author content='Ada Lund'></head><body><h1>Ferry</h1>"
+    "<html><head><title>Ferry</title><meta name=author content='Ada Lund'>"
+    '<script type="application/ld+json">{"@type": "CollectionPage"}</script></head><body><h1>Ferry</h1>'
     "<p>The ferry leaves at <a href='/noon'>noon</a>, as it has for years.</p></body></html>",
     URL,
 )

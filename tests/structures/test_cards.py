@@ -26,11 +26,11 @@ def page_of(html: str) -> Page:
     return cut(parse(f"<html><body><nav><h3><a href=/>Home</a></h3></nav><h1>Workshop</h1>{html}</body></html>"))
 
 
-def cards(html: str, without: str = "no such text", page_type: str | None = "listing") -> list[Card]:
+def cards(html: str, without: str = "no such text") -> list[Card]:
     """Return the cards of a page, with all blocks main except those with a word."""
     page = page_of(html)
     main = np.array([without not in text and text != "Home" for text in page.blocks.text])
-    return list_cards(page, main, hidden_nodes(page.tree), page_type)
+    return list_cards(page, main, hidden_nodes(page.tree))
 
 
 def each(card: str, *values: tuple[str, str, str]) -> str:
@@ -160,6 +160,6 @@ def extracted(engine: Engine, html: str, **options: Any) -> Extraction:
 def test_the_time_is_linear(html: Any) -> None:
     def run(page: Page) -> None:
         main, hidden = np.ones(len(page.blocks), dtype=np.bool_), np.zeros(len(page.tree.nodes), dtype=np.bool_)
-        list_cards(page, main, hidden, "listing")
+        list_cards(page, main, hidden)
 
     assert is_linear(run, lambda n: page_of(html(n)), 60)
