@@ -54,7 +54,7 @@ READ: dict[str, tuple[Any, str, Callable[[int], str]]] = {
         formulas, "balanced", lambda n: HEAD + "<p>x<math>" + "<annotation encoding=tex>" * n + "{ a" * 4 * n,
     ),
     "images in a link": (
-        line, "_spaced", lambda n: f"<p>words<a title=qqq href='http://{'a.b-' * n}'>" + "<p><img src=b.png>" * n,
+        line, "spaced", lambda n: f"<p>words<a title=qqq href='http://{'a.b-' * n}'>" + "<p><img src=b.png>" * n,
     ),
 }  # fmt: skip
 """By name: a module, its function that reads, and a function that returns the page of a size."""
