@@ -28,8 +28,10 @@ BODY_WORDS = 10
 """Minimum number of words in a main block that is body text, as opposed to a date, a name or a label."""
 PLAIN_WORDS = 5
 """Minimum number of words in a headline without heading markup, and in a standfirst."""
+LEAD_PROBABILITY = 0.4
+"""Minimum probability for a sentence between the headline and the text to be main."""
 LEAD_BLOCKS = 4
-"""Number of blocks below the headline that may hold its standfirst, including dates and authors."""
+"""Number of blocks below the headline that may hold such a sentence, including dates and authors."""
 DESCRIPTION_LETTERS = 20
 """Minimum number of letters that the beginnings of a standfirst and of a description have in common."""
 SUBTITLE_WORDS = 3
@@ -48,6 +50,7 @@ _H1 = TAGS["h1"]
 _IN_LINK = int(Flag.LINK)
 _site_class = re.compile(rf"(?:^|[\s_-])(?:{either(SITE_NAMES)})(?=[\s_-]|$)", re.I).search
 _standfirst = re.compile(rf"[\s_-](?:{either(STANDFIRSTS)})(?=[\s_-]|$)").search
+_ends_sentence = re.compile(r"[.!?…。！？][\"”»“’」』]?\Z").search
 
 
 def with_headline(scored: ScoredPage, main: Bools) -> Bools:
@@ -75,8 +78,8 @@ def with_headline(scored: ScoredPage, main: Bools) -> Bools:
 def _lead(scored: ScoredPage, main: Bools, found: int) -> list[int]:
     """Return the blocks of the lead, which is between the headline and the first main block.
 
-    It is the standfirst, which models often mistake for a summary: what a description in the page's head says, a
-    heading that repeats another part of its title, or a text that is named as such.
+    It has sentences that are likely enough, and the standfirst, which models often mistake for a summary. A standfirst
+    is what a description in the page's head says, a heading that repeats another part of its title, or named as such.
     """
     below = range(found + 1, min(found + 1 + LEAD_BLOCKS, len(main)))
     page, flags, texts = scored.page, scored.flags, scored.page.blocks.text
@@ -88,8 +91,15 @@ def _lead(scored: ScoredPage, main: Bools, found: int) -> list[int]:
         if flags[i] & _NO_LEAD:
             continue
         letters, size, is_heading = _letters(texts[i]), len(tokens(texts[i])), flags[i] & _HEADING != 0
-        if (is_heading and letters in subtitles) or (
-            size >= PLAIN_WORDS and (_is_named_so(page, i) or _is_one_of(letters, descriptions))
+        if (
+            (is_heading and letters in subtitles)
+            or (size >= PLAIN_WORDS and (_is_named_so(page, i) or _is_one_of(letters, descriptions)))
+            or (
+                size >= BODY_WORDS
+                and not is_heading
+                and scored.probabilities[i] >= LEAD_PROBABILITY
+                and _ends_sentence(texts[i].rstrip()[-2:])
+            )
         ):
             lead.setdefault(letters, i)
     return list(lead.values())

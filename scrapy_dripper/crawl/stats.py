@@ -246,9 +246,16 @@ class CrawlStats:
                 self.count(f"rules/{kind}", blocks)
         for name, value in more.get("work", {}).items():
             self.count(f"{extraction.source}/{name}", value)
-        for of in ("overruled", "missing", "failed"):
-            for name in more.get(of, []):
-                self.count(f"{of}/{name}")
+        self._names(more)
+
+    def _names(self, more: Mapping[str, Any]) -> None:
+        """Count the steps, facts and forms that the details of an extraction name."""
+        for step in more.get("overruled", []):
+            self.count(f"overruled/{step}")
+        for kind in more.get("missing", []):
+            self.count(f"missing/{kind}")
+        for form in more.get("failed", []):
+            self.count(f"failed/{form}")
 
     def first_look(self, extraction: Extraction, document: Document | None = None) -> None:
         """Count a page, unless it is a shell: a browser downloads that again, and then it counts."""

@@ -130,6 +130,29 @@ def test_of_breadcrumbs_and_heading_it_is_the_heading() -> None:
     assert headline(cut, np.array([False, False, True])) == 1
 
 
+@pytest.mark.parametrize(
+    ("between", "probability", "kept"),
+    [
+        ("<p>The bees of a hive do not sleep in winter, they shiver.</p>", 0.5, True),
+        ("<p>“The bees of a hive do not sleep in winter, they shiver.”</p>", 0.5, True),
+        ("<p>The bees of a hive do not sleep in winter, they shiver.</p>", 0.3, False),
+        ("<p>They do not sleep.</p>", 0.5, False),
+        ("<p>By a keeper of bees and a beekeeper, both of them of the hive</p>", 0.5, False),
+        ("<ul><li>The bees of a hive do not sleep in winter, they shiver.</li></ul>", 0.5, False),
+        ("<nav><p>The bees of a hive do not sleep in winter, they shiver.</p></nav>", 0.5, False),
+    ],
+)
+@pytest.mark.parametrize("title", ["keep", "drop"])
+def test_a_lead_stays_with_its_text(between: str, probability: float, kept: bool, title: str) -> None:
+    html = f"<title>Warm bees</title><h1>Warm bees</h1><p>3 May</p>{between}<p>By A. B.</p>{BODY}"
+    cut = page(html, title=title)
+    p = np.array([0.2, 0.1, probability, 0.1, 0.9], dtype=np.float32)
+
+    main = with_headline(ScoredPage(cut, Labels(p)), p > 0.8)
+
+    assert main.tolist() == [title == "keep", False, kept, False, True]
+
+
 STANDFIRST = "The bees of a hive do not sleep, but shiver, as a keeper has found out"
 
 

@@ -77,10 +77,13 @@ def test_another_result_the_second_time_is_found(monkeypatch: pytest.MonkeyPatch
         checks.check(PAGE, checks.run(PAGE))
 
 
-@pytest.mark.parametrize(("what", "kind"), [("write", "swallows"), ("read", "swallows"), ("fall_back", "raises")])
+@pytest.mark.parametrize(
+    ("what", "kind"),
+    [("extractor.write", "swallows"), ("extractor.read", "swallows"), ("fallback.fall_back", "raises")],
+)
 def test_an_exception_is_found_also_where_it_is_caught(what: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    case = replace(PAGE, engine="failing") if what == "fall_back" else PAGE
-    monkeypatch.setattr(f"scrapy_dripper.extractor.{what}", _raise)
+    case = replace(PAGE, engine="failing") if what == "fallback.fall_back" else PAGE
+    monkeypatch.setattr(f"scrapy_dripper.{what}", _raise)
     with pytest.raises(BrokenError, match="KeyError") as caught:
         checks.check(case, checks.run(case))
     assert caught.value.kind == kind
