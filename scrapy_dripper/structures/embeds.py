@@ -69,7 +69,8 @@ def with_embeds(page: Page, main: Bools, found: Iterable[int]) -> Bools:
         length = words[b] - words[a]
         if a < done or length > MOST_WORDS:
             continue
-        if length < LEAST_WORDS and not any(ADDRESS in text for text in page.blocks.text[a:b]):
+        # Only the first blocks, because many without words may be in many elements around each other.
+        if length < LEAST_WORDS and not any(ADDRESS in text for text in page.blocks.text[a : min(b, a + LEAST_WORDS)]):
             continue
         around = page.around(node, a, b)
         if runs and runs[-1][0] == around and a == done:
