@@ -36,6 +36,8 @@ DESCRIPTION_LETTERS = 20
 """Minimum number of letters that the beginnings of a standfirst and of a description have in common."""
 SUBTITLE_WORDS = 3
 """Minimum number of words of a part of the title that a heading below the headline repeats."""
+LONGEST_DESCRIPTION = 1_000
+"""Maximum number of characters of a standfirst or description to compare."""
 
 _NO_LEAD = int(
     Flag.NAV | Flag.FOOTER | Flag.ASIDE | Flag.FORM | Flag.HIDDEN | Flag.NOSCRIPT | Flag.DIALOG
@@ -115,7 +117,7 @@ def _is_named_so(page: Page, block: int) -> bool:
 
 
 def _letters(text: str) -> str:
-    return "".join(tokens(text[:LONGEST_CLASS]))
+    return "".join(tokens(text[:LONGEST_DESCRIPTION]))
 
 
 def _is_one_of(text: str, descriptions: Sequence[str]) -> bool:

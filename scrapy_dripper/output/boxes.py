@@ -11,7 +11,7 @@ from lxml import etree
 
 from scrapy_dripper.output.reader import Enter, Leave, Reader, skip
 from scrapy_dripper.page.nodes import ends_line
-from scrapy_dripper.structures.items import Box, Placed
+from scrapy_dripper.structures.items import Box, Boxed
 
 ATTRIBUTE = "data-bbox"
 """Four numbers in CSS pixels, between commas: left, top, width and height, as ``getBoundingClientRect`` names them."""
@@ -72,7 +72,7 @@ def with_boxes(enter_of: Mapping[Any, Enter], other: Enter) -> Enter:
             if is_block and (one or not any(map(_is_block, element))):
                 for i in range(before, len(items)):
                     item = items[i]
-                    if isinstance(item, Placed) and item.bbox is None:
+                    if isinstance(item, Boxed) and item.bbox is None:
                         items[i] = replace(item, bbox=box)
 
         if leave is not skip:

@@ -13,6 +13,7 @@ from typing import Any, cast, get_args
 from scrapy_dripper.characters import without_controls
 from scrapy_dripper.structures.items import (
     Audio,
+    Boxed,
     Cell,
     Code,
     CodeBlock,
@@ -25,7 +26,6 @@ from scrapy_dripper.structures.items import (
     List,
     ListItem,
     Paragraph,
-    Placed,
     Quote,
     Run,
     Table,
@@ -152,7 +152,7 @@ def to_mineru(items: Sequence[Item]) -> list[list[dict[str, Any]]]:
 
 def _mineru_node(item: Item, kind: str, content: Any) -> dict[str, Any]:
     inline = {"inline": False} if kind == "code" else {}
-    box = item.bbox if isinstance(item, Placed) else None
+    box = item.bbox if isinstance(item, Boxed) else None
     return {"type": kind, "bbox": box and [*box], "raw_content": None, **inline, "content": content}
 
 

@@ -26,7 +26,7 @@ Box: TypeAlias = "tuple[float, float, float, float]"
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class Boxed:
     """What can have a place on a rendered page. Two that only differ in their places are equal."""
 
     bbox: Box | None = field(default=None, kw_only=True, compare=False)
@@ -50,7 +50,7 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
-class Formula(Placed):
+class Formula(Boxed):
     """A formula. It is a run, or an item if ``display`` is true."""
 
     type: ClassVar = "formula"
@@ -137,7 +137,7 @@ class FootnoteMark:
 
 
 @dataclass(frozen=True, slots=True)
-class Image(Placed):
+class Image(Boxed):
     """An image. It is a run inside a line of text, and an item otherwise."""
 
     type: ClassVar = "image"
@@ -151,7 +151,7 @@ class Image(Placed):
 
 
 @dataclass(frozen=True, slots=True)
-class Title(Placed):
+class Title(Boxed):
     """A heading of level 1 to 6."""
 
     type: ClassVar = "title"
@@ -162,7 +162,7 @@ class Title(Placed):
 
 
 @dataclass(frozen=True, slots=True)
-class Paragraph(Placed):
+class Paragraph(Boxed):
     """Runs of text."""
 
     type: ClassVar = "paragraph"
@@ -170,7 +170,7 @@ class Paragraph(Placed):
 
 
 @dataclass(frozen=True, slots=True)
-class CodeBlock(Placed):
+class CodeBlock(Boxed):
     """Lines of code, without line numbers and without a line break at the end."""
 
     type: ClassVar = "code"
@@ -192,7 +192,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Table(Placed):
+class Table(Boxed):
     """A data table. Each row holds the cells that start in it."""
 
     type: ClassVar = "table"
@@ -220,7 +220,7 @@ class ListItem:
 
 
 @dataclass(frozen=True, slots=True)
-class List(Placed):
+class List(Boxed):
     """A list. Nested lists are among the items of its entries."""
 
     type: ClassVar = "list"
@@ -231,7 +231,7 @@ class List(Placed):
 
 
 @dataclass(frozen=True, slots=True)
-class Video(Placed):
+class Video(Boxed):
     """A video, or a frame with a video player."""
 
     type: ClassVar = "video"
@@ -242,7 +242,7 @@ class Video(Placed):
 
 
 @dataclass(frozen=True, slots=True)
-class Audio(Placed):
+class Audio(Boxed):
     """A sound, or a frame with an audio player."""
 
     type: ClassVar = "audio"
@@ -252,7 +252,7 @@ class Audio(Placed):
 
 
 @dataclass(frozen=True, slots=True)
-class Quote(Placed):
+class Quote(Boxed):
     """A block quotation, or a call-out."""
 
     type: ClassVar = "quote"

@@ -20,19 +20,8 @@ PANELS: Group = ("nav-?(?:header|footer|panel|buttons?)", "crosslinks", "prev-?n
 """Classes of panels with such links, complete: of DocBook, Texinfo, TeX4ht and others."""
 _PART = "(?: (?:page|chapter|section|topic|part|lesson|article|node))?"
 TURNS: Group = (
-    *(
-        f"prev(?:ious)?{_PART}",
-        f"next{_PART}",
-        "up",
-        "top",
-        "home",
-        "first",
-        "last",
-        "start",
-        "node",
-        "parent",
-        "front",
-    ),
+    *(f"prev(?:ious)?{_PART}", f"next{_PART}", "up", "top", "home"),
+    *("first", "last", "start", "node", "parent", "front"),
     *("forward", "backward", "prev-?tail", "tail", "main page", "home ?page", "title page", "(?:table of )?contents"),
     *("toc", "index", "(?:back|return|go back) to (?:the )?(?:main |table of )?(?:index|contents|toc|page|start|menu)"),
     *("zurück", "weiter", "hoch", "nach oben", "startseite", "inhalt", r"\w{0,9}verzeichnis", "zur übersicht"),
@@ -44,18 +33,8 @@ TURNS: Group = (
     *("indeks", "powrót", "föregående", "nästa", "upp", "innehåll", "назад", "впер[её]д", "вверх", "наверх", "далее"),
     *("(?:предыдущ|следующ)(?:ая|ий|ее)(?: глава| раздел| страница)?", "содержание", "оглавление", "указатель"),
     *("на главную", "[前次上](?:へ|の(?:ページ|章|節))?", "目次", "索引", "トップ(?:へ)?", "ホーム", "戻る"),
-    *(
-        "[上下]一[页頁章节節篇]",
-        "上一级",
-        "目[录錄]",
-        "首[页頁]",
-        "返回(?:目[录錄])?",
-        "이전",
-        "다음",
-        "위로",
-        "목차",
-        "색인",
-    ),
+    *("[上下]一[页頁章节節篇]", "上一级", "目[录錄]", "首[页頁]", "返回(?:目[录錄])?"),
+    *("이전", "다음", "위로", "목차", "색인"),
 )
 """What such links are called, complete, or what stands before the title of the page that they lead to."""
 INDEX = r"(?:[\w-]{1,30} ){1,2}index"
