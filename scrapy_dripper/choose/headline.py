@@ -183,7 +183,9 @@ def headline(page: Page, main: Bools) -> int | None:
 
     best = max((one for one in headings if one.match), key=preferred, default=None)
     if best is not None and (best.match > Match.FIRST or len(h1s) != 1):
-        return best.block
+        # Prefer an h1 that also has other words, such as a chapter number, to the heading of its first section.
+        longer = (one for one in h1s.values() if one.block < best.block and set(best.words).issubset(one.words))
+        return next(longer, best).block
     if plain is not None or len(h1s) == 1:
         return next(iter(h1s.values())).block if plain is None else plain
     # A hidden h1 is there for search engines. A script draws the headline, so readers see it nevertheless.

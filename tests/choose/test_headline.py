@@ -69,6 +69,12 @@ def named(html: str) -> str | None:
         (f"<title>Loops - The whole Hive Book</title><h1 class=menu-title>The whole Hive Book</h1>{BODY}", None),
         (f"<title>All the warm bees | Example official blog</title><h1>Official blog</h1>{BODY}", None),
         (f"<title>Techlog: How bees keep warm</title><h2>How bees keep warm</h2>{BODY}", "How bees keep warm"),
+        (f"<title>Git - Loops</title><h1>3.1 Git Loops</h1><h2>Loops</h2>{BODY}", "3.1 Git Loops"),
+        # of forums, above the subject of the first post
+        (
+            f"<title>Loops of bees</title><h1>Thread: Loops of bees</h1><h2>Loops of bees</h2>{BODY}",
+            "Thread: Loops of bees",
+        ),
         # what separates the parts of a title may stand in a name, whichever part the site's is
         (
             f"<title>The new hive: how warm? - The Old Bee Keepers Club</title><h1>The Old Bee Keepers Club</h1>"
