@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_dripper import learning
 from scrapy_dripper.engines.tagger.model import TaggerModel, bundled
 from scrapy_dripper.inspection.answers import read_answers
-from scrapy_dripper.learning import learn as learning
-from scrapy_dripper.learning.learn import Correction, gain_rows, learn, of_record, total_gain
+from scrapy_dripper.learning import Correction, gain_rows, learn, of_record, total_gain
 from tests.learning.conftest import TOPICS, correct, page_of
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.commands.frontier import records
-from scrapy_dripper.learning.learn import is_ours
+from scrapy_dripper.learning import is_ours
 from scrapy_dripper.rules import RuleError, read_rules
 
 Reader = tuple[str, Callable[[Path], Any], type[Exception] | None]
