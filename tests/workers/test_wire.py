@@ -379,14 +379,6 @@ DEEP = [
 NAMES = "title main_html markdown text content labels source fallback_reason error truncated metadata".split()
 
 
-@pytest.fixture(scope="module")
-def pool() -> Iterator[Pool]:
-    """A pool for all pages."""
-    made = Pool(OWN, 1)
-    yield made
-    made.close()
-
-
 def values(extractions: list[Extraction]) -> list[list[object]]:
     return [[getattr(one, name) for name in NAMES] for one in extractions]
 
@@ -396,7 +388,7 @@ def values(extractions: list[Extraction]) -> list[list[object]]:
     [({}, PAGES[::4]), ({"metadata_field": "m", "markdown": {"links": "citations", "tables": "linear"}}, PAGES)],
     ids=["plain", "rich"],
 )
-def test_all_that_comes_out_is_the_same(pool: Pool, options: dict[str, Any], pages: list[Path]) -> None:
+def test_all_that_comes_out_is_the_same(shared: Pool, options: dict[str, Any], pages: list[Path]) -> None:
     """Main-HTML, Markdown, text, content list, labels and metadata are compared, also for deeply nested pages."""
     config = replace(OWN, content_field="content", **options)
     documents = [Document(page.read_bytes(), "http://example.com/") for page in pages]
@@ -404,12 +396,12 @@ def test_all_that_comes_out_is_the_same(pool: Pool, options: dict[str, Any], pag
     here = Extractor(replace(config, processes=0))
     expected = values(here.extract(documents))
     for document, one in zip(documents, expected, strict=True):
-        assert values(pool.extract([Task(document, config)])) == [one]
-    assert values(pool.extract([Task(document, config) for document in documents[:8]])) == expected[:8]
+        assert values(shared.extract([Task(document, config)])) == [one]
+    assert values(shared.extract([Task(document, config) for document in documents[:8]])) == expected[:8]
 
 
 @pytest.mark.parametrize("fallback", ["trafilatura", "html", "empty", "none"])
-def test_fallbacks_are_the_same(pool: Pool, fallback: str) -> None:
+def test_fallbacks_are_the_same(shared: Pool, fallback: str) -> None:
     """With their metadata."""
     config = Config(fallback=fallback, content_field="content", metadata_field="metadata")
     documents = [Document(page.read_bytes(), "http://example.com/") for page in PAGES[::9]]
@@ -418,4 +410,4 @@ def test_fallbacks_are_the_same(pool: Pool, fallback: str) -> None:
     reason = FallbackReason.ENGINE_ERROR
     for document in documents:
         expected = values([here.fall_back(document, reason, "x")])
-        assert values(pool.extract([Task(document, config, reason, "x")])) == expected
+        assert values(shared.extract([Task(document, config, reason, "x")])) == expected
