@@ -1,4 +1,4 @@
-"""The installed package agrees with pyproject.toml, setup.cfg and constraints.txt."""
+"""The installed package agrees with pyproject.toml, setup.cfg and constraints.txt, and no import runs up."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -181,3 +182,17 @@ def test_a_page_is_extracted_without_extras() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
     assert done.stdout.strip() == "tagger", done.stderr
+
+
+@pytest.mark.skipif(find_spec("importlinter") is None, reason="needs import-linter")
+def test_no_import_runs_up_or_in_a_circle() -> None:
+    """Imports inside functions count as well; a new top-level module must be given a layer."""
+    lint(ROOT)
+
+
+def lint(folder: Path) -> None:
+    """Hold the contracts in the pyproject.toml of a folder."""
+    program = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -11,7 +11,7 @@ from scrapy_dripper_lab.annotation.labels import load
 from scrapy_dripper_lab.evaluation.measure import read_stored
 from scrapy_dripper_lab.export.checkpoint import find_recipe, open_checkpoint
 from scrapy_dripper_lab.sets import DataError, SetChoice, load_set
-from tests.security.test_deep_json import DEEP, Reader, check
+from tests.security.test_bombs import DEEP, Reader, check
 
 READERS: dict[str, Reader] = {
     "an annotation": ("ground-truth/1.json", lambda folder: load_set(SetChoice(folder)), DataError),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+import sys
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from scrapy_dripper.cli import ENTRY_POINTS, LABORATORY
+from scrapy_dripper_lab.export.head import _RUNTIMES
 from tests.cli import test_help
 from tests.cli.conftest import Run, run  # noqa: F401
-from tests.test_package import NAME, imported, normal, required
+from tests.test_package import NAME, imported, lint, normal, required
 
 ROOT = Path(__file__).parents[1]
 LAB = "scrapy-dripper-lab"
@@ -77,3 +79,26 @@ def test_constraints_pin_what_its_tests_require() -> None:
     names = {normal(line.partition("==")[0]) for line in pinned if "==" in line}
 
     assert required(LAB)["dev"] | required(LAB)["evaluate"] - {NAME, LAB} <= names | {NAME, LAB}
+
+
+pytest.importorskip("importlinter")
+
+
+def test_the_laboratory_imports_only_what_is_listed() -> None:
+    """Imports inside functions count as well, and nothing is listed that is not imported."""
+    lint(Path(__file__).parents[1])
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib")
+def test_the_extras_install_what_graphs_need() -> None:
+    """[gpu] installs at least the newest version that a graph requires. [gpu-cuda12] has the newest that supports CUDA
+    12."""
+    import tomllib
+
+    extras = tomllib.loads((ROOT.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    newest = max(_RUNTIMES.values(), key=lambda one: [int(part) for part in one.split(".")])
+
+    assert [f">={newest}," in one for one in extras["gpu"] if "runtime" in one] == [True]
+    assert [",<1.26" in one for one in extras["gpu-cuda12"] if "runtime" in one] == [True]

@@ -27,7 +27,7 @@ from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
 from scrapy_dripper.download import PIECE, SECONDS, download
-from scrapy_dripper.inspection.assets import VIEW
+from scrapy_dripper.inspection import VIEW
 from scrapy_dripper.paths import matches, portable
 
 PAGE_EXTENSIONS = (".html", ".htm", ".xhtml", ".mhtml", ".mht")

@@ -14,7 +14,7 @@ from scrapy_dripper.cli.inputs import Source, file_name, find_sources, read_page
 from scrapy_dripper.cli.options import OPTIONS, add_command, add_options, add_url, configured
 from scrapy_dripper.config import check_methods
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.inspection.assets import VIEW
+from scrapy_dripper.inspection import VIEW
 from scrapy_dripper.inspection.look import look, page_file
 from scrapy_dripper.paths import replace_file
 

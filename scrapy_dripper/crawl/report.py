@@ -19,7 +19,6 @@ from urllib.parse import quote, urlsplit
 from scrapy_dripper.checks import OUT_OF_PROCESS
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import SUSPECT, Document, Extraction
-from scrapy_dripper.paths import replace_file
 
 logger = logging.getLogger(__name__)
 
@@ -117,8 +116,9 @@ class Report:
                 logger.error("DRIPPER_REPORT: cannot write %s: %s", self._path, error)
 
     def _write(self, path: Path, name: str, command: Command) -> None:
-        from scrapy_dripper.inspection.assets import VIEW
-        from scrapy_dripper.inspection.look import named, remove_views, write_views  # most crawls need no model here
+        from scrapy_dripper.inspection import VIEW  # most crawls have no report, and need no model here
+        from scrapy_dripper.inspection.look import named, remove_views, write_views
+        from scrapy_dripper.paths import replace_file
 
         folder = path.with_name(f"{path.stem}.pages")
         pages = {row: named(document) for row, document in self._kept.documents().items()}
@@ -226,7 +226,7 @@ def table_file(name: str, summary: str, rows: Iterable[Row], views: Mapping[Row,
 
     Pages that the model did not decide come first, by their reason, and then those of the lowest quality.
     """
-    from scrapy_dripper.inspection.assets import html_file  # most crawls have no report
+    from scrapy_dripper.inspection import html_file  # most crawls have no report
 
     ordered = sorted(rows, key=lambda row: (not row.reason, row.reason, row.quality is None, row.quality or 0))
     return html_file(

@@ -24,8 +24,8 @@ from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.engines.qwen3.simplify import simplify
 from scrapy_dripper.engines.tagger.engine import Tagger
 from scrapy_dripper.extractor import Extractor
+from scrapy_dripper.inspection import VIEW, html_file, part
 from scrapy_dripper.inspection.answers import ANSWERS, in_utf8, task_for
-from scrapy_dripper.inspection.assets import VIEW, html_file, part
 from scrapy_dripper.inspection.snapshot import snapshot, style_sheets
 from scrapy_dripper.page import Page, read
 from scrapy_dripper.page.page import Flag

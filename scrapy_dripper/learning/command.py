@@ -16,7 +16,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.model import TaggerModel, bundled
 from scrapy_dripper.inspection.answers import ANSWERS, LabelsError, Sheet, read_answers, sheet
-from scrapy_dripper.learning.learn import (
+from scrapy_dripper.learning import (
     Correction,
     Gain,
     gain_rows,

@@ -40,11 +40,7 @@ from scrapy_dripper.rules import (
     read_rules,
 )
 from scrapy_dripper.sites import selectors
-from scrapy_dripper.sites.memory import (
-    HASH,
-    Floats,
-    name_of,
-)
+from scrapy_dripper.sites.memory import HASH, Floats, name_of
 from scrapy_dripper.sites.selectors import Steps
 
 Vector = npt.NDArray[np.uint8]

@@ -19,16 +19,7 @@ from scrapy_dripper import workers
 from scrapy_dripper.checks import ENGINES, FALLBACKS
 from scrapy_dripper.config import Config, ConfigError, ModelError
 from scrapy_dripper.data import Extraction, FallbackReason
-from scrapy_dripper.workers.wire import (
-    PARTS,
-    Message,
-    Task,
-    pack_config,
-    pack_tasks,
-    receive,
-    send,
-    unpack_extraction,
-)
+from scrapy_dripper.workers.wire import PARTS, Message, Task, pack_config, pack_tasks, receive, send, unpack_extraction
 
 Relay = Callable[[dict[str, Any], list[bytes]], Message]
 """Answers a worker's request to a model in another process."""

@@ -15,15 +15,7 @@ from pkgutil import resolve_name
 from typing import Any, BinaryIO
 
 from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.data import (
-    STRINGS,
-    Document,
-    Extraction,
-    FallbackReason,
-    SiteData,
-    from_plain,
-    to_plain,
-)
+from scrapy_dripper.data import STRINGS, Document, Extraction, FallbackReason, SiteData, from_plain, to_plain
 
 Values = dict[str, Any]
 Message = tuple[dict[str, Any], list[bytes]]

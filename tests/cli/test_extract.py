@@ -23,14 +23,17 @@ from unicodedata import normalize
 
 import pytest
 
-from scrapy_dripper import Document, Extractor
+from scrapy_dripper import Document, Extraction, Extractor
 from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.cli.corpus import _files
 from scrapy_dripper.cli.options import OPTIONS
 from scrapy_dripper.config import PREFIXES, Config
-from scrapy_dripper.corpus.processes import in_order
+from scrapy_dripper.corpus.processes import answers, in_order
+from scrapy_dripper.data import FallbackReason, nothing
 from scrapy_dripper.download import SECONDS
 from scrapy_dripper.sites import Hosts
+from scrapy_dripper.workers.process import WorkerError
+from scrapy_dripper.workers.wire import Task
 from tests.cli.conftest import Run, Serve, redirect, send
 
 KEYS = (
@@ -199,13 +202,6 @@ def test_inputs_are_unfolded_in_order(
     monkeypatch.chdir(site)
 
     assert values(extract(*inputs, "-f", "jsonl").records, "id") == ids
-
-
-def test_a_glob_character_in_an_existing_name_is_no_glob(tmp_path: Path, extract: Run) -> None:
-    """A file that exists is found by its name, whatever characters it has."""
-    pages(tmp_path, "a[1]", "a1")
-
-    assert values(extract(tmp_path / "a[1].html", "-f", "jsonl").records, "title") == ["a[1]"]
 
 
 NAMES = [
@@ -736,6 +732,36 @@ def test_after_ctrl_c_what_is_done_is_yielded() -> None:
     with pytest.raises(KeyboardInterrupt):
         seen.extend(in_order(batches([], stop), lambda _: next(waiting), 8, Hosts()))
     assert seen == [([0], ["zero"])]
+
+
+class StoppedPool:
+    """Some pages stop the worker. Whether it is known which page did is up to ``known``."""
+
+    def __init__(self, bad: set[str], known: bool) -> None:
+        self.bad, self.known = bad, known
+
+    def extract(self, tasks: list[Task]) -> list[Extraction]:
+        at = next((i for i, task in enumerate(tasks) if task.document.url in self.bad), None)
+        if at is not None:
+            raise WorkerError(FallbackReason.WORKER_ERROR, "it died", at if self.known else None)
+        return [nothing(task.document.url, None, None) for task in tasks]
+
+    def extract_alone(self, task: Task, error: WorkerError) -> Extraction:
+        return nothing(task.document.url, error.reason, str(error))
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(("n", "each"), [(0, 1), (1, 1), (20, 7), (3_000, 1)])
+def test_each_page_of_a_batch_has_an_answer(n: int, each: int, known: bool) -> None:
+    """They are in order, even if thousands of pages stop workers."""
+    urls = [f"https://example.org/{i}" for i in range(n)]
+    bad = set(urls[::each])
+    tasks: Any = [Task(Document("", url), None) for url in urls]  # type: ignore[arg-type]
+
+    found = answers(StoppedPool(bad, known), tasks)  # type: ignore[arg-type]
+
+    assert [one.url for one in found] == urls
+    assert {one.url for one in found if one.fallback_reason} == bad
 
 
 # Options

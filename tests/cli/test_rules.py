@@ -160,7 +160,7 @@ def test_rules_are_learnt_and_can_be_edited(here: Path, run: Run) -> None:
     assert (again.code, "exists: name another file" in again.err) == (2, True)
 
     file.write_text(found.replace("drop = [", 'drop = [\n    "h1",'))
-    all_main = ("--engine", "tests.corpus.corpus_engines.AllMain", "--rules", file, "--title", "drop")
+    all_main = ("--engine", "tests.workers.engines.AllMain", "--rules", file, "--title", "drop")
     text = run("extract", page, "--url", URL, "--format", "text", *all_main).out
     assert "says what 0 times 0 is" in text
     assert "Friday" not in text

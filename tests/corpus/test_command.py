@@ -25,7 +25,7 @@ pytest.importorskip("datatrove", reason="needs the extra [corpus]")
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120
-OWN = ("--engine", "tests.corpus.corpus_engines.AllMain", "--fallback", "none")
+OWN = ("--engine", "tests.workers.engines.AllMain", "--fallback", "none")
 
 
 started: list[subprocess.Popen[str]] = []
@@ -120,7 +120,7 @@ def test_what_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     begun, flag, done = tmp_path / "begun", tmp_path / "flag", tmp_path / "done"
     pages = structured(12)
     pages[0] = ("https://example.org/first.html", document("first", f"<p>COUNT {done} .</p>"))
-    pages[-2] = ("https://example.org/slow.html", document("slow", f"<p>WAIT-FOR {begun} {flag} .</p>"))
+    pages[-2] = ("https://example.org/slow.html", document("slow", f"<p>BEGUN {begun} WAIT-FOR {flag} .</p>"))
     shards(tmp_path / "in", pages, 3)  # the first is in the first file, the slow one in the second
     arguments = (tmp_path / "in", "-o", tmp_path / "out", "--workers", 1, *OWN)
 
@@ -175,7 +175,7 @@ def test_nothing_of_a_killed_command_stays(
     for name in "ab":
         begun = Path(f"{name}.begun").absolute()
         # Large, so that a worker process reads it.
-        body = document(name, f"<p>WAIT-FOR {begun} {tmp_path / 'never'} .</p>") + b"<i></i>" * 45_000
+        body = document(name, f"<p>BEGUN {begun} WAIT-FOR {tmp_path / 'never'} .</p>") + b"<i></i>" * 45_000
         Path(f"{name}.html").write_bytes(body)
         write(Path("in", f"{name}.warc"), [record(f"https://example.org/{name}", body)])
     process = start(*arguments, *OWN)
@@ -193,7 +193,7 @@ def test_a_process_that_is_killed_is_noticed(tmp_path: Path) -> None:
     """The command ends and says so, and goes on when it is repeated."""
     flag, pages = tmp_path / "flag", structured(4)
     flag.touch()
-    pages[0] = ("https://example.org/bad.html", document("bad", f"<p>SEGFAULT-IF {flag} .</p>"))
+    pages[0] = ("https://example.org/bad.html", document("bad", f"<p>DIE-IF {flag} .</p>"))
     shards(tmp_path / "in", pages, 2)
     arguments = ("extract", tmp_path / "in", "-o", tmp_path / "out", "--workers", 2, *OWN)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import scrapy
 
-from scrapy_dripper.crawl.log import DripperLogFormatter
+from scrapy_dripper.addon import DripperLogFormatter
 from scrapy_dripper.crawl.stats import ADVICE
 from scrapy_dripper.data import FallbackReason
 from tests.crawl.crawling import Crawls, Site, page, spider

@@ -13,10 +13,9 @@ from scrapy.logformatter import LogFormatter
 from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 
-from scrapy_dripper.addon import Addon
+from scrapy_dripper.addon import Addon, DripperLogFormatter
 from scrapy_dripper.checks import METHODS, Method
 from scrapy_dripper.crawl.dripper import Dripper
-from scrapy_dripper.crawl.log import DripperLogFormatter
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
 from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
 from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Site, page, parse_with, spider, warnings, workers
@@ -499,3 +498,30 @@ def test_pages_that_are_not_done_when_the_crawl_ends_are_counted(crawl: Crawls, 
 
     assert result.stat("cancelled") == 5
     assert result.stat("pages") == 0
+
+
+RULES = {"127.0.0.1": {"drop": [".ad", "//aside"], "keep": "footer"}}
+EXTRA = "<div class=ad><p>MAIN offer</p></div><aside><p>MAIN aside</p></aside>"
+
+
+@pytest.fixture
+def pages(site: Site) -> list[str]:
+    """Two pages. The rules match one of them."""
+    site.routes["/page/1"] = ("text/html", page(1, EXTRA).encode())
+    site.routes["/page/2"] = ("text/html", b"<html><body><p>MAIN only.</p></body></html>")
+    return [site.url("/page/1"), site.url("/page/2")]
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_rules_of_a_crawl(crawl: Crawls, pages: list[str], processes: int) -> None:
+    """Workers get the rules with each page."""
+    result = crawl(spider(pages), workers(processes, rules=RULES, text_field="text"))
+
+    first, second = sorted(result.items, key=lambda item: str(item["url"]))
+    assert "MAIN text of page 1" in first["text"]
+    assert "Contact" in first["text"]
+    assert "offer" not in first["text"]
+    assert "aside" not in first["text"]
+    assert first["by"]["rules"] == {"drop": 2, "keep": 1}
+    assert (second["text"], second["by"]["rules"]) == ("MAIN only.", {})
+    assert [result.stat(f"rules/{name}") for name in ("pages", "missed", "drop", "keep")] == [1, 1, 2, 1]

@@ -14,9 +14,10 @@ import pytest
 import scrapy
 
 from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.workers import pool as pools
 from scrapy_dripper.workers.pool import SharedModel
-from tests.crawl.crawling import PATIENCE, Crawls, Reactor, Site, page, spider, workers
+from tests.crawl.crawling import PATIENCE, Crawls, EngineLog, FakeEngine, Reactor, Site, page, spider, workers
 from tests.engines.qwen3.fakes import PREPARED
 
 
@@ -158,3 +159,21 @@ def test_pages_are_prepared_while_the_model_reads(crawl: Crawls, site: Site, mon
 
     assert result.stat("pages/qwen3") == 6
     assert not both.broken
+
+
+def test_each_spider_has_its_engine(reactor: Reactor, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each spider sets its own. Both run at the same time, with similar items and stats."""
+    tagger = FakeEngine(EngineLog())
+    tagger.name = "tagger"
+    monkeypatch.setattr(Tagger, "load", lambda _: tagger)
+    urls = site.pages(5)
+    fast, careful = spider(urls), spider(urls)
+    careful.custom_settings = {"DRIPPER_ENGINE": "qwen3", "DRIPPER_MODEL": str(PREPARED)}
+
+    tagged, read = Crawls(reactor).together((fast, {}), (careful, {}))
+
+    assert (tagged.stat("pages/tagger"), read.stat("pages/qwen3")) == (5, 5)
+    assert all("MAIN text" in item["markdown"] for item in tagged.items)
+    assert [set(item) for item in read.items] == [{"url", "main_html", "markdown"}] * 5
+    assert 5 <= read.stat("qwen3/passes") <= 5 * 3
+    assert read.stat("qwen3/draft") == 5 * 3 >= read.stat("qwen3/draft_kept")

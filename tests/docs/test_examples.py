@@ -89,7 +89,7 @@ def test_the_snippets_without_a_spider_run(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     (tmp_path / "page.html").write_text("<p>Tea is ready.</p>", encoding="utf-8")
     for document in DOCUMENTS:
-        # These have their own tests: test_library.py, corpus/test_guide.py, test_testing.py
+        # These have their own tests: test_library.py, corpus/test_steps.py, and that of tests below
         if document.stem in ("library", "archives", "pipelines", "testing"):
             continue
         page = PROFILES["native"].cut(PROFILES["native"].parse("<p>One.</p><p>Two.</p>"), "https://example.org/")
@@ -104,6 +104,17 @@ def test_the_snippets_without_a_spider_run(tmp_path: Path, monkeypatch: pytest.M
             if last:
                 assert eval(last.splitlines()[-1], given) == ast.literal_eval(f"[{shown}")
     assert ran >= 4
+
+
+def test_the_tests_of_the_guide_pass() -> None:
+    codes = {code.partition("\n")[0]: code for code in fences(ROOT / "docs" / "guides" / "testing.md", "python")}
+    names: dict[str, Any] = {}
+    exec(codes["# test_labels.py"], names)
+    names["test_sentences_are_main"]()
+    exec(codes["# engines.py"], names)
+
+    [page] = Extractor(engine=names["Sentences"]()).extract([names["PAGE"]])
+    assert page.text == "High water is at noon."
 
 
 def calls() -> list[Any]:

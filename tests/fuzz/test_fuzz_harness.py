@@ -1,4 +1,4 @@
-"""The fuzzer detects each kind of violation, and keeps findings."""
+"""The fuzzer detects each kind of violation, and keeps findings. Documents that once broke a promise keep it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 
 from fuzz import cases, checks, trial
 from fuzz.__main__ import Search, main
-from fuzz.cases import Case
-from fuzz.checks import BrokenError
+from fuzz.cases import Case, config
+from fuzz.checks import BrokenError, check, run
 from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.extractor import Extractor
 from tests.trees import KINDS
@@ -131,3 +131,32 @@ def test_a_finding_is_kept_and_can_be_tried_again(
 def test_elements_in_each_other_take_few_steps(start: str) -> None:
     """These took over 50 for each character, because the text around each element, or in it, was read again."""
     assert trial.traced(replace(PAGE, html=start))[0] <= trial.STEPS * max(len(start), trial.LEAST)
+
+
+PAGES = sorted(Path(__file__).with_name("regressions").glob("*.html"))
+
+CASES = {
+    **{f"{engine}-{seed}": Case("", engine=engine, seed=seed) for engine in ("random", "v1.0") for seed in (0, 1, 3)},
+    "tagger": Case("", engine="tagger"),
+    "citations": Case("", config=config(markdown={"links": "citations", "tables": "linear"}), seed=16),
+    "no-images": Case("", config=config(markdown={"types": ("title", "paragraph", "code", "table", "list", "quote")})),
+    "trafilatura": Case("", engine="failing", config=config(fallback="trafilatura")),
+    "metadata": Case("", config=config(metadata_field="about")),
+    "one-block": Case("", config=config(limits={"blocks": 1}, oversize="truncate")),
+    "oversize": Case("", config=config(limits={"bytes": 30}, fallback="html")),
+    "no-url": Case("", url=""),
+}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_regression(path: Path) -> None:
+    data = path.read_bytes()
+    broken = []
+    for name, case in CASES.items():
+        for html in (data, data.decode("utf-8", "surrogateescape")) if name == "random-0" else (data,):
+            one = replace(case, html=html)
+            try:
+                check(one, run(one))
+            except BrokenError as error:
+                broken.append(f"{name}: {error.args[0]}: {error.args[1]}")
+    assert not broken

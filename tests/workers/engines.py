@@ -54,8 +54,16 @@ def die(text: str = "") -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def count(text: str) -> None:
+    """Add a character to a file that the page names."""
+    with open(text.split("COUNT ")[1].split()[0], "a") as file:
+        file.write("x")
+
+
 def wait(text: str) -> None:
-    """Wait for a file that the page names."""
+    """Wait for a file that the page names, and say so in another one if it names that."""
+    if "BEGUN " in text and not (begun := Path(text.split("BEGUN ")[1].split()[0])).exists():
+        begun.write_text(str(os.getpid()))
     flag = Path(text.split("WAIT-FOR ")[1].split()[0])
     while not flag.exists():
         time.sleep(0.02)
@@ -93,6 +101,7 @@ DEEDS: dict[str, Callable[[str], object]] = {
     "PAUSE": lambda text: time.sleep(0.2),
     "WAIT-FOR": wait,
     "BURN": burn,
+    "DIE-IF": lambda text: Path(text.split("DIE-IF ")[1].split()[0]).exists() and die(),
     "DIE": die,
     "EXIT": lambda text: sys.exit(3),
     "SEGFAULT": lambda text: ctypes.string_at(0),
@@ -101,6 +110,7 @@ DEEDS: dict[str, Callable[[str], object]] = {
     "EAT": eat,
     "KEEP": lambda text: kept.append(b"x" * (140 << 20)),
     "LOG": talk,
+    "COUNT": count,
 }
 SPOILT: dict[str, Callable[[Labels], list[Labels]]] = {
     "NAN": lambda labels: [replace(labels, probabilities=labels.probabilities * np.float32("nan"))],

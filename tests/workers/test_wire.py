@@ -1,11 +1,16 @@
-"""Documents, configurations and extractions are sent as plain data, and are equal on the other side."""
+"""Documents, configurations and extractions are sent as plain data, and are equal on the other side. Messages that
+make no sense are refused. Pages with every structure have the same extractions in a worker and in this process."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import struct
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,20 +29,25 @@ from scrapy_dripper.data import (
     Metadata,
     SiteData,
 )
+from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.content_json import to_json
 from scrapy_dripper.rules import SiteRule
 from scrapy_dripper.sites.memory import packed_hashes, places
 from scrapy_dripper.structures import items as kinds
 from scrapy_dripper.testing import page
+from scrapy_dripper.workers.pool import Pool
 from scrapy_dripper.workers.wire import (
     PARTS,
     Task,
     pack_config,
     pack_extraction,
     pack_tasks,
+    receive,
+    send,
     unpack_extraction,
     unpack_tasks,
 )
+from tests.workers.children import OWN
 
 ANY = st.text(alphabet=st.characters(exclude_categories=()), max_size=8)
 """Text with lone surrogates and all."""
@@ -293,3 +303,111 @@ def test_a_callable_goes_by_its_name() -> None:
     assert pack_config(Config(fallback=named)) == {"fallback": f"{__name__}.named"}
     with pytest.raises(ConfigError, match="which worker processes cannot import: put the function into a module"):
         pack_config(Config(fallback=lambda html, url: ""))
+
+
+MOST = 10_000
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(alphabet=st.characters(), max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+HEADERS = st.dictionaries(st.text(max_size=5).filter(lambda name: name != "sizes"), JSON, max_size=4)
+MESSAGES = st.tuples(HEADERS, st.lists(st.binary(max_size=50), max_size=5))
+
+
+@given(st.lists(MESSAGES, max_size=4))
+def test_messages_arrive_as_they_were_sent(messages: list[tuple[dict[str, Any], list[bytes]]]) -> None:
+    """Messages are received one by one, up to the end of the stream."""
+    stream = io.BytesIO()
+    for header, parts in messages:
+        send(stream, header, parts)
+    stream.seek(0)
+    assert [receive(stream, 1 << 20) for _ in messages] == messages
+    with pytest.raises((EOFError, struct.error)):
+        receive(stream, MOST)
+
+
+@given(MESSAGES, st.data())
+def test_a_message_that_is_cut_off_is_an_end(message: tuple[dict[str, Any], list[bytes]], data: st.DataObject) -> None:
+    """This holds at any position."""
+    stream = io.BytesIO()
+    send(stream, *message)
+    whole = stream.getvalue()
+    cut = whole[: data.draw(st.integers(0, len(whole) - 1))]
+    with pytest.raises(EOFError):
+        receive(io.BytesIO(cut), MOST)
+
+
+@given(st.binary(max_size=60))
+def test_nonsense_is_an_end_or_a_value_error(data: bytes) -> None:
+    with contextlib.suppress(EOFError, ValueError):
+        receive(io.BytesIO(data), MOST)
+
+
+def message(header: bytes, body: bytes = b"", *, most: int = MOST) -> Any:
+    """Return the result of receiving a message with a given header."""
+    return receive(io.BytesIO(struct.pack(">QQ", len(header), len(body)) + header + body), most)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [b"[]", b"7", b"{}", b'{"sizes": 3}', b'{"sizes": [-1]}', b'{"sizes": ["3"]}', b'{"sizes": [2]}', b"{", b"\xff"],
+)
+def test_headers_that_make_no_sense(header: bytes) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        message(header, b"abc")
+
+
+def test_nothing_is_read_that_is_too_long() -> None:
+    """No memory is allocated for it either."""
+    with pytest.raises(ValueError, match="at most 10,000 bytes"):
+        message(b'{"sizes": [20000]}', b"x" * 20_000)
+    with pytest.raises(ValueError, match="at most 10,000 bytes"):
+        receive(io.BytesIO(struct.pack(">QQ", 1 << 62, 1 << 62)), MOST)
+
+
+FOLDER = Path(__file__).parents[1] / "structured"
+PAGES = sorted(FOLDER.glob("*/*.html"))
+DEEP = [
+    "<ul><li>" * 240 + "deep lists",
+    "<ul><li>x" * 2_000 + "deeper lists",
+    "<blockquote>" * 450 + "deep quotes",
+    "<b><i>" * 1_000 + "deep runs",
+    "<table><tr><td>" * 100 + "deep tables",
+]
+NAMES = "title main_html markdown text content labels source fallback_reason error truncated metadata".split()
+
+
+def values(extractions: list[Extraction]) -> list[list[object]]:
+    return [[getattr(one, name) for name in NAMES] for one in extractions]
+
+
+@pytest.mark.parametrize(
+    ("options", "pages"),
+    [({}, PAGES[::4]), ({"metadata_field": "m", "markdown": {"links": "citations", "tables": "linear"}}, PAGES)],
+    ids=["plain", "rich"],
+)
+def test_all_that_comes_out_is_the_same(shared: Pool, options: dict[str, Any], pages: list[Path]) -> None:
+    """Main-HTML, Markdown, text, content list, labels and metadata are compared, also for deeply nested pages."""
+    config = replace(OWN, content_field="content", **options)
+    documents = [Document(page.read_bytes(), "http://example.com/") for page in pages]
+    documents += [Document(text, "http://example.com/") for text in DEEP]
+    here = Extractor(replace(config, processes=0))
+    expected = values(here.extract(documents))
+    for document, one in zip(documents, expected, strict=True):
+        assert values(shared.extract([Task(document, config)])) == [one]
+    assert values(shared.extract([Task(document, config) for document in documents[:8]])) == expected[:8]
+
+
+@pytest.mark.parametrize("fallback", ["trafilatura", "html", "empty", "none"])
+def test_fallbacks_are_the_same(shared: Pool, fallback: str) -> None:
+    """With their metadata."""
+    config = Config(fallback=fallback, content_field="content", metadata_field="metadata")
+    documents = [Document(page.read_bytes(), "http://example.com/") for page in PAGES[::9]]
+    documents += [Document(text, "http://example.com/") for text in DEEP]
+    here = Extractor(replace(config, processes=0, engine=OWN.engine))
+    reason = FallbackReason.ENGINE_ERROR
+    for document in documents:
+        expected = values([here.fall_back(document, reason, "x")])
+        assert values(shared.extract([Task(document, config, reason, "x")])) == expected

@@ -19,7 +19,7 @@ from scrapy_dripper.choose.decision import DecisionRule
 from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.engines.files import MANIFEST, sha256
 from scrapy_dripper.engines.tagger.model import Manifest
-from scrapy_dripper.learning.learn import TRAINING_PAGES
+from scrapy_dripper.learning import TRAINING_PAGES
 from scrapy_dripper_lab.extras import extra
 from scrapy_dripper_lab.folds import load_sets
 from scrapy_dripper_lab.sets import DataError, PageSet, SetChoice

@@ -25,7 +25,7 @@ from scrapy_dripper.declared.facts import DETAILS, Fact, FactIndex
 from scrapy_dripper.declared.facts import tokens as fact_tokens
 from scrapy_dripper.engines.tagger.evidence import ABSENT, MOSTLY
 from scrapy_dripper.engines.tagger.features import Features, features
-from scrapy_dripper.learning.learn import block_weights
+from scrapy_dripper.learning import block_weights
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.workers import spawned
 from scrapy_dripper_lab.alignment import Bools, align, headlines, tokens

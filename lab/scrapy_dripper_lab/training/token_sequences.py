@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids, Prompt
 from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.engines.qwen3.simplify import simplify
-from scrapy_dripper.learning.learn import block_weights
+from scrapy_dripper.learning import block_weights
 from scrapy_dripper.page import PageError
 from scrapy_dripper_lab.alignment import align, tokens
 from scrapy_dripper_lab.sets import AnnotatedPage, DataError

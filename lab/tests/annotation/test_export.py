@@ -17,12 +17,15 @@ from scrapy_dripper.cli import main
 from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
+from scrapy_dripper.engines.tagger.learnt import LEARNT
 from scrapy_dripper.inspection.answers import LabelsError, record_of, task_of
 from scrapy_dripper.page import read
 from scrapy_dripper_lab.alignment import align
 from scrapy_dripper_lab.annotation.labels import adjudicated, load, write_page
 from scrapy_dripper_lab.sets import DataError, load_pages
 from scrapy_dripper_lab.training.prepare import example
+from tests.learning.conftest import corrections  # noqa: F401 (a fixture)
+from tests.learning.test_learn_command import learn, learnt  # noqa: F401 (a fixture)
 
 
 @pytest.fixture
@@ -281,3 +284,18 @@ def test_pages_of_the_profile_of_qwen3(desk: Desk) -> None:
     assert desk.annotate(desk.pages, "--export", desk.folder / "more", "--profile", "v1.0") == 0
     truths = [sample.truth.split("\n") for sample in load_pages(desk.folder / "more")]
     assert [(truth[0], len(truth)) for truth in truths] == [("Moons", 3), ("Tides", 3), ("Winds", 3)]
+
+
+def test_exported_labels_and_true_texts_teach_the_same(
+    corrections: Path,  # noqa: F811
+    learnt: Path,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    """``annotate --export`` writes the true text of the labels."""
+    store, exported = tmp_path / "labels.jsonl", tmp_path / "exported"
+    assert main(["annotate", "--read-answers", str(corrections), "-o", str(store)]) == 0
+    pages = [str(path) for path in corrections.glob("*.html")]
+    assert main(["annotate", *pages, "-o", str(store), "--export", str(exported)]) == 0
+    assert learn(exported / "html", "-o", tmp_path / "by-text") == 0
+
+    assert json.loads((tmp_path / "by-text" / LEARNT).read_text()) == json.loads((learnt / LEARNT).read_text())

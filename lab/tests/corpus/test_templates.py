@@ -26,7 +26,7 @@ from scrapy_dripper.corpus import steps
 from scrapy_dripper.sites.templates import is_audited
 from scrapy_dripper_lab.corpus import templates
 
-OWN = ("--engine", "tests.corpus.corpus_engines.MainWords", "--fallback", "none")
+OWN = ("--engine", "tests.workers.engines.Truth", "--fallback", "none")
 LEARN = ("--workers", "1", *OWN[:2])
 ARTICLES = [(url(number), article(number).encode()) for number in FREE[:40]]
 PAGES = [*ARTICLES, *((f"https://e.org/lists/{number}", listing(number).encode()) for number in range(12))]
@@ -49,7 +49,7 @@ def test_section_2_1_2_pages_of_one_site_in_ten_archives(tmp_path: Path, rules: 
     """The rules can be read, do not depend on the number of tasks, and give the text that the engine would."""
     (file,) = rules.glob("*.toml")
     assert file.read_text() == (
-        f"# Pages like {file.read_text().split()[3]} learnt from the labels of words\n"
+        f"# Pages like {file.read_text().split()[3]} learnt from the labels of truth\n"
         '["e.org"]\nchars = [360, 360]\n'
         'drop = [\n    "nav",\n    "p.date",\n    "aside.side",\n    "footer",\n]\n'
         'keep = [\n    "header.head > h1",\n    "div.body",\n]\n'
@@ -66,7 +66,7 @@ def test_section_2_1_2_pages_of_one_site_in_ten_archives(tmp_path: Path, rules: 
         done = run(*extract, tmp_path / name, "--templates", rules, *options)
         assert (done.code, "templates: answered 40, " in done.err) == (0, True)
         found = by_url(tmp_path / name)
-        assert Counter(row["source"] for row in found.values()) == {"template": 40, "words": 12}
+        assert Counter(row["source"] for row in found.values()) == {"template": 40, "truth": 12}
         assert {name: row["text"] for name, row in found.items()} == texts
 
 
@@ -116,7 +116,7 @@ def test_what_a_person_has_edited_counts(tmp_path: Path, rules: Path, run: Run) 
 def test_what_was_stopped_goes_on_where_it_was(tmp_path: Path, rules: Path) -> None:
     """After kill -9 in the second pass, the first one is not repeated, and the rules are the same."""
     begun, flag = tmp_path / "begun", tmp_path / "flag"
-    waiting = article(7_000).replace("</article>", f"<p class=wait>WAIT-FOR {begun} {flag} .</p></article>")
+    waiting = article(7_000).replace("</article>", f"<p class=wait>BEGUN {begun} WAIT-FOR {flag} .</p></article>")
     other = [(f"https://other.org/{number}", waiting.encode()) for number in range(9)]
     shards(tmp_path / "in", [*PAGES, *other], 10)
     arguments = ("templates", tmp_path / "in", "-o", tmp_path / "out", *LEARN)
@@ -171,6 +171,6 @@ def test_a_site_that_has_changed_loses_its_rules(tmp_path: Path, rules: Path, pr
     found = list(steps.DripperExtractor(config, processes=processes, templates=rules)(data, 0, 1))
 
     sources = [row.metadata["source"] for row in found]
-    assert sources[:7] == [*["template"] * 6, "words"]
-    assert set(sources[20:]) == {"words"}
+    assert sources[:7] == [*["template"] * 6, "truth"]
+    assert set(sources[20:]) == {"truth"}
     assert all("MAIN all the text" in row.text for row in found[20:])

@@ -1,16 +1,24 @@
-"""Scores of extracted text, their summaries and their intervals."""
+"""Scores of extracted text, of main DOM nodes and of complexity, their summaries and their intervals."""
 
 from __future__ import annotations
 
 import math
 import random
 import statistics
+from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.learning.metrics import count_prf, mean_interval, neutral_prf, without_title
+from scrapy_dripper.page import Page
+from scrapy_dripper.page.blocks import cut
+from scrapy_dripper.page.parse import parse
+from scrapy_dripper_lab.evaluation.blocks import main_nodes, node_prf
+from scrapy_dripper_lab.evaluation.complexity import complexity, levels
+from scrapy_dripper_lab.evaluation.text_measures import load_cut, rouge
 from scrapy_dripper_lab.scores import page_title, score, snippet_rate, summarize, word_prf
 
 texts = st.lists(st.sampled_from(["a", "A", "b", "c", "d1", "é", "日本", ".", "\n", "_"]), max_size=30).map(" ".join)
@@ -143,3 +151,134 @@ def test_a_title_never_lowers_the_score(prediction: str, truth: str, title: str)
 def test_the_title_of_a_page() -> None:
     assert page_title("<html><TITLE id=x>Caf\u00e9 &amp;\n bar</title>".encode("latin-1")) == "Café & bar"
     assert page_title(b"<title>never ends") == ""
+
+
+@pytest.mark.parametrize(
+    ("prediction", "truth", "n", "expected"),
+    [
+        ("", " \n", 5, (1, 1, 1)),
+        ("abcde", "abcde", 5, (1, 1, 1)),
+        ("abcd", "abcd", 5, (0, 0, 0)),
+        ("abcdef", "abcde", 5, (0.5, 1, 2 / 3)),
+        ("aaaa", "aa", 1, (0.5, 1, 2 / 3)),
+        ("ababab", "ab", 2, (0.2, 1, 1 / 3)),
+        ("ABCDE", "abcde", 5, (0, 0, 0)),
+        (" abcde", "abcde", 5, (0.5, 1, 2 / 3)),
+        ("", "abcde", 5, (0, 0, 0)),
+    ],
+)
+def test_section_4_2_2_rouge(prediction: str, truth: str, n: int, expected: tuple[float, float, float]) -> None:
+    """N-grams count as often as both texts have them; case and white space count; texts shorter than n have none."""
+    assert rouge(prediction, truth, list, n) == pytest.approx(expected)
+
+
+def test_section_4_2_2_the_tokens_are_those_of_jieba() -> None:
+    """Every white-space character and punctuation mark is a token, and Chinese is cut into words."""
+    pytest.importorskip("jieba")
+    cut = load_cut()
+
+    assert list(cut(" Hello,  \n")) == [" ", "Hello", ",", " ", " ", "\n"]
+    assert Counter(cut("我来到北京清华大学"))["清华大学"] == 1
+    assert rouge("我来到北京清华大学的图书馆看书", "我来到北京清华大学的图书馆看书", cut).f1 == 1
+
+
+PAGE = (
+    "<body><ul><li>Menu</li></ul><div><h1>Tides</h1><p>It <b>comes</b> in.</p><figure><img src=a.png></figure></div>"
+    "<footer>End</footer></body>"
+)
+BLOCKS = ["Menu", "Tides", "It comes in.", "End"]
+
+
+def page() -> Page:
+    return cut(parse(PAGE))
+
+
+def names(labels: list[bool]) -> list[str]:
+    """Return the tags of the main elements and the main texts."""
+    one = page()
+    nodes = one.tree.nodes
+    tags = [str(node.tag) for node in nodes]
+    texts = [node.text for node in nodes] + [node.tail for node in nodes]
+    chosen = main_nodes(one, np.array(labels))
+    return [str(name) for name, is_main in zip([*tags, *texts], chosen, strict=True) if is_main]
+
+
+def test_definition_2_3_a_subtree_is_main_if_all_of_its_text_is() -> None:
+    """This includes the elements around the text, and other nodes between them (Definition 2.3)."""
+    assert page().blocks.text == BLOCKS
+    assert names([False, True, True, False]) == [
+        *("div", "h1", "p", "b", "figure", "img"),
+        *("Tides", "It ", "comes", " in."),
+    ]
+
+    assert names([False, False, True, False]) == ["p", "b", "It ", "comes", " in."], "not the element around"
+    assert names([False] * 4) == []
+    assert names([True] * 4)[:2] == ["body", "ul"], "the root of a page is its body (Definition 2.1)"
+
+
+def test_section_4_precision_and_recall() -> None:
+    """Ten nodes are main. Five of them are found, and also four nodes of the menu (such as its list, item and text)."""
+    wanted = np.array([False, True, True, False])
+    assert node_prf(page(), wanted, wanted) == (1, 1, 1)
+    precision, recall, f1 = node_prf(page(), np.array([True, False, True, False]), wanted)
+    assert (precision, recall) == (5 / 8, 5 / 10)
+    assert f1 == pytest.approx(2 * 5 / (8 + 10))
+    assert node_prf(page(), ~wanted & False, ~wanted & False) == (1, 1, 1)
+    assert node_prf(page(), ~wanted & False, wanted) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("html", ["<img src=a.png>", "<p></p>", "<frameset></frameset>"])
+def test_a_page_without_blocks_has_no_main_nodes(html: str) -> None:
+    one = cut(parse(html))
+
+    assert not main_nodes(one, np.zeros(len(one.blocks), dtype=np.bool_)).any()
+
+
+def of(body: str) -> float:
+    return complexity(parse(f"<html><head></head><body>{body}</body></html>"))
+
+
+@pytest.mark.parametrize(
+    ("less", "more"),
+    [
+        ("<b></b>", "<b><b><b></b></b></b>"),
+        ("<b></b>", "<b></b><b></b><b></b>"),
+        ("<div>a<p>b</p>c<p>d</p>e</div>", "<div><div>a</div><p></p><p>b</p></div>"),
+        ("<table><tr><td>a</table>", "<table><tr><td colspan=2>a</table><table><tr><td>a</table>"),
+        ("<p><code>a</code></p>", "<p><code>a</code></p><pre>b</pre>"),
+        ("<p>one or two $5</p>", r"<p>so \(x = 1\)</p>"),
+        (r"<p>so \(x = 1\)</p>", r"<p>so \(x = 1\) $$</p>"),
+        ("<p>some text <a>x</a></p>", "<p><a>some text</a> x</p>"),
+    ],
+)
+def test_a_more_complex_page_scores_more(less: str, more: str) -> None:
+    """Each measure grows with what it is named after."""
+    assert of(less) < of(more)
+
+
+def test_appendix_a_5_the_score_by_hand() -> None:
+    """Five elements are nested, and html has two children. Of html, head, body, p, a and b, only p and b have text of
+    their own, so the state changes 3 times. The link has 4 of 8 characters, and the text after it is not in it.
+    """
+    structure = ((5 / 20) ** 0.7 + (2 / 300) ** 0.7) / 2
+    assert of("<p>12<a><b>3456</b></a>78</p>") == pytest.approx((structure + 3 / 6 + 0 + 4 / 8) / 4)
+    table, code, formula = 0.4 / 2, 0.3 / 2, 0.3 / 2
+    rich = "<p><math><mi>x</mi></math><code>a</code></p><table><tr><td>a</td></tr></table>"
+    plain = "<p><span><i>x</i></span><span>a</span></p><table><tr><caption>a</caption></tr></table>"
+    assert of(rich) - of(plain) == pytest.approx((table + code + formula) / 4, abs=0.02)
+
+
+def test_scripts_are_no_text() -> None:
+    """Nor do comments make a page more complex."""
+    assert of("<p>a <a>b</a></p><script>var a = '$$ a'</script>") < of("<p>a <a>b</a></p><p>$$</p>")
+    assert of("<p>a</p><!-- <table> $$ -->") == of("<p>a</p>")
+
+
+def test_appendix_a_5_levels_are_cut_at_30_and_70_percent() -> None:
+    """Of ten different pages three are simple, four are medium and three are hard."""
+    found = levels([k / 10 for k in (5, 3, 9, 0, 1, 8, 2, 7, 4, 6)])
+
+    assert [found.count(name) for name in ("simple", "mid", "hard")] == [3, 4, 3]
+    assert (found[3], found[2]) == ("simple", "hard")
+    assert levels([]) == []
+    assert levels([0.4]) == ["hard"]
