@@ -1,4 +1,4 @@
-"""Choose what is written of a page, after its engine has labelled the blocks, in steps."""
+"""Decide what is written of a page: which blocks, images and comments, each decision once and with its reason."""
 
 from scrapy_dripper.choose.mask import mask_of
 from scrapy_dripper.choose.scored import Labels, ScoredPage

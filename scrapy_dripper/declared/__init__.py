@@ -1,4 +1,4 @@
-"""Read what a page says of itself, once: its head, JSON-LD, microdata and RDFa, and what it is called."""
+"""Read what a page says of itself, once: its name, dates, authors and facts, from its head, data and headings."""
 
 from scrapy_dripper.declared.head import Declared, read_declared
 

@@ -154,12 +154,13 @@ class Names:
         return best
 
     def without_site(self, name: str) -> str:
-        """Return a name without the name of the site at its end or its beginning."""
+        """Return a name without the names of the site at its end and its beginning."""
         parts = _separators(name)
-        if len(parts) > 1 and self.is_site(tokens(parts[-1])):
-            name = name[: name.rindex(parts[-1])]
-        elif len(parts) > 1 and self.is_site(tokens(parts[0])) and not _is_colon(name, len(parts[0])):
-            name = name[len(parts[0]) :]
+        while len(parts) > 1 and self.is_site(tokens(parts[-1])):
+            end = name.rindex(parts.pop())
+            name = name[: name.rindex(parts[-1], 0, end) + len(parts[-1])]
+        while len(parts) > 1 and self.is_site(tokens(parts[0])) and not _is_colon(name, len(parts[0])):
+            name = name[name.index(parts[1], len(parts.pop(0))) :]
         return name.strip(_around)
 
 

@@ -1,4 +1,4 @@
-"""The engines, which label the blocks of a page."""
+"""Predict which blocks of a page are main content: the engines, their features, and the files of their models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write the output for labelled pages: Main-HTML, content list, Markdown and plain text."""
+"""Write what is chosen of a page: Main-HTML, the walk over it that lists items, and their Markdown, text and chunks."""
 
 from __future__ import annotations
 

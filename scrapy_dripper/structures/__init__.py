@@ -1,6 +1,7 @@
-"""The structures of a page, such as code, formulas and footnotes: a file for each.
+"""The structures of a page, such as code, formulas and footnotes: a file for each, from its names in HTML to its items.
 
-A file holds the names by which generators mark the structure, tells it from other elements, and reads it as items.
+A file holds the names by which generators mark the structure, tells it from other elements, and reads it as items. What
+a formula is in LaTeX and a table in HTML is here as well.
 """
 
 NEAR = 16

@@ -50,6 +50,8 @@ class Highlighter(NamedTuple):
     """Line numbers, if the general patterns do not find them."""
     tool: str = ""
     """What is beside the code or hidden in it, and no part of it."""
+    language: str = ""
+    """Spans with the name of the language, if no attribute has it."""
 
 
 HIGHLIGHTERS = {
@@ -61,6 +63,7 @@ HIGHLIGHTERS = {
     "Crayon": Highlighter(
         box="crayon-syntax crayon-main", table="crayon-table", cell="crayon-code",
         number="crayon-num crayon-nums crayon-nums-content", tool="crayon-toolbar crayon-info crayon-plain-wrap",
+        language="crayon-language",
     ),
     "Enlighter": Highlighter(
         box="enlighter enlighter-default enlighter-v-standard",
@@ -91,7 +94,7 @@ def _all(column: str) -> frozenset[str]:
     return frozenset(name for row in HIGHLIGHTERS.values() for name in getattr(row, column).split())
 
 
-_BOXES, _LINE_CLASSES, _TABLES, _CELLS, _NUMBERS, _TOOLS = map(_all, Highlighter._fields)
+_BOXES, _LINE_CLASSES, _TABLES, _CELLS, _NUMBERS, _TOOLS, _LANGUAGES = map(_all, Highlighter._fields)
 _MADE = _BOXES | _TABLES
 CODE_BOXES = ("code", *sorted(_BOXES))
 """A part of each name that :data:`code_box` matches."""
@@ -566,8 +569,9 @@ def _loose_code(element: _Element) -> CodeBlock | None:
 
 def _whole(element: _Element) -> CodeBlock:
     code = _block(element)
-    if code.language is None:  # Crayon writes it into a label
-        labels = (node for node in islice(element.iter("span"), 20) if "crayon-language" in (node.get("class") or ""))
+    if code.language is None:  # it may be in a label
+        spans = islice(element.iter("span"), 20)
+        labels = (node for node in spans if not _LANGUAGES.isdisjoint((node.get("class") or "").lower().split()))
         language = normalised("".join(label.text or "" for label in labels))
         code = CodeBlock(code.text, language or None, "attribute" if language else None)
     return code

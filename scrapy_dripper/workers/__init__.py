@@ -1,4 +1,4 @@
-"""Worker processes, which extract pages from bytes to Markdown and can be killed at any time.
+"""Start worker processes, which extract pages from bytes to Markdown, send them requests, and kill them at any time.
 
 A worker is a fresh interpreter and not a fork, so it inherits no state from the crawl, and it never imports the crawl's
 main script. It answers in plain data that cannot execute code.

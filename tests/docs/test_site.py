@@ -19,6 +19,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from scrapy_dripper.checks import FALLBACKS, METHODS
 from scrapy_dripper.config import Config
 
 ROOT = Path(__file__).parents[2]
@@ -104,6 +105,14 @@ def test_the_reference_is_that_of_the_code(name: str) -> None:
     page = (generate.REFERENCE / name).read_text(encoding="utf-8")
 
     assert generate.PAGES[name](page) == page
+
+
+def test_every_fallback_is_described() -> None:
+    """A new method has a row in the table of fallbacks, and a sentence about what it does."""
+    rows, methods = ((ROOT / "docs" / "reference" / name).read_text("utf-8") for name in ("fallback.md", "methods.md"))
+
+    assert set(FALLBACKS) <= set(re.findall(r'^\| `"(\w+)"`', rows, re.M))
+    assert [name for name in METHODS if not re.search(rf'[`"]{name}["`]', methods)] == []
 
 
 def test_every_setting_is_in_a_group() -> None:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_dripper.checks import METHODS
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction, Metadata
 from scrapy_dripper.engines.base import Engine
@@ -27,9 +28,9 @@ from tests.security.rendering import PYTHON
 from tests.security.vectors import VECTORS, page
 
 rendered = PYTHON["markdown-it-py"]
-PARSING = ["trafilatura", "html", "r4", "justext", "title_paragraphs"] + ["readability"] * bool(
-    find_spec("readability")
-)
+PARSING = [
+    name for name, method in METHODS.items() if name != "sore" and (not method.module or find_spec(method.module))
+]
 WAYS = ["all main", *(f"fallback {name}" for name in PARSING)]
 LIVE = [
     "<script>RUN</script>",
