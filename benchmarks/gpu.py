@@ -263,9 +263,9 @@ def measure(arguments: argparse.Namespace) -> str:
         (n, took) for task, took in runs[BARE].seconds.items() if (n := len(task.prompt)) <= PIECE[prepared.device]
     ]
     costs = ""
-    if len({n for n, _ in alone}) > 1:
-        slope, fixed = np.polyfit(*np.array(alone).T, 1)
-        costs = f"\nA pass by itself costs about {fixed / slope:,.0f} tokens, by a line through {len(alone)} prefills"
+    if len({n for n, _ in alone}) > 2:
+        _, slope, fixed = np.polyfit(*np.array(alone).T, 2)
+        costs = f"\nA pass by itself costs about {fixed / slope:,.0f} tokens (a parabola through {len(alone)} prefills)"
     head = ["way", "pages", "pages/s", "tokens/s", "passes/page", "ms/pass", "x prefill", "labels of (a)"]
     tokens = [len(task.prompt) for task in tasks]
     about = (

@@ -56,7 +56,7 @@ def test_padding_changes_no_label(prepared: Prepared, monkeypatch: pytest.Monkey
     assert not proof.differ
     assert proof.exact.labels > 20
     assert {capacity for *_, capacity in shapes} <= {64, 128, 256, 512, 1024}
-    assert (1, 64) in {(read, capacity) for read, _, capacity in shapes}
+    assert 1 in {read for read, *_ in shapes}
     padded = [read % 256 == 0 or end == capacity for read, end, capacity in shapes]
     assert padded.count(False) <= proof.exact.passes
 
