@@ -72,11 +72,8 @@ def open_session(prepared: Prepared, device: str | None = None) -> onnxruntime.I
             f"{built_for} (for CUDA 12, there is scrapy-dripper[gpu-cuda12] and '--cuda 12' of the export), or a "
             "library is missing"
         )
-    if kind == "tensorrt" and TENSORRT not in found:  # its libraries do not come with onnxruntime-gpu
-        raise ModelError(
-            f"DRIPPER_DEVICE is {device!r}, but {TENSORRT} could not be started: install the libraries of TensorRT "
-            "that this onnxruntime was built for, or use 'cuda'"
-        )
+    if kind == "tensorrt" and TENSORRT not in found:
+        raise ModelError(f"{TENSORRT} could not be started: install its libraries, or use 'cuda' as DRIPPER_DEVICE")
     _check_graph(session, prepared)
     return session
 
