@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 from tqdm import tqdm
 
-from scrapy_dripper.engines.qwen3.decoder import Passes
+from scrapy_dripper.engines.qwen3.decoder import CHUNK, Passes
 from scrapy_dripper.engines.qwen3.folder import load_prepared
 from scrapy_dripper.engines.qwen3.grammar import Grammar
 from scrapy_dripper.engines.qwen3.loop import Bools, CausalModel, Decoded, DecodeTask, decode
@@ -38,13 +39,14 @@ EXACT, CHUNKS, DRAFTS, GRAPHS = (
 
 
 def naive(model: CausalModel, task: DecodeTask) -> Decoded:
-    """Decode one token at a time, by greedy decoding under a grammar. The draft is not used."""
+    """Decode one token at a time, by greedy decoding under a grammar. The draft is not used, and nothing is padded."""
     answer, n = task.answer, len(task.answer)
     places = set(answer.places.tolist())
     labels, margins = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.float32)
     chunk, position, passes, k = task.prompt, 0, 0, 0
     for place in range(len(answer.ids)):
-        logits = model.forward(position, chunk, np.array([len(chunk) - 1]))
+        with patch.dict(CHUNK, dict.fromkeys(CHUNK, 1)):
+            logits = model.forward(position, chunk, np.array([len(chunk) - 1]))
         position += len(chunk)
         passes += 1
         token = answer.ids[place]

@@ -5,8 +5,9 @@
     python benchmarks/gpu.py --toy    the same on a CPU with a tiny model: does the script work? results/gpu-toy.txt
 
 Pages have the lengths and the numbers of blocks of the development pages for the published weights. lengths.json has
-their characters, and a token is 3.22 characters. Random weights cost as much as trained ones. Only
-the accuracy of drafts cannot be measured with them, so a share --wrong of the labels is made wrong on purpose.
+their characters, and a token is 3.22 characters. They begin with a prompt as long as the published one, which only the
+engine keeps. Random weights cost as much as trained ones. Only the accuracy of drafts cannot be measured with them, so
+a share --wrong of the labels is made wrong on purpose.
 
 Every way to decode is warmed up before any is timed, on all of its shapes, because kernels are chosen and cuDNN's plans
 are made once for each shape. Then all ways take turns, in random order, so that a warming device affects all equally.
@@ -29,14 +30,16 @@ from typing import NamedTuple
 import numpy as np
 from common import heading, publish, table
 from equality import EXACT, HEAD, Prover, naive
-from random_model import SIZES, write_checkpoint
+from random_model import SIZES, TOKENIZER_FILE, write_checkpoint
+from tokenizers import Tokenizer
 from tqdm import tqdm
 
-from scrapy_dripper.engines.qwen3.decoder import Decoder, Passes
+from scrapy_dripper.engines.qwen3.decoder import PIECE, Decoder, Passes
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.grammar import Ids
 from scrapy_dripper.engines.qwen3.loop import Bools, Decoded, DecodeTask, Floats, decode
 from scrapy_dripper.engines.qwen3.session import free_cuda_memory
+from scrapy_dripper_lab.cli.export import CACHE_DTYPES
 
 HERE = Path(__file__).parent
 LENGTHS = HERE / "lengths.json"
@@ -45,6 +48,7 @@ CHARS_PER_TOKEN = 3.22
 """Mean over 147 development pages, in the vocabulary of the published weights."""
 PROMPT = 615
 """Tokens of the published prompt."""
+SENTENCE = "Say of each block whether it is main or other. "
 PACKAGES = ("numpy", "tokenizers", "torch", "transformers")
 
 
@@ -100,7 +104,6 @@ class Bench:
     def __init__(self, prepared: Prepared, checkpoint: Path, pages: int, scale: float) -> None:
         self.prepared, self.checkpoint = prepared, checkpoint
         self.decoder = Decoder(prepared)
-        self.graphs = Decoder(replace(prepared, cuda_graphs=True))
         self.chance = np.random.default_rng(0)
         lengths = json.loads(LENGTHS.read_text(encoding="utf-8"))
         every = [lengths[i * len(lengths) // pages] for i in range(pages)]
@@ -115,6 +118,8 @@ class Bench:
             n = n * 3 // 4
         most = self.prepared.context - grammar.length(n) - 1
         prompt = self.chance.integers(3, min(500, self.prepared.vocab_size), size=int(min(max(tokens, 8), most)))
+        shared = self.decoder.prompt.shared[: len(prompt)]
+        prompt[: len(shared)] = shared
         return DecodeTask(prompt, grammar.answer(n), np.zeros(n, dtype=np.bool_))
 
     def begun(self, task: DecodeTask, decoder: Decoder | None = None) -> Passes:
@@ -126,7 +131,7 @@ class Bench:
 
     def ways(self, few: Sequence[DecodeTask], batch: int) -> dict[str, Way]:
         """Return the ways to decode pages, all of them and a few."""
-        torch = Torch(self.checkpoint, self.prepared)
+        graphs, torch = Decoder(replace(self.prepared, cuda_graphs=True)), Torch(self.checkpoint, self.prepared)
 
         def each(call: Callable[[DecodeTask], Decoded]) -> Callable[[Sequence[DecodeTask]], list[Decoded]]:
             return lambda tasks: [call(task) for task in tasks]
@@ -139,7 +144,7 @@ class Bench:
             BARE: Way(each(prefill), self.tasks),
             f"(c) engine, batches of {batch}": Way(self.engine, self.tasks, batch),
             "(c) one page at a time": Way(each(lambda task: decode(self.begun(task), task)), self.tasks),
-            "(c) with CUDA graphs": Way(each(lambda task: decode(self.begun(task, self.graphs), task)), self.tasks),
+            "(c) with CUDA graphs": Way(each(lambda task: decode(self.begun(task, graphs), task)), self.tasks),
             "(b) forced runs as chunks": Way(each(lambda task: decode(self.begun(task), task, 0)), few),
             PLAIN: Way(each(lambda task: naive(self.begun(task), task)), few),
             "transformers, like (a)": Way(each(lambda task: naive(torch, task)), few),
@@ -188,21 +193,30 @@ def build(arguments: argparse.Namespace, size: str, dtype: str | None = None) ->
 
     A graph of ``dtype`` for a GPU that is a toy is for CUDA 12, whose nodes a CPU has as well, and was not tried.
     """
-    weights = arguments.weight_format
+    weights, cache = arguments.weight_format, arguments.kv_cache_dtype
     device = "cpu" if arguments.toy and dtype is None else "cuda"
     checkpoint = arguments.folder / size
-    prepared = arguments.folder / "-".join(filter(None, (size, device, dtype, weights, "toy" * arguments.toy)))
+    prepared = arguments.folder / "-".join(filter(None, (size, device, dtype, weights, cache, "toy" * arguments.toy)))
     if not (checkpoint / "config.json").is_file():
         print(f"writing a random {size} checkpoint to {checkpoint}")
         write_checkpoint(checkpoint, SIZES[size], 0)
     if not (prepared / "manifest.json").is_file():
         from scrapy_dripper_lab.export.build import Request, export
 
-        runs = device == "cpu" or not arguments.toy
-        cuda = 12 if arguments.toy else 13
+        prompt = arguments.folder / "prompt.txt"
+        least = len(Tokenizer.from_file(str(TOKENIZER_FILE)).encode(SENTENCE).ids)
+        prompt.write_text(SENTENCE * (PROMPT // least) + "\n{html}\n", encoding="utf-8")
         export(
             Request(
-                str(checkpoint), prepared, device=device, dtype=dtype, weight_format=weights, cuda=cuda, validate=runs
+                str(checkpoint),
+                prepared,
+                device=device,
+                dtype=dtype,
+                weight_format=weights,
+                cache_dtype=CACHE_DTYPES.get(cache),
+                cuda=12 if arguments.toy else 13,
+                prompt=prompt,
+                validate=device == "cpu" or not arguments.toy,
             )
         )
     return checkpoint, prepared
@@ -220,15 +234,13 @@ def measure(arguments: argparse.Namespace) -> str:
         free, name = free_cuda_memory(), torch.cuda.get_device_name(0)
     prepared = load_prepared(folder)
     bench = Bench(prepared, checkpoint, arguments.pages, 0.1 if arguments.toy else 1.0)
-    used = None if free is None else free - (free_cuda_memory() or 0)
     bench.draft(arguments.wrong)
-    used = None if free is None else max(used or 0, free - (free_cuda_memory() or 0))  # before transformers takes some
+    used = None if free is None else free - (free_cuda_memory() or 0)  # before another model takes some
     tasks = bench.tasks
     few = sorted(tasks, key=len)[:: max(1, len(tasks) // arguments.few)][: arguments.few]
 
     runs = bench.run(bench.ways(few, arguments.batch))
     bench.decoder.close()
-    bench.graphs.close()
 
     expected, rows = runs[PLAIN].labels, []
     for way, run in runs.items():
@@ -247,10 +259,17 @@ def measure(arguments: argparse.Namespace) -> str:
                 "" if way == BARE else f"{same} of {sum(len(main) for _, main in both)}",
             ]
         )
+    alone = [
+        (n, took) for task, took in runs[BARE].seconds.items() if (n := len(task.prompt)) <= PIECE[prepared.device]
+    ]
+    costs = ""
+    if len({n for n, _ in alone}) > 2:
+        _, slope, fixed = np.polyfit(*np.array(alone).T, 2)
+        costs = f"\nA pass by itself costs about {fixed / slope:,.0f} tokens (a parabola through {len(alone)} prefills)"
     head = ["way", "pages", "pages/s", "tokens/s", "passes/page", "ms/pass", "x prefill", "labels of (a)"]
     tokens = [len(task.prompt) for task in tasks]
     about = (
-        f"{size}, {prepared.weight_format} weights, {prepared.dtype}, {name}; prompts of "
+        f"{size}, {prepared.weight_format} weights, {prepared.cache_dtype} cache, {prepared.dtype}, {name}; prompts of "
         f"{statistics.median(tokens):,.0f} tokens in the median, {statistics.mean(tokens):,.0f} on average, "
         f"{max(tokens):,} at most; {statistics.mean(len(task.answer) for task in tasks):.0f} blocks a page, "
         f"{arguments.wrong:.0%} of the draft wrong; the slow ways on {len(few)} pages, with the prefill of those"
@@ -258,7 +277,7 @@ def measure(arguments: argparse.Namespace) -> str:
     peak = f"Memory of this process at most: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} GiB"
     memory = peak if used is None else f"{peak}; memory of the device that the engine took: {used / 2**30:.1f} GiB"
     toy = "\n\nA toy on a CPU: it shows that the script runs, but says nothing about speed." if arguments.toy else ""
-    return f"{about}\n{memory}\n\n{table(head, rows)}{toy}"
+    return f"{about}\n{memory}{costs}\n\n{table(head, rows)}{toy}"
 
 
 def prove(arguments: argparse.Namespace) -> str:
@@ -280,6 +299,7 @@ def main() -> None:
     parser.add_argument("--toy", action="store_true", help="a tiny model on the CPU")
     parser.add_argument("--prove", type=int, default=300, help="pages whose labels are compared")
     parser.add_argument("--weight-format", choices=("int8", "int4"), help="store the weights in 8 or 4 bits")
+    parser.add_argument("--kv-cache-dtype", choices=tuple(CACHE_DTYPES), help="keep keys and values in 8 bits")
     parser.add_argument("--folder", type=Path, default=HERE.parent / ".cache" / "gpu", help="where models are built")
     parser.add_argument("--pages", type=int, default=240, help="prompts")
     parser.add_argument("--few", type=int, default=12, help="prompts for the slow ways")

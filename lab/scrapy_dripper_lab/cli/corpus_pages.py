@@ -23,6 +23,7 @@ from scrapy_dripper.cli.options import add_command, add_options, configured, cou
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines.qwen3.profile import PROFILES
+from scrapy_dripper.engines.qwen3.simplify import HTML
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.learning.metrics import aligned
 from scrapy_dripper.output.chunks import counter
@@ -316,7 +317,7 @@ def _tokens(arguments: argparse.Namespace) -> int:
     pages = list(_measured(inputs, config, length))
     if not pages:
         raise UsageError("none of the pages could be labelled")
-    tables = lengths(pages, unit), savings(pages), contexts(pages, length(TEMPLATE), unit)
+    tables = lengths(pages, unit), savings(pages), contexts(pages, length(TEMPLATE.replace(HTML, "")), unit)
     print(printable("\n\n".join(table.text() for table in tables)))
     if arguments.json:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)

@@ -167,7 +167,7 @@ def _decided(request: Request) -> tuple[str, str]:
 def _write(part: Path, request: Request, checkpoint: Checkpoint, recipe: Recipe, tokenizer: Tokenizer) -> Prepared:
     """Fill a folder with a prepared model and compare it with its checkpoint."""
     from scrapy_dripper_lab.export.asking import ask, ways
-    from scrapy_dripper_lab.export.cache import quantize_cache
+    from scrapy_dripper_lab.export.cache import CPU_RUNTIME, quantize_cache
     from scrapy_dripper_lab.export.head import add_head, load_graph, oldest_runtime, save_graph
     from scrapy_dripper_lab.export.optimum import fuse_attention
     from scrapy_dripper_lab.export.reference import Reference
@@ -204,7 +204,7 @@ def _write(part: Path, request: Request, checkpoint: Checkpoint, recipe: Recipe,
     if request.cache_dtype is not None:
         quantize_cache(model, request.cache_dtype, ranges)
     add_head(model, head)  # which stays exact
-    runtime = oldest_runtime(model)
+    runtime = CPU_RUNTIME if request.cache_dtype and device == "cpu" else oldest_runtime(model)
     files = [*save_graph(model, part), TOKENIZER]
     del model
     shutil.rmtree(part / "work", ignore_errors=True)

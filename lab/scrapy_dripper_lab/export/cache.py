@@ -11,6 +11,8 @@ from scrapy_dripper.engines.qwen3.loop import Floats
 
 _TYPES = {"int8": (TensorProto.INT8, 127.0), "float8e4m3fn": (TensorProto.FLOAT8E4M3FN, 448.0)}
 """The type, and its largest number."""
+CPU_RUNTIME = "1.27"
+"""The oldest onnxruntime that was seen to have such a cache on CPUs. 1.25 loads the graph, and fails in each pass."""
 _HEADROOM = 1.25
 """Pages can have larger numbers than the prompts that the ranges are from. Beyond this, they are cut."""
 _SCALES = 12

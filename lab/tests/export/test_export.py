@@ -195,6 +195,34 @@ def test_a_graph_that_answers_otherwise_is_not_kept(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.usefixtures("prepared")
+@pytest.mark.parametrize(
+    ("flags", "kind", "runtime"),
+    [
+        (("--device", "cpu", "--kv-cache-dtype", "int8"), "INT8", "1.27"),
+        (("--device", "cuda", "--no-validate", "--kv-cache-dtype", "fp8"), "FLOAT8E4M3FN", "1.25"),
+    ],
+)
+def test_keys_and_values_in_eight_bits(
+    checkpoint: Path, full_graph: Path, tmp_path: Path, flags: tuple[str, ...], kind: str, runtime: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """They have a scale for each channel, and the manifest names an onnxruntime that runs them on that device."""
+    from onnx import TensorProto, load
+
+    monkeypatch.setattr(build, "_run_exporter", lambda *_: full_graph)
+    assert export(checkpoint, tmp_path / "out", "--answer", "json", *flags) == 0
+    found = load_prepared(tmp_path / "out")
+    assert (found.cache_dtype, found.runtime) == (kind.lower(), runtime)
+    graph = load(found.graph).graph
+    types = {one.name: one.type.tensor_type.elem_type for one in graph.input}
+    assert {types[f"past_key_values.{name}"] for name in found.cache_names} == {getattr(TensorProto, kind)}
+    scales = [list(one.dims) for one in graph.initializer if one.name.startswith("/cache/")]
+    assert scales == [[1, found.kv_heads, 1, found.head_dim]] * 2 * found.layers
+    if found.device == "cpu":
+        assert found.source["comparison"]["same"] > 0.8 * found.source["comparison"]["choices"]
+
+
 def test_an_exporter_that_fails(
     checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

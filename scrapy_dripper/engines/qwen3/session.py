@@ -49,8 +49,7 @@ def open_session(prepared: Prepared, device: str | None = None) -> onnxruntime.I
     options.log_severity_level = 4  # failures also raise exceptions, and some are expected
     providers: list[Any] = [CPU]
     if prepared.device == "cuda":
-        available = onnxruntime.get_available_providers()
-        if CUDA not in available:
+        if CUDA not in onnxruntime.get_available_providers():
             raise _no_cuda("this onnxruntime was built without it: the package is onnxruntime, not onnxruntime-gpu")
         if hasattr(onnxruntime, "preload_dlls"):  # loads the CUDA libraries that come as wheels
             onnxruntime.preload_dlls()
@@ -58,8 +57,6 @@ def open_session(prepared: Prepared, device: str | None = None) -> onnxruntime.I
         cuda |= {"enable_cuda_graph": "1"} if prepared.cuda_graphs else {}
         providers = [(CUDA, cuda), CPU]
         if kind == "tensorrt":
-            if TENSORRT not in available:
-                raise ModelError(f"DRIPPER_DEVICE is {device!r}, but this onnxruntime has no {TENSORRT}: use 'cuda'")
             providers.insert(0, (TENSORRT, {"device_id": number or "0"}))
     try:
         session = onnxruntime.InferenceSession(str(prepared.graph), options, providers=providers)
@@ -67,14 +64,16 @@ def open_session(prepared: Prepared, device: str | None = None) -> onnxruntime.I
         if is_no_memory(error):
             raise no_room(prepared, error, int(number or 0)) from None
         raise ModelError(f"onnxruntime cannot load {prepared.graph} ({error}): {EXPORT}") from None
-    asked = {providers[0][0], CUDA} if prepared.device == "cuda" else set()
-    if asked - {*session.get_providers()}:
+    found = session.get_providers()
+    if prepared.device == "cuda" and CUDA not in found:
         built_for = getattr(onnxruntime, "cuda_version", "")
         raise _no_cuda(
             f"it could not be started: there is no NVIDIA driver ('nvidia-smi' shows it), one that is too old for CUDA "
             f"{built_for} (for CUDA 12, there is scrapy-dripper[gpu-cuda12] and '--cuda 12' of the export), or a "
             "library is missing"
         )
+    if kind == "tensorrt" and TENSORRT not in found:
+        raise ModelError(f"{TENSORRT} could not be started: install its libraries, or use 'cuda' as DRIPPER_DEVICE")
     _check_graph(session, prepared)
     return session
 

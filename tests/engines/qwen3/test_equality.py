@@ -48,7 +48,7 @@ def test_section_3_4_labels_are_those_of_one_token_at_a_time(prepared: Prepared,
 
 
 def test_padding_changes_no_label(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It also limits the number of distinct shapes, because a GPU makes a plan for each."""
+    """It also limits the number of distinct shapes. What is compared with, one token at a time, has no padding."""
     monkeypatch.setitem(CHUNK, "cpu", CHUNK["cuda"])
     shapes = noted(monkeypatch)
     *_, proof = Prover(prepared.folder, "json", seed=5).prove(pages=6, most_blocks=30)
@@ -56,7 +56,9 @@ def test_padding_changes_no_label(prepared: Prepared, monkeypatch: pytest.Monkey
     assert not proof.differ
     assert proof.exact.labels > 20
     assert {capacity for *_, capacity in shapes} <= {64, 128, 256, 512, 1024}
-    assert all(read % 256 == 0 or end == capacity for read, end, capacity in shapes)
+    assert 1 in {read for read, *_ in shapes}
+    padded = [read % 256 == 0 or end == capacity for read, end, capacity in shapes]
+    assert padded.count(False) <= proof.exact.passes
 
 
 def test_pieces_change_no_label(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,14 +133,16 @@ def test_cuda_graphs_are_behind_a_switch(prepared: Prepared, monkeypatch: pytest
             r"DRIPPER_DEVICE is 'cuda:1', but the model in .* is for cpu: export it with '--device cuda'",
         ),
         ("cuda", "cpu", r"DRIPPER_DEVICE is 'cpu', but the model in .* is for cuda: export it with '--device cpu'"),
-        ("cuda", "tensorrt", "this onnxruntime has no TensorrtExecutionProvider: use 'cuda'"),
+        ("cuda", "tensorrt", "TensorrtExecutionProvider could not be started: install its libraries, or use 'cuda'"),
     ],
 )
 def test_a_device_that_the_model_cannot_use(
     prepared: Prepared, exported: str, device: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    on_cuda = SimpleNamespace(get_providers=lambda: [CUDA, "CPUExecutionProvider"])
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA])
     monkeypatch.setattr(onnxruntime, "preload_dlls", lambda: None, raising=False)
+    monkeypatch.setattr(onnxruntime, "InferenceSession", lambda *_, **__: on_cuda)
 
     with pytest.raises(ModelError, match=message):
         open_session(replace(prepared, device=exported), device)
