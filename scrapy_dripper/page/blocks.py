@@ -62,8 +62,8 @@ _PARTS = TABLE_PARTS | {"li"}
 _WRAPPERS = frozenset({"p", "div"})
 _PLAYERS = frozenset({"video", "audio"})
 _SPACED = CELLS | _WRAPPERS
-_BLOCK, _BR, _MEDIA = int(Kind.BLOCK), int(Kind.BREAK), int(Kind.MEDIA)
-_LINK, _STRONG, _PRE, _CODE = int(Flag.LINK), int(Flag.STRONG), int(Flag.PREFORMATTED), int(Flag.CODE)
+_BLOCK, _BR, _MEDIA = Kind.BLOCK, Kind.BREAK, Kind.MEDIA
+_LINK, _STRONG, _PRE, _CODE = Flag.LINK, Flag.STRONG, Flag.PREFORMATTED, Flag.CODE
 _MARKED = _LINK | _STRONG
 _word = re.compile(r"\w").search
 BANNER = "banners"
@@ -250,7 +250,7 @@ class _Cutter:
                 block_end[node] = len(block_texts) + inside
                 tail = tails[node]
                 if tail:
-                    self._add(tail, self.tail + node, max(self.parent[node], 0))
+                    self._add(tail, self.tail + node, self.parent[node] if node else 0)
                 elif tags[node] not in SILENT:
                     self.glue = tags[node] in LOOSE
             if i == last:
