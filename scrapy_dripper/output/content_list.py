@@ -13,9 +13,8 @@ from lxml import etree
 
 from scrapy_dripper.characters import unbroken
 from scrapy_dripper.declared.head import Notation
-from scrapy_dripper.output.boxes import has_boxes, with_boxes
 from scrapy_dripper.output.line import MAX_NESTING, Format, Separator, numbers_of, tells_of_window
-from scrapy_dripper.output.reader import Enter, Leave, OpenList, Reader, skip, stanzas
+from scrapy_dripper.output.reader import Enter, Leave, OpenList, Reader, has_boxes, skip, stanzas, with_boxes
 from scrapy_dripper.page.nodes import SHORT, SLATE, in_sentence, inner_text, short_text
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, UNSEEN, Kind
 from scrapy_dripper.structures import NEAR
@@ -890,7 +889,7 @@ def numeral(number: int, kind: str) -> str:
 
 
 _BLOCKS: dict[Any, Enter] = {
-    **{tag: block for tag, kind in KINDS.items() if kind is Kind.BLOCK},
+    **{tag: block for tag, kind in KINDS.items() if kind == Kind.BLOCK},
     **dict.fromkeys(("div", "section", "article", "aside", "center"), block_with_class),
     **dict.fromkeys(("pre", "listing", "xmp", "plaintext"), _preformatted),
     **dict.fromkeys(_LEVELS, _heading),
