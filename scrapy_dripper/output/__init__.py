@@ -124,7 +124,7 @@ def _fitting(
         try:
             main_html = to_html(tree)
             _check("Main-HTML", len(main_html), most, config)
-            content = content_list(tree, base_url, notation, most // 2, posts)
+            content = content_list(tree, base_url, notation, most // 2, posts, main_html)
             # Nearly all pages are far below the limit, and are not counted. Each attribute may be a URL, which becomes
             # longer by that of the page.
             at_most = _LONGEST_JSON * len(main_html) + 2 * len(base_url) * main_html.count("=")

@@ -22,7 +22,7 @@ from scrapy_dripper.page.nodes import ends_line
 from scrapy_dripper.page.tags import LOOSE
 from scrapy_dripper.structures.code import code_of_lines, with_code_lines
 from scrapy_dripper.structures.footnotes import FootnoteMarks
-from scrapy_dripper.structures.hidden import tabs_of
+from scrapy_dripper.structures.hidden import Tabs
 from scrapy_dripper.structures.images import same_image
 from scrapy_dripper.structures.items import (
     Box,
@@ -113,6 +113,7 @@ class Reader:
         notation: Notation,
         enter: Mapping[Any, Enter],
         other: Enter,
+        tabs: Tabs,
         growth: int = sys.maxsize,
     ) -> None:
         self._notation = notation
@@ -120,7 +121,7 @@ class Reader:
         self.resolve = resolver(base_url, growth)
         self._here = comparable(base_url)
         self.footnotes = FootnoteMarks(root)
-        self.tabs = tabs_of(root)
+        self.tabs = tabs
         self.inline_notes: list[Footnote] = []
         """Footnotes that were written in place of their marks."""
         self.captions: dict[etree._Element, int] = {}
