@@ -45,10 +45,6 @@ def most_chars(size: int, factor: int) -> int:
     return factor * max(size, SMALLEST_PAGE)
 
 
-def _most(size: int | None, config: Config) -> int:
-    return sys.maxsize if size is None else most_chars(size, config.limits.output)
-
-
 class Written(NamedTuple):
     """The main content of a page in all its forms."""
 
@@ -88,7 +84,7 @@ def write(
             made[post.body].tag = "div"
     kept = (post for post in posts if post.node in made)
     marks = {made[post.node]: Post(i, post.author, post.date) for i, post in enumerate(kept, start=1)}
-    most = _most(size, config)
+    most = sys.maxsize if size is None else most_chars(size, config.limits.output)
     cut, notation = config.oversize == "truncate", page.declared.notation
     written = _fitting(tree, page.base_url, config, most, cut, notation, marks)
     types = config.markdown.types

@@ -342,14 +342,6 @@ def box_of(element: etree._Element) -> Box | None:
     return box if width >= 0 and height >= 0 and all(map(isfinite, box)) else None
 
 
-def union(boxes: list[Box]) -> Box | None:
-    """Return the smallest box around others, or None if there are none."""
-    if not boxes:
-        return None
-    left, top, right, bottom = zip(*boxes, strict=True)
-    return min(left), min(top), max(right), max(bottom)
-
-
 def _is_block(element: etree._Element) -> bool:
     return element.tag != "br" and ends_line(element.tag)
 
@@ -373,8 +365,10 @@ def with_boxes(enter_of: Mapping[Any, Enter], other: Enter) -> Enter:
         def end() -> None:
             if leave is not None:
                 leave()
-            inner = union(within.pop())
-            box = box_of(element) or inner
+            inner, box = within.pop(), box_of(element)
+            if box is None and inner:
+                left, top, right, bottom = zip(*inner, strict=True)
+                box = min(left), min(top), max(right), max(bottom)
             if box is None:
                 return
             within[-1].append(box)

@@ -143,7 +143,7 @@ class _Cutter:
 
     def __init__(self, root: HtmlElement) -> None:
         self.columns = columns = Nodes(root, attributes=True)
-        m = len(columns)
+        m = len(columns.node)
         self.elements, self.parent, self.end = columns.node, columns.parent, columns.end
         self.tags, self.tails, self.flags = columns.tag, columns.tail, columns.flags
         self.node_texts = columns.text

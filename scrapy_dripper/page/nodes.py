@@ -101,9 +101,6 @@ class Nodes:
             for nodes in by_marks[marks]:
                 nodes.append(i)
 
-    def __len__(self) -> int:
-        return len(self.node)
-
     def tree(self, block_start: Ints, block_end: Ints, text_owner: Ints, tail_owner: Ints, self_owner: Ints) -> Tree:
         """Return the tree of a page, with the columns that a cutter has filled in."""
         numbers = {tag: TAGS.get(tag, 0) for tag in set(self.tag)}
