@@ -36,10 +36,7 @@ _KEYS_OF_OTHERS = frozenset(
 _SUBJECT, _OTHER, _STEP = range(3)
 """Where a node is: it may be the subject of the page, it is of another thing, or in breadcrumbs."""
 _tag = re.compile(r"<[^<>]*>").sub
-# The JSON of real pages is often broken. Bounded, so that unclosed brackets and quotes cannot take quadratic time.
-_types_in = re.compile(r'"@type"\s*:\s*(\[[^][{}]{0,500}\]|"[^"]{0,200}")', re.I).findall
-_names_in = re.compile(r'\b(\w+)"').findall
-_headlines_in = re.compile(rf'"headline"\s*:\s*"((?:[^"\\]|\\.){{1,{LONGEST_TITLE}}})"').findall
+_decode = json.JSONDecoder(strict=False).raw_decode
 _opening = re.compile(r"\s*(?:<!--|/[*/]\s?<!\[CDATA\[(?:\s?\*/)?|<!\[CDATA\[)?\s*").match
 
 
@@ -114,7 +111,7 @@ class Linked:
 
 
 def read_json_ld(scripts: Iterable[str]) -> Linked:
-    """Return the JSON-LD in the texts of scripts. What is not valid JSON is only searched for types and headlines."""
+    """Return the JSON-LD in the texts of scripts, without what is not valid JSON: that is one script in a thousand."""
     roots: list[Any] = []
     subjects: dict[int, Node] = {}
     breadcrumbs: Node = {}
@@ -124,11 +121,12 @@ def read_json_ld(scripts: Iterable[str]) -> Linked:
     headlines: list[str] = []
     left = MOST_NODES
     for script in scripts:
-        value, rest = parsed(script)
-        if value is not None:
-            roots.append(value)
+        value = parsed(script)
+        if value is None:
+            continue
+        roots.append(value)
         found: list[str] = []
-        todo: list[tuple[Any, int]] = [(value, _SUBJECT)] if value is not None else []
+        todo: list[tuple[Any, int]] = [(value, _SUBJECT)]
         while todo and left:
             left -= 1
             value, place = todo.pop()
@@ -155,8 +153,6 @@ def read_json_ld(scripts: Iterable[str]) -> Linked:
             for key, one in reversed(value.items()):
                 if isinstance(one, (dict, list)) and key != "@context":
                     todo.append((one, max(place, _OTHER if key.lower() in _KEYS_OF_OTHERS else _SUBJECT)))
-        types.update(name.lower() for kinds in _types_in(rest) for name in _names_in(kinds))
-        found += map(_unescaped, _headlines_in(rest)[:MOST_HEADLINES])
         headlines += [unescape(one).strip() for one in found[:MOST_HEADLINES]]
     rank = min(subjects, default=None)
     main, page = {} if rank is None else subjects[rank], subjects.get(3, {})
@@ -173,31 +169,19 @@ def read_json_ld(scripts: Iterable[str]) -> Linked:
     )
 
 
-def parsed(text: str) -> tuple[Any, str]:
-    """Return the JSON value of a script and the text behind it; None and the whole text if it has none.
-
-    There are often comments around the value.
-    """
+def parsed(text: str) -> Any:
+    """Return the JSON object or list of a script, which may have comments around it, or None if it has none."""
     start = _opening(text)
-    at = start.end() if start else 0
-    for written in (text, unescape(text)) if text.startswith("&quot;", at + 1) else (text,):
-        with suppress(ValueError, RecursionError):
-            value, end = json.JSONDecoder(strict=False).raw_decode(written, at)
-            return (value, written[end:]) if isinstance(value, (dict, list)) else (None, "")
-    return None, text
+    with suppress(ValueError, RecursionError):
+        value, _ = _decode(text, start.end() if start else 0)
+        return value if isinstance(value, (dict, list)) else None
+    return None
 
 
 def types_of(node: Node) -> list[str]:
     """Return the types of a node, in lower case and without the address of their vocabulary."""
     types = (one[:100] for one in _as_list(node.get("@type"))[:10] if isinstance(one, str))
     return [name for one in types if (name := one.rpartition("/")[2].rpartition(":")[2].lower())]
-
-
-def _unescaped(text: str) -> str:
-    """Return what a JSON string says, which may be broken."""
-    with suppress(ValueError):
-        return str(json.loads(f'"{text}"', strict=False))
-    return text
 
 
 def _rank(types: list[str]) -> int | None:

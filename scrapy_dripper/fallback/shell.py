@@ -155,9 +155,9 @@ def _states(scripts: list[HtmlElement]) -> list[Any]:
         if "ld+json" in (script.get("type") or "").lower():
             continue
         if script.get("id") == "__NEXT_DATA__":
-            states.append(parsed(text)[0])
+            states.append(parsed(text))
         elif (found := _state(text[:CHARS_READ])) is not None:
-            states.append(parsed(text[found.end() :])[0])
+            states.append(parsed(text[found.end() :]))
     return [state for state in states if state is not None]
 
 

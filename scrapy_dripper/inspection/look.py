@@ -28,7 +28,7 @@ from scrapy_dripper.inspection import VIEW, html_file, part
 from scrapy_dripper.inspection.answers import ANSWERS, in_utf8, task_for
 from scrapy_dripper.inspection.snapshot import snapshot, style_sheets
 from scrapy_dripper.page import Page, read
-from scrapy_dripper.page.page import Flag
+from scrapy_dripper.page.page import FLAGS as BITS
 from scrapy_dripper.paths import portable, replace_file
 
 MAX_BYTES = 80_000
@@ -39,11 +39,10 @@ LEAST_CHANGE = 0.02
 """Minimum change of the probability for a group of features to be named."""
 
 _FLAGS = (
-    *(Flag.NAV, Flag.HEADER, Flag.FOOTER, Flag.ASIDE, Flag.MAIN, Flag.ARTICLE, Flag.FORM, Flag.DIALOG, Flag.BUTTON),
-    *(Flag.HEADING, Flag.HIDDEN, Flag.NOSCRIPT, Flag.TABLE, Flag.LIST, Flag.LINK, Flag.FIGURE, Flag.QUOTE, Flag.CODE),
-    *(Flag.DETAILS,),
-)
-FLAGS = tuple("main-element" if flag is Flag.MAIN else (flag.name or "").lower() for flag in _FLAGS)
+    "NAV HEADER FOOTER ASIDE MAIN ARTICLE FORM DIALOG BUTTON HEADING HIDDEN NOSCRIPT TABLE LIST LINK FIGURE QUOTE CODE "
+    "DETAILS"
+).split()
+FLAGS = tuple("main-element" if name == "MAIN" else name.lower() for name in _FLAGS)
 """The names of the flags that are shown. No flag has the name of a label."""
 
 
@@ -152,7 +151,7 @@ def _blocks(
         (
             round(extraction.probabilities[k], 4) if labelled else None,
             int(labelled and extraction.labels[k]),
-            [i for i, flag in enumerate(_FLAGS) if flags[k] & flag],
+            [i for i, name in enumerate(_FLAGS) if flags[k] & BITS[name]],
             strongest(changes[k].tolist()),
             rules[k],
         )

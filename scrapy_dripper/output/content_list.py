@@ -13,9 +13,9 @@ from lxml import etree
 
 from scrapy_dripper.characters import unbroken
 from scrapy_dripper.declared.head import Notation
-from scrapy_dripper.output.boxes import has_boxes, with_boxes
 from scrapy_dripper.output.line import MAX_NESTING, Format, Separator, numbers_of, tells_of_window
-from scrapy_dripper.output.reader import Enter, Leave, OpenList, Reader, skip, stanzas
+from scrapy_dripper.output.main_html import to_html
+from scrapy_dripper.output.reader import BOX, Enter, Leave, OpenList, Reader, has_boxes, skip, stanzas, with_boxes
 from scrapy_dripper.page.nodes import SHORT, SLATE, in_sentence, inner_text, short_text
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, UNSEEN, Kind
 from scrapy_dripper.structures import NEAR
@@ -32,6 +32,7 @@ from scrapy_dripper.structures.footnotes import (
 )
 from scrapy_dripper.structures.formulas import MATH_TAGS, formula, has_math_class
 from scrapy_dripper.structures.headings import anchor_of, has_word, header_link, is_edit_link, is_self_link, self_link
+from scrapy_dripper.structures.hidden import tabs_of
 from scrapy_dripper.structures.images import (
     FIGURE_CLASSES,
     PLAYER_TAGS,
@@ -81,19 +82,22 @@ def content_list(
     notation: Notation | None = None,
     growth: int = sys.maxsize,
     posts: Mapping[etree._Element, Post] | None = None,
+    html: str | None = None,
 ) -> Items:
     """Return the content of a tree, such as that of Main-HTML, as items in document order.
 
     Relative URLs are resolved against ``base_url``; URLs that cannot be resolved are kept as they are. ``notation``
     is how the page writes formulas; by default, scripts in the tree tell. ``growth`` limits the characters that
     resolving relative URLs adds in total. ``posts`` are the marks of the posts of a thread, by their elements.
+    ``html`` is the tree as HTML, if the caller has that: it tells in microseconds what is not in the tree.
     """
     if notation is None:
         notation = Notation([text for one in root.iter("script") for text in (one.get("src"), one.text) if text])
     enter, other = (_ENTER, _other) if not posts else ({}, _in_thread(posts))
-    if has_boxes(root):
+    html = to_html(root) if html is None else html
+    if BOX in html and has_boxes(root):
         enter, other = {}, with_boxes(enter, other)
-    reader = Reader(root, base_url, notation, enter, other, growth)
+    reader = Reader(root, base_url, notation, enter, other, tabs_of(root, html), growth)
     items = _without_copies(with_code_lines(gathered(reader.read(root))))
     if reader.inline_notes:
         items = (*items, Footnotes(tuple(reader.inline_notes)))
@@ -890,7 +894,7 @@ def numeral(number: int, kind: str) -> str:
 
 
 _BLOCKS: dict[Any, Enter] = {
-    **{tag: block for tag, kind in KINDS.items() if kind is Kind.BLOCK},
+    **{tag: block for tag, kind in KINDS.items() if kind == Kind.BLOCK},
     **dict.fromkeys(("div", "section", "article", "aside", "center"), block_with_class),
     **dict.fromkeys(("pre", "listing", "xmp", "plaintext"), _preformatted),
     **dict.fromkeys(_LEVELS, _heading),

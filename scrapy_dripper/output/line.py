@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from enum import IntEnum
 from functools import lru_cache
 from itertools import groupby
 from typing import TypeAlias
@@ -52,7 +51,7 @@ numbers_of = re.compile(r"\d[\d.,]*(?<=\d)").findall
 _tells_of_window = re.compile(r"\bnew (?:window|tab)\b|external link", re.I).search
 
 
-class Separator(IntEnum):
+class Separator:
     """The separator before the next piece of text. The greatest one wins."""
 
     NOTHING = 0
@@ -168,7 +167,7 @@ class Line:
             self._numbers = self._last, frozenset(numbers_of(self._last))
         return self._numbers[1].issuperset(numbers)
 
-    def separate(self, separator: Separator) -> None:
+    def separate(self, separator: int) -> None:
         """Separate the next piece of text from the previous one."""
         if self.begun and self.pending < separator:
             self.pending = separator
@@ -177,7 +176,7 @@ class Line:
         separator = self.pending
         if separator < Separator.SPACE:
             before, after = self._last[-1:], following[:1]
-            if separator is Separator.LINE:
+            if separator == Separator.LINE:
                 if _cjk(before) and _cjk(after):
                     return
             elif before and after and (not _apart(before + after) or _cjk(before) or _cjk(after)):
@@ -196,7 +195,7 @@ class Line:
             runs.append(" ")
         else:
             runs.append(_BREAK)
-            if separator is Separator.BREAKS:
+            if separator == Separator.BREAKS:
                 runs.append(_BREAK)
 
     @property

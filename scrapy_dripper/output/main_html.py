@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from itertools import islice
 from typing import cast
 
@@ -103,6 +104,7 @@ _raw_in_attribute = re.compile(r"<(?=!--)|&(?=\{)").sub
 
 _STYLED = frozenset({"span", "font", "b", "strong"})
 _NONE: Styles = {}
+_items = cast("Callable[[etree._Element], list[tuple[str, str]]]", etree._Element.items)
 
 
 def to_html(tree: etree._Element) -> str:
@@ -137,7 +139,7 @@ def main_tree(page: Page, mask: Mask, made: dict[int, etree._Element] | None = N
         after = source.tail if up >= 0 else None
         if up in loose:
             dropped = loose.pop(up) or not is_kept
-            if dropped and KINDS.get(tag, Kind.INLINE) is Kind.INLINE and not tree.flags[i] & Flag.CODE:
+            if dropped and KINDS.get(tag, Kind.INLINE) == Kind.INLINE and not tree.flags[i] & Flag.CODE:
                 pieces[up].append(" ")
         if not after and tag in LOOSE and (up in last or pieces.get(up)):
             loose[up] = not is_kept
@@ -171,7 +173,7 @@ def _keep_apart(
     held_blocks: bool,
 ) -> None:
     """Keep two texts apart that a dropped element separated: by a space or, for a block, an empty copy of it."""
-    if KINDS.get(source.tag) is Kind.BLOCK:
+    if KINDS.get(source.tag) == Kind.BLOCK:
         if pieces[up]:
             _write(parent, last.get(up), pieces[up], in_lines)
         last[up] = _element(source, parent)
@@ -183,6 +185,9 @@ def _keep_apart(
 def _write(parent: etree._Element, before: etree._Element | None, pieces: list[str], in_lines: bool) -> None:
     """Add text after a child of the parent, or at its beginning. With ``in_lines``, its line breaks are shown."""
     text = without_controls("".join(pieces))
+    if not in_lines and before is not None:
+        before.tail = text
+        return
     if before is None and parent.tag == "script":
         text = _ends_script("< ", text)  # it must not affect the end of the element either
     lines = [text]
@@ -214,7 +219,7 @@ def _element(
         tag = heading_of(source) or tag
     elif tag == "ol" and (numerals := numerals_of(source)):
         attributes["type"] = numerals
-    for name, value in cast("list[tuple[str, str]]", source.items()):
+    for name, value in _items(source):
         if name in _harmless or _keeps(tag, name, value):
             if name == "src" and tag in SILENT:
                 name = "data-src"  # does not load anything
@@ -255,7 +260,7 @@ def make_absolute(tree: etree._Element, base_url: str, growth: int = sys.maxsize
         return candidate[1] + resolve(url) + candidate[2][len(url) :]
 
     for element in tree.iter(etree.Element):
-        for name, value in cast("list[tuple[str, str]]", element.items()):
+        for name, value in _items(element):
             if name in _ATTRIBUTES and value[:1] != "#":
                 element.set(name, resolve(value))
             elif name == "srcset":

@@ -62,8 +62,8 @@ _PARTS = TABLE_PARTS | {"li"}
 _WRAPPERS = frozenset({"p", "div"})
 _PLAYERS = frozenset({"video", "audio"})
 _SPACED = CELLS | _WRAPPERS
-_BLOCK, _BR, _MEDIA = int(Kind.BLOCK), int(Kind.BREAK), int(Kind.MEDIA)
-_LINK, _STRONG, _PRE, _CODE = int(Flag.LINK), int(Flag.STRONG), int(Flag.PREFORMATTED), int(Flag.CODE)
+_BLOCK, _BR, _MEDIA = Kind.BLOCK, Kind.BREAK, Kind.MEDIA
+_LINK, _STRONG, _PRE, _CODE = Flag.LINK, Flag.STRONG, Flag.PREFORMATTED, Flag.CODE
 _MARKED = _LINK | _STRONG
 _word = re.compile(r"\w").search
 BANNER = "banners"
@@ -143,7 +143,7 @@ class _Cutter:
 
     def __init__(self, root: HtmlElement) -> None:
         self.columns = columns = Nodes(root, attributes=True)
-        m = len(columns)
+        m = len(columns.node)
         self.elements, self.parent, self.end = columns.node, columns.parent, columns.end
         self.tags, self.tails, self.flags = columns.tag, columns.tail, columns.flags
         self.node_texts = columns.text
@@ -250,7 +250,7 @@ class _Cutter:
                 block_end[node] = len(block_texts) + inside
                 tail = tails[node]
                 if tail:
-                    self._add(tail, self.tail + node, max(self.parent[node], 0))
+                    self._add(tail, self.tail + node, self.parent[node] if node else 0)
                 elif tags[node] not in SILENT:
                     self.glue = tags[node] in LOOSE
             if i == last:
@@ -365,10 +365,13 @@ class _Cutter:
 
 
 # ---------------------------------------------------------------------- style sheets
-_TOLD = ("font-", "white-space", "display", "visibility")
-_telling = re.compile(r"(?:white-space|display|visibility)[\w-]{0,20}\s{0,9}:[^;]{1,99}").findall
-# The names that word processors make up, such as c7, T12 or ff3. Fonts of others may mean anything, such as a price.
+# What hides, and what keeps lines. The names that word processors make up, such as c7, T12 or ff3, have fonts as well.
+# Those of others may mean anything, such as a price.
+_telling = re.compile(
+    r"white-space[\w-]{0,20}\s{0,9}:[^;]{1,99}|display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}hidden"
+).findall
 _made_up = re.compile(r"[A-Za-z]{1,2}\d{1,4}").fullmatch
+_names_made_up = re.compile(r"\.[A-Za-z]{1,2}\d{1,4}(?![\w-])").search
 _class = re.compile(
     r"\s*(?:[^\s:>]{1,99}[\s>]{1,9})?[a-z]{0,10}\.([\w-]{1,99})(?:\[[^\]]{1,99}\])?(?:[\s>]{1,9}(?:p|div|span|li|td))?\s*"
 ).fullmatch
@@ -376,25 +379,28 @@ _class = re.compile(
 
 
 def class_styles(elements: Iterable[HtmlElement]) -> Styles:
-    """Return the declarations for classes that set white space or hide, and those that set the fonts of numbered
-    classes, from the style sheets among some elements. Those for some media, such as print, are left out.
+    """Return the declarations for classes that set white space or hide, and those for numbered classes that set fonts,
+    from the style sheets among some elements. Those for some media, such as print, are left out.
     """
     found: dict[str, str] = {}
     for element in elements:
-        text = element.text or "" if element.tag == "style" else ""
-        if not any(word in text for word in _TOLD):
+        if element.tag != "style":
             continue
         depth = 0
-        for part in text.split("}"):
-            depth = max(0, depth + part.count("{") - 1)
+        for part in (element.text or "").split("}"):
+            opened = part.count("{")
+            if opened != 1:
+                depth = max(0, depth + opened - 1)
             before, _, rule = part.rpartition("{")
-            if depth or len(part) > 2 * LONGEST_CLASS or not any(word in rule for word in _TOLD):
+            tells = "none" in rule or "white-space" in rule or "hidden" in rule
+            has_fonts = "font-" in rule and _names_made_up(before) is not None
+            if depth or not (tells or has_fonts) or len(part) > 2 * LONGEST_CLASS:
                 continue
-            told = ";".join(_telling(rule))
-            if not told and "font-" not in rule:
+            told = ";".join(_telling(rule)) if tells else ""
+            if not (told or has_fonts):
                 continue
             for selector in before.rpartition(";")[2].rpartition("/")[2].split(","):
-                match = _class(selector)
+                match = _class(selector) if "." in selector else None
                 declared = told if match is None or not _made_up(match[1]) else rule
                 if match and declared:
                     found[match[1]] = f"{found.get(match[1], '')};{declared}"[-LONGEST_CLASS:]

@@ -23,12 +23,17 @@ BREAK = "\0"
 
 _attributes = cast("Callable[[HtmlElement], list[tuple[str, str]]]", etree._Element.items)
 _parent = cast("Callable[[HtmlElement], HtmlElement]", etree._Element.getparent)
-_HIDDEN, _ARIA = int(Flag.HIDDEN), int(Flag.ARIA)
-_HIDING = frozenset({"style", "hidden"})
 SLATE = "data-slate-type"
 """The attribute by which the editor Slate names its blocks."""
 SLATE_CODE = frozenset({"pre", "code", "code-block", "code_block"})
-_TELLING = _HIDING | REFERENCES | {"role", SLATE}
+_HIDES, _REFERS, _TELLS = 1, 2, 4
+_TELLING = {
+    **dict.fromkeys(("role", "property", "itemtype", SLATE), 0),
+    **dict.fromkeys(("style", "hidden"), _HIDES),
+    **dict.fromkeys(REFERENCES, _REFERS),
+    **dict.fromkeys(("datetime", "title", "itemprop", "rel"), _TELLS),
+}
+"""The attributes that are read, and what their node may do: hide, refer to another one, or tell a date or an author."""
 _hiding = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden").search
 
 
@@ -50,7 +55,7 @@ class Nodes:
         self.tag = list(map(str, map(attrgetter("tag"), self.node)))
         self.text: list[str | None] = [node.text for node in self.node]
         self.tail: list[str | None] = [node.tail for node in self.node]
-        known = {tag: int(KINDS.get(tag, Kind.BLOCK if "-" in tag else Kind.INLINE)) for tag in set(self.tag)}
+        known = {tag: KINDS.get(tag, Kind.BLOCK if "-" in tag else Kind.INLINE) for tag in set(self.tag)}
         self.kind = [known[tag] for tag in self.tag]
         """The :class:`Kind` of each node, by its tag alone."""
         self.name = [""] * m
@@ -61,6 +66,7 @@ class Nodes:
         self.refers: list[int] = []
         self.tabs: list[int] = []
         self.typed: list[int] = []
+        self.tells: list[int] = []
         self.declares: list[int] = []
         """The nodes with a property of schema.org, in microdata or RDFa."""
         self._read_attributes(attributes)
@@ -73,31 +79,27 @@ class Nodes:
         """Fill in names, ids, the flags of the nodes themselves, and the nodes with attributes of certain kinds."""
         names, ids, flags = self.name, self.id, self.flags
         of_schema = {"itemprop": self.declares, "property": self.declares, "itemtype": self.typed}
+        lists = (self.may_hide, self.refers, self.tells)
+        by_marks = [[one for bit, one in enumerate(lists) if marks >> bit & 1] for marks in range(8)]
         for i, pairs in enumerate(map(_attributes, self.node)):
-            may_hide = refers = False
+            marks = 0
             for key, value in pairs:
                 if key == "class":
                     names[i] = value
                 elif key == "id":
                     ids[i] = value
                 elif key == "href":
-                    refers |= value[:1] == "#"
-                elif key in of_schema:
-                    of_schema[key].append(i)
+                    marks |= _TELLS | _REFERS if value[:1] == "#" else _TELLS
                 elif key in _TELLING or key[:5] == "aria-":
-                    may_hide |= key in _HIDING
-                    refers |= key in REFERENCES
+                    marks |= _TELLING.get(key, 0)
+                    if key in of_schema:
+                        of_schema[key].append(i)
                     if key == "role" and value[:3] == "tab":
                         self.tabs.append(i)
                     if attributes:
                         flags[i] |= _flags_of(key, value)
-            if may_hide:
-                self.may_hide.append(i)
-            if refers:
-                self.refers.append(i)
-
-    def __len__(self) -> int:
-        return len(self.node)
+            for nodes in by_marks[marks]:
+                nodes.append(i)
 
     def tree(self, block_start: Ints, block_end: Ints, text_owner: Ints, tail_owner: Ints, self_owner: Ints) -> Tree:
         """Return the tree of a page, with the columns that a cutter has filled in."""
@@ -116,6 +118,7 @@ class Nodes:
             refers=self.refers,
             tabs=self.tabs,
             typed=self.typed,
+            tells=self.tells,
             depth=ints(self.depth),
             block_start=block_start,
             block_end=block_end,
@@ -128,21 +131,21 @@ class Nodes:
 def _flags_of(attribute: str, value: str) -> int:
     """Return the flags that an attribute gives to its element."""
     if attribute == "role":
-        return ROLE_FLAGS.get(value, 0) | _ARIA
+        return ROLE_FLAGS.get(value, 0) | Flag.ARIA
     if attribute == "hidden":
-        return _HIDDEN
+        return Flag.HIDDEN
     if attribute == SLATE:
-        return int(Flag.CODE) if value in SLATE_CODE else 0
+        return Flag.CODE if value in SLATE_CODE else 0
     if attribute == "style":
-        return _HIDDEN if _hiding(value.lower()) else 0
+        return Flag.HIDDEN if _hiding(value.lower()) else 0
     if attribute[:5] == "aria-":
-        return _HIDDEN if attribute == "aria-hidden" and value == "true" else _ARIA
+        return Flag.HIDDEN if attribute == "aria-hidden" and value == "true" else Flag.ARIA
     return 0
 
 
 def may_be_hidden(node: HtmlElement) -> bool:
     """Return True if the attributes of an element hide it."""
-    return any(_flags_of(key, value) & _HIDDEN for key, value in node.items())
+    return any(_flags_of(key, value) & Flag.HIDDEN for key, value in node.items())
 
 
 def is_math_script(element: etree._Element) -> bool:
@@ -228,7 +231,7 @@ def kinds_in_text(nodes: Nodes) -> list[int]:
         until = 0
         for i in asked:
             if i < until or (lines[end[i]] == lines[i] and _in_text(nodes.node[i])):
-                kinds[i] = int(Kind.INLINE)
+                kinds[i] = Kind.INLINE
                 until = max(until, end[i])
     return kinds
 
@@ -242,7 +245,7 @@ def in_sentence(element: etree._Element) -> bool:
 def ends_line(tag: object) -> bool:
     """Return True for a tag that is a block or a line break in any context."""
     kind = KINDS.get(tag, Kind.INLINE) if isinstance(tag, str) else Kind.INLINE
-    return kind is Kind.BREAK or (kind is Kind.BLOCK and tag != "button")
+    return kind == Kind.BREAK or (kind == Kind.BLOCK and tag != "button")
 
 
 def _in_text(element: etree._Element) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from enum import IntFlag
 from itertools import accumulate, compress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
@@ -81,8 +80,11 @@ def by_owner(blocks: npt.NDArray[Any], gaps: npt.NDArray[Any], nobody: object) -
     return np.concatenate([blocks, gaps[::-1], np.array([nobody], dtype=blocks.dtype)])
 
 
-class Flag(IntFlag):
-    """The context of a node, from the tag, ARIA role or attributes of the node or one of its ancestors."""
+class Flag:
+    """The context of a node, from the tag, ARIA role or attributes of the node or one of its ancestors.
+
+    The bits are plain integers: with a member of an enum, one ``&`` of NumPy takes as long as 40.
+    """
 
     NAV = 1 << 0
     HEADER = 1 << 1
@@ -109,6 +111,10 @@ class Flag(IntFlag):
     DETAILS = 1 << 22
     STRONG = 1 << 23
     CODE = 1 << 24
+
+
+FLAGS: Mapping[str, int] = {name: bit for name, bit in vars(Flag).items() if name.isupper()}
+"""The flags by name, in the order of their bits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,6 +146,8 @@ class Tree:
     """The nodes with a role of tabs: ``tab``, ``tablist``, ``tabpanel``."""
     typed: list[int]
     """The nodes with an ``itemtype``."""
+    tells: list[int]
+    """The nodes that may tell a date or an author: with ``href``, ``datetime``, ``title``, ``itemprop`` or ``rel``."""
     depth: Ints
     block_start: Ints
     """The node's first block: the number of blocks before it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import IntEnum
 from functools import lru_cache, wraps
 
 import numpy as np
@@ -22,7 +21,7 @@ def by_class(test: Callable[[str], bool]) -> Callable[[str], bool]:
     return wraps(test)(lambda name: known(name[:LONGEST_CLASS]))
 
 
-class Kind(IntEnum):
+class Kind:
     """The role of a tag in cutting."""
 
     INLINE = 0
@@ -82,7 +81,7 @@ DRAWN, DRAWN_MATHML = "mjx-container", "mjx-assistive-mml"
 OWNED = PLAYERS | {"hr", DRAWN}
 """Blocks that are visible although they hold no text."""
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, int] = {
     **dict.fromkeys(BLOCKS, Kind.BLOCK),
     **dict.fromkeys(INLINE, Kind.INLINE),
     **dict.fromkeys((*MEDIA, *SILENT), Kind.MEDIA),
@@ -143,5 +142,5 @@ _FLAGS = (
     (Flag.STRONG, "b strong th", ""),
 )
 """The tags and the roles of ARIA that give a flag."""
-TAG_FLAGS = {tag: int(flag) for flag, tags, _ in _FLAGS for tag in tags.split()}
-ROLE_FLAGS = {role: int(flag) for flag, _, roles in _FLAGS for role in roles.split()}
+TAG_FLAGS = {tag: flag for flag, tags, _ in _FLAGS for tag in tags.split()}
+ROLE_FLAGS = {role: flag for flag, _, roles in _FLAGS for role in roles.split()}

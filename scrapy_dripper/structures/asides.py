@@ -238,9 +238,9 @@ def _dialogs(page: Page, matching: Callable[..., list[int]]) -> Iterator[tuple[i
 def consent_panels(page: Page, main: Bools, matching: Callable[..., list[int]]) -> Iterator[tuple[int, int]]:
     """Yield the blocks a to b - 1 of each panel that asks for consent, by its name, or by how it begins."""
     tree, texts = page.tree, page.blocks.text
-    about = [i for i in np.flatnonzero(main).tolist() if any(map(texts[i].lower().count, _COOKIES))]
-    if not about:
+    if not any(map(page.text_of(main).lower().count, _COOKIES)):
         return
+    about = [i for i in np.flatnonzero(main).tolist() if any(map(texts[i].lower().count, _COOKIES))]
     spans = [(int(tree.block_start[node]), int(tree.block_end[node])) for node in matching(_consent)]
     spans += [_panel(page, i) for i in about if _asks(texts[i])]
     words = page.blocks.words_before() if spans else []

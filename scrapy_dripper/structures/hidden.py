@@ -55,6 +55,8 @@ _BARS: Group = (
     *("tab-buttons", "tab-titles", "tabs-header"),
 )
 """Classes of lists of tabs, complete."""
+_OF_BARS = ("tabs", "tab-", "tablist", "tabbed")
+"""What each list of tabs has in its class, and the role ``tablist``."""
 TAB_LEVELS = 3
 """Number of elements around a list of tabs or a panel that may have the class of a list of tabs, and of those that may
 say by their class that hidden text unfolds, with its own."""
@@ -183,12 +185,14 @@ class Tabs:
     """The titles as runs."""
 
 
-def tabs_of(root: etree._Element) -> Tabs:
-    """Return the tabs of a tree whose panels are in it.
+def tabs_of(root: etree._Element, html: str) -> Tabs:
+    """Return the tabs of a tree whose panels are in it, given also as HTML.
 
     A tab refers to its panel, or the panel to its tab. Where neither does, the panels are in the order of the tabs: the
     children of the element behind the list of tabs, or the elements behind it.
     """
+    if not any(map(html.__contains__, _OF_BARS)):
+        return Tabs()
     bars: dict[etree._Element, list[etree._Element]] = {}
     for element in cast("list[etree._Element]", _may_be_of_tabs(root)):
         name = element.get("class") or ""

@@ -30,7 +30,7 @@ class Boxed:
     """What can have a place on a rendered page. Two that only differ in their places are equal."""
 
     bbox: Box | None = field(default=None, kw_only=True, compare=False)
-    """The place, if a browser has written it into the page (:mod:`~scrapy_dripper.output.boxes`)."""
+    """The place, if a browser has written it into the page (:mod:`~scrapy_dripper.output.reader`)."""
 
 
 @dataclass(frozen=True, slots=True)

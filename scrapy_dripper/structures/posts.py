@@ -192,7 +192,8 @@ def dates_of(page: Page) -> dict[int, str]:
         day_first = any(first > 12 for first, _ in numbers)
     start = tree.block_start.tolist()
     machine: dict[int, str] = {}
-    for i, element in enumerate(tree.nodes):
+    for i in tree.tells:
+        element = tree.nodes[i]
         said = element.get("datetime") or element.get("title")
         if said and _machine(said):
             machine.setdefault(start[i], said)
@@ -218,22 +219,20 @@ def dates_of(page: Page) -> dict[int, str]:
 
 def names_of(page: Page) -> AuthorMarks:
     tree = page.tree
-    start, last = tree.block_start.tolist(), len(page.blocks)
-    size = (tree.block_end - tree.block_start).tolist()
-    here = ((tree.flags & _NOT_HERE) == 0).tolist()
+    start, tells = tree.block_start, set(tree.tells)
+    is_small = (tree.block_end - start <= 1) & (start < len(page.blocks)) & (tree.flags & _NOT_HERE == 0)
     known: dict[str, bool] = {}
     found: defaultdict[int, list[tuple[int, int, str]]] = defaultdict(list)
-    for i, (element, names) in enumerate(zip(tree.nodes, tree.names, strict=True)):
-        if size[i] > 1 or not here[i] or start[i] >= last:
-            continue
-        get = element.get
+    for i in np.flatnonzero(is_small).tolist():
+        names, get = tree.names[i], tree.nodes[i].get
         if names not in known:
             known[names] = _is_author(names[:LONGEST_CLASS]) is not None
-        score = 4 if get("itemprop") in ("author", "creator") or "author" in (get("rel") or "") else 0
-        score += 2 if (href := get("href")) and _profile(href[:LONGEST_CLASS]) else 0
-        score += known[names]
-        if score and (name := _name(text_of(element, 2 * LONGEST_NAME))):
-            found[start[i]].append((score, i, name))
+        score = int(known[names])
+        if i in tells:
+            score += 4 if get("itemprop") in ("author", "creator") or "author" in (get("rel") or "") else 0
+            score += 2 if (href := get("href")) and _profile(href[:LONGEST_CLASS]) else 0
+        if score and (name := _name(text_of(tree.nodes[i], 2 * LONGEST_NAME))):
+            found[int(start[i])].append((score, i, name))
     return found
 
 

@@ -69,7 +69,7 @@ def test_blocks_of_many_words_or_elements(body: str, blocks: list[str]) -> None:
         ("<h3>x</h3>", Flag.HEADING),
     ],
 )
-def test_flags(body: str, flag: Flag) -> None:
+def test_flags(body: str, flag: int) -> None:
     """Flags say in which parts of the page a block is. No block is dropped for its flags."""
     found = page(body)
 

@@ -98,7 +98,7 @@ class _V1Cutter:
 
     def __init__(self, root: HtmlElement) -> None:
         self.nodes = nodes = Nodes(root, attributes=False)
-        m = len(nodes)
+        m = len(nodes.node)
         self.block_start, self.block_end = [0] * m, [0] * m
         self.text_owner, self.tail_owner, self.self_owner = [NOBODY] * m, [NOBODY] * m, [NOBODY] * m
         self.numbers: dict[tuple[int, str], int] = {}  # numbers of text-only blocks by container and text
@@ -148,7 +148,7 @@ class _V1Cutter:
 
     def _blocks(self) -> tuple[list[bool], list[bool]]:
         """Return for each node whether it is a block, and whether one of its children is."""
-        nodes, m = self.nodes, len(self.nodes)
+        nodes, m = self.nodes, len(self.nodes.node)
         parts = [
             not dropped and (tag in _DATA_PARTS or node.get("headers") is not None)
             for node, tag, dropped in zip(nodes.node, nodes.tag, self.dropped, strict=True)

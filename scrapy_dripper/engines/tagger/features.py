@@ -53,7 +53,7 @@ from scrapy_dripper.engines.tagger.text import (
     word_bits,
     words_in,
 )
-from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.page.page import FLAGS, Flag, Page
 from scrapy_dripper.page.tags import TAGS
 
 LEVELS = 6
@@ -70,7 +70,7 @@ _PAGE_KINDS = {name: frozenset(kinds.split()) for name, kinds in PAGE_KINDS.item
 _WORD_FEATURES = (*(f"words:{name}" for name in WORDS), "title_words", "url_words")
 """The features of words in the order of their bits: groups of words, and then words of the title and of the URL."""
 _IN_TITLE, _IN_URL = 1 << len(WORDS), 2 << len(WORDS)
-_FLAGS = [f"flag:{flag.name}" for flag in Flag]
+_FLAGS = [f"flag:{name}" for name in FLAGS]
 _NEAR, _FAR = ([f"{place}:{name}" for name in KEYWORDS] for place in ("near", "far"))
 _headings = np.array([TAGS[f"h{level}"] for level in range(1, 7)])
 
@@ -111,7 +111,7 @@ def schema_hash(*names: Sequence[str]) -> str:
         SCHEMA_TYPES,
         PAGE_KINDS,
         list(TAGS),
-        [flag.name for flag in Flag],
+        list(FLAGS),
         LEVELS,
         LONG_BLOCK,
     ]
@@ -346,7 +346,7 @@ MEANS = (
     *("starts_upper", "starts_digit", "starts_other", "words:stop", "heading_level", "copies", "shape_count"),
 )
 """Features whose mean over the page is also a feature."""
-_OF_PAGE = (Flag.MAIN, Flag.ARTICLE, Flag.PARAGRAPH, Flag.NAV, Flag.FORM)
+_OF_PAGE = ("MAIN", "ARTICLE", "PARAGRAPH", "NAV", "FORM")
 """Flags whose share of the blocks of the page is also a feature."""
 
 
@@ -355,15 +355,15 @@ def _page(x: Columns, t: BatchTable, c: Characters, edges: Ints) -> None:
     blocks = np.diff(edges)
     columns = [
         *(x[name] for name in MEANS),
-        *((t.flags[t.context] & flag) != 0 for flag in _OF_PAGE),
+        *((t.flags[t.context] & FLAGS[name]) != 0 for name in _OF_PAGE),
         *(c.size, np.where(c.size >= LONG_BLOCK, c.size, 0)),
     ]
     *sums, size, long = Sums(np.array(columns, dtype=np.float64)).over(edges[:-1], edges[1:])
     means = [ratio(total, blocks) for total in sums]
     rows = dict(zip((f"page_{name}" for name in MEANS), means, strict=False))
     rows |= {"page_size": np.log1p(size), "page_long": ratio(long, size), "page_blocks": np.log1p(blocks)}
-    for flag, share in zip(_OF_PAGE, means[len(MEANS) :], strict=True):
-        rows[f"page_{(flag.name or '').lower()}"] = share
+    for name, share in zip(_OF_PAGE, means[len(MEANS) :], strict=True):
+        rows[f"page_{name.lower()}"] = share
     x.add(list(rows), np.repeat(np.array(list(rows.values())).T, blocks, axis=0))
 
 
