@@ -30,7 +30,7 @@ def checked_host(url: str) -> str:
     except ValueError as error:
         raise RefusedError(f"no valid URL ({error})") from None
     if parts.scheme not in SCHEMES:
-        raise RefusedError(f"leads to {parts.scheme or 'no'}://, and only http and https are followed")
+        raise RefusedError("leads to an address that begins with neither http:// nor https://")
     place = parts.netloc.rpartition("@")[2]
     if not host or not _HOST.fullmatch(re.sub(r":[0-9]*\Z", "", place)) or "\\" in parts.netloc:
         raise RefusedError(f"leads to {parts.netloc!r}, which is not the name of a host")

@@ -64,6 +64,8 @@ class Labels:
     """Words of each block, plus half a word for each CJK character, shape (n,), if the engine has counted them."""
     decision: DecisionRule = BALANCED
     """How labels follow from the probabilities of this model."""
+    is_corrected: bool = False
+    """True if the user has corrected pages of the site, which the probabilities follow."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -46,13 +46,14 @@ _waits = re.compile(rf"(?:{either(WAITING)})(?:\W{{1,3}}please(?: wait)?)?\W*$",
 def with_short_page(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels of a page, corrected if it is a short one.
 
-    A fragment, which has no boilerplate, is main as a whole. If nothing was main, the likely blocks outside of the
-    boilerplate become main. If there are none, or if the page is an error page or a bot wall, nothing is main.
+    A fragment, which has no boilerplate, is main as a whole, unless the user has corrected pages of its site. If
+    nothing was main, the likely blocks outside of the boilerplate become main. If there are none, or if the page is an
+    error page or a bot wall, nothing is main.
     """
     p, unseen = scored.probabilities, scored.flags & UNSEEN != 0
     boilerplate = _boilerplate(scored, at_once=bool(main.any()))
     chosen = main
-    if not boilerplate.any():
+    if not boilerplate.any() and not scored.labels.is_corrected:
         chosen = main | ~unseen
     elif not main.any():
         outside = ~boilerplate & ~unseen

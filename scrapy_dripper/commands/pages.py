@@ -26,7 +26,8 @@ the command that goes on with it."""
 FOUND = "found.jsonl"
 """The file of the :class:`Frontier` in that folder."""
 ONE_FILE = (".jsonl", ".parquet")
-"""Ends of the names of files for all pages. Other names are folders."""
+"""Ends of the names of files for all pages. Other names are folders, except those of files of other formats."""
+OTHER_FILES = (".csv", ".htm", ".html", ".jl", ".json", ".md", ".ndjson", ".txt", ".xml", ".zip")
 RECORD = ("title", "source", "fallback_reason", "error", "page_type", "quality")
 """The attributes of an extraction that are in the index."""
 PRINTS = ("content_hash", "simhash")
@@ -54,6 +55,8 @@ class Pages:
         """
         self.path, self._urls, self._chunks = path, [urldefrag(safe_url_string(url)).url for url in urls], chunks
         self._form = path.suffix if path.suffix in ONE_FILE and not path.is_dir() else None
+        if path.suffix in OTHER_FILES and not path.is_dir():
+            raise OutputError(f"{path} cannot be written: name a folder, or a file NAME.jsonl or NAME.parquet")
         self.left = path / LEFT if self._form is None else path.with_name(path.name + LEFT)
         self.index = {None: path / INDEX, ".jsonl": path, ".parquet": self.left / "pages.jsonl"}[self._form]
         self._is_new = not path.exists()

@@ -178,7 +178,8 @@ class SiteSpider(SitemapSpider):
             await asyncio.sleep(seconds)
             now, left = self.pages.pages, sum(len(site.queue) + site.asked for site in self._sites)
             rate = (now - before) * 60 / seconds
-            text = f"{now:,} pages, {rate:,.0f} a minute, {left:,} URLs to go, {self.pages.failed:,} not to be had"
+            made = f"{now:,} {'page' if now == 1 else 'pages'}, {rate:,.0f} a minute"
+            text = f"{made}, {left:,} {'URL' if left == 1 else 'URLs'} to go, {self.pages.failed:,} not to be had"
             print(text, file=sys.stderr, flush=True)
             before = now
 

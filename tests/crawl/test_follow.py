@@ -354,8 +354,9 @@ def test_a_line_now_and_then_without_a_terminal(site: Site, tmp_path: Path) -> N
 
     done = follow(site.url("/0"), tmp_path, "-s", "DOWNLOAD_DELAY=0.1", "-s", "LOGSTATS_INTERVAL=0.2")
 
-    lines = re.findall(r"^(\d+) pages, ([\d,]+) a minute, (\d+) URLs to go, 0 not to be had$", done.stderr, re.M)
+    lines = re.findall(r"^(\d+) pages?, ([\d,]+) a minute, (\d+) URLs? to go, 0 not to be had$", done.stderr, re.M)
     assert len(lines) > 2
+    assert not re.search(r"^1 pages|\b1 URLs", done.stderr, re.M)
     numbers = [int(one) for one, _, _ in lines]
     assert numbers == sorted(numbers)
     assert any(rate != "0" for _, rate, _ in lines)
@@ -609,6 +610,14 @@ def test_what_is_not_of_this_site_is_not_replaced(text: str, message: str, site:
 
     assert (done.returncode, message in done.stdout + done.stderr) == (2, True)
     assert (tmp_path / "index.jsonl").read_text(encoding="utf-8") == text
+
+
+def test_a_file_of_another_format_is_no_folder(site: Site, tmp_path: Path) -> None:
+    """A folder of that name would hide the pages."""
+    done = follow(site.url("/"), tmp_path / "pages.csv")
+
+    assert (done.returncode, "NAME.jsonl or NAME.parquet" in done.stderr) == (2, True)
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_folder_that_becomes_unwritable(site: Site, tmp_path: Path) -> None:

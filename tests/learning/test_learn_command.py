@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,15 @@ def test_workers_and_the_command_line_use_it(learnt: Path, tmp_path: Path, capsy
         assert main(["extract", *arguments, "--model", str(learnt), "-f", "text"]) == 0
         done = capsys.readouterr()
         assert ("fisherman" in done.out, done.err) == (False, "")
+
+
+def test_corrections_hold_on_a_page_without_menus(learnt: Path) -> None:
+    """A page of which nothing says that it is around the content is main as a whole only on other sites."""
+    bare = re.sub(r"<(nav|footer)>.*?</\1>", "", html(NEW), flags=re.S)
+
+    (page,) = Extractor(Config(model=str(learnt))).extract([Document(bare, f"{SITE}/{NEW}")])
+
+    assert ("Twice a day" in page.text, "fisherman" in page.text) == (True, False)
 
 
 def test_the_same_corrections_give_the_same_bytes(learnt: Path, tmp_path: Path) -> None:

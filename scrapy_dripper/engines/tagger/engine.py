@@ -54,9 +54,15 @@ class Tagger:
                 quality=partial(self._quality, one, Answer(probabilities, types)),
                 sizes=one.size,
                 decision=self._model.manifest.decoding,
+                is_corrected=self._is_corrected(page),
             )
-            for (a, b), types, one in zip(pairwise(batch.edges.tolist()), answer.types[:, None], told, strict=True)
+            for page, (a, b), types, one in zip(
+                pages, pairwise(batch.edges.tolist()), answer.types[:, None], told, strict=True
+            )
         ]
+
+    def _is_corrected(self, page: Page) -> bool:
+        return self._learnt is not None and self._learnt.site_of(page.url) is not None
 
     def _quality(self, page: Features, answer: Answer, main: Bools) -> float:
         """Return the expected word F1 of a page if these blocks are main."""
@@ -64,7 +70,7 @@ class Tagger:
 
     def _answer(self, pages: Sequence[Page], batch: Features) -> Answer:
         answer = self._model(batch)
-        if not self._learnt:
+        if self._learnt is None:
             return answer
         return replace(answer, probabilities=self._learnt.corrected(pages, answer.probabilities, batch.edges))
 
@@ -72,7 +78,7 @@ class Tagger:
         """Return the influence of each group of features on each block of a page (see :mod:`.influence`)."""
         batch = features([page])
         found = influences(self._model, batch)
-        if self._learnt and self._learnt.site_of(page.url):
+        if self._learnt is not None and self._is_corrected(page):
             said = self._model(batch).probabilities
             found[CORRECTIONS] = self._learnt.corrected([page], said, batch.edges) - said
         return found
