@@ -13,7 +13,8 @@ from itertools import accumulate, chain
 
 import numpy as np
 
-from scrapy_dripper.choose.scored import UNSEEN, Bools, ScoredPage, found_in
+from scrapy_dripper.choose.scored import UNSEEN, Bools, ScoredPage
+from scrapy_dripper.page.names import found_in
 from scrapy_dripper.page.page import Flag, Tree
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
 from scrapy_dripper.page.vocabulary import CLONES, FOR_SCREENS, PUT_AWAY, SCREENS, SHOWING, UNFOLDING, either
