@@ -167,8 +167,8 @@ def test_headings_in_a_link() -> None:
 
 def test_elements_for_screens() -> None:
     def run(page: Page) -> None:
-        p = [0.5] * len(page.blocks)
-        list(duplicates._other_screens(ScoredPage(page, Labels(np.array(p, dtype=np.float32))), p))
+        p = np.full(len(page.blocks), 0.5, dtype=np.float32)
+        list(duplicates._copies(ScoredPage(page, Labels(p))))
 
     assert is_linear(run, lambda n: page_of("<div class=mobile>" * n + _numbered("p", 2 * n)), 220)
 
