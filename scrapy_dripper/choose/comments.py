@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from scrapy_dripper.choose.scored import NEARLY_ALL, Bools, ScoredPage
+from scrapy_dripper.choose.scored import Bools, ScoredPage
 from scrapy_dripper.page.page import Flag
+from scrapy_dripper.structures import NEARLY_ALL
 from scrapy_dripper.structures.comments import FORUM, in_comments, is_declared_thread
 
 COMMENT_PROBABILITY = 0.01

@@ -24,10 +24,8 @@ UNSEEN = int(Flag.HIDDEN | Flag.NOSCRIPT)
 """The flags of blocks that a reader does not see."""
 ELSEWHERE = int(Flag.NAV | Flag.FOOTER | Flag.FORM | Flag.DIALOG)
 """The flags of blocks that are around the content of a page."""
-NEARLY_ALL = 0.8
-"""A larger share than this is nearly all: of a text in links, which is a link, or of a section that is main."""
-LIKELY = 0.7
-"""A block of at least this probability is content, whatever its place or its words say."""
+SURE = 0.8
+"""The model is sure of a block of at least this probability, whatever its place or its words say."""
 LONGEST_LINE = 300
 """Maximum length of a line, such as a headline or a list of tags, in characters."""
 

@@ -12,6 +12,7 @@ import numpy as np
 from scrapy_dripper.page.page import Bools, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS
 from scrapy_dripper.page.vocabulary import COMMENT_PLACES, COMMENT_SYSTEMS, NO_COMMENTS, either
+from scrapy_dripper.structures import NEARLY_ALL
 
 if TYPE_CHECKING:
     from scrapy_dripper.structures.posts import ThreadPost
@@ -20,9 +21,6 @@ FORUM, ARTICLE = "forum", "article"
 """The page type on which comments are the main content, and the one for which the model takes some threads."""
 LEAST_POSTS = 3
 """The minimum number of elements with the name of a post on a page that is taken for an article."""
-NEARLY_ALL = 0.8
-"""The share that counts as nearly all: of posts with author and date, and of the main text in posts."""
-
 DISCUSSIONS = frozenset({"discussionforumposting", "qapage"})
 """schema.org types of pages whose posts are content, in lower case."""
 
