@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from scrapy_dripper.choose.scored import LONGEST_LINE, NEARLY_ALL, Bools, ScoredPage
+from scrapy_dripper.choose.scored import LONGEST_LINE, Bools, ScoredPage
 from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.tags import tag_mask
 from scrapy_dripper.page.vocabulary import (
@@ -22,14 +22,13 @@ from scrapy_dripper.page.vocabulary import (
     TAG_LABELS,
     either,
 )
+from scrapy_dripper.structures import NEARLY_ALL
 from scrapy_dripper.structures.asides import without_asides
 
 MOST_BOILERPLATE = 400
 """Maximum number of words that are left out of a page however sure the model is of them."""
 LONGEST_SIGNATURE = 60
 """Maximum number of words of a signature."""
-LONGEST_CONTROL = 60
-"""Maximum length of the label of a control, in characters."""
 LEAST_SIGNATURES = 2
 """Minimum number of signatures on a page, if it is not known to be a forum. A single one ends a letter."""
 
@@ -75,8 +74,6 @@ def _controls(scored: ScoredPage, main: Bools) -> Iterator[int]:
         if tagged:
             rest = len(text) - tagged.end()
             found = rest > 0 and blocks.link_chars[i] >= NEARLY_ALL * rest
-        elif len(text) > LONGEST_CONTROL:
-            continue
         elif is_button[i] and _acts(text):
             found = tree.nodes[node].get("aria-expanded") is None
         elif not (found := _shares(text) is not None) and _control(text):

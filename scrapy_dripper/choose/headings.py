@@ -10,10 +10,11 @@ import re
 
 import numpy as np
 
-from scrapy_dripper.choose.scored import ELSEWHERE, NEARLY_ALL, UNSEEN, Bools, ScoredPage
+from scrapy_dripper.choose.scored import ELSEWHERE, UNSEEN, Bools, ScoredPage
 from scrapy_dripper.page.page import Flag
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper.page.vocabulary import REPLIES, either
+from scrapy_dripper.structures import NEARLY_ALL
 
 HEADING_PROBABILITY = 0.2
 """Minimum probability for a heading to follow its section into the main content."""

@@ -7,22 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import chain, islice, takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import takewhile
+from typing import NamedTuple
 
 import numpy as np
 
 from scrapy_dripper.choose.below_headline import may_be_price
-from scrapy_dripper.choose.scored import LIKELY, LONGEST_LINE, Bools, ScoredPage
+from scrapy_dripper.choose.scored import LONGEST_LINE, SURE, Bools, ScoredPage
 from scrapy_dripper.declared.facts import tokens
-from scrapy_dripper.declared.names import Match, leads_up
+from scrapy_dripper.declared.names import Match
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
-from scrapy_dripper.page.vocabulary import SITE_NAMES, STANDFIRSTS, either
-from scrapy_dripper.structures import NEAR
-
-if TYPE_CHECKING:
-    from lxml.html import HtmlElement
+from scrapy_dripper.page.vocabulary import STANDFIRSTS, either
 
 BODY_WORDS = 10
 """Minimum number of words in a main block that is body text, as opposed to a date, a name or a label."""
@@ -36,8 +32,6 @@ DESCRIPTION_LETTERS = 20
 """Minimum number of letters that the beginnings of a standfirst and of a description have in common."""
 SUBTITLE_WORDS = 3
 """Minimum number of words of a part of the title that a heading below the headline repeats."""
-LONGEST_DESCRIPTION = 1_000
-"""Maximum number of characters of a standfirst or description to compare."""
 
 _NO_LEAD = int(
     Flag.NAV | Flag.FOOTER | Flag.ASIDE | Flag.FORM | Flag.HIDDEN | Flag.NOSCRIPT | Flag.DIALOG
@@ -49,8 +43,6 @@ _UNSEEN = int(Flag.FOOTER | Flag.DIALOG | Flag.HIDDEN)
 _ELSEWHERE = int(Flag.NAV | Flag.ASIDE)
 _LISTED = int(Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FORM)
 _H1 = TAGS["h1"]
-_IN_LINK = int(Flag.LINK)
-_site_class = re.compile(rf"(?:^|[\s_-])(?:{either(SITE_NAMES)})(?=[\s_-]|$)", re.I).search
 _standfirst = re.compile(rf"[\s_-](?:{either(STANDFIRSTS)})(?=[\s_-]|$)").search
 _ends_sentence = re.compile(r"[.!?…。！？][\"”»“’」』]?\Z").search
 
@@ -73,7 +65,7 @@ def with_headline(scored: ScoredPage, main: Bools) -> Bools:
         return labels
     labels[found] = True
     for i in np.flatnonzero(main[:found]).tolist():
-        labels[i] = p[i] >= LIKELY or may_be_price(page.blocks.text[i])
+        labels[i] = p[i] >= SURE or may_be_price(page.blocks.text[i])
     return labels
 
 
@@ -117,7 +109,7 @@ def _is_named_so(page: Page, block: int) -> bool:
 
 
 def _letters(text: str) -> str:
-    return "".join(tokens(text[:LONGEST_DESCRIPTION]))
+    return "".join(tokens(text[:LONGEST_LINE]))
 
 
 def _is_one_of(text: str, descriptions: Sequence[str]) -> bool:
@@ -172,7 +164,7 @@ def headline(page: Page, main: Bools) -> int | None:
         if not flags[i] & _HEADING:
             if not aside and names.is_line(words) and not flags[i] & _LISTED:
                 plain = i
-        elif words and not names.is_other(words) and not names.ends(words) and not _is_site(page, i):
+        elif words and not names.is_other(words) and not names.ends(words):
             match = names.match(words, h1=h1)
             if not aside or (h1 and match is Match.ALL):
                 headings.append(Candidate(i, words, match, is_h1=h1 and not aside))
@@ -192,17 +184,3 @@ def headline(page: Page, main: Bools) -> int | None:
     said = {_letters(name) for name in page.declared.headlines if not names.is_site(tokens(name))} - {""}
     found = next((i for i in hidden if _letters(texts[i]) in said), None)
     return found if found is not None and texts[: body + 1].count(texts[found]) == 1 else None
-
-
-def _link_around(page: Page, block: int) -> HtmlElement | None:
-    """Return the link around a block, looking at a few elements, because many blocks of a deep page may be headings."""
-    node = page.tree.nodes[int(page.blocks.leaf[block])]
-    return next((one for one in islice(chain([node], node.iterancestors()), NEAR) if one.tag == "a"), None)
-
-
-def _is_site(page: Page, block: int) -> bool:
-    """Return True if a heading has a class for site names, or links to the front page while the page is another one."""
-    if _site_class(page.tree.names[int(page.blocks.context[block])][:LONGEST_CLASS]):
-        return True
-    link = _link_around(page, block) if page.tree.flags[page.blocks.leaf[block]] & _IN_LINK else None
-    return link is not None and leads_up(link.get("href") or "", page.url) == 1

@@ -7,10 +7,10 @@ import re
 import numpy as np
 from lxml import etree
 
-from scrapy_dripper.choose.scored import NEARLY_ALL
 from scrapy_dripper.page.page import Bools, Flag, Page, Tree, block_behind
 from scrapy_dripper.page.tags import LONGEST_CLASS, MEDIA, PLAYERS, TAGS
 from scrapy_dripper.page.vocabulary import BESIDE, either
+from scrapy_dripper.structures import NEARLY_ALL
 
 _CAPTIONS = 2
 """Maximum number of blocks beside an image, such as captions, if it is to belong to the text around it."""

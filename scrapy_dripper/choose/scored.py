@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
 from typing import TypeAlias
 
 import numpy as np
@@ -15,8 +13,8 @@ import numpy.typing as npt
 
 from scrapy_dripper.characters import CJK
 from scrapy_dripper.choose.decision import BALANCED, DecisionRule
+from scrapy_dripper.page.names import Names
 from scrapy_dripper.page.page import Flag, Page
-from scrapy_dripper.page.tags import LONGEST_CLASS
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Floats: TypeAlias = npt.NDArray[np.float32]
@@ -26,10 +24,8 @@ UNSEEN = int(Flag.HIDDEN | Flag.NOSCRIPT)
 """The flags of blocks that a reader does not see."""
 ELSEWHERE = int(Flag.NAV | Flag.FOOTER | Flag.FORM | Flag.DIALOG)
 """The flags of blocks that are around the content of a page."""
-NEARLY_ALL = 0.8
-"""A larger share than this is nearly all: of a text in links, which is a link, or of a section that is main."""
-LIKELY = 0.7
-"""A block of at least this probability is content, whatever its place or its words say."""
+SURE = 0.8
+"""The model is sure of a block of at least this probability, whatever its place or its words say."""
 LONGEST_LINE = 300
 """Maximum length of a line, such as a headline or a list of tags, in characters."""
 
@@ -127,52 +123,3 @@ class ScoredPage:
     def names(self) -> Names:
         """The class and id attributes of the page."""
         return Names(self.page.tree.names)
-
-
-def folded(text: str) -> str:
-    """Return a text in lower case, with the letters that ``re.I`` takes for ASCII ones replaced by these.
-
-    A search in it is several times as fast as one with ``re.I``.
-    """
-    if text.isascii():
-        return text.lower()
-    return text.replace("\u0130", "i").lower().replace("\u0131", "i").replace("\u017f", "s")
-
-
-def found_in(name: str, pattern: re.Pattern[str]) -> bool:
-    """Return True if a pattern in lower case is found in a name of any case, with white space before it.
-
-    A pattern that must match white space or a hyphen before a word is many times faster than one that may also match
-    the beginning of the text.
-    """
-    return pattern.search(f"\n{folded(name[:LONGEST_CLASS])}") is not None
-
-
-class Names:
-    """The names of a page's nodes as one text, because most patterns are not in any name of most pages."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        """Only the beginning of each name, with at most :data:`LONGEST_CLASS` characters, is searched."""
-        self._of_nodes = names
-        self._names = [name for name in set(names) if name]
-        self._searched = [f"\n{name[:LONGEST_CLASS]}" for name in self._names]
-        self._text = folded("".join(self._searched))
-        self._ends = list(accumulate(map(len, self._searched)))
-
-    def matching(self, pattern: re.Pattern[str], *parts: str) -> list[int]:
-        """Return the nodes with a name of any case in which a pattern in lower case is found (:func:`found_in`).
-
-        If there are ``parts``, each match has one of them. They are looked for first, which takes far less time.
-        """
-        text, ends = self._text, self._ends
-        if parts and not any(part in text for part in parts):
-            return []
-        found: set[str] = set()
-        hit = pattern.search(text)
-        while hit is not None:
-            i = bisect_right(ends, hit.start())
-            begin = ends[i] - len(self._searched[i])
-            if pattern.search(text[begin : ends[i]]) is not None:  # the match may also go on into the next name
-                found.add(self._names[i])
-            hit = pattern.search(text, ends[i])
-        return [i for i, name in enumerate(self._of_nodes) if name in found] if found else []

@@ -18,13 +18,13 @@ import numpy as np
 
 from scrapy_dripper.choose.below_headline import with_facts
 from scrapy_dripper.choose.boilerplate import MOST_BOILERPLATE, without_boilerplate
-from scrapy_dripper.choose.comments import posts_of, with_comments
+from scrapy_dripper.choose.comments import with_comments
 from scrapy_dripper.choose.decision import decide
 from scrapy_dripper.choose.duplicates import within, without_duplicates
 from scrapy_dripper.choose.headings import LONGEST_HEADING, MOST_EMPTY, with_headings
 from scrapy_dripper.choose.headline import with_headline
 from scrapy_dripper.choose.mask import mask_of
-from scrapy_dripper.choose.scored import Bools, ScoredPage
+from scrapy_dripper.choose.scored import SURE, Bools, ScoredPage
 from scrapy_dripper.choose.short_pages import LONGEST_ERROR, is_menu, shows_prose, with_short_page
 from scrapy_dripper.choose.user_rules import with_rules, with_rules_again
 from scrapy_dripper.page.page import Flag, Mask, Page, Tree
@@ -33,6 +33,7 @@ from scrapy_dripper.page.vocabulary import HEROES, either
 from scrapy_dripper.structures.asides import without_dialogs
 from scrapy_dripper.structures.callouts import callout_names
 from scrapy_dripper.structures.code import CODE_BOXES, code_box
+from scrapy_dripper.structures.comments import posts_of
 from scrapy_dripper.structures.embeds import names as embed_names
 from scrapy_dripper.structures.embeds import with_embeds
 from scrapy_dripper.structures.footnotes import FootnoteMarks
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
 
 MOST_TAKEN = 0.2
 """Maximum share of a page's expected main text that a step may take away."""
-SURE_PROBABILITY = 0.8
-"""A step may not take away a block of at least this probability."""
 MOST_HERO_BLOCKS = 12
 """Maximum number of blocks of a hero. A larger element is the page."""
 ASKED = math.inf
@@ -294,9 +293,7 @@ def _footnotes(page: Page) -> list[int]:
     return [i for i, node in enumerate(tree.nodes) if node in notes] if notes else []
 
 
-def takes_too_much(
-    scored: ScoredPage, before: Bools, after: Bools, free: float = 0, sure: float = SURE_PROBABILITY
-) -> bool:
+def takes_too_much(scored: ScoredPage, before: Bools, after: Bools, free: float = 0, sure: float = SURE) -> bool:
     """Return True if a change of labels takes away more than a share of the expected main text (:data:`MOST_TAKEN`), or
     a block with a probability of at least ``sure``.
 

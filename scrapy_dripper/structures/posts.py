@@ -23,6 +23,7 @@ from scrapy_dripper.page.nodes import SHORT
 from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
 from scrapy_dripper.page.vocabulary import CURRENCIES, either
+from scrapy_dripper.structures import NEARLY_ALL
 from scrapy_dripper.structures.hidden import hidden_blocks
 from scrapy_dripper.structures.items import Card
 
@@ -36,9 +37,6 @@ LONGEST_NAME, MOST_NAME_WORDS = 40, 5
 """Maximum length of an author's name, in characters and in words."""
 LEVELS = 12
 """Maximum number of elements between a post and its date."""
-NEARLY_ALL = 0.8
-"""The share that counts as nearly all: of posts that are alone in larger elements, if these are the posts; of the text
-of a post in a ``<blockquote>``, if the site has one for every post; of a block in links, if the block is a link."""
 LEAST_HELD = 0.1
 """The share of the main text that posts hold at least. Where they hold less, others have not been found."""
 SHORTEST_POST = 20

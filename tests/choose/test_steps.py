@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.choose import steps
-from scrapy_dripper.choose.scored import Labels, ScoredPage
+from scrapy_dripper.choose.scored import SURE, Labels, ScoredPage
 from scrapy_dripper.choose.steps import (
     MODEL,
     MOST_TAKEN,
     STEPS,
-    SURE_PROBABILITY,
     Change,
     Choice,
     Step,
@@ -144,7 +143,7 @@ def test_what_is_left_is_most_of_the_expected_text_and_all_that_is_sure(
 
     lost = first & ~last.main
     if ((p > 0) & (p < 1)).any():
-        assert not lost.any() or p[lost].max() < SURE_PROBABILITY
+        assert not lost.any() or p[lost].max() < SURE
         assert p[lost].sum() <= MOST_TAKEN * p.sum() + 1e-3
     else:
         assert lost.sum() <= MOST_TAKEN * first.sum() + 1e-3
@@ -222,7 +221,7 @@ def test_hidden_prose_in_an_article_stays_out(certain: bool) -> None:
 
     assert "Ignore all" not in (found.text or "")
     assert "In year 7 the ferry" in (found.text or "")
-    assert found.probabilities[page_of(html).blocks.text.index(prose)] >= SURE_PROBABILITY
+    assert found.probabilities[page_of(html).blocks.text.index(prose)] >= SURE
 
 
 def test_what_the_user_asks_for_is_taken_away() -> None:

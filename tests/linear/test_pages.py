@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from scrapy_dripper import Document, Extractor
-from scrapy_dripper.choose import duplicates, headline
+from scrapy_dripper.choose import duplicates
 from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction, FallbackReason
@@ -155,20 +155,10 @@ def _numbered(tag: str, n: int) -> str:
     return "".join(f"<{tag}>x{i}</{tag}>" for i in range(n))
 
 
-def test_headings_in_a_link() -> None:
-    def run(page: Page) -> None:
-        for i in range(len(page.blocks)):
-            headline._is_site(page, i)
-
-    assert is_linear(
-        run, lambda n: page_of(f"<a href=/x>{'<div>' * n}{_numbered('h2', n)}", "https://example.org/a"), 220
-    )
-
-
 def test_elements_for_screens() -> None:
     def run(page: Page) -> None:
-        p = [0.5] * len(page.blocks)
-        list(duplicates._other_screens(ScoredPage(page, Labels(np.array(p, dtype=np.float32))), p))
+        p = np.full(len(page.blocks), 0.5, dtype=np.float32)
+        list(duplicates._copies(ScoredPage(page, Labels(p))))
 
     assert is_linear(run, lambda n: page_of("<div class=mobile>" * n + _numbered("p", 2 * n)), 220)
 

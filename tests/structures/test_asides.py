@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from scrapy_dripper import Document, Extractor
-from scrapy_dripper.choose.scored import Names
+from scrapy_dripper.page.names import Names
 from scrapy_dripper.structures.asides import without_asides, without_dialogs
 from scrapy_dripper.testing import page as page_of
 

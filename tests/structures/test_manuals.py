@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scrapy_dripper.choose.scored import Names
+from scrapy_dripper.page.names import Names
 from scrapy_dripper.structures.asides import without_asides
 from scrapy_dripper.testing import page as page_of
 

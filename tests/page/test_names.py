@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.choose.scored import Names, folded, found_in
+from scrapy_dripper.page.names import Names, folded, found_in
 from scrapy_dripper.page.tags import LONGEST_CLASS
 
 WORD = re.compile(r"[\s_-](?:menu|top\s(?:bar|line))(?=[\s_-]|$)", re.I)
