@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scrapy_dripper.choose.below_headline import may_be_price
-from scrapy_dripper.choose.scored import LONGEST_LINE, SURE, Bools, ScoredPage
+from scrapy_dripper.choose.scored import LIKELY, LONGEST_LINE, Bools, ScoredPage
 from scrapy_dripper.declared.facts import tokens
 from scrapy_dripper.declared.names import Match
 from scrapy_dripper.page.page import Flag, Page
@@ -65,7 +65,7 @@ def with_headline(scored: ScoredPage, main: Bools) -> Bools:
         return labels
     labels[found] = True
     for i in np.flatnonzero(main[:found]).tolist():
-        labels[i] = p[i] >= SURE or may_be_price(page.blocks.text[i])
+        labels[i] = p[i] >= LIKELY or may_be_price(page.blocks.text[i])
     return labels
 
 

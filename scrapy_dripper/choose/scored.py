@@ -25,7 +25,9 @@ UNSEEN = int(Flag.HIDDEN | Flag.NOSCRIPT)
 ELSEWHERE = int(Flag.NAV | Flag.FOOTER | Flag.FORM | Flag.DIALOG)
 """The flags of blocks that are around the content of a page."""
 SURE = 0.8
-"""The model is sure of a block of at least this probability, whatever its place or its words say."""
+"""The model is sure of a block of at least this probability. No step takes it away."""
+LIKELY = 0.7
+"""A block of at least this probability is content, even above a headline, or on a page that may be an error page."""
 LONGEST_LINE = 300
 """Maximum length of a line, such as a headline or a list of tags, in characters."""
 

@@ -11,7 +11,7 @@ import re
 import numpy as np
 
 from scrapy_dripper.choose.duplicates import within
-from scrapy_dripper.choose.scored import ELSEWHERE, SURE, UNSEEN, Bools, ScoredPage
+from scrapy_dripper.choose.scored import ELSEWHERE, LIKELY, UNSEEN, Bools, ScoredPage
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.vocabulary import BOILERPLATE, ERROR_CODE, ERROR_REASON, ERRORS, WAITING, WALLS, either
 
@@ -60,7 +60,7 @@ def with_short_page(scored: ScoredPage, main: Bools) -> Bools:
         chosen = outside & (p >= max(SHELL_PROBABILITY, SHARE_OF_BEST * p.max(where=outside, initial=0)))
     shown = chosen & ~unseen if (chosen & ~unseen).any() else chosen
     if chosen.any() and _without_content(
-        scored.page, shown, LONGEST_ERROR if p[shown].max() < SURE else LONGEST_SURE_ERROR
+        scored.page, shown, LONGEST_ERROR if p[shown].max() < LIKELY else LONGEST_SURE_ERROR
     ):
         return np.zeros_like(main)
     return chosen
