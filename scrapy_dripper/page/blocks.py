@@ -370,17 +370,21 @@ class _Cutter:
 _telling = re.compile(
     r"white-space[\w-]{0,20}\s{0,9}:[^;]{1,99}|display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}hidden"
 ).findall
+_spacing = re.compile(r"white-space[\w-]{0,20}\s{0,9}:[^;]{1,99}").findall
 _made_up = re.compile(r"[A-Za-z]{1,2}\d{1,4}").fullmatch
 _names_made_up = re.compile(r"\.[A-Za-z]{1,2}\d{1,4}(?![\w-])").search
 _class = re.compile(
-    r"\s*(?:[^\s:>]{1,99}[\s>]{1,9})?[a-z]{0,10}\.([\w-]{1,99})(?:\[[^\]]{1,99}\])?(?:[\s>]{1,9}(?:p|div|span|li|td))?\s*"
+    r"\s*((?:[^\s:>]{1,99}[\s>]{1,9}){0,4})[a-z]{0,10}(#|\.)([\w-]{1,99})(?:\[[^\]]{1,99}\])?"
+    r"(?:[\s>]{1,9}(?:p|div|span|li|td))?\s*"
 ).fullmatch
-"""Matches a selector that a class decides: ``.poem``, ``p.poem``, ``.post .poem``, ``.poem p``."""
+"""Matches a selector that a class or an id decides: ``.poem``, ``p.poem``, ``.post .poem``, ``.poem p``."""
 
 
 def class_styles(elements: Iterable[HtmlElement]) -> Styles:
     """Return the declarations for classes that set white space or hide, and those for numbered classes that set fonts,
     from the style sheets among some elements. Those for some media, such as print, are left out.
+
+    An id (``#poem``), and a class below several others, only set white space: what they hide is a state of the page.
     """
     found: dict[str, str] = {}
     for element in elements:
@@ -400,8 +404,13 @@ def class_styles(elements: Iterable[HtmlElement]) -> Styles:
             if not (told or has_fonts):
                 continue
             for selector in before.rpartition(";")[2].rpartition("/")[2].split(","):
-                match = _class(selector) if "." in selector else None
-                declared = told if match is None or not _made_up(match[1]) else rule
-                if match and declared:
-                    found[match[1]] = f"{found.get(match[1], '')};{declared}"[-LONGEST_CLASS:]
+                match = _class(selector) if "." in selector or "#" in selector else None
+                if match is None:
+                    continue
+                around, kind, name = match.groups()
+                declared = rule if _made_up(name) else told
+                if kind == "#" or len(around.replace(">", " ").split()) > 1:
+                    declared = ";".join(_spacing(rule))
+                if declared:
+                    found[name] = f"{found.get(name, '')};{declared}"[-LONGEST_CLASS:]
     return found

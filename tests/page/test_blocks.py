@@ -124,6 +124,23 @@ def test_what_style_sheets_say_of_classes(more: str, is_read: bool) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("selector", "told"),
+    [
+        ("#poem", ("white-space:pre",)),
+        (".page #poem p", ("white-space:pre",)),
+        (".chat > .item .text .poem p", ("white-space:pre",)),
+        ("main > .poem", ("white-space:pre", "display:none")),
+        (".a .b .c .d .e .poem", ()),
+        (".poem:hover", ()),
+        (".poem p a", ()),
+    ],
+)
+def test_what_an_id_or_a_class_far_below_others_hides_is_not_told(selector: str, told: tuple[str, ...]) -> None:
+    styles = cut(parse(f"<style>{selector} {{white-space:pre;display:none}}</style><p>x")).styles
+    assert tuple(filter(None, styles.get("poem", "").split(";"))) == told
+
+
 def test_columns() -> None:
     """Links, bold text and images are counted per block."""
     blocks = page("<p><a>four</a> <b>bold!</b> x</p><img src=a><p>y <img src=b></p>").blocks
