@@ -18,7 +18,7 @@ from scrapy_dripper.declared.facts import tokens
 from scrapy_dripper.declared.names import Match
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
-from scrapy_dripper.page.vocabulary import STANDFIRSTS, either
+from scrapy_dripper.page.vocabulary import SITE_NAMES, STANDFIRSTS, either
 
 BODY_WORDS = 10
 """Minimum number of words in a main block that is body text, as opposed to a date, a name or a label."""
@@ -43,6 +43,7 @@ _UNSEEN = int(Flag.FOOTER | Flag.DIALOG | Flag.HIDDEN)
 _ELSEWHERE = int(Flag.NAV | Flag.ASIDE)
 _LISTED = int(Flag.LIST | Flag.LINK | Flag.BUTTON | Flag.FORM)
 _H1 = TAGS["h1"]
+_site_class = re.compile(rf"(?:^|[\s_-])(?:{either(SITE_NAMES)})(?=[\s_-]|$)", re.I).search
 _standfirst = re.compile(rf"[\s_-](?:{either(STANDFIRSTS)})(?=[\s_-]|$)").search
 _ends_sentence = re.compile(r"[.!?…。！？][\"”»“’」』]?\Z").search
 
@@ -164,7 +165,7 @@ def headline(page: Page, main: Bools) -> int | None:
         if not flags[i] & _HEADING:
             if not aside and names.is_line(words) and not flags[i] & _LISTED:
                 plain = i
-        elif words and not names.is_other(words) and not names.ends(words):
+        elif words and not names.is_other(words) and not names.ends(words) and not _names_site(page, i):
             match = names.match(words, h1=h1)
             if not aside or (h1 and match is Match.ALL):
                 headings.append(Candidate(i, words, match, is_h1=h1 and not aside))
@@ -184,3 +185,8 @@ def headline(page: Page, main: Bools) -> int | None:
     said = {_letters(name) for name in page.declared.headlines if not names.is_site(tokens(name))} - {""}
     found = next((i for i in hidden if _letters(texts[i]) in said), None)
     return found if found is not None and texts[: body + 1].count(texts[found]) == 1 else None
+
+
+def _names_site(page: Page, block: int) -> bool:
+    """Return True if the class of a heading says that it is the name of the site, which mdBook writes on each page."""
+    return _site_class(page.tree.names[int(page.blocks.context[block])][:LONGEST_CLASS]) is not None

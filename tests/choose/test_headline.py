@@ -66,6 +66,7 @@ def named(html: str) -> str | None:
         (f"<title>Warm bees - Hive</title><h1>Hive</h1>{BODY}", None),
         # the site's name is the last part of the title, or a piece of it; a book has one on each page
         (f"<title>Loops - The Hive Book</title><h1>The Hive Book</h1><h2>Loops</h2>{BODY}", "Loops"),
+        (f"<title>Loops - The whole Hive Book</title><h1 class=menu-title>The whole Hive Book</h1>{BODY}", None),
         (f"<title>All the warm bees | Example official blog</title><h1>Official blog</h1>{BODY}", None),
         (f"<title>Techlog: How bees keep warm</title><h2>How bees keep warm</h2>{BODY}", "How bees keep warm"),
         (f"<title>Git - Loops</title><h1>3.1 Git Loops</h1><h2>Loops</h2>{BODY}", "3.1 Git Loops"),
