@@ -39,14 +39,14 @@ _copied = re.compile(
 def without_duplicates(scored: ScoredPage, main: Bools) -> Bools:
     """Return the labels without duplicates.
 
-    If only the duplicate was main, the block that represents both becomes main instead.
+    If only a hidden one was main, the one that is seen becomes main instead.
     """
     kept, texts = main.tolist(), scored.page.blocks.text
     often = Counter(texts)
     if not any(keep and often[text] > 1 for keep, text in zip(kept, texts, strict=True)):
         return main
     instead: dict[int, int] = {}  # duplicate to the block that represents it
-    for duplicate, other in _copies(scored):
+    for duplicate, other in _copies(scored, main):
         other = instead.get(other, other)
         if duplicate not in instead and other not in instead and duplicate != other:
             instead[duplicate] = other
@@ -55,8 +55,9 @@ def without_duplicates(scored: ScoredPage, main: Bools) -> Bools:
     return np.array(kept, dtype=np.bool_)
 
 
-def _copies(scored: ScoredPage) -> Iterator[tuple[int, int]]:
-    """Yield the blocks of copies, each with the block that represents both: the one that is seen, or else the first."""
+def _copies(scored: ScoredPage, main: Bools) -> Iterator[tuple[int, int]]:
+    """Yield the blocks of copies, each with the block that represents both: the one that is seen, else the one that is
+    main, or else the first."""
     tree, texts = scored.page.tree, scored.page.blocks.text
     heads, unseen = ((scored.flags & flags != 0).tolist() for flags in (Flag.HEADING, UNSEEN))
     places: dict[tuple[str, bool], list[int]] = {}  # a heading is no duplicate of its entry in the table of contents
@@ -74,12 +75,14 @@ def _copies(scored: ScoredPage) -> Iterator[tuple[int, int]]:
         pairs = []
         for k in range(a, b):
             there = places[texts[k], heads[k]]
-            if not (a <= there[0] and there[-1] < b):
-                pairs.append((k, there[0] if there[0] < a else there[-1]))
+            other = there[0] if there[0] < a else there[-1]
+            # Where both are hidden, neither is a copy of the other: icons with a text stand in each review.
+            if not a <= other < b and not (unseen[k] and unseen[other]):
+                pairs.append((k, other))
         if sum(len(texts[k]) for k, _ in pairs) > max(SHORTEST_COPY, SHARED_TEXT * sum(map(len, texts[a:b]))):
             done = b
             for pair in pairs:
-                first, then = sorted(pair, key=lambda k: (unseen[k], k))
+                first, then = sorted(pair, key=lambda k: (unseen[k], not main[k], k))
                 yield then, first
 
 

@@ -72,6 +72,7 @@ def test_texts_that_a_reader_sees_once_are_kept_once(body: str) -> None:
         f"<div role=tabpanel><p>{LINE}</p><p>One.</p></div><div role=tabpanel hidden><p>{LINE}</p><p>Two.</p></div>",
         f"<div><p><a href=/ferry>{LINE}</a></p><p><a href=/ferry>{LINE}</a></p></div>",
         f"<p>{LINE}</p><div class='overflow-hidden'><p>Then.</p><p>{LINE}</p></div>",
+        "".join(f"<p>Review {n}.</p><div aria-hidden=true>{LINE}</div>" for n in "abc"),
         f"<ul><li>Deep Teal<li>{LINE}</ul><ul><li class='swatch hidden'>Deep Teal<li>Mint</ul>",
     ],
 )
@@ -85,6 +86,13 @@ def test_the_visible_one_becomes_main_if_the_hidden_one_is() -> None:
     main = without_duplicates(ScoredPage(cut, Labels(p)), np.array([False, True, True]))
 
     assert main.tolist() == [True, True, False]
+
+
+def test_an_entry_of_the_contents_does_not_become_main_for_a_caption() -> None:
+    body = f"<div class=mobile-toc><a href=#f>{LINE}</a></div><p>At nine.</p><figcaption>{LINE}</figcaption>"
+    main = np.array([False, True, True])
+
+    assert without_duplicates(ScoredPage(page(body), Labels(main.astype(np.float32))), main).tolist() == main.tolist()
 
 
 ELEMENTS = st.recursive(

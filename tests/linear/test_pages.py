@@ -158,7 +158,7 @@ def _numbered(tag: str, n: int) -> str:
 def test_elements_for_screens() -> None:
     def run(page: Page) -> None:
         p = np.full(len(page.blocks), 0.5, dtype=np.float32)
-        list(duplicates._copies(ScoredPage(page, Labels(p))))
+        list(duplicates._copies(ScoredPage(page, Labels(p)), p > 0))
 
     assert is_linear(run, lambda n: page_of("<div class=mobile>" * n + _numbered("p", 2 * n)), 220)
 
