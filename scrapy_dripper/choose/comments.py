@@ -1,13 +1,126 @@
-"""Keep or drop readers' comments as configured. They are found by the names of their elements, without a model."""
+"""Readers' comments: which elements hold them, whether they are what a page is about, and whether the user wants them.
+
+They are found by the names of their elements, without a model.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from scrapy_dripper.choose.scored import Bools, ScoredPage
-from scrapy_dripper.page.page import Flag
+from scrapy_dripper.choose.scored import ScoredPage
+from scrapy_dripper.page.page import Bools, Flag, Page
+from scrapy_dripper.page.tags import LONGEST_CLASS
+from scrapy_dripper.page.vocabulary import COMMENT_PLACES, COMMENT_SYSTEMS, NO_COMMENTS, either
 from scrapy_dripper.structures import NEARLY_ALL
-from scrapy_dripper.structures.comments import FORUM, in_comments, is_declared_thread
+
+if TYPE_CHECKING:
+    from scrapy_dripper.structures.posts import ThreadPost
+
+FORUM, ARTICLE = "forum", "article"
+"""The page type on which comments are the main content, and the one for which the model takes some threads."""
+LEAST_POSTS = 3
+"""The minimum number of elements with the name of a post on a page that is taken for an article."""
+DISCUSSIONS = frozenset({"discussionforumposting", "qapage"})
+"""schema.org types of pages whose posts are content, in lower case."""
+
+_part = rf"(?!(?:{either(NO_COMMENTS)})[-_])[a-z0-9]{{1,20}}[-_]{{1,2}}"
+_is_comments = re.compile(
+    rf"(?:^|\s)(?:(?:{_part}){{0,3}}comments?(?:[-_]{{0,2}}(?:{either(COMMENT_PLACES)})){{0,2}}(?:[-_]{{0,2}}\d{{1,12}})?"
+    rf"|(?:disqus|dsq)(?:[-_][a-z0-9]{{1,20}}){{0,2}}|{either(COMMENT_SYSTEMS)})(?=\s|$)",
+    re.I,
+).search
+"""Matches class names and ids of elements that hold comments."""
+_is_post = re.compile(r"(?:^|[\s_-])(?:posts?|comments?|messages?|repl(?:y|ies)|answers?)(?=$|[\s_\d-])", re.I).search
+_digits = re.compile(r"\d{1,20}").sub
+_ROLE = "comment"
+_TYPES = frozenset({"comment", "usercomments"})
+
+
+def in_comments(page: Page) -> Bools:
+    """Return for each block whether it is in an element for comments, by class, id, role or schema.org microdata.
+
+    The root element and the body do not count, because themes put classes there that say whether comments are open.
+    """
+    tree = page.tree
+    known: dict[str, bool] = {}
+    inside = [False] * len(tree.nodes)
+    for i, (node, name, parent) in enumerate(zip(tree.nodes, tree.names, tree.parent.tolist(), strict=True)):
+        if parent < 0 or node.tag == "body":
+            continue
+        if name not in known:
+            known[name] = bool(name) and _is_comments(name[:LONGEST_CLASS]) is not None
+        inside[i] = inside[parent] or known[name] or _says_so(node.get)
+    return np.array(inside, dtype=np.bool_)[page.blocks.context]
+
+
+def _says_so(get: Callable[[str, str], str]) -> bool:
+    if _ROLE in (get("role", ""), get("itemprop", "")):
+        return True
+    return not _TYPES.isdisjoint(_types(get("itemtype", "")))
+
+
+def _types(value: str) -> list[str]:
+    """Return the names of the schema.org types in an ``itemtype``, in lower case."""
+    return [one.rpartition("/")[2] for one in value[:LONGEST_CLASS].lower().split()]
+
+
+def posts_of(page: Page, main: Bools, page_type: str | None) -> list[ThreadPost]:
+    """Return the posts in the main content of a page whose content they are, or the comments that are kept on purpose.
+
+    On other pages, what has a date and an author are the cards of a list. But the model takes some threads for
+    articles, whose posts are known by the names of their elements.
+    """
+    is_thread = page_type == FORUM or is_declared_thread(page)
+    is_named = not is_thread and page_type == ARTICLE and _has_named_posts(page, main)
+    keeps = page.config.comments == "keep"
+    if not (is_thread or is_named or keeps):
+        return []
+    from scrapy_dripper.structures.posts import (
+        thread_posts,  # reads dates and names, which most pages need not be read for
+    )
+
+    posts = thread_posts(page, main) if is_thread or is_named else []
+    if is_thread or _are_content(page, main, posts):
+        return posts
+    return thread_posts(page, main & in_comments(page)) if keeps else []
+
+
+def _are_content(page: Page, main: Bools, posts: list[ThreadPost]) -> bool:
+    """Return True if posts by several authors, nearly all with author and date, hold nearly all main text."""
+    known = [post.author for post in posts if post.author and post.date]
+    chars = np.concatenate([[0], np.cumsum(main * [len(text) for text in page.blocks.text])])
+    nodes = [post.node for post in posts]
+    held = (chars[page.tree.block_end[nodes]] - chars[page.tree.block_start[nodes]]).sum()
+    return len(set(known)) > 1 and min(len(known) / len(posts), held / chars[-1]) >= NEARLY_ALL
+
+
+def _has_named_posts(page: Page, main: Bools) -> bool:
+    """Return True if several elements with main text and the same tag and class have the name of a post."""
+    tree = page.tree
+    named = {name for name in set(tree.names) if _is_post(name[:LONGEST_CLASS])}
+    if not named:
+        return False
+    total = np.concatenate([[0], np.cumsum(main)])
+    kinds = Counter(
+        (tree.tag[i], _digits("", tree.nodes[i].get("class") or "")[:LONGEST_CLASS])
+        for i in np.flatnonzero(total[tree.block_end] > total[tree.block_start]).tolist()
+        if tree.names[i] in named
+    )
+    return max(kinds.values(), default=0) >= LEAST_POSTS
+
+
+def is_declared_thread(page: Page) -> bool:
+    """Return True if JSON-LD or microdata say that posts are the content; the model may take them for an article."""
+    if not DISCUSSIONS.isdisjoint(page.declared.types):
+        return True
+    declared = (page.tree.nodes[i].get("itemtype", "") for i in page.tree.typed)
+    return any(not DISCUSSIONS.isdisjoint(_types(value)) for value in declared)
+
 
 COMMENT_PROBABILITY = 0.01
 """Minimum probability of a comment that is kept. Nearly all text that people write exceeds it."""

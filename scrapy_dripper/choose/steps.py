@@ -18,7 +18,7 @@ import numpy as np
 
 from scrapy_dripper.choose.below_headline import with_facts
 from scrapy_dripper.choose.boilerplate import MOST_BOILERPLATE, without_boilerplate
-from scrapy_dripper.choose.comments import with_comments
+from scrapy_dripper.choose.comments import posts_of, with_comments
 from scrapy_dripper.choose.decision import decide
 from scrapy_dripper.choose.duplicates import within, without_duplicates
 from scrapy_dripper.choose.headings import LONGEST_HEADING, MOST_EMPTY, with_headings
@@ -33,7 +33,6 @@ from scrapy_dripper.page.vocabulary import HEROES, either
 from scrapy_dripper.structures.asides import without_dialogs
 from scrapy_dripper.structures.callouts import callout_names
 from scrapy_dripper.structures.code import CODE_BOXES, code_box
-from scrapy_dripper.structures.comments import posts_of
 from scrapy_dripper.structures.embeds import names as embed_names
 from scrapy_dripper.structures.embeds import with_embeds
 from scrapy_dripper.structures.footnotes import FootnoteMarks

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from lxml.html import document_fromstring
 
+from scrapy_dripper.choose.comments import in_comments
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.blocks import cut
-from scrapy_dripper.structures.comments import in_comments
 from scrapy_dripper.testing import FakeEngine
 
 STORY = "<article><h1>The mill</h1>" + "<p>The old mill by the river grinds again, after forty years of rest.</p>" * 4
