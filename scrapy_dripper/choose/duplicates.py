@@ -14,10 +14,9 @@ from itertools import accumulate
 import numpy as np
 
 from scrapy_dripper.choose.scored import UNSEEN, Bools, ScoredPage
-from scrapy_dripper.page.names import found_in
 from scrapy_dripper.page.page import Flag, Tree
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
-from scrapy_dripper.page.vocabulary import CLONES, FOR_SCREENS, PUT_AWAY, SCREENS, SHOWING, UNFOLDING, either
+from scrapy_dripper.page.vocabulary import CLONES, FOR_SCREENS, PUT_AWAY, SCREENS, SHOWING, UNFOLDING, either, found_in
 from scrapy_dripper.structures import NEAR
 
 SHORTEST_COPY = 20

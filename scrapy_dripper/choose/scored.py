@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from scrapy_dripper.characters import CJK
 from scrapy_dripper.choose.decision import BALANCED, DecisionRule
-from scrapy_dripper.page.names import Names
 from scrapy_dripper.page.page import Flag, Page
+from scrapy_dripper.page.vocabulary import Names
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Floats: TypeAlias = npt.NDArray[np.float32]

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from scrapy_dripper.choose.below_headline import with_facts
+from scrapy_dripper.choose.headings import with_facts
 from scrapy_dripper.choose.scored import Bools, Labels, ScoredPage
 from scrapy_dripper.page import Page
 from scrapy_dripper.testing import page as page_of

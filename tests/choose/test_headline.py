@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrapy_dripper.choose.headline import headline, with_headline
+from scrapy_dripper.choose.headings import headline, with_headline
 from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document

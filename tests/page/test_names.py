@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.page.names import Names, folded, found_in
 from scrapy_dripper.page.tags import LONGEST_CLASS
+from scrapy_dripper.page.vocabulary import Names, folded, found_in
 
 WORD = re.compile(r"[\s_-](?:menu|top\s(?:bar|line))(?=[\s_-]|$)", re.I)
 

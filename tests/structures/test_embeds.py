@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scrapy_dripper.page.names import Names
+from scrapy_dripper.page.vocabulary import Names
 from scrapy_dripper.structures.embeds import names, with_embeds
 from scrapy_dripper.testing import page as page_of
 

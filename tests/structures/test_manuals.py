@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scrapy_dripper.page.names import Names
-from scrapy_dripper.structures.asides import without_asides
+from scrapy_dripper.choose.boilerplate import without_asides
+from scrapy_dripper.page.vocabulary import Names
 from scrapy_dripper.testing import page as page_of
 
 TEXT = "The warp has to be measured, wound and tied to the loom, which takes most beginners a whole day of their week."
