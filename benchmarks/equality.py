@@ -18,11 +18,18 @@ from unittest.mock import patch
 import numpy as np
 from tqdm import tqdm
 
-from scrapy_dripper.engines.qwen3.decoder import CHUNK, Passes
+from scrapy_dripper.engines.qwen3.decoder import (
+    CHUNK,
+    Bools,
+    CausalModel,
+    Decoded,
+    DecodeTask,
+    Passes,
+    decode,
+    open_session,
+)
 from scrapy_dripper.engines.qwen3.folder import load_prepared
 from scrapy_dripper.engines.qwen3.grammar import Grammar
-from scrapy_dripper.engines.qwen3.loop import Bools, CausalModel, Decoded, DecodeTask, decode
-from scrapy_dripper.engines.qwen3.session import open_session
 
 MOST_BLOCKS = 300
 SHARED = 40

@@ -34,11 +34,19 @@ from random_model import SIZES, TOKENIZER_FILE, write_checkpoint
 from tokenizers import Tokenizer
 from tqdm import tqdm
 
-from scrapy_dripper.engines.qwen3.decoder import PIECE, Decoder, Passes
+from scrapy_dripper.engines.qwen3.decoder import (
+    PIECE,
+    Bools,
+    Decoded,
+    Decoder,
+    DecodeTask,
+    Floats,
+    Passes,
+    decode,
+    free_cuda_memory,
+)
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.grammar import Ids
-from scrapy_dripper.engines.qwen3.loop import Bools, Decoded, DecodeTask, Floats, decode
-from scrapy_dripper.engines.qwen3.session import free_cuda_memory
 from scrapy_dripper_lab.cli.export import CACHE_DTYPES
 
 HERE = Path(__file__).parent

@@ -137,7 +137,7 @@ def cuda_works() -> bool:
     """Return True if onnxruntime can use a GPU here."""
     import onnxruntime
 
-    from scrapy_dripper.engines.qwen3.session import CUDA, free_cuda_memory
+    from scrapy_dripper.engines.qwen3.decoder import CUDA, free_cuda_memory
 
     return CUDA in onnxruntime.get_available_providers() and free_cuda_memory() is not None
 

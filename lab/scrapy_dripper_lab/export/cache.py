@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from scrapy_dripper.engines.qwen3.loop import Floats
+from scrapy_dripper.engines.qwen3.decoder import Floats
 
 _TYPES = {"int8": (TensorProto.INT8, 127.0), "float8e4m3fn": (TensorProto.FLOAT8E4M3FN, 448.0)}
 """The type, and its largest number."""

@@ -14,10 +14,10 @@ from transformers import DynamicCache, Qwen3ForCausalLM
 from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError
+from scrapy_dripper.engines.qwen3.decoder import Decoded, DecodeTask, Floats
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine, drafting_tagger
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared, model_folder
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
-from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, Floats
 from scrapy_dripper_lab.export.checkpoint import hashes
 from scrapy_dripper_lab.export.validate import LogitCheck, probes
 

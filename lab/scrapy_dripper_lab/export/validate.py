@@ -9,10 +9,9 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from scrapy_dripper.cli.console import UsageError
-from scrapy_dripper.engines.qwen3.decoder import Passes
+from scrapy_dripper.engines.qwen3.decoder import Passes, open_session
 from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
-from scrapy_dripper.engines.qwen3.session import open_session
 from scrapy_dripper.engines.qwen3.simplify import HTML
 
 TOLERANCES = {"float32": 1e-3, "float16": 3e-2, "bfloat16": 1e-1, "int8": 1e-1, "int4": 1.0, "float8e4m3fn": 1.0}

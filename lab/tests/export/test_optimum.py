@@ -26,9 +26,9 @@ from benchmarks.equality import Prover, naive
 from benchmarks.random_model import SIZES
 from scrapy_dripper.cli import main
 from scrapy_dripper.cli.console import UsageError
+from scrapy_dripper.engines.qwen3.decoder import Floats, decode
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.grammar import Ids
-from scrapy_dripper.engines.qwen3.loop import Floats, decode
 from scrapy_dripper_lab.export.checkpoint import Checkpoint
 from scrapy_dripper_lab.export.head import add_head, oldest_runtime
 from scrapy_dripper_lab.export.optimum import fuse_attention

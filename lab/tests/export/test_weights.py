@@ -17,8 +17,8 @@ import onnx
 
 from benchmarks.equality import Prover
 from scrapy_dripper.cli.console import UsageError
+from scrapy_dripper.engines.qwen3.decoder import open_session
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
-from scrapy_dripper.engines.qwen3.session import open_session
 from scrapy_dripper_lab.export.cache import quantize_cache
 from scrapy_dripper_lab.export.validate import compare, stored_checks
 from scrapy_dripper_lab.export.weights import quantize

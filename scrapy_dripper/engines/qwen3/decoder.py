@@ -1,34 +1,305 @@
-"""Run the model: passes over a sequence whose keys and values stay on the device, and what to do if they fail.
+"""Run the model: open its session on a device, and decode the labels of pages in few forward passes.
 
-GroupQueryAttention writes keys and values in place, into buffers of a fixed size. The tokens at the start of all
-prompts are read once for all pages: their keys and values stay where they are, and those of a page follow them.
+The labels are those of token-by-token decoding. Greedy decoding under the grammar needs the model's choice for each
+block, given all labels before it. A causal model gives the choices for a whole draft of the answer in one pass. They
+are right up to and including the first one that differs from the draft, because the text before it is the same. So the
+loop (:func:`decode`) reads the draft together with the prompt, corrects the first choice that differs, and takes the
+model's choices in that pass as the new draft for the rest (Jacobi iteration, as in Santilli et al., ACL 2023), until
+nothing differs. A right draft takes one pass, and the worst one takes a pass per block.
+
+In floating point, the number of tokens in a pass changes the last bits of the logits. If the logits of main and other
+are nearly equal, this could change a label. ``benchmarks/gpu.py`` searches for such cases.
+
+A pass (:class:`Passes`) reads a sequence whose keys and values stay on the device. GroupQueryAttention writes them in
+place, into buffers of a fixed size. The tokens at the start of all prompts are read once for all pages: their keys and
+values stay where they are, and those of a page follow them.
 
 With CUDA graphs, a short pass behind other tokens has one of a few shapes, so that a GPU can repeat the first pass of
 each: the same kernels at the same addresses. What it repeats must not depend on the text. The length of the text does
 not, because the mask has the length of the buffers, and GroupQueryAttention takes from its sum, on the GPU, where the
 text ends.
+
+To open a session on a GPU, the driver is asked, and errors say why onnxruntime cannot use it.
 """
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import math
+import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from scrapy_dripper.engines.base import EngineError, EngineLostError, ModelError, PrecisionError
-from scrapy_dripper.engines.qwen3.folder import Prepared
-from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids, Prompt
-from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, Floats, decode
-from scrapy_dripper.engines.qwen3.session import CUDA, is_no_memory, no_room, open_session, tokens_that_fit
+from scrapy_dripper.engines.files import GPU_EXTRA, MANIFEST, check_runtime
+from scrapy_dripper.engines.qwen3.folder import EXPORT, Prepared
+from scrapy_dripper.engines.qwen3.grammar import AnswerTokens, Grammar, Ids, Prompt
+from scrapy_dripper.machine import free_memory
 
 if TYPE_CHECKING:
+    import onnxruntime
     from onnxruntime import InferenceSession, IOBinding, OrtValue, RunOptions
 
 logger = logging.getLogger(__name__)
+
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float32]
+
+
+class CausalModel(Protocol):
+    """A causal model that caches the tokens that it has read."""
+
+    def forward(self, start: int, ids: Ids, rows: Ids) -> Floats:
+        """Read tokens from position ``start`` on, in place of those that were read there before.
+
+        Return float32 logits [rows, 2] of main and other. ``rows`` are the indices of the tokens after which a label is
+        chosen.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecodeTask:
+    """One page to decode: its prompt, the tokens of its answer, and a draft of its n labels (True for main)."""
+
+    prompt: Ids
+    answer: AnswerTokens
+    draft: Bools
+
+    def __len__(self) -> int:
+        """Return the maximum number of tokens that the model reads: all except the last label."""
+        return len(self.prompt) + len(self.answer.ids) - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decoded:
+    """The labels of one page, and the work that they took."""
+
+    main: Bools
+    """True for each block whose logit of main is the greater one. A tie is other."""
+    margins: Floats
+    """Logit of main minus logit of other, for each block."""
+    passes: int
+    positions: int
+    """Number of tokens that the model read in all passes."""
+    kept: int
+    """Number of labels of the draft that were right."""
+    prefill: float = 0.0
+    """Seconds of the first pass, which reads the prompt with the draft."""
+    rest: float = 0.0
+    """Seconds of the other passes."""
+
+    @property
+    def probabilities(self) -> npt.NDArray[np.float64]:
+        """Probability that each block is main: the softmax over the two logits."""
+        p: npt.NDArray[np.float64] = np.exp(-np.logaddexp(0, -self.margins.astype(np.float64)))
+        return p
+
+
+def decode(model: CausalModel, task: DecodeTask, lookahead: int | None = None, start: int = 0) -> Decoded:
+    """Return the labels of a page, of whose prompt the model has read the first ``start`` tokens.
+
+    ``lookahead`` limits how many labels of the draft a pass reads beyond the next one to choose; 0 means decoding
+    without a draft, with one pass per block. Raise :exc:`PrecisionError` if a logit is not finite.
+    """
+    answer, n, before = task.answer, len(task.answer), len(task.prompt)
+    labels, margins = task.draft.copy(), np.zeros(n, dtype=np.float32)
+    seconds: list[float] = []
+    fixed = passes = positions = 0  # the first ``fixed`` labels are final, the first ``start`` tokens read
+    while fixed < n:
+        end = n if lookahead is None else min(fixed + lookahead + 1, n)
+        ids = np.concatenate([task.prompt, answer.ids[: answer.places[end - 1]]])
+        places = before + answer.places[:end]
+        ids[places[:-1]] = np.where(labels[: end - 1], answer.main, answer.other)
+        begun = perf_counter()
+        logits = model.forward(start, ids[start:], places[fixed:] - 1 - start)
+        seconds.append(perf_counter() - begun)
+        if not np.isfinite(logits).all():
+            raise PrecisionError("the model's logits are not finite")
+        passes += 1
+        positions += len(ids) - start
+        choices = logits[:, 0] > logits[:, 1]
+        margins[fixed:end] = logits[:, 0] - logits[:, 1]
+        # Up to the first choice that differs from the draft, they are final. The others become the new draft.
+        different = np.flatnonzero(choices != labels[fixed:end])
+        labels[fixed:end] = choices
+        fixed = fixed + int(different[0]) + 1 if len(different) else end
+        start = before + int(answer.places[fixed - 1])
+    kept = int((labels == task.draft).sum())
+    return Decoded(labels, margins, passes, positions, kept, sum(seconds[:1]), sum(seconds[1:]))
+
+
+CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
+CUDA_SHARE, CPU_SHARE = 0.85, 0.5
+"""Shares of the free memory that an engine may use. It shares the machine's memory with the crawl, but not a GPU's."""
+UNKNOWN_MEMORY = 2 << 30
+"""Bytes that count as free if the system does not report its free memory."""
+_NO_MEMORY = ("allocate memory", "out of memory", "bad allocation", "bad_alloc", "ALLOC_FAILED")
+Version = tuple[int, int]
+
+
+def open_session(prepared: Prepared, device: str | None = None) -> onnxruntime.InferenceSession:
+    """Return a session on a device of the kind that the graph was exported for, by default the first.
+
+    ``device`` is a value of ``DRIPPER_DEVICE``. Raise :exc:`ModelError` if the session would run on another device,
+    cannot be created, or does not match the manifest.
+    """
+    check_runtime("The Qwen3 engine")
+    import onnxruntime
+
+    _check_version(prepared, onnxruntime.__version__)
+    kind, _, number = (device or prepared.device).partition(":")
+    if (kind == "cpu") != (prepared.device == "cpu"):
+        raise ModelError(
+            f"DRIPPER_DEVICE is {device!r}, but the model in {prepared.folder} is for {prepared.device}: export it "
+            f"with '--device {'cpu' if kind == 'cpu' else 'cuda'}'"
+        )
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = prepared.threads
+    options.inter_op_num_threads = 1
+    options.enable_mem_pattern = False  # a pattern would be kept for each shape, and nearly every pass has a new one
+    options.log_severity_level = 4  # failures also raise exceptions, and some are expected
+    providers: list[Any] = [CPU]
+    if prepared.device == "cuda":
+        if CUDA not in onnxruntime.get_available_providers():
+            raise _no_cuda("this onnxruntime was built without it: the package is onnxruntime, not onnxruntime-gpu")
+        if hasattr(onnxruntime, "preload_dlls"):  # loads the CUDA libraries that come as wheels
+            onnxruntime.preload_dlls()
+        cuda = {"device_id": number or "0", "arena_extend_strategy": "kSameAsRequested"}
+        cuda |= {"enable_cuda_graph": "1"} if prepared.cuda_graphs else {}
+        providers = [(CUDA, cuda), CPU]
+        if kind == "tensorrt":
+            providers.insert(0, (TENSORRT, {"device_id": number or "0"}))
+    try:
+        session = onnxruntime.InferenceSession(str(prepared.graph), options, providers=providers)
+    except Exception as error:  # onnxruntime has its own exception types
+        if is_no_memory(error):
+            raise no_room(prepared, error, int(number or 0)) from None
+        raise ModelError(f"onnxruntime cannot load {prepared.graph} ({error}): {EXPORT}") from None
+    found = session.get_providers()
+    if prepared.device == "cuda" and CUDA not in found:
+        built_for = getattr(onnxruntime, "cuda_version", "")
+        raise _no_cuda(
+            f"it could not be started: there is no NVIDIA driver ('nvidia-smi' shows it), one that is too old for CUDA "
+            f"{built_for} (for CUDA 12, there is scrapy-dripper[gpu-cuda12] and '--cuda 12' of the export), or a "
+            "library is missing"
+        )
+    if kind == "tensorrt" and TENSORRT not in found:
+        raise ModelError(f"{TENSORRT} could not be started: install its libraries, or use 'cuda' as DRIPPER_DEVICE")
+    _check_graph(session, prepared)
+    return session
+
+
+def _check_version(prepared: Prepared, installed: str) -> None:
+    """Raise ModelError if onnxruntime is too old for the graph. Its own message would not say so."""
+    package = {"cuda": "onnxruntime-gpu", "cpu": "onnxruntime"}[prepared.device]
+    if _version(installed) < _version(prepared.runtime):
+        older = " or, if the driver is for CUDA 12, export the model again with '--cuda 12'"
+        raise ModelError(
+            f"The model in {prepared.folder} needs onnxruntime {prepared.runtime} or later (got {installed}): run 'pip "
+            f'install "{package}>={prepared.runtime}"\'' + (older if prepared.device == "cuda" else "")
+        )
+
+
+def _version(text: str) -> Version:
+    """Return the first two numbers of a version."""
+    major, minor, *_ = (int(part) for part in text.split(".")[:2])
+    return major, minor
+
+
+def _check_graph(session: onnxruntime.InferenceSession, prepared: Prepared) -> None:
+    """Raise ModelError unless the graph's inputs and outputs match the manifest.
+
+    The manifest determines the memory for keys and values, and onnxruntime does not check all of these sizes.
+    """
+    names = prepared.cache_names
+    inputs = {one.name: one for one in session.get_inputs()}
+    outputs = {one.name for one in session.get_outputs()}
+    past = [one for name, one in inputs.items() if name.startswith("past_key_values.")]
+    kind = "tensor(float)" if prepared.cache_dtype == "float32" else f"tensor({prepared.cache_dtype})"
+    sizes = {1: prepared.kv_heads, 3: prepared.head_dim}
+    if (
+        set(inputs) != {"input_ids", "attention_mask", "choice_rows", *(f"past_key_values.{name}" for name in names)}
+        or outputs != {"choice_logits", *(f"present.{name}" for name in names)}
+        or any(one.type != kind for one in past)
+        or any(isinstance(one.shape[i], int) and one.shape[i] != size for one in past for i, size in sizes.items())
+    ):
+        raise ModelError(f"{prepared.graph} is not what {prepared.folder / MANIFEST} says: {EXPORT}")
+
+
+# ---------------------------------------------------------------------- memory
+def tokens_that_fit(prepared: Prepared, device_id: int = 0) -> int:
+    """Return for how many tokens the keys and values fit into a share of the device's free memory.
+
+    The memory of a pass is no longer free by then (:meth:`~scrapy_dripper.engines.qwen3.decoder.Passes.warm_up`).
+    """
+    free = _free_bytes(prepared, device_id)
+    usable = (CUDA_SHARE if prepared.device == "cuda" else CPU_SHARE) * (UNKNOWN_MEMORY if free is None else free)
+    return int(usable / prepared.token_bytes)
+
+
+def is_no_memory(error: Exception) -> bool:
+    """Return True if an error means that there is not enough memory. onnxruntime has no exception type for that."""
+    return isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY)
+
+
+def no_room(prepared: Prepared, error: Exception, device_id: int = 0) -> ModelError:
+    """Return the error for a model that does not fit into the free memory."""
+    free = _free_bytes(prepared, device_id)
+    known = "" if free is None else f"; {free / (1 << 30):.1f} GiB are free now"
+    return ModelError(
+        f"The model in {prepared.folder} does not fit into the memory of its device ({error}){known}: stop other "
+        "programs that use it ('nvidia-smi' lists those on a GPU), or use a larger device"
+    )
+
+
+def _free_bytes(prepared: Prepared, device_id: int) -> int | None:
+    return free_cuda_memory(device_id) if prepared.device == "cuda" else free_memory()
+
+
+# ---------------------------------------------------------------------- CUDA
+def _no_cuda(why: str) -> ModelError:
+    """Return the error for missing CUDA, with advice."""
+    # onnxruntime itself would silently continue on the CPU.
+    return ModelError(
+        f"{CUDA} was asked for, but {why}: run 'pip uninstall onnxruntime onnxruntime-gpu', then 'pip install "
+        f"scrapy-dripper[{GPU_EXTRA}]'; 'python -c \"import onnxruntime; onnxruntime.preload_dlls()\"' shows which "
+        "CUDA library is missing"
+    )
+
+
+def free_cuda_memory(device_id: int = 0) -> int | None:
+    """Return the free memory of a CUDA device in bytes, or None if the driver does not report it.
+
+    This asks the driver instead of the management library (NVML), because the driver numbers devices as onnxruntime
+    does.
+    """
+    driver = _driver()
+    context, free, total = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
+    if driver is None or driver.cuInit(0) or driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device_id):
+        return None
+    try:
+        driver.cuCtxPushCurrent_v2(context)
+        failed = driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
+        driver.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+        return None if failed else free.value
+    finally:
+        driver.cuDevicePrimaryCtxRelease(device_id)
+
+
+def _driver() -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return None
+
 
 GRANULE = 64
 """The capacity of the buffers is a multiple of this number of tokens."""
@@ -60,7 +331,7 @@ class _Bound(NamedTuple):
 
 
 class Passes:
-    """A model for :func:`~scrapy_dripper.engines.qwen3.loop.decode`. It processes one sequence at a time.
+    """A model for :func:`decode`. It processes one sequence at a time.
 
     Tokens and capacity are rounded up, so that there are few combinations of them (:data:`CHUNK`).
     """

@@ -11,9 +11,9 @@ import numpy as np
 
 from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.engines.files import hashes
+from scrapy_dripper.engines.qwen3.decoder import Floats
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.grammar import Ids
-from scrapy_dripper.engines.qwen3.loop import Floats
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.testing import FakeEngine
 

@@ -14,11 +14,18 @@ from onnx import TensorProto, helper
 
 from benchmarks.equality import DRAFTS, Prover, naive
 from scrapy_dripper.engines.qwen3 import decoder
-from scrapy_dripper.engines.qwen3.decoder import CHUNK, PIECE, Decoder, Passes
+from scrapy_dripper.engines.qwen3.decoder import (
+    CHUNK,
+    PIECE,
+    Decoded,
+    Decoder,
+    DecodeTask,
+    Floats,
+    Passes,
+    open_session,
+)
 from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, Ids
-from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, Floats
-from scrapy_dripper.engines.qwen3.session import open_session
 from tests.engines.qwen3.fakes import with_graph
 
 

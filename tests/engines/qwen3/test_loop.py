@@ -13,8 +13,8 @@ from tokenizers import Tokenizer
 
 from benchmarks.equality import naive
 from scrapy_dripper.engines.base import PrecisionError
+from scrapy_dripper.engines.qwen3.decoder import Decoded, DecodeTask, decode
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, Grammar
-from scrapy_dripper.engines.qwen3.loop import Decoded, DecodeTask, decode
 from tests.engines.qwen3.fakes import PREPARED, FakeModel
 
 

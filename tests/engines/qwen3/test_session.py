@@ -17,10 +17,10 @@ import pytest
 
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.files import GPU_EXTRA
-from scrapy_dripper.engines.qwen3 import decoder, session
+from scrapy_dripper.engines.qwen3 import decoder
+from scrapy_dripper.engines.qwen3.decoder import open_session, tokens_that_fit
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
 from scrapy_dripper.engines.qwen3.folder import Prepared
-from scrapy_dripper.engines.qwen3.session import open_session, tokens_that_fit
 from tests.engines.qwen3.fakes import FakeTagger
 
 ROOT = Path(__file__).parents[3]
@@ -42,7 +42,7 @@ def test_the_sentences_of_the_guide(prepared: Prepared, monkeypatch: pytest.Monk
         said[what] = str(error.value)
 
     note("the right wheel", open_session, on_cuda)
-    note("a newer onnxruntime", session._check_version, replace(prepared, runtime="1.28"), "1.25.1")
+    note("a newer onnxruntime", decoder._check_version, replace(prepared, runtime="1.28"), "1.25.1")
     monkeypatch.setattr("scrapy_dripper.engines.files._installed", lambda _: True)
     note("one of the two wheels too many", open_session, prepared)
     with monkeypatch.context() as patch:
@@ -53,7 +53,7 @@ def test_the_sentences_of_the_guide(prepared: Prepared, monkeypatch: pytest.Monk
         on_cpu = SimpleNamespace(get_providers=lambda: ["CPUExecutionProvider"])
         patch.setattr(onnxruntime, "InferenceSession", lambda *_, **__: on_cpu)
         note("a driver, a newer one, or a CUDA library", open_session, on_cuda)
-    said["memory for the model"] = str(session.no_room(on_cuda, MemoryError("...")))
+    said["memory for the model"] = str(decoder.no_room(on_cuda, MemoryError("...")))
     monkeypatch.undo()
     monkeypatch.setattr(decoder, "tokens_that_fit", lambda *_: 310)
     note("memory for pages", Qwen3Engine, replace(prepared, prompt="word " * 400 + "{html}"), FakeTagger())
