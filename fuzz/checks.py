@@ -20,8 +20,7 @@ from fuzz.cases import Case
 from fuzz.engines import Labeller
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.engines.qwen3.engine import drafts
-from scrapy_dripper.engines.qwen3.profile import PROFILES
-from scrapy_dripper.engines.qwen3.simplify import simplify
+from scrapy_dripper.engines.qwen3.profile import PROFILES, simplify
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.content_json import ContentError, from_json, to_json
 from scrapy_dripper.page import Page, PageError

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from scrapy_dripper.cli.console import UsageError
-from scrapy_dripper.engines.qwen3.simplify import FOOT, HEAD, HTML
+from scrapy_dripper.engines.qwen3.profile import FOOT, HEAD, HTML
 
 INSTALLED = "mineru-html"
 """The name of the prompt of the installed package."""

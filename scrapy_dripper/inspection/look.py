@@ -21,7 +21,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.engines import profile_of
 from scrapy_dripper.engines.base import EngineError, Labels
-from scrapy_dripper.engines.qwen3.simplify import simplify
+from scrapy_dripper.engines.qwen3.profile import simplify
 from scrapy_dripper.engines.tagger.engine import Tagger
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.inspection import VIEW, html_file, part

@@ -11,7 +11,7 @@ import json
 import re
 from typing import NamedTuple
 
-from scrapy_dripper.engines.qwen3.simplify import HTML, simplify
+from scrapy_dripper.engines.qwen3.profile import HTML, simplify
 from scrapy_dripper.inspection.answers import STYLES, AnswerError, Sheet, check, one_line, read_object
 from scrapy_dripper_lab.endpoint import Endpoint
 
@@ -105,7 +105,7 @@ def prompt_hash(template: str | None = None) -> str:
 
 def question(page: Sheet, shown: int | None = None, template: str | None = None) -> str:
     """Return the question about the first blocks of a page, by default all of them, in our words or in a prompt of
-    others, which has the place :data:`~scrapy_dripper.engines.qwen3.simplify.HTML`.
+    others, which has the place :data:`~scrapy_dripper.engines.qwen3.profile.HTML`.
     """
     lines = simplified(page)[:shown]
     if template is not None:

@@ -22,8 +22,7 @@ from scrapy_dripper.cli.inputs import READ_FACTOR, WARC, find_sources, read_sour
 from scrapy_dripper.cli.options import add_command, add_options, configured, count
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.data import Document
-from scrapy_dripper.engines.qwen3.profile import PROFILES
-from scrapy_dripper.engines.qwen3.simplify import HTML
+from scrapy_dripper.engines.qwen3.profile import HTML, PROFILES
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.learning.metrics import aligned
 from scrapy_dripper.output.chunks import counter

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from scrapy_dripper.data import Extraction
-from scrapy_dripper.engines.qwen3.simplify import FOOT, HEAD, simplify
+from scrapy_dripper.engines.qwen3.profile import FOOT, HEAD, simplify
 from scrapy_dripper.page import Page
 from scrapy_dripper_lab.scores import ReportTable
 

@@ -18,7 +18,7 @@ import numpy as np
 from lxml import etree
 
 from scrapy_dripper.data import Document
-from scrapy_dripper.engines.qwen3.simplify import HTML
+from scrapy_dripper.engines.qwen3.profile import HTML
 from scrapy_dripper.inspection.answers import AnswerError, sheet
 from scrapy_dripper.page import Page, PageError
 from scrapy_dripper.page.charset import decode_html
@@ -90,7 +90,7 @@ class LanguageModel:
     prompt: str = "raw-html"
     """One of :data:`PROMPTS`."""
     words: str | None = None
-    """A prompt of others in place of ours, with the place :data:`~scrapy_dripper.engines.qwen3.simplify.HTML`, or, for
+    """A prompt of others in place of ours, with the place :data:`~scrapy_dripper.engines.qwen3.profile.HTML`, or, for
     a judge, those of :data:`JUDGED`."""
     chars: int = MAX_CHARS
     """Maximum number of characters of a page that are sent."""

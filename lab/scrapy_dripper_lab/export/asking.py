@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 
 from scrapy_dripper.cli.console import UsageError, say
 from scrapy_dripper.engines.qwen3.grammar import fitting
-from scrapy_dripper.engines.qwen3.simplify import HTML
+from scrapy_dripper.engines.qwen3.profile import HTML
 from scrapy_dripper_lab.export.validate import probe_pages
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.engines.qwen3.decoder import Passes, open_session
 from scrapy_dripper.engines.qwen3.folder import Prepared
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids
-from scrapy_dripper.engines.qwen3.simplify import HTML
+from scrapy_dripper.engines.qwen3.profile import HTML
 
 TOLERANCES = {"float32": 1e-3, "float16": 3e-2, "bfloat16": 1e-1, "int8": 1e-1, "int4": 1.0, "float8e4m3fn": 1.0}
 """Maximum difference of a logit, as a share of the largest one, by the format of weights or cache. A model in so few

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids, Prompt
-from scrapy_dripper.engines.qwen3.profile import PROFILES
-from scrapy_dripper.engines.qwen3.simplify import simplify
+from scrapy_dripper.engines.qwen3.profile import PROFILES, simplify
 from scrapy_dripper.learning import block_weights
 from scrapy_dripper.page import PageError
 from scrapy_dripper_lab.alignment import align, tokens

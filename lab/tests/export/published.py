@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.random_model import ROPE_THETA, SIZES, write_checkpoint
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, Grammar
-from scrapy_dripper.engines.qwen3.simplify import FOOT, HEAD, HTML
+from scrapy_dripper.engines.qwen3.profile import FOOT, HEAD, HTML
 from scrapy_dripper_lab.export.checkpoint import RECIPE
 from scrapy_dripper_lab.export.validate import PROBE_LABELS, probes
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.cli.console import UsageError
-from scrapy_dripper.engines.qwen3.profile import PROFILES
-from scrapy_dripper.engines.qwen3.simplify import simplify
+from scrapy_dripper.engines.qwen3.profile import PROFILES, simplify
 from scrapy_dripper_lab.export.checkpoint import Recipe, find_recipe
 
 OWN = Recipe("native", 64, "own {html}", "json")

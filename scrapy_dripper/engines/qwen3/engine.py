@@ -26,7 +26,7 @@ from scrapy_dripper.engines.base import (
 from scrapy_dripper.engines.qwen3.decoder import Bools, Decoded, Decoder, DecodeTask
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared, model_folder, read_manifest
 from scrapy_dripper.engines.qwen3.grammar import Grammar, Ids, Prompt
-from scrapy_dripper.engines.qwen3.simplify import simplify
+from scrapy_dripper.engines.qwen3.profile import simplify
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.page import NATIVE
 from scrapy_dripper.page.page import Page

@@ -16,8 +16,7 @@ from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.files import MANIFEST, QWEN3_FORMAT
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, MAIN, OTHER, Grammar
-from scrapy_dripper.engines.qwen3.profile import PROFILES
-from scrapy_dripper.engines.qwen3.simplify import HTML
+from scrapy_dripper.engines.qwen3.profile import HTML, PROFILES
 
 VERSION = 2
 """Version of a folder's layout that this code reads."""

@@ -14,8 +14,7 @@ from lxml import etree
 from scrapy_dripper.choose import mask_of
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.qwen3.engine import drafts
-from scrapy_dripper.engines.qwen3.profile import PROFILES, V1Page
-from scrapy_dripper.engines.qwen3.simplify import simplify
+from scrapy_dripper.engines.qwen3.profile import PROFILES, V1Page, simplify
 from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.page.page import NOBODY, Page
 from tests.engines.qwen3.fakes import FakeTagger

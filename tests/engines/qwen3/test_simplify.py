@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html
 
-from scrapy_dripper.engines.qwen3.profile import PROFILES
-from scrapy_dripper.engines.qwen3.simplify import simplify
+from scrapy_dripper.engines.qwen3.profile import PROFILES, simplify
 from scrapy_dripper.page.page import Page
 from tests.html_strategies import documents
 
