@@ -43,10 +43,9 @@ from scrapy_dripper.choose.decision import DecisionRule, decide
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import Labels
 from scrapy_dripper.engines.tagger import Tagger
-from scrapy_dripper.engines.tagger.evidence import ABSENT
-from scrapy_dripper.engines.tagger.features import features
+from scrapy_dripper.engines.tagger.engine import BLOCKS, TaggerModel
+from scrapy_dripper.engines.tagger.features import ABSENT, features
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
-from scrapy_dripper.engines.tagger.model import BLOCKS, TaggerModel
 from scrapy_dripper.learning.metrics import mean_interval, neutral_prf
 from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper_lab.alignment import align

@@ -23,9 +23,9 @@ from tqdm import tqdm
 from scrapy_dripper.choose import Labels, ScoredPage, choose
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction
+from scrapy_dripper.engines.tagger.engine import TaggerModel, bundled
 from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
-from scrapy_dripper.engines.tagger.model import TaggerModel, bundled
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.main_html import main_tree, to_html

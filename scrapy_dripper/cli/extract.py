@@ -317,8 +317,8 @@ def _nothing(extraction: Extraction) -> str | None:
 
 def _by_url(config: Config) -> list[str]:
     """Return the flags whose effect on a page depends on its URL."""
+    from scrapy_dripper.engines.tagger.engine import Manifest
     from scrapy_dripper.engines.tagger.learnt import LEARNT
-    from scrapy_dripper.engines.tagger.model import Manifest
 
     is_own = config.engine == "tagger" and config.model is not None
     needs = {

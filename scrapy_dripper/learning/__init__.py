@@ -29,9 +29,9 @@ from scrapy_dripper.data import Document
 from scrapy_dripper.engines.files import hashes, sha256
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.columns import Doubles
+from scrapy_dripper.engines.tagger.engine import GRAPHS, MANIFEST, TaggerModel
 from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.engines.tagger.learnt import LEARNT, PLACES, Learnt, Places, Site, Vocabulary, trusted
-from scrapy_dripper.engines.tagger.model import GRAPHS, MANIFEST, TaggerModel
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.inspection.answers import LabelsError, Record, Sheet, main_blocks
 from scrapy_dripper.learning.metrics import Interval, mean_interval, neutral_prf

@@ -14,7 +14,7 @@ from scrapy_dripper.cli.inputs import READ_FACTOR, Source, find_sources, read_so
 from scrapy_dripper.cli.options import add_command
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.tagger import Tagger
-from scrapy_dripper.engines.tagger.model import TaggerModel, bundled
+from scrapy_dripper.engines.tagger.engine import TaggerModel, bundled
 from scrapy_dripper.inspection.answers import ANSWERS, LabelsError, Sheet, read_answers, sheet
 from scrapy_dripper.learning import (
     Correction,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.engines.tagger import Tagger, model
+from scrapy_dripper.engines.tagger import Tagger, engine
 
 
 @pytest.fixture(scope="session")
@@ -19,4 +19,4 @@ def tagger() -> Tagger:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A copy of the bundled model."""
-    return Path(shutil.copytree(model.bundled(), tmp_path / "tagger"))
+    return Path(shutil.copytree(engine.bundled(), tmp_path / "tagger"))

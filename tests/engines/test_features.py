@@ -9,10 +9,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_dripper.engines.tagger.columns import count, split, word_bits
 from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.engines.tagger.later_stages import LEAST_WEIGHT, PAGE_TYPES, context
 from scrapy_dripper.engines.tagger.lexicon import KEYWORDS, WORD_BITS, keywords
-from scrapy_dripper.engines.tagger.text import count, split, word_bits
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.page.parse import parse

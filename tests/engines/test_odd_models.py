@@ -12,7 +12,7 @@ import pytest
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import ModelError
-from scrapy_dripper.engines.tagger import Tagger, model
+from scrapy_dripper.engines.tagger import Tagger, engine
 
 onnx = pytest.importorskip("onnx")
 
@@ -33,7 +33,7 @@ def replace(folder: Path, name: str, *nodes: Any, given: str = "features", outpu
     made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
     data = made.SerializeToString()
     (folder / name).write_bytes(data)
-    path = folder / model.MANIFEST
+    path = folder / engine.MANIFEST
     manifest = json.loads(path.read_text(encoding="utf-8"))
     manifest["weights_sha256"][name] = hashlib.sha256(data).hexdigest()
     path.write_text(json.dumps(manifest), encoding="utf-8")
@@ -49,11 +49,11 @@ NO_NUMBERS = [
 @pytest.mark.parametrize(
     ("name", "nodes", "given", "what"),
     [
-        (model.CONTEXT, [("Identity", ["other"], ["probabilities"])], "other", "no answer at all"),
-        (model.CONTEXT, [("Identity", ["features"], ["probabilities"])], "features", "one probability per block"),
-        (model.CONTEXT, NO_NUMBERS, "features", "one probability per block"),
-        (model.PAGES, [("Identity", ["features"], ["probabilities"])], "features", "one probability per page type"),
-        (model.QUALITY, [("Identity", ["features"], ["quality"])], "features", "one quality per page"),
+        (engine.CONTEXT, [("Identity", ["other"], ["probabilities"])], "other", "no answer at all"),
+        (engine.CONTEXT, [("Identity", ["features"], ["probabilities"])], "features", "one probability per block"),
+        (engine.CONTEXT, NO_NUMBERS, "features", "one probability per block"),
+        (engine.PAGES, [("Identity", ["features"], ["probabilities"])], "features", "one probability per page type"),
+        (engine.QUALITY, [("Identity", ["features"], ["quality"])], "features", "one quality per page"),
     ],
     ids=["other inputs", "a matrix", "no numbers", "no types", "no quality"],
 )
@@ -68,7 +68,7 @@ def test_a_graph_that_does_not_answer(folder: Path, name: str, nodes: list[Any],
 
 def test_weights_that_no_tagger_has(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A huge file is rejected before it fills the memory of the crawl."""
-    monkeypatch.setattr(model, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(engine, "MOST_BYTES", 1_000)
 
     with pytest.raises(ModelError, match="more than 1,000 bytes"):
         Tagger.load(Config(model=str(folder)))

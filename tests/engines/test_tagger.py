@@ -18,9 +18,9 @@ from scrapy_dripper.data import Document
 from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3.folder import read_manifest
-from scrapy_dripper.engines.tagger import Tagger, model
+from scrapy_dripper.engines.tagger import Tagger, engine
+from scrapy_dripper.engines.tagger.engine import GROUPS, SAME_FOR_ALL, group_of
 from scrapy_dripper.engines.tagger.features import features
-from scrapy_dripper.engines.tagger.model import GROUPS, SAME_FOR_ALL, group_of
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.testing import page
 
@@ -54,7 +54,7 @@ def test_an_article_without_its_navigation_and_footer() -> None:
 
 
 def manifest(folder: Path, **changes: Any) -> None:
-    path = folder / model.MANIFEST
+    path = folder / engine.MANIFEST
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 

@@ -15,8 +15,8 @@ from scrapy_dripper.cli import main
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.files import sha256
 from scrapy_dripper.engines.tagger import Tagger
+from scrapy_dripper.engines.tagger.engine import CORRECTIONS
 from scrapy_dripper.engines.tagger.learnt import LEARNT
-from scrapy_dripper.engines.tagger.model import CORRECTIONS
 from scrapy_dripper.learning import TRAINING_PAGES
 from scrapy_dripper.page import read
 from tests.learning.conftest import SITE, TOPICS, correct, html, is_main, page_of

@@ -17,8 +17,8 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.files import hashes
 from scrapy_dripper.engines.tagger import Tagger
+from scrapy_dripper.engines.tagger.engine import MANIFEST, TaggerModel, bundled
 from scrapy_dripper.engines.tagger.learnt import LEARNT, Learnt, Places, Site, Vocabulary, names
-from scrapy_dripper.engines.tagger.model import MANIFEST, TaggerModel, bundled
 from scrapy_dripper.inspection.answers import read_answers
 from scrapy_dripper.learning import Correction, gain_rows, learn, of_record, total_gain
 from scrapy_dripper.page import Page

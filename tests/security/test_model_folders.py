@@ -19,7 +19,7 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.engines import files
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3.folder import load_prepared
-from scrapy_dripper.engines.tagger import Tagger, model
+from scrapy_dripper.engines.tagger import Tagger, engine
 
 onnx = pytest.importorskip("onnx")
 helper, TensorProto = onnx.helper, onnx.TensorProto
@@ -37,7 +37,7 @@ def load_tagger(folder: Path) -> Tagger:
 @pytest.fixture(params=["tagger", "prepared"])
 def either(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Load]:
     """A copy of each kind of folder, and its loader."""
-    source, load = (model.bundled(), load_tagger) if request.param == "tagger" else (PREPARED, load_prepared)
+    source, load = (engine.bundled(), load_tagger) if request.param == "tagger" else (PREPARED, load_prepared)
     return Path(shutil.copytree(source, tmp_path / "model")), load
 
 
@@ -233,7 +233,7 @@ def test_a_prepared_folder_may_keep_its_weights_in_a_listed_file(tmp_path: Path)
 def test_operators_of_a_library_are_refused(tmp_path: Path) -> None:
     """A graph cannot contain code, because no library is loaded for it."""
     pytest.importorskip("onnxruntime")
-    folder = Path(shutil.copytree(model.bundled(), tmp_path / "model"))
+    folder = Path(shutil.copytree(engine.bundled(), tmp_path / "model"))
     made = graph(nodes=[helper.make_node("Run", ["x"], ["z"], domain="their.library", path="./custom_ops.so")])
     (folder / "blocks.onnx").write_bytes(in_model(made))
     relist(folder)
@@ -261,7 +261,7 @@ _json = st.recursive(
 @given(chance=st.data())
 def test_any_value_in_a_manifest_is_a_model_or_a_sentence(kind: str, tmp_path: Path, chance: st.DataObject) -> None:
     """Values of any type and size give no traceback, and their numbers take no memory."""
-    source = model.bundled() if kind == "tagger" else PREPARED
+    source = engine.bundled() if kind == "tagger" else PREPARED
     folder = tmp_path / "model"
     if not folder.exists():
         shutil.copytree(source, folder)
@@ -276,7 +276,7 @@ def test_any_value_in_a_manifest_is_a_model_or_a_sentence(kind: str, tmp_path: P
     said = ""
     try:
         if kind == "tagger":
-            model.Manifest.read(folder)
+            engine.Manifest.read(folder)
         else:
             load_prepared(folder)
     except ModelError as error:

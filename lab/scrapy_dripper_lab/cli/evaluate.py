@@ -22,7 +22,7 @@ from scrapy_dripper.cli.options import add_command, add_options, configured, cou
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.files import sha256
-from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
+from scrapy_dripper.engines.tagger.engine import MANIFEST, bundled
 from scrapy_dripper.learning import training_pages
 from scrapy_dripper_lab.endpoint import Endpoint, key_in
 from scrapy_dripper_lab.evaluation.figures import Evaluation, Figures

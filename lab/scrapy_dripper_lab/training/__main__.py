@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_dripper.choose.decision import DecisionRule
 from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.engines.files import MANIFEST, sha256
-from scrapy_dripper.engines.tagger.model import Manifest
+from scrapy_dripper.engines.tagger.engine import Manifest
 from scrapy_dripper.learning import TRAINING_PAGES
 from scrapy_dripper_lab.extras import extra
 from scrapy_dripper_lab.folds import load_sets

@@ -23,8 +23,7 @@ from onnxmltools.convert.common.data_types import FloatTensorType
 
 from scrapy_dripper.choose.decision import DecisionRule
 from scrapy_dripper.engines.files import hashes
-from scrapy_dripper.engines.tagger.later_stages import context
-from scrapy_dripper.engines.tagger.model import (
+from scrapy_dripper.engines.tagger.engine import (
     BLOCKS,
     CONTEXT,
     FORMAT,
@@ -34,6 +33,7 @@ from scrapy_dripper.engines.tagger.model import (
     TaggerModel,
     schema_of,
 )
+from scrapy_dripper.engines.tagger.later_stages import context
 from scrapy_dripper.page.blocks import CUT
 from scrapy_dripper_lab.training.fit import CONTEXT_SHARE, NETWORK_SHARE, Calibration, Fitted, predict_types
 from scrapy_dripper_lab.training.prepare import Example

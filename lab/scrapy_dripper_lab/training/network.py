@@ -21,8 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from scrapy_dripper.engines.tagger.evidence import ABSENT
-from scrapy_dripper.engines.tagger.features import TAG_FEATURES
+from scrapy_dripper.engines.tagger.features import ABSENT, TAG_FEATURES
 from scrapy_dripper.engines.tagger.later_stages import PAGE_TYPES
 from scrapy_dripper.page.tags import TAGS
 from scrapy_dripper_lab.training.prepare import Example

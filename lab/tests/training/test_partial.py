@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("lightgbm")  # the extra [train]
 
 from lab.tests.training.test_training import QUICK, in_this_process, write_page
-from scrapy_dripper.engines.tagger.evidence import ABSENT
+from scrapy_dripper.engines.tagger.features import ABSENT
 from scrapy_dripper_lab.sets import DataError, SetChoice, load_set
 from scrapy_dripper_lab.training.__main__ import main
 from scrapy_dripper_lab.training.prepare import Example, completed, estimated_f1, example

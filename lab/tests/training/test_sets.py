@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_dripper.engines.tagger.model import MANIFEST, bundled
+from scrapy_dripper.engines.tagger.engine import MANIFEST, bundled
 from scrapy_dripper.learning import TRAINING_PAGES
 from scrapy_dripper_lab.folds import load_sets, related_hosts
 from scrapy_dripper_lab.sets import SITE_PAGES, DataError, SetChoice, load_set

@@ -19,7 +19,7 @@ pytest.importorskip("lightgbm")  # the extra [train]
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.files import sha256
 from scrapy_dripper.engines.tagger import Tagger
-from scrapy_dripper.engines.tagger.model import GRAPHS
+from scrapy_dripper.engines.tagger.engine import GRAPHS
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper_lab.sets import SetChoice, load_set
 from scrapy_dripper_lab.training import fit, graphs, prepare

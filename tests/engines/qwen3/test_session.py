@@ -33,7 +33,7 @@ def test_the_sentences_of_the_guide(prepared: Prepared, monkeypatch: pytest.Monk
     rows = dict(re.findall(r"^\| (.*?) \| `(.*?)`", guide.partition("## When something fails")[2], re.M))
     on_cuda, loaded = replace(prepared, device="cuda"), Mock()
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
-    monkeypatch.setattr(session, "free_cuda_memory", lambda _: 3 << 29)
+    monkeypatch.setattr(decoder, "free_cuda_memory", lambda _: 3 << 29)
     said: dict[str, str] = {}
 
     def note(what: str, function: Any, *arguments: Any) -> None:
@@ -104,7 +104,7 @@ def test_the_device_that_was_chosen(
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [name for name, _ in opened])
     monkeypatch.setattr(onnxruntime, "preload_dlls", lambda: None, raising=False)
     monkeypatch.setattr(onnxruntime, "InferenceSession", no_memory)
-    monkeypatch.setattr(session, "free_cuda_memory", {0: 1 << 30, 1: 3 << 29}.__getitem__)
+    monkeypatch.setattr(decoder, "free_cuda_memory", {0: 1 << 30, 1: 3 << 29}.__getitem__)
 
     with pytest.raises(ModelError, match="1.5 GiB are free" if opened[0][1] == "1" else "1.0 GiB are free"):
         open_session(replace(prepared, device="cuda"), device)
@@ -171,8 +171,8 @@ def test_a_model_that_does_not_fit(prepared: Prepared, device: str, monkeypatch:
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA])
     monkeypatch.setattr(onnxruntime, "preload_dlls", lambda: None, raising=False)
     monkeypatch.setattr(onnxruntime, "InferenceSession", no_memory)
-    monkeypatch.setattr(session, "free_memory", lambda: 3 << 29)
-    monkeypatch.setattr(session, "free_cuda_memory", lambda _: 3 << 29)
+    monkeypatch.setattr(decoder, "free_memory", lambda: 3 << 29)
+    monkeypatch.setattr(decoder, "free_cuda_memory", lambda _: 3 << 29)
 
     with pytest.raises(ModelError, match=r"not fit into the memory .* 1\.5 GiB are free now: stop other"):
         open_session(replace(prepared, device=device))
@@ -199,8 +199,8 @@ def test_room_follows_free_memory(
 ) -> None:
     """That of the device counts. There is some room if the system does not say how much memory is free."""
     free: dict[str, int | None] = {"cpu": 0, "cuda": 0}
-    monkeypatch.setattr(session, "free_memory", lambda: free["cpu"])
-    monkeypatch.setattr(session, "free_cuda_memory", lambda _: free["cuda"])
+    monkeypatch.setattr(decoder, "free_memory", lambda: free["cpu"])
+    monkeypatch.setattr(decoder, "free_cuda_memory", lambda _: free["cuda"])
     one = replace(prepared, device=device)
 
     for size in (1 << 30, 1 << 31):
