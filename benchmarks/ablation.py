@@ -38,7 +38,8 @@ from common import heading, publish, table
 from tqdm import tqdm
 
 from scrapy_dripper import Document
-from scrapy_dripper.choose import ScoredPage, steps
+from scrapy_dripper import choose as steps
+from scrapy_dripper.choose import ScoredPage
 from scrapy_dripper.choose.decision import DecisionRule, decide
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import Labels

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from scrapy_dripper.addon import Addon
     from scrapy_dripper.config import Config, ConfigError
-    from scrapy_dripper.crawl.dripper import Dripper
+    from scrapy_dripper.crawl import Dripper
     from scrapy_dripper.crawl.fields import PageItem
     from scrapy_dripper.data import Document, Extraction, FallbackReason
     from scrapy_dripper.derived import markdown

@@ -11,7 +11,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import BaseSettings
 
 from scrapy_dripper.config import Config, ConfigError
-from scrapy_dripper.crawl.dripper import BROWSER, Dripper
+from scrapy_dripper.crawl import BROWSER, Dripper
 from scrapy_dripper.crawl.stats import JAVASCRIPT, is_shell
 
 

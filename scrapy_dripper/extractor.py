@@ -1,4 +1,7 @@
-"""The extraction pipeline: documents in, extractions out. This module does not depend on Scrapy."""
+"""The extraction pipeline: documents in, extractions out, with a worker for pages that might block the process.
+
+This module does not depend on Scrapy.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from scrapy_dripper.checks import FALLBACKS, LANGUAGE_MODELS, LONGEST_VALUE, METHODS, did_you_mean, short
-from scrapy_dripper.choose import Choice, ScoredPage, choose
-from scrapy_dripper.choose.steps import MOST_TAKEN, REPEATED, TEMPLATE
+from scrapy_dripper.checks import FALLBACKS, LANGUAGE_MODELS, LONGEST_VALUE, METHODS, did_you_mean, is_method, short
+from scrapy_dripper.choose import MOST_TAKEN, REPEATED, TEMPLATE, Choice, ScoredPage, choose
 from scrapy_dripper.choose.user_rules import marks
 from scrapy_dripper.config import OPTION_NAMES, OUTPUT_FIELDS, Config, check_methods
-from scrapy_dripper.data import UNREAD, Document, Extraction, FallbackReason, Metadata, SiteData, attempt
-from scrapy_dripper.declared.facts import missing, tokens
+from scrapy_dripper.data import SUSPECT, UNREAD, Document, Extraction, FallbackReason, Metadata, SiteData, attempt
+from scrapy_dripper.declared.schema_org import missing, tokens
 from scrapy_dripper.derived import measure, named_failures, naming, with_derived, with_front_matter
 from scrapy_dripper.engines import load_engine, profile_of
 from scrapy_dripper.engines.base import Engine, EngineError, Labels, checked, quality_of
@@ -32,10 +34,10 @@ from scrapy_dripper.page import Page, PageError, read
 from scrapy_dripper.page.page import NOT_A_PAGE, Over
 from scrapy_dripper.sites import Hosts
 from scrapy_dripper.structures.items import Items
-from scrapy_dripper.workers.one_worker import OneWorker
 
 if TYPE_CHECKING:
     from scrapy_dripper.sites.templates import TemplateLabels
+    from scrapy_dripper.workers.pool import Pool
 
 logger = logging.getLogger(__name__)
 
@@ -583,7 +585,7 @@ def fetch(url: str, **options: Any) -> Extraction:
     without a valid answer, it raises OSError (TimeoutError, URLError, HTTPError), and ValueError for a URL that is not
     one of the web. To fetch many pages politely, use a crawl.
     """
-    from scrapy_dripper.download import download  # loads ssl
+    from scrapy_dripper.egress import download  # loads ssl
 
     config = _named("fetch", options)
     body, found, charset = download(url, (config or _ALL_FIELDS).limits.bytes)
@@ -662,3 +664,81 @@ if hasattr(os, "register_at_fork"):
         after_in_parent=lambda: _lock.release(),
         after_in_child=_forget_the_extractor,
     )
+
+
+MOST_CHARS = 400_000
+"""Number of characters or bytes up to which a page is read here. The attributes of a longer one may take minutes."""
+MOST_TAGS = 40_000
+"""The same for the number of ``<``, which bounds the elements. The maximum among 1,310 real pages is 22,000."""
+MOST_TAGS_FOR_FALLBACK = 2_000
+"""The same for a fallback. Trafilatura searches the tree repeatedly, in time proportional to elements times depth."""
+
+
+class OneWorker:
+    """A pool of one worker, which is started when it is needed and replaced when it ends."""
+
+    def __init__(self, config: Config, *, local_engine: bool = False) -> None:
+        """With ``local_engine``, the engine is an object of this process, so that only fallbacks can run in the worker.
+
+        A custom fallback runs in this process, because it may be a function that no other process can import.
+        """
+        self._config, self._local_engine, self._warned = config, local_engine, False
+        self.pool: Pool | None = None
+
+    def extract(self, document: Document, config: Config) -> Extraction | None:
+        """Return the extraction of a page that the worker is to read, or None for other pages and without a worker.
+
+        The worker reads large pages, and pages that a user's selectors apply to. If the page needs a custom fallback,
+        the extraction has the reason, and its source is ``fallback:none``.
+        """
+        if self._config.processes == 0:
+            return None
+        ruled = bool(config.rules and config.rules.of(document.url))
+        if self._local_engine or not (ruled or is_large(document.html, MOST_TAGS)):
+            return None
+        return self._extracted(document, _without_custom_fallback(config))
+
+    def fall_back(
+        self, document: Document, config: Config, reason: FallbackReason, error: str | None
+    ) -> Extraction | None:
+        """Return the extraction of a fallback that is to run in the worker, or None for others."""
+        if self._config.processes == 0 or not is_method(config.fallback):
+            return None
+        if reason not in SUSPECT and not is_large(document.html, MOST_TAGS_FOR_FALLBACK):
+            return None
+        return self._extracted(document, config, reason, error)
+
+    def close(self) -> None:
+        """End the worker."""
+        if self.pool is not None:
+            self.pool.close()
+
+    def _extracted(
+        self, document: Document, config: Config, reason: FallbackReason | None = None, error: str | None = None
+    ) -> Extraction | None:
+        from scrapy_dripper.workers.pool import Pool  # most programs have no such pages
+        from scrapy_dripper.workers.process import StartError
+        from scrapy_dripper.workers.wire import Task
+
+        self.pool = self.pool or Pool(_without_custom_fallback(self._config), 1)
+        try:
+            return self.pool.extract_alone(Task(document, config, reason, error))
+        except StartError as problem:
+            logger.log(
+                logging.DEBUG if self._warned else logging.WARNING,
+                "The worker process for large pages cannot be started (%(error)s); they are extracted in this process, "
+                "which a bad page can block. Set DRIPPER_PROCESSES = 0 to silence this warning.",
+                {"error": problem},
+            )
+            self._warned = True
+            return None
+
+
+def _without_custom_fallback(config: Config) -> Config:
+    return config if config.fallback in FALLBACKS else replace(config, fallback="none")
+
+
+def is_large(html: str | bytes, most_tags: int) -> bool:
+    """Return True for a document that is long or has more than a number of ``<``."""
+    tags = html.count("<") if isinstance(html, str) else html.count(b"<")
+    return len(html) > MOST_CHARS or tags > most_tags

@@ -141,7 +141,6 @@ def test_the_core_imports_nothing_of_an_extra() -> None:
     assert {file for file in optional if not file.startswith("scrapy_dripper/corpus/")} <= {
         "scrapy_dripper/providers.py",
         "scrapy_dripper/fallback/methods.py",
-        "scrapy_dripper/output/html2text_output.py",
         *(f"scrapy_dripper/engines/qwen3/{name}.py" for name in ("folder", "grammar", "prompt")),
     }
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from scrapy_dripper.cli.console import UsageError
-from scrapy_dripper.download import Connect, handlers, within
+from scrapy_dripper.egress import Connect, handlers, within
 from scrapy_dripper.inspection.answers import AnswerError
 
 MAX_BYTES = 32_000_000

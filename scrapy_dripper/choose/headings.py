@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from scrapy_dripper.choose.scored import ELSEWHERE, LIKELY, LONGEST_LINE, UNSEEN, Bools, ScoredPage
-from scrapy_dripper.declared.facts import tokens
 from scrapy_dripper.declared.names import Match
+from scrapy_dripper.declared.schema_org import tokens
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS
 from scrapy_dripper.page.vocabulary import (

@@ -63,7 +63,7 @@ def run_pipeline(
 
     ``total`` returns the number of documents that a task reads, if that is known.
     """
-    from scrapy_dripper.corpus.tasks import LocalTasks, Progress
+    from scrapy_dripper.corpus.steps import LocalTasks, Progress
 
     if (running := lock(logs / "lock")) is None:
         raise UsageError(f"another command is writing {logs.parent}; wait for its end, or name another folder")

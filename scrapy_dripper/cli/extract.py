@@ -24,7 +24,7 @@ from scrapy_dripper.cli.inputs import Source, file_name, find_sources, read_page
 from scrapy_dripper.cli.options import add_command, add_options, add_url, configured, count, seconds
 from scrapy_dripper.config import OUTPUT_FIELDS, Config
 from scrapy_dripper.data import Document, Extraction
-from scrapy_dripper.download import SECONDS
+from scrapy_dripper.egress import SECONDS
 from scrapy_dripper.paths import replace_file
 from scrapy_dripper.rules import EVERY
 

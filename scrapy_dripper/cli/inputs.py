@@ -26,7 +26,7 @@ from scrapy_dripper.checks import short
 from scrapy_dripper.cli.console import UsageError, say, why
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
-from scrapy_dripper.download import PIECE, SECONDS, download
+from scrapy_dripper.egress import PIECE, SECONDS, download
 from scrapy_dripper.inspection import VIEW
 from scrapy_dripper.paths import matches, portable
 
@@ -241,8 +241,8 @@ def read_page(source: Source, config: Config, seconds: float = SECONDS) -> Docum
 
 def _declared(document: Document, config: Config) -> str:
     """Return the URL that a page declares as its own, or an empty string."""
+    from scrapy_dripper.extractor import MOST_CHARS
     from scrapy_dripper.fallback import metadata  # Slow to import, and not needed for --help.
-    from scrapy_dripper.workers.one_worker import MOST_CHARS
 
     html = document.html
     assert isinstance(html, bytes)

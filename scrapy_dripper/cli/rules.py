@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scrapy_dripper.characters import on_one_line
 from scrapy_dripper.cli.console import Outcomes, UsageError, say, why
@@ -16,7 +17,9 @@ from scrapy_dripper.config import Config
 from scrapy_dripper.data import SUSPECT
 from scrapy_dripper.paths import replace_file
 from scrapy_dripper.rules import SiteRule
-from scrapy_dripper.workers.one_worker import OneWorker
+
+if TYPE_CHECKING:
+    from scrapy_dripper.extractor import OneWorker
 
 EXAMPLES = """\
 examples:
@@ -112,6 +115,8 @@ def _learn(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     """Show what each rule selects and return the exit code."""
+    from scrapy_dripper.extractor import OneWorker
+
     config = Config(rules=arguments.rules, fallback="none")
     outcomes = Outcomes()
     sources = find_sources(arguments.pages, outcomes.fail, arguments.url)

@@ -30,12 +30,11 @@ from scrapy_dripper.characters import on_one_line, to_json
 from scrapy_dripper.checks import short
 from scrapy_dripper.cli.console import drop_output, open_in_browser, why
 from scrapy_dripper.cli.options import count
-from scrapy_dripper.commands.browser import Gate, check_browser, rendering, use_browser, wrong
-from scrapy_dripper.commands.guard import Guard
+from scrapy_dripper.commands.guard import Gate, Guard, check_browser, rendering, use_browser, wrong
 from scrapy_dripper.commands.pages import OutputError, Pages
 from scrapy_dripper.commands.site import MAX_PAGES, MOST_PAGES, Robots, SiteSpider
 from scrapy_dripper.config import OUTPUT_FIELDS, Config, ConfigError, ModelError
-from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.crawl import Dripper
 from scrapy_dripper.crawl.stats import is_shell
 from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.egress import Egress, checked_host

@@ -32,7 +32,7 @@ from scrapy_dripper.cli.console import why
 from scrapy_dripper.commands.frontier import Site, is_on, name_of, site_of, without_tracking
 from scrapy_dripper.commands.guard import RefusedRequest
 from scrapy_dripper.commands.pages import Pages
-from scrapy_dripper.crawl.dripper import META_KEY, Dripper
+from scrapy_dripper.crawl import META_KEY, Dripper
 from scrapy_dripper.egress import Egress, checked_host
 from scrapy_dripper.page import PageError
 from scrapy_dripper.page.parse import parse

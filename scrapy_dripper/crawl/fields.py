@@ -13,7 +13,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 
 from scrapy_dripper.config import OUTPUT_FIELDS, Config, ConfigError
-from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.crawl import Dripper
 from scrapy_dripper.data import Extraction
 
 HEADED = ("csv", "xlsx", "orc", "avro")

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from scrapy_dripper.declared import Declared
 from scrapy_dripper.declared.dates import MONTHS, written_date
-from scrapy_dripper.declared.head import Declared
 from scrapy_dripper.declared.marked import Marked
 from scrapy_dripper.declared.text import ABOVE, LONGEST_NAME, MOST_ELEMENTS, MOST_VALUES, UNSEEN, text_of
 

@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from scrapy_dripper.declared.head import Declared
+from scrapy_dripper.declared import Declared
 from scrapy_dripper.declared.marked import Marked
 from scrapy_dripper.declared.text import LONGEST_TEXT, UNSEEN, text_of
 

@@ -18,12 +18,12 @@ from resiliparse.parse.lang import detect_fast
 
 from scrapy_dripper.characters import CJK
 from scrapy_dripper.data import Breadcrumb, Metadata
+from scrapy_dripper.declared import Declared, read_declared
 from scrapy_dripper.declared.authors import authors_of
 from scrapy_dripper.declared.dates import Dating
-from scrapy_dripper.declared.head import Declared, read_declared
-from scrapy_dripper.declared.json_ld import Linked, items, texts
 from scrapy_dripper.declared.marked import Marked, around, marked
 from scrapy_dripper.declared.names import site_domain
+from scrapy_dripper.declared.schema_org import Linked, items, texts
 from scrapy_dripper.declared.text import (
     LONGEST_NAME,
     LONGEST_TEXT,

@@ -10,7 +10,7 @@ from enum import IntEnum
 from itertools import chain, combinations
 from urllib.parse import urljoin, urlsplit
 
-from scrapy_dripper.declared.facts import tokens
+from scrapy_dripper.declared.schema_org import tokens
 from scrapy_dripper.declared.text import LONGEST_TEXT, LONGEST_TITLE
 
 MOST_PARTS = 8

@@ -21,7 +21,7 @@ from scrapy_dripper.characters import spaced, without_controls, words_of
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction, FallbackReason, nothing
 from scrapy_dripper.declared import Declared, read_declared
-from scrapy_dripper.declared.json_ld import parsed
+from scrapy_dripper.declared.schema_org import parsed
 from scrapy_dripper.fallback.methods import limited_tree, text_within, whole_page
 
 if TYPE_CHECKING:

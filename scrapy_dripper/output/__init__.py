@@ -1,7 +1,11 @@
-"""Write what is chosen of a page: Main-HTML, the walk over it that lists items, and their Markdown, text and chunks."""
+"""Write what is chosen of a page: Main-HTML, the walk over it that lists items, and their Markdown, text and chunks.
+
+The Markdown of html2text is made of Main-HTML, as papers on main content extraction do before they compare texts.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,14 +15,15 @@ from lxml import etree
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason
-from scrapy_dripper.declared.head import Notation
+from scrapy_dripper.declared import Notation
 from scrapy_dripper.output.content_json import length
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.main_html import main_tree, make_absolute, to_html
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.output.urls import resolver
 from scrapy_dripper.page.page import Mask, Page, PageError
-from scrapy_dripper.page.parse import cut_off
+from scrapy_dripper.page.parse import cut_off, parse
+from scrapy_dripper.structures.formulas import MATH_TAGS, formula, has_math_class
 from scrapy_dripper.structures.items import Card, Items, Post, only, plain_text
 
 if TYPE_CHECKING:
@@ -129,9 +134,7 @@ def _fitting(
             if form.types is not None:
                 content = only(content, form.types)
             if form.writer == "html2text":
-                from scrapy_dripper.output import html2text_output  # needs an extra
-
-                written = html2text_output.markdown(main_html, base_url, form.links != "drop", most // 2)
+                written = html2text_markdown(main_html, base_url, form.links != "drop", most // 2)
             else:
                 written = markdown(
                     content, links=form.links, tables=form.tables, callouts=form.callouts, posts=form.posts
@@ -158,3 +161,50 @@ def _check(form: str, chars: float, most: int, config: Config) -> None:
             f"{_SETTING} = {factor} times the {most // factor:,} of the page",
             _SETTING,
         )
+
+
+_MARK = "\ufdd0"
+"""Stands before and after the number of a formula. No text has this character, which is reserved for such uses."""
+_marks = re.compile(rf"{_MARK}(\d{{1,9}}){_MARK}")
+
+
+def html2text_markdown(html: str, base_url: str = "", links: bool = True, growth: int = 1_000_000) -> str:
+    """Return the Markdown of html2text, with absolute links, unwrapped lines, and formulas as LaTeX.
+
+    ``links=False`` only keeps the text of links. ``growth`` limits the characters that absolute links add in total. The
+    Markdown is not made safe: text that looks like a tag is one.
+    """
+    import html2text  # an extra
+
+    tree = parse(html)
+    make_absolute(tree, base_url, growth)  # html2text raises for invalid URLs
+    formulas = _mark_formulas(tree)
+    writer = html2text.HTML2Text(baseurl="", bodywidth=0)
+    writer.unicode_snob = True  # keep Unicode characters instead of replacing them by ASCII
+    writer.emphasis_mark = "*"
+    writer.ignore_links = not links
+    return _marks.sub(lambda mark: formulas.pop(mark[1], ""), str(writer.handle(to_html(tree)))).strip()
+
+
+def _mark_formulas(tree: etree._Element) -> dict[str, str]:
+    """Replace formulas by marks, which html2text does not escape. Return their LaTeX, in dollars, by number.
+
+    html2text would write what a page has of a formula for screen readers, and its styled boxes after it.
+    """
+    found = []
+    walk = etree.iterwalk(tree, events=("start",))
+    for _, element in walk:
+        if element.tag in MATH_TAGS or has_math_class(element.get("class") or ""):
+            made = formula(element)
+            if made is not None:
+                found.append((element, made))
+                walk.skip_subtree()
+    formulas: dict[str, str] = {}
+    for number, (element, made) in enumerate(found):
+        element.clear(keep_tail=True)
+        element.tag = "p" if made.display and made.latex else "span"
+        if made.latex:
+            dollars = "$$" if made.display else "$"
+            formulas[str(number)] = f"{dollars}{made.latex}{dollars}"
+            element.text = f"{_MARK}{number}{_MARK}"
+    return formulas

@@ -12,10 +12,24 @@ from typing import Any
 from lxml import etree
 
 from scrapy_dripper.characters import unbroken
-from scrapy_dripper.declared.head import Notation
-from scrapy_dripper.output.line import MAX_NESTING, Format, Separator, numbers_of, tells_of_window
+from scrapy_dripper.declared import Notation
 from scrapy_dripper.output.main_html import to_html
-from scrapy_dripper.output.reader import BOX, Enter, Leave, OpenList, Reader, has_boxes, skip, stanzas, with_boxes
+from scrapy_dripper.output.reader import (
+    BOX,
+    MAX_NESTING,
+    Enter,
+    Format,
+    Leave,
+    OpenList,
+    Reader,
+    Separator,
+    has_boxes,
+    numbers_of,
+    skip,
+    stanzas,
+    tells_of_window,
+    with_boxes,
+)
 from scrapy_dripper.page.nodes import SHORT, SLATE, in_sentence, inner_text, short_text
 from scrapy_dripper.page.tags import KINDS, LONGEST_CLASS, UNSEEN, Kind
 from scrapy_dripper.structures import NEAR

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_dripper.declared import Declared, read_declared
-from scrapy_dripper.declared.facts import declared_facts
+from scrapy_dripper.declared.schema_org import declared_facts
 from scrapy_dripper.page.nodes import (
     BREAK,
     Nodes,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import FallbackReason, Metadata
 from scrapy_dripper.declared import Declared
-from scrapy_dripper.declared.facts import Fact
+from scrapy_dripper.declared.schema_org import Fact
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

@@ -20,7 +20,7 @@ from urllib.parse import parse_qs, unquote
 from lxml import etree
 from lxml.etree import _Element
 
-from scrapy_dripper.declared.head import Notation
+from scrapy_dripper.declared import Notation
 from scrapy_dripper.declared.text import LONGEST_TEXT
 from scrapy_dripper.page.nodes import SHORT, inner_text, is_math_script
 from scrapy_dripper.page.recover import has_attribute_run

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_dripper.choose import first_labels
 from scrapy_dripper.choose.decision import DecisionRule, best_cut, decide
 from scrapy_dripper.choose.scored import Labels, ScoredPage
-from scrapy_dripper.choose.steps import first_labels
 from scrapy_dripper.page import Page
 from scrapy_dripper.page.vocabulary import found_in
 from scrapy_dripper.structures.callouts import ALERTS, CALLOUT_FAMILIES, callout_names, has_callout_class

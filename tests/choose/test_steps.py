@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.choose import steps
-from scrapy_dripper.choose.scored import SURE, Labels, ScoredPage
-from scrapy_dripper.choose.steps import (
+from scrapy_dripper import choose as steps
+from scrapy_dripper.choose import (
     MODEL,
     MOST_TAKEN,
     STEPS,
@@ -23,6 +22,7 @@ from scrapy_dripper.choose.steps import (
     apply,
     takes_too_much,
 )
+from scrapy_dripper.choose.scored import SURE, Labels, ScoredPage
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.extractor import Extractor

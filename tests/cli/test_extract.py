@@ -30,7 +30,7 @@ from scrapy_dripper.cli.options import OPTIONS
 from scrapy_dripper.config import PREFIXES, Config
 from scrapy_dripper.corpus.processes import answers, in_order
 from scrapy_dripper.data import FallbackReason, nothing
-from scrapy_dripper.download import SECONDS
+from scrapy_dripper.egress import SECONDS
 from scrapy_dripper.sites import Hosts
 from scrapy_dripper.workers.process import WorkerError
 from scrapy_dripper.workers.wire import Task

@@ -13,8 +13,7 @@ from urllib.error import HTTPError, URLError
 import pytest
 
 import scrapy_dripper
-from scrapy_dripper.download import download
-from scrapy_dripper.egress import RefusedError
+from scrapy_dripper.egress import RefusedError, download
 from tests.cli.conftest import Answer, Run, Serve, redirect, send
 from tests.internet import NAMES, REBINDS, connect_internet
 

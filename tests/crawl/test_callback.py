@@ -14,7 +14,7 @@ import pytest
 import scrapy
 from scrapy.http import HtmlResponse, Response
 
-from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.crawl import Dripper
 from scrapy_dripper.data import Document, Extraction
 from tests.crawl.crawling import Crawls, EngineLog, Reactor, Site, eventually, page, spider
 

@@ -11,8 +11,8 @@ import pytest
 from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
-from scrapy_dripper.commands import browser
-from scrapy_dripper.commands.browser import Gate, check_browser
+from scrapy_dripper.commands import guard
+from scrapy_dripper.commands.guard import Gate, check_browser
 from scrapy_dripper.egress import Egress
 from tests.crawl.crawling import Site, page
 from tests.crawl.processes import COMMAND, run
@@ -112,6 +112,6 @@ def test_a_browser_that_is_not_there_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch, settings: dict[str, object] | None, message: str
 ) -> None:
     if settings is None:
-        monkeypatch.setattr(browser, "find_spec", lambda _: None)
+        monkeypatch.setattr(guard, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match=message):
         check_browser(Settings(settings))

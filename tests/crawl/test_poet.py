@@ -22,7 +22,7 @@ from web_poet import ItemPage, field
 from web_poet.serialization import deserialize_leaf, serialize_leaf
 
 from scrapy_dripper import Addon
-from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.crawl import Dripper
 from scrapy_dripper.data import Extraction, FallbackReason, Metadata
 from scrapy_dripper.providers import DripperProvider, MainContent
 

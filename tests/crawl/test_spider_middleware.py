@@ -15,7 +15,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_dripper.addon import Addon, DripperLogFormatter
 from scrapy_dripper.checks import METHODS, Method
-from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.crawl import Dripper
 from scrapy_dripper.downloadermiddlewares import DripperBackpressureMiddleware
 from scrapy_dripper.spidermiddlewares import DripperSpiderMiddleware
 from tests.crawl.crawling import Crawls, EngineLog, FakeEngine, Site, page, parse_with, spider, warnings, workers

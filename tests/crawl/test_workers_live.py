@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import scrapy
 
-from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.crawl import Dripper
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.workers import pool as pools
 from scrapy_dripper.workers.pool import SharedModel

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_dripper.declared.facts import KINDS, Fact, FactIndex, missing, tokens
+from scrapy_dripper.declared.schema_org import KINDS, Fact, FactIndex, missing, tokens
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
 from tests.steps import lines_of

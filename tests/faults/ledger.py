@@ -14,7 +14,7 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem, StopDownload
 
-from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.crawl import Dripper
 from tests.crawl.crawling import Crawled
 
 DOORS: dict[str, dict[str, Any]] = {

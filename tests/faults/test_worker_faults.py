@@ -14,7 +14,7 @@ import pytest
 import scrapy_dripper.models
 from scrapy import signals
 
-from scrapy_dripper.crawl.dripper import Dripper
+from scrapy_dripper.crawl import Dripper
 from scrapy_dripper.workers.pool import STAND_INS
 from tests.crawl.crawling import TIMES, Crawls, Site, page, workers
 from tests.faults.ledger import DOORS, fault_spider

@@ -9,7 +9,7 @@ from hypothesis import given
 from lxml import html as lxml_html
 
 from scrapy_dripper import Config, Document
-from scrapy_dripper.inspection.snapshot import MARK, STYLE, snapshot, style_sheets
+from scrapy_dripper.inspection.look import MARK, STYLE, snapshot, style_sheets
 from scrapy_dripper.page import Page, PageError, read
 from tests.html_strategies import documents
 

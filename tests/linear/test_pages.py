@@ -21,7 +21,7 @@ from scrapy_dripper.data import Extraction, FallbackReason
 from scrapy_dripper.declared.text import MOST_ELEMENTS
 from scrapy_dripper.fallback import shell, trafilatura_output
 from scrapy_dripper.fallback.methods import MAX_PARAGRAPHS, limited_tree
-from scrapy_dripper.output import line
+from scrapy_dripper.output import reader
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.structures import code, formulas
 from scrapy_dripper.structures.footnotes import without_label
@@ -48,13 +48,13 @@ READ: dict[str, tuple[Any, str, Callable[[int], str]]] = {
         handlers, "tells_of_window", lambda n: HEAD + "<p>a <b>" + "<span class=sr-only>" * n + "1 " * 3 * n,
     ),
     "numbers for screen readers": (
-        line, "numbers_of", lambda n: HEAD + "<p>" + "1 a " * n + "<span class=sr-only>1</span>" * n,
+        reader, "numbers_of", lambda n: HEAD + "<p>" + "1 a " * n + "<span class=sr-only>1</span>" * n,
     ),
     "annotations": (
         formulas, "balanced", lambda n: HEAD + "<p>x<math>" + "<annotation encoding=tex>" * n + "{ a" * 4 * n,
     ),
     "images in a link": (
-        line, "spaced", lambda n: f"<p>words<a title=qqq href='http://{'a.b-' * n}'>" + "<p><img src=b.png>" * n,
+        reader, "spaced", lambda n: f"<p>words<a title=qqq href='http://{'a.b-' * n}'>" + "<p><img src=b.png>" * n,
     ),
 }  # fmt: skip
 """By name: a module, its function that reads, and a function that returns the page of a size."""

@@ -16,7 +16,7 @@ from tests.workers.engines import DEEDS, AllMain
 
 FORMS = {
     "content": "scrapy_dripper.derived.to_json",
-    "posts": "scrapy_dripper.choose.steps.posts_of",
+    "posts": "scrapy_dripper.choose.posts_of",
     "facts": "scrapy_dripper.extractor.missing",
     "cards": "scrapy_dripper.structures.posts.list_cards",
     "links": "scrapy_dripper.derived.outlinks",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_dripper.output.html2text_output import markdown
+from scrapy_dripper.output import html2text_markdown as markdown
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,7 @@ import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse
 
-from scrapy_dripper.download import download
-from scrapy_dripper.egress import Egress, RefusedError, network
+from scrapy_dripper.egress import Egress, RefusedError, download, network
 from tests.crawl.conftest import KINDS
 from tests.crawl.crawling import Site, answer, page
 from tests.crawl.processes import COMMAND, Done

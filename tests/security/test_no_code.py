@@ -32,11 +32,10 @@ ALLOWED = {
         "lab/training/fit.py",
         "pickle",
     ): "examples to its own processes, through a folder that nobody else can write to",
-    ("corpus/tasks.py", "dill"): "the steps of a run to its own processes, as datatrove does",
+    ("corpus/steps.py", "dill"): "the steps of a run to its own processes, as datatrove does",
     ("crawl/sites.py", "pickle"): "files in JOBDIR, where Scrapy keeps pickles of its own",
-    ("download.py", "urllib.request"): "URLs that the user names on the command line, within a deadline",
-    ("download.py", "socket"): "connections that end at the deadline",
-    ("egress.py", "socket"): "addresses of URLs that servers name, checked before they are requested",
+    ("egress.py", "urllib.request"): "URLs that the user names on the command line, within a deadline",
+    ("egress.py", "socket"): "addresses of URLs that servers name, checked first, and connections with a deadline",
     ("lab/endpoint.py", "urllib.request"): "the endpoint that the user names on the command line",
     ("lab/export/checkpoint.py", "huggingface_hub"): "a model that the user names on the command line",
     ("__init__.py", "importlib"): "the module of a public name, out of a constant table",
@@ -50,7 +49,7 @@ ALLOWED = {
     ("derived.py", "pkgutil"): "the function of a field of the output, out of the declarations of fields",
     ("lab/export/build.py", "subprocess"): "the exporter, with arguments and no shell",
     ("lab/prompts.py", "subprocess"): "reads the prompt of a package that the user installed",
-    ("commands/browser.py", "socket"): "the proxy of the browser on the loopback interface, which checks addresses",
+    ("commands/guard.py", "socket"): "the proxy of the browser on the loopback interface, which checks addresses",
 }
 
 HARMLESS = {"importlib.metadata", "importlib.resources", "importlib.util"}

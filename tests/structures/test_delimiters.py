@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_dripper.declared.head import Notation
+from scrapy_dripper.declared import Notation
 from scrapy_dripper.structures.formulas import NOTATION, join_formulas, spans
 from scrapy_dripper.structures.items import Code, Emphasis, Formula, LineBreak, Run, Strong, Sub, Sup, Text
 

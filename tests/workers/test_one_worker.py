@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from scrapy_dripper import extractor as extraction
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, FallbackReason
 from scrapy_dripper.extractor import Extractor
-from scrapy_dripper.workers import one_worker, process
+from scrapy_dripper.workers import process
 from tests.workers.children import ARTICLE, LARGE, SECONDS, SENTENCE, SMALL, Make, comes_true, gone
 from tests.workers.engines import AllMain
 
@@ -30,8 +31,8 @@ def pid_of(extractor: Extractor) -> int | None:
 @pytest.fixture
 def every_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the worker read all pages, not only large ones."""
-    monkeypatch.setattr(one_worker, "MOST_TAGS", -1)
-    monkeypatch.setattr(one_worker, "MOST_TAGS_FOR_FALLBACK", -1)
+    monkeypatch.setattr(extraction, "MOST_TAGS", -1)
+    monkeypatch.setattr(extraction, "MOST_TAGS_FOR_FALLBACK", -1)
 
 
 def test_only_large_pages_go_there(extractor: Make) -> None:

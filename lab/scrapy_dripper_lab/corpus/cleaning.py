@@ -38,8 +38,7 @@ from datatrove.utils.hashing import HashConfig
 from datatrove.utils.lid import FT176LID
 from tldextract import TLDExtract
 
-from scrapy_dripper.corpus.steps import ROWS_TOGETHER, RowWriter, schema
-from scrapy_dripper.corpus.tasks import local
+from scrapy_dripper.corpus.steps import ROWS_TOGETHER, RowWriter, local, schema
 
 FINDERS = 64
 """Maximum number of tasks that search for exact duplicates. Each of them opens a file of every task."""

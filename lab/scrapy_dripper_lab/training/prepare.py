@@ -21,8 +21,8 @@ from tqdm import tqdm
 from scrapy_dripper.cli.console import UsageError
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
-from scrapy_dripper.declared.facts import DETAILS, Fact, FactIndex
-from scrapy_dripper.declared.facts import tokens as fact_tokens
+from scrapy_dripper.declared.schema_org import DETAILS, Fact, FactIndex
+from scrapy_dripper.declared.schema_org import tokens as fact_tokens
 from scrapy_dripper.engines.tagger.features import ABSENT, MOSTLY, Features, features
 from scrapy_dripper.learning import block_weights
 from scrapy_dripper.page import Page, PageError, read

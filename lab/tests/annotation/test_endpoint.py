@@ -180,7 +180,7 @@ def test_an_endpoint_without_an_answer(reply: Reply, says: str, desk: Desk, monk
     is_late = threading.Event()
     desk.fake.script = [lambda _: (reply.status == 200 and is_late.set()) or reply]
     if reply.hang or reply.drip:
-        monkeypatch.setattr("scrapy_dripper.download.Future", deadline_at(is_late))
+        monkeypatch.setattr("scrapy_dripper.egress.Future", deadline_at(is_late))
         # The status has arrived when the client reads on.
         monkeypatch.setattr(HTTPError, "read", lambda error, n: is_late.set() or error.fp.read(n), raising=False)
     refused = reply.status in (*REFUSED, 301, 302, 307)

@@ -5,7 +5,7 @@ neighbours never cross the edge of a page. The features cover the context of a b
 repetition, the content of its ancestors, its words, and its neighbours.
 
 And they cover what points at the main content: facts that a page declares, and what a reader view would choose.
-Declared facts are those of :mod:`scrapy_dripper.declared.facts`. Readability, and all reader views after it, give
+Declared facts are those of :mod:`scrapy_dripper.declared.schema_org`. Readability, and all reader views after it, give
 points to the containers of paragraphs and choose the container with the most as the root of the main content. There are
 several candidates, because each fails on other pages: by prose, by words outside of links, by declared facts, and by
 names such as ``entry-content``.
@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.declared.facts import DETAILS, KINDS, FactIndex, tokens
+from scrapy_dripper.declared.schema_org import DETAILS, KINDS, FactIndex, tokens
 from scrapy_dripper.engines.tagger.columns import (
     CJK,
     COMMA,
