@@ -57,8 +57,8 @@ class OutputField:
     value: Callable[[Any], Any]
     """Its value in an extraction, as plain JSON values."""
     make: str = ""
-    """Dotted path of the function that makes the value from a :class:`~scrapy_dripper.derived.Source`, if the field
-    is asked for; empty if extractions have it anyway."""
+    """Dotted path of the function that makes the value from a :class:`~scrapy_dripper.derived.FieldSource`,
+    if the field is asked for; empty if extractions have it anyway."""
     of_metadata: bool = False
     """True if it is one of the page's metadata, which are then read."""
     is_content: bool = False

@@ -63,7 +63,7 @@ def markdown(
 
 
 @dataclass(frozen=True)
-class Source:
+class FieldSource:
     """What the fields of the output are made of that are asked for in addition."""
 
     extraction: Extraction
@@ -82,29 +82,29 @@ class Source:
         return from_json(self.extraction.content or ()) if self.listed is None else self.listed
 
 
-def content(source: Source) -> list[dict[str, Any]]:
+def content(source: FieldSource) -> list[dict[str, Any]]:
     """Return the content list as plain JSON values."""
     return to_json(source.items)
 
 
-def links(source: Source) -> list[dict[str, Any]]:
+def links(source: FieldSource) -> list[dict[str, Any]]:
     """Return the links of the main content."""
     return [asdict(link) for link in outlinks(source.items)]
 
 
-def images(source: Source) -> list[dict[str, str]]:
+def images(source: FieldSource) -> list[dict[str, str]]:
     """Return the images of the main content."""
     found = media(source.items, Image)
     return [{"url": i.src, "alt": i.alt, "title": i.title, "caption": line_text(i.caption)} for i in found]
 
 
-def videos(source: Source) -> list[dict[str, str]]:
+def videos(source: FieldSource) -> list[dict[str, str]]:
     """Return the videos of the main content."""
     found = media(source.items, Video)
     return [{"url": v.src, "poster": v.poster, "title": v.title, "caption": line_text(v.caption)} for v in found]
 
 
-def comments(source: Source) -> list[dict[str, str]]:
+def comments(source: FieldSource) -> list[dict[str, str]]:
     """Return the readers' comments on the main content; none of a fallback. Those in which no posts are found are one.
 
     Raise what the writers raise.
@@ -139,7 +139,7 @@ def _without_byline(text: str, post: Post) -> str:
     return rest if rest and is_byline else text
 
 
-def chunks(source: Source) -> list[dict[str, Any]]:
+def chunks(source: FieldSource) -> list[dict[str, Any]]:
     """Return the main content in chunks, with a larger chunk size if the output would otherwise be too long. Raise
     ValueError if it is always.
     """
@@ -188,7 +188,7 @@ def with_derived(
     if config.meta_field is not None:
         prints = attempt("fingerprints", lambda: fingerprints(extraction.text), failed)
     made: dict[str, Any] = {}
-    source = Source(extraction, document, config, items, choice)
+    source = FieldSource(extraction, document, config, items, choice)
     if not (items is None and extraction.content is None and extraction.is_empty):
         for name, path in _asked(config).items():
             made[name] = attempt(name, lambda path=path: resolve_name(path)(source), failed)  # type: ignore[misc]

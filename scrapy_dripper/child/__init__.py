@@ -73,7 +73,7 @@ class Port:
         return answer
 
 
-class Pages:
+class PageServer:
     """Extracts pages. If the engine cannot be loaded at startup, loading is retried later."""
 
     def __init__(self, config: Config, port: Port) -> None:
@@ -168,7 +168,9 @@ def serve(requests: BinaryIO, answers: BinaryIO, startup: dict[str, Any], ready:
     workers.in_worker = lambda: _refuse(port)
     try:
         config = Config(**startup["config"])
-        serves = _remote(config).ModelServer(config, port.say) if startup["role"] == "model" else Pages(config, port)
+        serves = (
+            _remote(config).ModelServer(config, port.say) if startup["role"] == "model" else PageServer(config, port)
+        )
         serves.load()
     except (ModelError, ConfigError) as error:
         if not startup["again"] or startup["role"] == "model":
@@ -200,7 +202,7 @@ def _engine(config: Config, port: Port) -> Engine | None:
 
 def _remote(config: Config) -> ModuleType:
     """Return the module of an engine whose model has its own process. It holds the code of both sides: ``load_remote``
-    for pages, and ``ModelServer``, which loads and answers as :class:`Pages` does.
+    for pages, and ``ModelServer``, which loads and answers as :class:`PageServer` does.
     """
     return import_module(f"scrapy_dripper.engines.{config.engine}.engine")
 

@@ -57,7 +57,7 @@ the text of a service page often is."""
 Column = npt.NDArray[np.integer[Any]]
 
 
-class Nodes(Protocol):
+class TreeColumns(Protocol):
     """The columns of a page's tree (:class:`~scrapy_dripper.page.page.Tree`) that matter here."""
 
     @property
@@ -129,7 +129,7 @@ def best_cut(p: Floats, size: Floats, recall_weight: float, min_words: float) ->
 
 
 def decide(
-    tree: Nodes,
+    tree: TreeColumns,
     p: Floats,
     size: Floats,
     rule: DecisionRule,
@@ -159,7 +159,7 @@ class _Units:
 
     def __init__(
         self,
-        tree: Nodes,
+        tree: TreeColumns,
         gain: list[float],
         rule: DecisionRule,
         whole: Sequence[int],

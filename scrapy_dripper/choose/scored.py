@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scrapy_dripper.characters import CJK
 from scrapy_dripper.choose.decision import BALANCED, DecisionRule
 from scrapy_dripper.page.page import Flag, Page
-from scrapy_dripper.page.vocabulary import Names
+from scrapy_dripper.page.vocabulary import NameIndex
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Floats: TypeAlias = npt.NDArray[np.float32]
@@ -122,6 +122,6 @@ class ScoredPage:
         return self.page.blocks.chars()
 
     @cached_property
-    def names(self) -> Names:
+    def names(self) -> NameIndex:
         """The class and id attributes of the page."""
-        return Names(self.page.tree.names)
+        return NameIndex(self.page.tree.names)

@@ -102,7 +102,7 @@ class Report:
         if self._keeps and document is not None:
             self._kept.add(row, document)
 
-    def tell(self, name: str, command: Command) -> None:
+    def tell(self, name: str, command: InspectCommand) -> None:
         """Log the summary if there were any pages, and write the report and its views if it is configured.
 
         Never raises. The views take seconds.
@@ -115,7 +115,7 @@ class Report:
             except Exception as error:  # a missing report must not spoil the end of a successful crawl
                 logger.error("DRIPPER_REPORT: cannot write %s: %s", self._path, error)
 
-    def _write(self, path: Path, name: str, command: Command) -> None:
+    def _write(self, path: Path, name: str, command: InspectCommand) -> None:
         from scrapy_dripper.inspection import VIEW  # most crawls have no report, and need no model here
         from scrapy_dripper.inspection.look import named, remove_views, write_views
         from scrapy_dripper.paths import replace_file
@@ -150,7 +150,7 @@ class Report:
         named = [f"{name} {count:,} ({count / self.pages:.1%})" for name, count in common]
         return ", ".join([*named, f"and {rest:,} of other names"] if rest else named)
 
-    def html(self, name: str, command: Command, views: Mapping[Row, str]) -> str:
+    def html(self, name: str, command: InspectCommand, views: Mapping[Row, str]) -> str:
         """Return the report as an HTML file. ``views`` are the addresses of the inspector's views."""
         summary = self.summary()
         if self.pages > len(self.rows):
@@ -213,7 +213,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Command:
+class InspectCommand:
     """A command that shows the inspector's view of a page, before the page's URL."""
 
     words: str = "scrapy dripper --inspect --open"
@@ -221,7 +221,7 @@ class Command:
     """Where it finds pages."""
 
 
-def table_file(name: str, summary: str, rows: Iterable[Row], views: Mapping[Row, str], command: Command) -> str:
+def table_file(name: str, summary: str, rows: Iterable[Row], views: Mapping[Row, str], command: InspectCommand) -> str:
     """Return the report of a spider's crawl. ``views`` are the addresses of the inspector's views.
 
     Pages that the model did not decide come first, by their reason, and then those of the lowest quality.

@@ -15,7 +15,7 @@ from weakref import ref
 from scrapy import Spider
 from scrapy.crawler import Crawler
 
-from scrapy_dripper.crawl.report import Command, Report
+from scrapy_dripper.crawl.report import InspectCommand, Report
 from scrapy_dripper.data import SUSPECT, Document, Extraction, FallbackReason
 
 logger = logging.getLogger(__name__)
@@ -285,12 +285,12 @@ class CrawlStats:
         self._no_content.close()
         self._warn_of_unmatched()
 
-    def _command(self, spider: Spider) -> Command:
+    def _command(self, spider: Spider) -> InspectCommand:
         """Return the command that shows the inspector's view of any page, from where this crawl has kept it."""
         crawler = self._crawler()
         assert crawler is not None
         assert crawler.stats is not None
-        settings, words, source = crawler.settings, [Command.words], Command.source
+        settings, words, source = crawler.settings, [InspectCommand.words], InspectCommand.source
         modules = settings.getlist("SPIDER_MODULES")
         if in_project := any(f"{type(spider).__module__}.".startswith(f"{module}.") for module in modules):
             words.append(f"--spider {quote(spider.name)}")  # its own settings, and its part of the cache
@@ -300,7 +300,7 @@ class CrawlStats:
         elif in_project and settings.getbool("HTTPCACHE_ENABLED"):
             words.append("-s HTTPCACHE_ENABLED=1")
             source = "in Scrapy's cache"
-        return Command(" ".join(words), source)
+        return InspectCommand(" ".join(words), source)
 
     def meta_errors(self, url: str, messages: Sequence[str], parts: int = 1) -> None:
         """Count invalid parts of a request's ``meta["dripper"]``, and warn about each kind of mistake."""

@@ -31,7 +31,7 @@ from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.columns import Doubles
 from scrapy_dripper.engines.tagger.engine import GRAPHS, MANIFEST, TaggerModel
 from scrapy_dripper.engines.tagger.features import features
-from scrapy_dripper.engines.tagger.learnt import LEARNT, PLACES, Learnt, Places, Site, Vocabulary, trusted
+from scrapy_dripper.engines.tagger.learnt import LEARNT, PLACES, Learnt, Places, SiteWeights, Vocabulary, trusted
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.inspection.answers import LabelsError, Record, Sheet, main_blocks
 from scrapy_dripper.learning.metrics import Interval, mean_interval, neutral_prf
@@ -141,7 +141,7 @@ class SiteExample:
         )
 
 
-def fit(examples: Sequence[SiteExample], vocabulary: Vocabulary) -> Site:
+def fit(examples: Sequence[SiteExample], vocabulary: Vocabulary) -> SiteWeights:
     """Return the weights that fit the pages of a site. Takes time linear in the size of the pages."""
     places = Places.joined([one.places for one in examples])
     odds, main, weight = (
@@ -169,7 +169,7 @@ def fit(examples: Sequence[SiteExample], vocabulary: Vocabulary) -> Site:
         found, gained, now = found + length * step, now - then, then
         if gained < _GAIN * now:
             break
-    return Site(dict(vocabulary), found)
+    return SiteWeights(dict(vocabulary), found)
 
 
 def _solve(places: Places, curvature: Doubles, right: Doubles, size: int) -> Doubles:
@@ -224,12 +224,12 @@ class Gain:
 
 def learn(
     corrections: Iterable[Correction], model: TaggerModel, *, every: bool = False
-) -> tuple[dict[str, Site], list[Gain]]:
+) -> tuple[dict[str, SiteWeights], list[Gain]]:
     """Return the weights of the sites that gained, and the gains of all sites.
 
     With ``every``, sites that did not gain or could not be measured are also learnt.
     """
-    sites: dict[str, Site] = {}
+    sites: dict[str, SiteWeights] = {}
     gains: list[Gain] = []
     for name, pages in tqdm(by_site(corrections).items(), desc="learn", unit="site", disable=None):
         vocabulary: Vocabulary = {}
@@ -298,7 +298,7 @@ def gain_rows(gains: Sequence[Gain]) -> tuple[list[str], list[list[str]]]:
 
 
 def write_model(
-    folder: Path, base: Path, sites: Mapping[str, Site], gains: Sequence[Gain], corrections: Sequence[Correction]
+    folder: Path, base: Path, sites: Mapping[str, SiteWeights], gains: Sequence[Gain], corrections: Sequence[Correction]
 ) -> None:
     """Write the folder of a model with the weights of sites. Weights of the base for other sites are kept.
 

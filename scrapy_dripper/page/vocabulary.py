@@ -7,7 +7,7 @@ white space, hyphens and underscores, so ``logo`` matches ``site-logo`` but not 
 name. The features of the tagger have a list of their own (:mod:`scrapy_dripper.engines.tagger.lexicon`), because a
 model only fits the names that it was trained with.
 
-:class:`Names` searches the class and id attributes of a page for them, all at once.
+:class:`NameIndex` searches the class and id attributes of a page for them, all at once.
 """
 
 from __future__ import annotations
@@ -281,7 +281,7 @@ def found_in(name: str, pattern: re.Pattern[str]) -> bool:
     return pattern.search(f"\n{folded(name[:LONGEST_CLASS])}") is not None
 
 
-class Names:
+class NameIndex:
     """The names of a page's nodes as one text, because most patterns are not in any name of most pages."""
 
     def __init__(self, names: Sequence[str]) -> None:

@@ -19,7 +19,7 @@ from lxml.html import fromstring
 from scrapy_dripper.cli.console import Outcomes
 from scrapy_dripper.config import Config, ConfigError
 from scrapy_dripper.crawl import report as report_module
-from scrapy_dripper.crawl.report import MOST_ROWS, Command, Report, Row
+from scrapy_dripper.crawl.report import MOST_ROWS, InspectCommand, Report, Row
 from scrapy_dripper.data import Document, Extraction, FallbackReason
 from scrapy_dripper.engines.base import EngineError
 from scrapy_dripper.learning.command import _of_answers
@@ -127,7 +127,7 @@ def test_an_older_report_stays_if_the_new_one_cannot_be_made(tmp_path: Path, mon
     report.page(Extraction("https://e.org/", None, "", "", "", "tagger"))
     monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
 
-    report.tell("spider", Command())
+    report.tell("spider", InspectCommand())
 
     assert path.read_text(encoding="utf-8") == "older"
     assert list(tmp_path.iterdir()) == [path]
@@ -187,7 +187,7 @@ def test_a_long_crawl_is_shown_by_a_random_sample() -> None:
 
     assert len(report.rows) == MOST_ROWS
     assert 0.45 < sum(row.quality or 0 for row in report.rows) / MOST_ROWS < 0.55
-    assert "The table has a random sample of 5,000 pages" in report.html("long", Command(), {})
+    assert "The table has a random sample of 5,000 pages" in report.html("long", InspectCommand(), {})
 
 
 def test_the_pages_to_look_at_get_a_view(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_pages_that_a_user_should_look_at_come_first() -> None:
     ):
         report.page(replace(PAGE, title=title, fallback_reason=reason, quality=quality))
 
-    root = fromstring(report.html("crawl", Command(), {}))
+    root = fromstring(report.html("crawl", InspectCommand(), {}))
     titles = [link.text for link in root.iterfind(".//td/a")]
     assert titles == ["lost", "empty", "empty, too", "stopped", "bad", "good", "unknown"]
 
@@ -233,7 +233,7 @@ def test_what_pages_say_is_text(title: str, source: str) -> None:
     words = {"title": hostile + title, "source": hostile + source, "text": hostile, "url": "javascript:ran(2)"}
     report.page(replace(PAGE, **words))
 
-    page = report.html(hostile, Command(), {})
+    page = report.html(hostile, InspectCommand(), {})
     assert page.count("<table") == page.count("</table>") == page.count("<script") == 1
     assert "<!--" not in page
     assert "href" not in page[page.index("<tbody>") : page.index("</tbody>")]

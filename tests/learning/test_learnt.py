@@ -18,7 +18,7 @@ from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.files import hashes
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.engines.tagger.engine import MANIFEST, TaggerModel, bundled
-from scrapy_dripper.engines.tagger.learnt import LEARNT, Learnt, Places, Site, Vocabulary, names
+from scrapy_dripper.engines.tagger.learnt import LEARNT, Learnt, Places, SiteWeights, Vocabulary, names
 from scrapy_dripper.inspection.answers import read_answers
 from scrapy_dripper.learning import Correction, gain_rows, learn, of_record, total_gain
 from scrapy_dripper.page import Page
@@ -28,7 +28,9 @@ from tests.html_strategies import documents
 from tests.learning.conftest import TOPICS, correct, page_of
 
 SITES = {
-    "a.example": Site({"p": 0, ".price": 1, ".noise": 2}, np.array([0.0, -2.25, 1e-4, 1, 2, -1e-4, 0, 0, 0, -0.5]))
+    "a.example": SiteWeights(
+        {"p": 0, ".price": 1, ".noise": 2}, np.array([0.0, -2.25, 1e-4, 1, 2, -1e-4, 0, 0, 0, -0.5])
+    )
 }
 
 
@@ -89,7 +91,7 @@ def test_damage_is_reported_before_the_crawl(model: Path, damaged: Any) -> None:
 
 def test_the_nearest_site_decides() -> None:
     """A subdomain may have its own weights. A domain with the same ending is another site."""
-    near, wide = (Site({}, np.array([value])) for value in (1.0, 2.0))
+    near, wide = (SiteWeights({}, np.array([value])) for value in (1.0, 2.0))
     learnt = Learnt({"shop.a.example": near, "a.example": wide})
 
     assert learnt.site_of("https://www.shop.a.example/1") is near

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_dripper.page.tags import LONGEST_CLASS
-from scrapy_dripper.page.vocabulary import Names, folded, found_in
+from scrapy_dripper.page.vocabulary import NameIndex, folded, found_in
 
 WORD = re.compile(r"[\s_-](?:menu|top\s(?:bar|line))(?=[\s_-]|$)", re.I)
 
@@ -19,12 +19,12 @@ NAMES = ("menu", "Menu x", "a_menu", "menus", "top", "x top", "bar", "line\tx", 
 @given(st.lists(st.text(alphabet="\n -", max_size=2) | st.sampled_from(NAMES)))
 def test_the_names_found_are_those_with_the_pattern(names: list[str]) -> None:
     """Also if a match in the whole text would go from one name into the next, such as ``top`` before ``bar``."""
-    assert Names(names).matching(WORD) == [i for i, name in enumerate(names) if name and found_in(name, WORD)]
+    assert NameIndex(names).matching(WORD) == [i for i, name in enumerate(names) if name and found_in(name, WORD)]
 
 
 def test_only_the_beginning_of_a_long_name_is_searched() -> None:
     long, longer = "x" * (LONGEST_CLASS - 5) + " menu", "x" * LONGEST_CLASS + " menu"
-    assert Names([longer, long, ""]).matching(WORD) == [1]
+    assert NameIndex([longer, long, ""]).matching(WORD) == [1]
 
 
 def test_a_folded_text_matches_like_any_case() -> None:

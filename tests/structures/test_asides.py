@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.choose.boilerplate import without_asides, without_dialogs
-from scrapy_dripper.page.vocabulary import Names
+from scrapy_dripper.page.vocabulary import NameIndex
 from scrapy_dripper.testing import page as page_of
 
 TEXT = "The beavers of the upper valley have built a third dam this spring, and the meadow behind it is a lake now."
@@ -21,7 +21,7 @@ SOURCE = f"<h2>Republish</h2><p>Leave it as it is.</p><pre>{'&lt;p&gt;Dams&lt;/p
 def kept(body: str) -> list[str]:
     """Return the texts that are left of a page of which a model takes everything for main."""
     page = page_of(f"<html><head>{HEAD}</head><body>{body}</body></html>", "https://example.org/dam")
-    matching = Names(page.tree.names).matching
+    matching = NameIndex(page.tree.names).matching
     labels = without_asides(page, without_dialogs(page, np.ones(len(page.blocks), dtype=np.bool_), matching), matching)
     return page.text_of(labels).split("\n")
 

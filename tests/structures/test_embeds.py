@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scrapy_dripper.page.vocabulary import Names
+from scrapy_dripper.page.vocabulary import NameIndex
 from scrapy_dripper.structures.embeds import names, with_embeds
 from scrapy_dripper.testing import page as page_of
 
@@ -18,7 +18,7 @@ def added(body: str) -> str:
     """Return the text that becomes main on a page of which an engine only takes the two paragraphs for main."""
     page = page_of(body, "https://example.org/dam")
     main = np.array([text in (TEXT, MORE) for text in page.blocks.text])
-    labels = with_embeds(page, main, Names(page.tree.names).matching(names))
+    labels = with_embeds(page, main, NameIndex(page.tree.names).matching(names))
     assert not (main & ~labels).any()
     return page.text_of(labels & ~main)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scrapy_dripper.choose.boilerplate import without_asides
-from scrapy_dripper.page.vocabulary import Names
+from scrapy_dripper.page.vocabulary import NameIndex
 from scrapy_dripper.testing import page as page_of
 
 TEXT = "The warp has to be measured, wound and tied to the loom, which takes most beginners a whole day of their week."
@@ -16,7 +16,7 @@ MORE = "The shuttle goes through the shed, the reed beats the new thread into it
 def kept(body: str) -> list[str]:
     """Return the texts that are left of a page of which a model takes everything for main."""
     page = page_of(f"<html><head><title>Warp</title></head><body>{body}</body></html>", "https://example.org/warp")
-    labels = without_asides(page, np.ones(len(page.blocks), dtype=np.bool_), Names(page.tree.names).matching)
+    labels = without_asides(page, np.ones(len(page.blocks), dtype=np.bool_), NameIndex(page.tree.names).matching)
     return page.text_of(labels).split("\n")
 
 

@@ -234,7 +234,7 @@ class Chatty(AllMain):
 def impatient(html: str, url: str) -> str:
     """Let the worker retry to load its engine at once."""
     for thing in gc.get_objects():
-        if isinstance(thing, server.Pages):
+        if isinstance(thing, server.PageServer):
             thing._again = 0.0
     return "<p>fallback"
 

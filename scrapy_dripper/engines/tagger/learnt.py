@@ -173,7 +173,7 @@ def trusted(probabilities: Floats) -> Doubles:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Site:
+class SiteWeights:
     """The weights that were learnt for the pages of a site."""
 
     vocabulary: Vocabulary
@@ -181,7 +181,7 @@ class Site:
     """A flat column, as described in :class:`Places`."""
 
     @classmethod
-    def of(cls, value: Any) -> Site:
+    def of(cls, value: Any) -> SiteWeights:
         """Read a site from a JSON value. Raise KeyError, TypeError, ValueError or AttributeError if it is damaged."""
         names = value["names"]
         rows = [[files.finite(weight) for weight in row] for row in names.values()]
@@ -210,7 +210,7 @@ class Site:
 class Learnt:
     """The learnt weights of sites, by host. A host includes its subdomains."""
 
-    def __init__(self, sites: Mapping[str, Site]) -> None:
+    def __init__(self, sites: Mapping[str, SiteWeights]) -> None:
         self.sites = dict(sites)
 
     @classmethod
@@ -220,7 +220,7 @@ class Learnt:
         try:
             if value["format"] != FORMAT:
                 raise ValueError(f"expected format {FORMAT} (got {value['format']!r})")
-            return cls({str(host): Site.of(site) for host, site in value["sites"].items()})
+            return cls({str(host): SiteWeights.of(site) for host, site in value["sites"].items()})
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             path = folder / LEARNT
             raise ModelError(f"{path} is damaged ({type(error).__name__}: {error}): {_RESTORE}") from None
@@ -231,7 +231,7 @@ class Learnt:
         text = json.dumps({"format": FORMAT, "places": PLACES, "sites": sites}, separators=(",", ":"))
         replace_file(folder / LEARNT, text + "\n")
 
-    def site_of(self, url: str) -> Site | None:
+    def site_of(self, url: str) -> SiteWeights | None:
         """Return the weights for the site of a URL, or None if there are none."""
         return next((site for host in hosts_of(url) if (site := self.sites.get(host))), None)
 
