@@ -40,7 +40,7 @@ __all__ = [
 _MODULES = {
     "Addon": "addon",
     **dict.fromkeys(("Config", "ConfigError"), "config"),
-    "Dripper": "crawl.dripper",
+    "Dripper": "crawl",
     **dict.fromkeys(("Engine", "EngineError", "Labels", "Limits", "ModelError"), "engines.base"),
     **dict.fromkeys(("Document", "Extraction", "FallbackReason"), "data"),
     **dict.fromkeys(("Extractor", "extract", "fetch"), "extractor"),

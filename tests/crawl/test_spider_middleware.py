@@ -150,10 +150,10 @@ def with_html(self: scrapy.Spider, response: Any) -> Any:
 @pytest.mark.parametrize(
     ("broken", "settings", "filled"),
     [
-        ("crawl.dripper.Dripper.start", {}, False),
-        ("crawl.dripper.Dripper.extract", {}, False),
-        ("crawl.dripper.Dripper.wait_for_capacity", {}, True),
-        ("crawl.dripper.Dripper.extract_document", PIPELINE, False),
+        ("crawl.Dripper.start", {}, False),
+        ("crawl.Dripper.extract", {}, False),
+        ("crawl.Dripper.wait_for_capacity", {}, True),
+        ("crawl.Dripper.extract_document", PIPELINE, False),
         ("data.Extraction.meta", {"DRIPPER_META_FIELD": "by"}, True),
     ],
 )

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.cli import main
-from scrapy_dripper.crawl.report import Command, Row, table_file
+from scrapy_dripper.crawl.report import InspectCommand, Row, table_file
 from scrapy_dripper.data import Extraction, FallbackReason
 from tests.inspection.browser import AXE, WHY_NOT, Tab, launched
 from tests.inspection.conftest import PAGE, Inspect
@@ -306,7 +306,9 @@ def test_the_report_of_a_crawl_is_filtered_and_copies_commands(browser: Any, tmp
         for host, reason in (("a.example", None), ("b.example", FallbackReason.NO_MAIN))
     ]
     path = tmp_path / "report.html"
-    path.write_text(table_file(hostile, hostile, rows, {rows[0]: "report.pages/1.inspect.html"}, Command()), "utf-8")
+    path.write_text(
+        table_file(hostile, hostile, rows, {rows[0]: "report.pages/1.inspect.html"}, InspectCommand()), "utf-8"
+    )
     context = browser.new_context(color_scheme=scheme, permissions=["clipboard-read", "clipboard-write"])
     tab = Tab(context.new_page(), path, "#filters:not([hidden])")
 
@@ -325,7 +327,7 @@ def test_the_report_of_a_crawl_is_filtered_and_copies_commands(browser: Any, tmp
     tab.page.locator("tbody tr:visible button").first.click()
     tab.page.wait_for_selector("#copied:not(:empty)")
     words = shlex.split(tab.page.evaluate("navigator.clipboard.readText()"))
-    assert words == [*Command().words.split(), "https://b.example/0?a='"]
+    assert words == [*InspectCommand().words.split(), "https://b.example/0?a='"]
     if AXE.is_file():
         assert tab.violations() == []
     assert tab.wrong == []

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from scrapy_dripper.config import Config
-from scrapy_dripper.crawl.report import Command, Report
+from scrapy_dripper.crawl.report import InspectCommand, Report
 from scrapy_dripper.data import Document
 from scrapy_dripper.engines.base import Engine, Limits
 from scrapy_dripper.inspection import look as look_module
@@ -177,7 +177,7 @@ def test_the_policy_of_a_file_allows_its_own_script_and_styles_and_nothing_else(
         text = inspected().read_text(encoding="utf-8")
         assert 'sandbox="allow-same-origin"' in text
     else:
-        text = Report(Config()).html("crawl", Command(), {})
+        text = Report(Config()).html("crawl", InspectCommand(), {})
 
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
     assert policy is not None
