@@ -1,6 +1,7 @@
-"""Which URLs a command may request, and the download of one: the URL of its user, and harmless ones that servers name.
+"""Which URLs a command may request, and the download of a page that its user names, without reaching other networks.
 
-A download has a deadline for everything: looking up names, connections, redirects, and each byte of the answer.
+A command may request the URL that its user names and, of those that servers name, the harmless ones. A
+download has a deadline for everything: looking up names, connections, redirects, and each byte of the answer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Semantic outlier removal (Akbiyik et al. 2025, *Semantic Outlier Removal with Embedding Models and LLMs*).
+"""Semantic outlier removal, the method ``sore``: embed the blocks of a page, and remove those far from its core.
 
-The blocks whose meaning is nearest to the title and the description of a page are its core. A block that is nearer to a
-phrase of an outlier group than to the core, or far from the core, is removed, with its reason.
+It is that of Akbiyik et al. 2025, *Semantic Outlier Removal with Embedding Models and LLMs*. The blocks whose meaning
+is nearest to the title and the description of a page are its core. A block that is nearer to a phrase of an outlier
+group than to the core, or far from the core, is removed, with its reason.
 """
 
 from __future__ import annotations

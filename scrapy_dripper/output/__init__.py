@@ -1,4 +1,4 @@
-"""Write what is chosen of a page: Main-HTML, the walk over it that lists items, and their Markdown, text and chunks.
+"""Write what is chosen of a page, in all its forms: Main-HTML, content list, Markdown (or that of html2text), text.
 
 The Markdown of html2text is made of Main-HTML, as papers on main content extraction do before they compare texts.
 """

@@ -1,4 +1,6 @@
-"""The tagger engine: load a model folder, which holds the graphs, manifest.json and a model card, and run its model.
+"""The tagger engine: load a model folder, run its model, and measure which groups of features influenced a block.
+
+A model folder holds the graphs, manifest.json and a model card.
 
 :func:`influences` measures how much each group of features influences the probability of each block. For one group at a
 time, all blocks of the page get the page's typical values: the median, or the most frequent tag. Then the model runs
