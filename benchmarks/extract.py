@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import trafilatura
-from common import heading, options, publish, sample, table
+from common import options, publish, sample, table
 from tqdm import tqdm
 
 from scrapy_dripper.choose import Labels, ScoredPage, choose
@@ -138,7 +138,7 @@ def of_page(call: Callable[[bytes], object]) -> Callable[[Path], float]:
     return lambda page: measure(call, page.read_bytes())
 
 
-def run(arguments: argparse.Namespace) -> str:
+def run(arguments: argparse.Namespace) -> list[str]:
     """Measure and return the report."""
     pages, rest = sample(arguments.data, arguments.pages, arguments.seed)
     batch_size = Config().batch_size
@@ -189,8 +189,8 @@ def run(arguments: argparse.Namespace) -> str:
 
 def report(
     seed: int, names: list[str], times: dict[str, list[float]], outcomes: Counter[str], sizes: list[int], about: str
-) -> str:
-    """Return the tables as text. ``about`` says what the peers return."""
+) -> list[str]:
+    """Return the parts of the report. ``about`` says what the peers return."""
     n = len(sizes)
     references = [name for name in (PEER, RUST) if name in names]
     means = {name: sum(times[name]) / n for name in (WHOLE, BATCHED, *names)}
@@ -206,20 +206,15 @@ def report(
     total = sum(sum(times[step]) for step in STEPS)
     steps = [[step, *_figures(times[step]), f"{100 * sum(times[step]) / total:.0f} %"] for step in STEPS]
     kilobytes = [size / 1000 for size in sizes]
-    return "\n\n".join(
-        [
-            heading("extract.py", ["scrapy-dripper", "trafilatura", "lxml", "numpy", "onnxruntime", "html2text"]),
-            f"{n} pages, {statistics.median(kilobytes):.0f} kB in the median and {statistics.mean(kilobytes):.0f} kB "
-            f"in the mean, stratified by page type, seed {seed}; CPU milliseconds per page, one thread.\n"
-            f"scrapy-dripper returns Main-HTML, Markdown and text; in batches of {Config().batch_size}, or page by "
-            f"page. {about}\n"
-            "Its pages by outcome: " + ", ".join(f"{name} {count}" for name, count in outcomes.most_common()) + ".",
-            table(
-                ["the whole way", "mean", "median", "p95", "pages/s", *(f"speed / {name}" for name in references)], rows
-            ),
-            table(["scrapy-dripper, step by step", "mean", "median", "p95", "share"], steps),
-        ]
-    )
+    return [
+        f"{n} pages, {statistics.median(kilobytes):.0f} kB in the median and {statistics.mean(kilobytes):.0f} kB "
+        f"in the mean, stratified by page type, seed {seed}; CPU milliseconds per page, one thread.\n"
+        f"scrapy-dripper returns Main-HTML, Markdown and text; in batches of {Config().batch_size}, or page by "
+        f"page. {about}\n"
+        "Its pages by outcome: " + ", ".join(f"{name} {count}" for name, count in outcomes.most_common()) + ".",
+        table(["the whole way", "mean", "median", "p95", "pages/s", *(f"speed / {name}" for name in references)], rows),
+        table(["scrapy-dripper, step by step", "mean", "median", "p95", "share"], steps),
+    ]
 
 
 def _figures(values: list[float]) -> list[str]:
@@ -229,11 +224,12 @@ def _figures(values: list[float]) -> list[str]:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = options("extract", __doc__, 300)
+    parser = options(__doc__, 300)
     parser.add_argument("--rust", metavar="PYTHON", help=f"an interpreter that has {RUST}, to measure that as well")
     arguments = parser.parse_args()
     quiet()
-    publish(run(arguments), arguments.output)
+    packages = ["scrapy-dripper", "trafilatura", "lxml", "numpy", "onnxruntime", "html2text"]
+    publish(arguments, packages, *run(arguments))
 
 
 if __name__ == "__main__":

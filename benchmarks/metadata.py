@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from common import heading, options, publish, sample, table
+from common import options, publish, sample, table
 from lxml.html import HtmlElement
 from tqdm import tqdm
 from trafilatura.metadata import extract_metadata
@@ -138,18 +138,13 @@ def report(scores: dict[str, Score], known: Counter[str], pages: int) -> str:
     ]
     head = ["", *FIELDS, "author +", "date +", "ms per page", "ours / this"]
     counts = ", ".join(f"{known[name]} with {name}" for name in FIELDS)
-    return "\n".join(
-        [
-            f"{pages} pages, {counts}. Exact values; +: values where the truth has none. CPU time without parsing.",
-            "",
-            table(head, rows),
-        ]
-    )
+    about = f"{pages} pages, {counts}. Exact values; +: values where the truth has none. CPU time without parsing."
+    return f"{about}\n\n{table(head, rows)}"
 
 
 def main() -> None:
     """Measure, print the report and write it to ``results/``."""
-    parser = options("metadata", __doc__, 300, seed=0)
+    parser = options(__doc__, 300, seed=0)
     parser.add_argument(
         "--languages", type=Path, nargs="*", default=[], help="sets of pages whose language is annotated"
     )
@@ -157,11 +152,8 @@ def main() -> None:
     logging.disable(logging.CRITICAL)  # Trafilatura warns of every page without content
     pages, _ = sample(arguments.data, arguments.pages, arguments.seed)
     scores, known = measure(pages, arguments.seed)
-    publish(
-        f"{heading('metadata.py', ['scrapy-dripper', 'trafilatura', 'htmldate', 'lxml'])}\n\n"
-        + "\n\n".join([report(scores, known, len(pages)), *map(languages, arguments.languages)]),
-        arguments.output,
-    )
+    parts = [report(scores, known, len(pages)), *map(languages, arguments.languages)]
+    publish(arguments, ["scrapy-dripper", "trafilatura", "htmldate", "lxml"], *parts)
 
 
 if __name__ == "__main__":
