@@ -152,12 +152,7 @@ def run(arguments: argparse.Namespace) -> list[str]:
         f"{arguments.timeout:g} s. Lag is the delay of a\n20 ms timer in the event loop while the page is "
         f"processed. Without a hostile page, crawls have {low:.1f} to\n{high:.1f} pages/s, whose mean is the "
         "reference. SIGINT is sent half a second after the page; the crawl\nthen finishes the pages that it has "
-        "downloaded."
-        + (
-            f" The table has medians of {arguments.repeat} crawls, and their longest lag."
-            if arguments.repeat > 1
-            else ""
-        ),
+        f"downloaded. The table has medians of {arguments.repeat} crawls, and their longest lag.",
         table(columns.split(","), rows),
     ]
 
