@@ -228,22 +228,18 @@ class Benchmark:
         gold = gold_of(page, source)
         for labels, main in ((TAGGER, self._labels(cut)), (TRUTH, true_labels(cut, page["text"]))):
             written = write(cut, mask_of(cut, main), self.config)
-            self._count(labels, OURS, compare(gold, written.markdown))
+            made = {OURS: written.markdown}
             for name, writer in self.peers.items():
-                if labels == TAGGER and name == FINDER:
-                    made = self.finder(source, page["url"])
-                else:
-                    made = writer(written.main_html, page["url"])
-                self._count(labels, name, compare(gold, made))
+                whole = labels == TAGGER and name == FINDER
+                made[name] = (self.finder if whole else writer)(source if whole else written.main_html, page["url"])
+            for name, markdown in made.items():
+                for kind, tally in compare(gold, markdown).items():
+                    self.tallies[labels, name, kind] += tally
 
     def _labels(self, page: Page) -> Bools:
         (answer,) = self.engine.label([page])
         assert isinstance(answer, Labels)
         return choose(ScoredPage(page, answer)).main
-
-    def _count(self, labels: str, name: str, tallies: dict[str, Tally]) -> None:
-        for kind, tally in tallies.items():
-            self.tallies[labels, name, kind] += tally
 
 
 def pages_of(folder: Path, limit: int | None) -> list[dict[str, Any]]:
