@@ -24,8 +24,9 @@ from scrapy_dripper.cli import main as command
 from scrapy_dripper.config import Config
 from scrapy_dripper.corpus.records import response_record
 from scrapy_dripper.data import Document
-from scrapy_dripper.engines.base import EngineError, Labels, Limits
+from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.engines.tagger import Tagger
+from scrapy_dripper.engines.tagger.model import TaggerModel, bundled
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.learning.metrics import mean_interval
 from scrapy_dripper.page import Page
@@ -52,31 +53,23 @@ class Row:
     """Word F1 with templates."""
 
 
-class Once:
-    """Labels a page with a tagger, and keeps the answer."""
+class Once(Tagger):
+    """Labels a page, and keeps the answer."""
 
-    name, profile, limits = Tagger.name, Tagger.profile, Limits()
-
-    def __init__(self) -> None:
-        self._tagger = Tagger.load(Config())
-        self.answer: Labels | EngineError | None = None
+    answer: Labels | EngineError | None = None
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
         """Return the labels of the only page of a call."""
         if self.answer is None:
-            (self.answer,) = self._tagger.label(pages)
+            (self.answer,) = super().label(pages)
         return [self.answer]
-
-    def close(self) -> None:
-        """Release the model."""
-        self._tagger.close()
 
 
 class Crawl:
     """Reads the pages of hosts one after the other, by a model alone and with templates. Labels each page once."""
 
     def __init__(self) -> None:
-        self._engine = Once()
+        self._engine = Once(TaggerModel(bundled()))
         self._alone = Extractor(Config(processes=0), self._engine)
 
     def measured(self, pages: Sequence[AnnotatedPage]) -> Iterator[Row]:
