@@ -15,7 +15,6 @@ in a folder, so that a run that was stopped can be resumed.
 
 from __future__ import annotations
 
-import argparse
 import json
 import pickle
 from collections import defaultdict
@@ -34,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import onnxruntime
-from common import heading, publish, table
+from common import DATA, options, publish, table
 from tqdm import tqdm
 
 from scrapy_dripper import Document
@@ -59,7 +58,6 @@ from scrapy_dripper_lab.training.fit import Split, calibrate
 from scrapy_dripper_lab.training.measure import splits
 from scrapy_dripper_lab.training.prepare import Example, prepare
 
-DATA = Path(__file__).parents[1] / ".cache"
 WHOLE = "complete"
 Scores = Mapping[tuple[str, str], float]
 """Word F1 by set and page, and the share of facts that are kept, by kind and page."""
@@ -255,7 +253,7 @@ def rows(named: Mapping[str, Scores]) -> str:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("what", choices=("evidence", "steps", "graphs"))
     sets = [
         *(str(DATA / name) for name in ("wcxb-dev", "elsewhere", "sites")),
@@ -268,7 +266,6 @@ def main() -> None:
     parser.add_argument("--models", type=Path, help="the models of the folds, for steps and graphs")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--keep", type=Path, default=DATA / "ablation", help="folder for examples and rows")
-    parser.add_argument("--output", type=Path, help="default: results/ablation-WHAT.txt")
     arguments = parser.parse_args()
     choices, extra = ([SetChoice.parse(text) for text in some] for some in (arguments.data, arguments.extra))
     found: dict[str, dict[tuple[str, str], float]] = {}
@@ -290,9 +287,7 @@ def main() -> None:
             for of_fold in tqdm(answers, total=len(folds), unit="fold"):
                 for row, scores in of_fold.items():
                     found.setdefault(row, {}).update(scores)
-    name = f"ablation-{arguments.what}.txt"
-    text = f"{heading('ablation.py', ['scrapy-dripper', 'lightgbm'])}\n\n{rows(found)}"
-    publish(text, arguments.output or Path(__file__).parent / "results" / name)
+    publish(arguments, ["scrapy-dripper", "lightgbm"], rows(found), kind=f"-{arguments.what}")
 
 
 if __name__ == "__main__":

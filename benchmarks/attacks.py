@@ -18,14 +18,14 @@ import statistics
 import threading
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import scrapy
 from attack_engine import BURN
-from common import apart, crawl, heading, options, publish, sample, serve_pages, table
-from scrapy import signals
+from common import apart, crawl, options, publish, sample, serve_pages, table
+from scrapy import Request, signals
+from scrapy.http import Response
 from tqdm import tqdm
 
 WORKERS = 2
@@ -56,12 +56,12 @@ def path(name: str) -> str:
     return f"/attack/{number}" if number else f"{BURN}0"
 
 
-def measured(name: str, port: int, pages: int, timeout: float, interrupt: bool = False) -> dict[str, Any]:
+def measured(name: str, server: str, pages: int, timeout: float, interrupt: bool = False) -> dict[str, Any]:
     """Crawl in this process and return the measurements.
 
     With ``interrupt``, the process gets SIGINT half a second after the hostile page has arrived.
     """
-    hostile = None if name == CONTROL else f"http://127.0.0.1:{port}{path(name)}"
+    hostile = None if name == CONTROL else server + path(name)
     lags: list[tuple[float, float]] = []
     done: list[float] = []
     asked: list[float] = []
@@ -71,21 +71,17 @@ def measured(name: str, port: int, pages: int, timeout: float, interrupt: bool =
         end["interrupted"] = time.perf_counter()
         os.kill(os.getpid(), signal.SIGINT)
 
-    class Pages(scrapy.Spider):
-        name = "pages"
+    def requests() -> Iterator[Request]:
+        for number in range(pages):
+            if hostile and number == int(AT * pages):
+                yield Request(hostile, read_hostile, priority=10)
+            yield Request(f"{server}/page/{number}")
 
-        async def start(self) -> AsyncIterator[Any]:
-            for number in range(pages):
-                if hostile and number == int(AT * pages):
-                    yield scrapy.Request(hostile, priority=10)
-                yield scrapy.Request(f"http://127.0.0.1:{port}/page/{number}")
-
-        def parse(self, response: Any) -> Any:
-            if response.url == hostile:
-                asked.append(time.perf_counter())
-                if interrupt:
-                    threading.Timer(0.5, stop).start()  # in a thread, in case the event loop is blocked
-            yield {"url": response.url}
+    def read_hostile(response: Response) -> Iterator[Any]:
+        asked.append(time.perf_counter())
+        if interrupt:
+            threading.Timer(0.5, stop).start()  # in a thread, in case the event loop is blocked
+        yield {"url": response.url}
 
     def scraped(item: dict[str, Any]) -> None:
         now = time.perf_counter()
@@ -102,16 +98,14 @@ def measured(name: str, port: int, pages: int, timeout: float, interrupt: bool =
         "DRIPPER_TIMEOUT": timeout,
         "DRIPPER_META_FIELD": "about",
     }
-    crawler = crawl(Pages, settings, {signals.item_scraped: scraped}, lags)
-    assert crawler.stats is not None
+    stats = crawl(requests(), settings, {signals.item_scraped: scraped}, lags)
     known = [lag for now, lag in lags if not asked or asked[0] <= now <= end.get("at", now)] or [lag for _, lag in lags]
     return {
         **end,
         "lag": float(np.percentile(known, 99)),
         "done": done,
         "asked": asked[0] if asked else None,
-        "lost": crawler.stats.get_value("response_received_count", 0)
-        - crawler.stats.get_value("item_scraped_count", 0),
+        "lost": stats.get("response_received_count", 0) - stats.get("item_scraped_count", 0),
     }
 
 
@@ -122,7 +116,7 @@ def rate(result: Mapping[str, Any]) -> float:
     return (last - first) / (times[last] - times[first])
 
 
-def run(arguments: argparse.Namespace) -> str:
+def run(arguments: argparse.Namespace) -> list[str]:
     """Run all crawls and return the report."""
     samples, _ = sample(arguments.data, arguments.pages, arguments.seed)
     bodies = {f"/page/{number}": page.read_bytes() for number, page in enumerate(samples)}
@@ -153,31 +147,23 @@ def run(arguments: argparse.Namespace) -> str:
         )
     columns = "hostile page,bytes,end,took s,lag p99 ms,pages/s / without,SIGINT to end s,lost"
     low, *_, high = sorted(map(rate, controls))
-    return "\n\n".join(
-        [
-            heading("attacks.py", ["scrapy-dripper", "scrapy", "lxml", "trafilatura"]),
-            f"One hostile page among {len(samples)} development pages; {WORKERS} workers, DRIPPER_TIMEOUT is "
-            f"{arguments.timeout:g} s. Lag is the delay of a\n20 ms timer in the event loop while the page is "
-            f"processed. Without a hostile page, crawls have {low:.1f} to\n{high:.1f} pages/s, whose mean is the "
-            "reference. SIGINT is sent half a second after the page; the crawl\nthen finishes the pages that it has "
-            "downloaded."
-            + (
-                f" The table has medians of {arguments.repeat} crawls, and their longest lag."
-                if arguments.repeat > 1
-                else ""
-            ),
-            table(columns.split(","), rows),
-        ]
-    )
+    return [
+        f"One hostile page among {len(samples)} development pages; {WORKERS} workers, DRIPPER_TIMEOUT is "
+        f"{arguments.timeout:g} s. Lag is the delay of a\n20 ms timer in the event loop while the page is "
+        f"processed. Without a hostile page, crawls have {low:.1f} to\n{high:.1f} pages/s, whose mean is the "
+        "reference. SIGINT is sent half a second after the page; the crawl\nthen finishes the pages that it has "
+        f"downloaded. The table has medians of {arguments.repeat} crawls, and their longest lag.",
+        table(columns.split(","), rows),
+    ]
 
 
 def main() -> None:
     """Run the benchmark."""
-    parser = options("attacks", __doc__, 400)
+    parser = options(__doc__, 400)
     parser.add_argument("--repeat", type=int, default=1, help="crawls beside each page; default: 1")
     parser.add_argument("--timeout", type=float, default=5, help="DRIPPER_TIMEOUT in seconds; default: 5")
     arguments = parser.parse_args()
-    publish(run(arguments), arguments.output)
+    publish(arguments, ["scrapy-dripper", "scrapy", "lxml", "trafilatura"], *run(arguments))
 
 
 if __name__ == "__main__":

@@ -14,21 +14,23 @@ import shlex
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar
 
-import scrapy
-from scrapy import signals
+from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.http import Response
 
 from scrapy_dripper.learning.metrics import aligned
 
-DEFAULT = Path(__file__).parents[1] / ".cache" / "wcxb-dev" / "html"
+DATA = Path(__file__).parents[1] / ".cache"
+DEFAULT = DATA / "wcxb-dev" / "html"
+SITES = DATA / "sites"
 RESULTS = Path(__file__).parent / "results"
 SEED = 20261121
 SAMPLING = 0.02
@@ -48,20 +50,15 @@ T = TypeVar("T")
 table = aligned
 
 
-def options(script: str, description: str | None, pages: int, seed: int = SEED) -> argparse.ArgumentParser:
-    """Return a parser with the options of a script that runs on a sample of pages."""
+def options(description: str | None, pages: int = 0, seed: int = SEED) -> argparse.ArgumentParser:
+    """Return a parser with the option of a script's report, and those of a sample if it runs on one of pages."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DEFAULT, help="folder of *.html; default: .cache/wcxb-dev/html")
-    parser.add_argument("--pages", type=int, default=pages, help="how many (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=seed, help="of the sample and of orders (default: %(default)s)")
-    output_option(parser, script)
+    parser.add_argument("--output", type=Path, help="where the report goes; default: a file in results/")
+    if pages:
+        parser.add_argument("--data", type=Path, default=DEFAULT, help="*.html; default: .cache/wcxb-dev/html")
+        parser.add_argument("--pages", type=int, default=pages, help="how many (default: %(default)s)")
+        parser.add_argument("--seed", type=int, default=seed, help="of the sample and of orders (default: %(default)s)")
     return parser
-
-
-def output_option(parser: argparse.ArgumentParser, script: str) -> None:
-    """Add the option of the report of a script."""
-    path = RESULTS / f"{script}.txt"
-    parser.add_argument("--output", type=Path, default=path, help="where the report goes (default: %(default)s)")
 
 
 def sample(folder: Path, size: int, seed: int) -> tuple[list[Path], list[Path]]:
@@ -97,16 +94,23 @@ def _kind(path: Path) -> str:
     return str(json.loads(truth.read_text(encoding="utf-8"))["_internal"]["page_type"]["primary"])
 
 
-def heading(script: str, packages: Sequence[str]) -> str:
-    """Return the facts that are needed to repeat a run."""
-    arguments = shlex.join(["python", f"benchmarks/{script}", *sys.argv[1:]])
-    return "\n".join(
-        [
-            f"$ {arguments}",
-            f"{datetime.date.today().isoformat()}, {_processor()}, {os.cpu_count()} cores, {platform.system()}",
-            f"Python {platform.python_version()}, " + ", ".join(f"{name} {version(name)}" for name in packages),
-        ]
+def publish(arguments: argparse.Namespace, packages: Sequence[str], *parts: str, kind: str = "") -> None:
+    """Print a report and write it to a file, which is named after the script and its kind.
+
+    It begins with the facts that are needed to repeat the run.
+    """
+    script = Path(sys.argv[0])
+    path = arguments.output or RESULTS / f"{script.stem.replace('_', '-')}{kind}.txt"
+    command = shlex.join(["python", f"benchmarks/{script.name}", *sys.argv[1:]])
+    head = (
+        f"$ {command}\n"
+        f"{datetime.date.today().isoformat()}, {_processor()}, {os.cpu_count()} cores, {platform.system()}\n"
+        f"Python {platform.python_version()}, {', '.join(f'{name} {version(name)}' for name in packages)}"
     )
+    text = "\n\n".join([head, *parts])
+    print(text)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text + "\n", encoding="utf-8")
 
 
 def _processor() -> str:
@@ -118,15 +122,8 @@ def _processor() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def publish(text: str, path: Path) -> None:
-    """Print a report and write it to a file."""
-    print(text)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text + "\n", encoding="utf-8")
-
-
-def serve_pages(page: Callable[[str], bytes]) -> int:
-    """Serve the results of ``page`` for paths, from threads of this process. Return the port."""
+def serve_pages(page: Callable[[str], bytes]) -> str:
+    """Serve the results of ``page`` for paths, from threads of this process. Return the URL to put before a path."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -145,38 +142,36 @@ def serve_pages(page: Callable[[str], bytes]) -> int:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server.server_port
+    return f"http://127.0.0.1:{server.server_port}"
 
 
 def apart(function: Callable[..., T], *arguments: Any) -> T:
     """Return what a function returns in a fresh process, after its end. This process has only pages to serve."""
-    context = get_context("spawn")
-    receiving, sending = context.Pipe(duplex=False)
-    process = context.Process(target=_send, args=(sending, function, *arguments))
-    process.start()
-    sending.close()
-    try:
-        found: T = receiving.recv()
-    except EOFError:
-        raise SystemExit(f"{function.__name__}{arguments} failed") from None
-    process.join()
-    return found
-
-
-def _send(sending: Connection, function: Callable[..., object], *arguments: Any) -> None:
-    sending.send(function(*arguments))
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
 
 
 def crawl(
-    spider: type[scrapy.Spider],
+    requests: Iterable[Request],
     settings: Mapping[str, Any],
     receivers: Mapping[object, Callable[..., Any]],
     lags: list[tuple[float, float]] | None = None,
-) -> scrapy.crawler.Crawler:
-    """Crawl in this process, with receivers of signals, and return the crawler.
+) -> dict[str, Any]:
+    """Crawl in this process, with receivers of signals, and return the stats.
 
-    ``lags`` gets times, and how many milliseconds a timer of the event loop was late then.
+    A request without a callback gives an item with its URL. ``lags`` gets times, and how many milliseconds a timer of
+    the event loop was late then.
     """
+
+    class Pages(Spider):
+        name = "pages"
+
+        async def start(self) -> AsyncIterator[Any]:
+            for request in requests:
+                yield request
+
+        def parse(self, response: Response) -> Iterator[Any]:
+            yield {"url": response.url}
 
     async def watch() -> None:
         while lags is not None:
@@ -190,13 +185,14 @@ def crawl(
         crawler.signals.connect(lambda: sampler.cancel(), signals.spider_closed, weak=False)
 
     process = AsyncCrawlerProcess({**SETTINGS, **settings})
-    crawler = process.create_crawler(spider)
+    crawler = process.create_crawler(Pages)
     crawler.signals.connect(begin, signals.spider_opened)
     for signal, receiver in receivers.items():
         crawler.signals.connect(receiver, signal)
     process.crawl(crawler)
     process.start()
-    return crawler
+    assert crawler.stats is not None
+    return crawler.stats.get_stats()
 
 
 # CPU time and memory of a process and all its children, as reported by Linux; zeros on other systems.

@@ -23,9 +23,9 @@ from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
-import scrapy
-from common import SETTINGS, apart, children_cpu, crawl, heading, memory, options, publish, sample, serve_pages, table
-from scrapy import signals
+from common import SETTINGS, apart, children_cpu, crawl, memory, options, publish, sample, serve_pages, table
+from scrapy import Request, signals
+from scrapy.http import Response
 from tqdm import tqdm
 
 from scrapy_dripper_lab.evaluation.peers import PEERS, installed_peers
@@ -75,7 +75,7 @@ class Meter:
         }
 
 
-def measured(variant: str, port: int, pages: int) -> dict[str, Any]:
+def measured(variant: str, server: str, pages: int) -> dict[str, Any]:
     """Crawl all pages in this process and return the measurements."""
     import trafilatura  # noqa: F401 (imported before the clock starts)
 
@@ -85,21 +85,14 @@ def measured(variant: str, port: int, pages: int) -> dict[str, Any]:
     if pool is not None:
         wait([pool.submit(warm_up) for _ in range(POOL_SIZE)])
 
-    class Pages(scrapy.Spider):
-        name = "pages"
-
-        async def start(self) -> AsyncIterator[Any]:
-            for number in range(pages):
-                yield scrapy.Request(f"http://127.0.0.1:{port}/{number}")
-
-        async def parse(self, response: Any) -> AsyncIterator[dict[str, Any]]:
-            item = {"url": response.url}
-            if variant == PEER:
-                item["markdown"] = peer(response.text, response.url)
-            elif in_pool is not None:
-                loop = asyncio.get_running_loop()
-                item["markdown"] = await loop.run_in_executor(pool, in_pool, response.text, response.url)
-            yield item
+    async def read(response: Response) -> AsyncIterator[dict[str, Any]]:
+        item = {"url": response.url}
+        if variant == PEER:
+            item["markdown"] = peer(response.text, response.url)
+        elif in_pool is not None:
+            loop = asyncio.get_running_loop()
+            item["markdown"] = await loop.run_in_executor(pool, in_pool, response.text, response.url)
+        yield item
 
     threading.Thread(target=meter.watch_memory, daemon=True).start()
     ours = {"ADDONS": {"scrapy_dripper.Addon": 500}, "DRIPPER_PROCESSES": PROCESSES.get(variant)}
@@ -109,11 +102,10 @@ def measured(variant: str, port: int, pages: int) -> dict[str, Any]:
         signals.spider_closed: meter.mark,
         signals.item_scraped: meter.count,
     }
-    crawler = crawl(Pages, ours if variant in PROCESSES else {}, receivers, lags)
+    requests = (Request(f"{server}/{number}", read) for number in range(pages))
+    stats = crawl(requests, ours if variant in PROCESSES else {}, receivers, lags)
     if pool is not None:
         pool.shutdown()
-    assert crawler.stats is not None
-    stats = crawler.stats.get_stats()
     prefix = "dripper/fallback/"
     return {
         **meter.figures(pages, [lag for _, lag in lags]),
@@ -146,23 +138,23 @@ def rust(html: str, url: str) -> Any:  # noqa: ARG001 (called as the other peer)
     return PEERS["rs-trafilatura"].load()(html.encode())
 
 
-def run(arguments: argparse.Namespace) -> str:
+def run(arguments: argparse.Namespace) -> list[str]:
     """Run all crawls and return the report."""
     pages, _ = sample(arguments.data, arguments.pages, arguments.seed)
     bodies = [page.read_bytes() for page in pages]
-    port = serve_pages(lambda path: bodies[int(path[1:])])
+    server = serve_pages(lambda path: bodies[int(path[1:])])
     turns = [variant for _ in range(arguments.repeats) for variant in VARIANTS]
     chance = random.Random(arguments.seed)
     for start in range(0, len(turns), len(VARIANTS)):
         turns[start : start + len(VARIANTS)] = chance.sample(VARIANTS, len(VARIANTS))
     results: dict[str, list[dict[str, Any]]] = {variant: [] for variant in VARIANTS}
     for variant in tqdm(turns, unit="crawl"):
-        results[variant].append(apart(measured, variant, port, len(bodies)))
+        results[variant].append(apart(measured, variant, server, len(bodies)))
     return report(results, len(bodies), arguments)
 
 
-def report(results: dict[str, list[dict[str, Any]]], pages: int, arguments: argparse.Namespace) -> str:
-    """Return the tables as text."""
+def report(results: dict[str, list[dict[str, Any]]], pages: int, arguments: argparse.Namespace) -> list[str]:
+    """Return the parts of the report."""
 
     def median(variant: str, figure: str) -> float:
         return statistics.median(result[figure] for result in results[variant])
@@ -186,25 +178,22 @@ def report(results: dict[str, list[dict[str, Any]]], pages: int, arguments: argp
     for result in results[TWO]:
         fallbacks.update(result["fallbacks"])
     reasons = ", ".join(f"{name} {count / arguments.repeats:g}" for name, count in fallbacks.most_common()) or "none"
-    return "\n\n".join(
-        [
-            heading("crawl.py", ["scrapy-dripper", "scrapy", "twisted", "trafilatura", "onnxruntime"]),
-            f"{pages} pages from a server on the loopback interface, seed {arguments.seed}; {arguments.repeats} crawls "
-            "of each variant, in turns: medians,\nand sums for lost items and logged errors. CONCURRENT_REQUESTS is "
-            f"{SETTINGS['CONCURRENT_REQUESTS']}; one item per page. Lag is that of a 20 ms timer in the event loop;\n"
-            "empty items have no Markdown. Peak MB is of all processes, with shared memory counted once.\n"
-            f"Fallbacks of the plugin in a crawl, by reason: {reasons}.",
-            table(COLUMNS, rows),
-        ]
-    )
+    return [
+        f"{pages} pages from a server on the loopback interface, seed {arguments.seed}; {arguments.repeats} crawls "
+        "of each variant, in turns: medians,\nand sums for lost items and logged errors. CONCURRENT_REQUESTS is "
+        f"{SETTINGS['CONCURRENT_REQUESTS']}; one item per page. Lag is that of a 20 ms timer in the event loop;\n"
+        "empty items have no Markdown. Peak MB is of all processes, with shared memory counted once.\n"
+        f"Fallbacks of the plugin in a crawl, by reason: {reasons}.",
+        table(COLUMNS, rows),
+    ]
 
 
 def main() -> None:
     """Run the benchmark."""
-    parser = options("crawl", __doc__, 500)
+    parser = options(__doc__, 500)
     parser.add_argument("--repeats", type=int, default=3, help="crawls of each variant; default: 3")
     arguments = parser.parse_args()
-    publish(run(arguments), arguments.output)
+    publish(arguments, ["scrapy-dripper", "scrapy", "twisted", "trafilatura", "onnxruntime"], *run(arguments))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ exact one, one token at a time.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,6 +29,7 @@ from scrapy_dripper.engines.qwen3.decoder import (
 )
 from scrapy_dripper.engines.qwen3.folder import load_prepared
 from scrapy_dripper.engines.qwen3.grammar import Grammar
+from scrapy_dripper.learning.metrics import aligned
 
 MOST_BLOCKS = 300
 SHARED = 40
@@ -190,24 +190,24 @@ class Prover:
         return DecodeTask(task.prompt, task.answer, labels ^ wrong)
 
 
+def compared(prover: Prover, pages: int) -> tuple[str, str]:
+    """Compare a number of pages. Return a line about their labels, and the table of ways."""
+    *_, proof = tqdm(prover.prove(pages), unit="page", total=pages)
+    about = f"{proof.main} of {proof.exact.labels} labels are main; the smallest margin is {proof.smallest:.2g}"
+    return about, aligned(HEAD, proof.rows())
+
+
 def main() -> None:
     """Run the comparison."""
-    from common import RESULTS, heading, publish, table
+    from common import options, publish
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("exact", type=Path)
     parser.add_argument("folders", type=Path, nargs="*")
     parser.add_argument("--pages", type=int, default=300)
-    parser.add_argument("--blocks", type=int, default=MOST_BLOCKS, help="at most, of a page")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, default=RESULTS / "equality.txt")
     arguments = parser.parse_args()
-    prover = Prover(arguments.exact, "json", arguments.seed, arguments.folders)
-    pages = prover.prove(arguments.pages, arguments.blocks)
-    *_, proof = tqdm(pages, unit="page", total=arguments.pages)
-    about = f"{proof.main} of {proof.exact.labels} labels are main; the smallest margin is {proof.smallest:.2g}"
-    head = heading("equality.py", ["scrapy-dripper", "onnxruntime", "numpy"])
-    publish(f"{head}\n\n{about}\n\n{table(HEAD, proof.rows())}", arguments.output)
+    prover = Prover(arguments.exact, "json", 0, arguments.folders)
+    publish(arguments, ["scrapy-dripper", "onnxruntime", "numpy"], *compared(prover, arguments.pages))
 
 
 if __name__ == "__main__":

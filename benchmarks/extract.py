@@ -3,21 +3,27 @@
 All extractors get the same bytes and run on one thread in one process. The order of pages is random, and so is the
 order of extractors for each page, so that noise of the machine affects all of them equally. Each extractor sees each
 page once, and other pages are used to warm up, so that no cache knows the page.
+
+rs-trafilatura has wheels for one version of Python, and the others are to run on the fastest Python of the machine. So
+it runs in a process of another interpreter, in its turn, and measures its own CPU time around the call.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import statistics
+import subprocess
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import trafilatura
-from common import heading, options, publish, sample, table
+from common import options, publish, sample, table
 from tqdm import tqdm
 
 from scrapy_dripper.choose import Labels, ScoredPage, choose
@@ -41,8 +47,10 @@ WHOLE = "scrapy-dripper"
 BATCHED = "scrapy-dripper, in batches"
 PEER = "trafilatura"
 FAST = "trafilatura fast=True"
-COMPILED = ("rs-trafilatura", "resiliparse")
-"""Extractors that are not written in Python, and are measured if they are installed."""
+COMPILED = "resiliparse"
+"""Is not written in Python, and measured if it is installed."""
+RUST = "rs-trafilatura"
+RUST_PEER = Path(__file__).with_name("rust_peer.py")
 WARM_UP = 10
 
 T = TypeVar("T")
@@ -87,6 +95,37 @@ class Steps:
         return result
 
 
+class Rust:
+    """rs-trafilatura in a process of another interpreter, which measures itself."""
+
+    def __init__(self, python: str) -> None:
+        """Raise SystemExit if the interpreter cannot be started, or does not have rs-trafilatura."""
+        command = [python, "-I", str(RUST_PEER)]  # isolated from the packages of this Python
+        try:
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        except OSError as error:
+            raise SystemExit(f"--rust must name a Python interpreter: {error}") from None
+        advice = f"run '{python} -m pip install {RUST}', whose wheel is for Python 3.12"
+        self.version = self._answer(f"--rust: {advice}")
+
+    def __call__(self, page: Path) -> float:
+        """Return the CPU milliseconds of a page."""
+        assert self._process.stdin is not None
+        print(json.dumps(str(page.resolve())), file=self._process.stdin, flush=True)
+        return float(self._answer(f"{RUST} failed on {page}"))
+
+    def _answer(self, failure: str) -> Any:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise SystemExit(failure)
+        return json.loads(line)
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
 def measure(call: Callable[[Any], object], argument: object) -> float:
     """Return the CPU milliseconds of a call, including all threads of this process."""
     start = time.process_time()
@@ -94,12 +133,18 @@ def measure(call: Callable[[Any], object], argument: object) -> float:
     return 1000 * (time.process_time() - start)
 
 
-def run(arguments: argparse.Namespace) -> str:
+def of_page(call: Callable[[bytes], object]) -> Callable[[Path], float]:
+    """Return a function that reads a page, and returns the CPU milliseconds of a call with it."""
+    return lambda page: measure(call, page.read_bytes())
+
+
+def run(arguments: argparse.Namespace) -> list[str]:
     """Measure and return the report."""
     pages, rest = sample(arguments.data, arguments.pages, arguments.seed)
     batch_size = Config().batch_size
     # In its worker process, which gets the largest pages, their time would not be measured.
     extractor, steps = Extractor(Config(processes=0)), Steps()
+    rust = Rust(arguments.rust) if arguments.rust else None
     times: dict[str, list[float]] = defaultdict(list)
     outcomes: Counter[str] = Counter()
     sizes: list[int] = []
@@ -112,60 +157,64 @@ def run(arguments: argparse.Namespace) -> str:
         extractions = extractor.extract(batch)
         outcomes.update(str(extraction.fallback_reason or extraction.source) for extraction in extractions)
 
-    contestants: dict[str, Callable[[bytes], object]] = {
-        WHOLE: whole,
-        "steps": steps,
-        PEER: PEERS[PEER].load(),
-        FAST: lambda html: trafilatura.extract(html, fast=True),
-        **{name: PEERS[name].load() for name in installed_peers(COMPILED)},
+    contestants: dict[str, Callable[[Path], float]] = {
+        WHOLE: of_page(whole),
+        "steps": of_page(steps),
+        PEER: of_page(PEERS[PEER].load()),
+        FAST: of_page(lambda html: trafilatura.extract(html, fast=True)),
+        **{name: of_page(PEERS[name].load()) for name in installed_peers([COMPILED])},
+        **({RUST: rust} if rust else {}),
     }
     for page in (rest or pages)[:WARM_UP]:
-        html = page.read_bytes()
         for contestant in contestants.values():
-            contestant(html)
+            contestant(page)
 
     waiting: list[bytes] = []
     for page in tqdm(pages, unit="page", desc="extract"):
-        html = page.read_bytes()
-        sizes.append(len(html))
         for name in chance.sample(list(contestants), len(contestants)):
-            times[name].append(measure(contestants[name], html))
+            times[name].append(contestants[name](page))
         for step, milliseconds in steps.milliseconds.items():
             times[step].append(milliseconds)
-        waiting.append(html)
+        waiting.append(page.read_bytes())
+        sizes.append(len(waiting[-1]))
         if len(waiting) == batch_size or len(sizes) == len(pages):
             times[BATCHED].append(measure(together, waiting))
             waiting = []
     extractor.close()
-    return report(arguments.seed, [name for name in contestants if name != "steps"], times, outcomes, sizes)
+    if rust:
+        rust.close()
+    about = f"Trafilatura returns text{f', and {RUST} {rust.version} Markdown' if rust else ''}."
+    return report(arguments.seed, [name for name in contestants if name != "steps"], times, outcomes, sizes, about)
 
 
-def report(seed: int, names: list[str], times: dict[str, list[float]], outcomes: Counter[str], sizes: list[int]) -> str:
-    """Return the tables as text."""
+def report(
+    seed: int, names: list[str], times: dict[str, list[float]], outcomes: Counter[str], sizes: list[int], about: str
+) -> list[str]:
+    """Return the parts of the report. ``about`` says what the peers return."""
     n = len(sizes)
-    peer = statistics.mean(times[PEER])
-    batched = sum(times[BATCHED]) / n
+    references = [name for name in (PEER, RUST) if name in names]
+    means = {name: sum(times[name]) / n for name in (WHOLE, BATCHED, *names)}
     rows = [
-        [name, *_figures(times[name]), f"{1000 / mean:.1f}", f"{peer / mean:.2f}"]
-        for name in names
-        for mean in [statistics.mean(times[name])]
+        [
+            name,
+            *(_figures(times[name]) if name != BATCHED else (f"{mean:.2f}", "", "")),
+            f"{1000 / mean:.1f}",
+            *(f"{means[reference] / mean:.2f}" for reference in references),
+        ]
+        for name, mean in means.items()
     ]
-    rows.insert(1, [BATCHED, f"{batched:.2f}", "", "", f"{1000 / batched:.1f}", f"{peer / batched:.2f}"])
     total = sum(sum(times[step]) for step in STEPS)
     steps = [[step, *_figures(times[step]), f"{100 * sum(times[step]) / total:.0f} %"] for step in STEPS]
     kilobytes = [size / 1000 for size in sizes]
-    return "\n\n".join(
-        [
-            heading("extract.py", ["scrapy-dripper", "trafilatura", "lxml", "numpy", "onnxruntime", "html2text"]),
-            f"{n} pages, {statistics.median(kilobytes):.0f} kB in the median and {statistics.mean(kilobytes):.0f} kB "
-            f"in the mean, stratified by page type, seed {seed}; CPU milliseconds per page, one thread.\n"
-            f"scrapy-dripper returns Main-HTML, Markdown and text; in batches of {Config().batch_size}, or page by "
-            "page. Trafilatura returns text.\n"
-            "Its pages by outcome: " + ", ".join(f"{name} {count}" for name, count in outcomes.most_common()) + ".",
-            table(["the whole way", "mean", "median", "p95", "pages/s", "speed / trafilatura"], rows),
-            table(["scrapy-dripper, step by step", "mean", "median", "p95", "share"], steps),
-        ]
-    )
+    return [
+        f"{n} pages, {statistics.median(kilobytes):.0f} kB in the median and {statistics.mean(kilobytes):.0f} kB "
+        f"in the mean, stratified by page type, seed {seed}; CPU milliseconds per page, one thread.\n"
+        f"scrapy-dripper returns Main-HTML, Markdown and text; in batches of {Config().batch_size}, or page by "
+        f"page. {about}\n"
+        "Its pages by outcome: " + ", ".join(f"{name} {count}" for name, count in outcomes.most_common()) + ".",
+        table(["the whole way", "mean", "median", "p95", "pages/s", *(f"speed / {name}" for name in references)], rows),
+        table(["scrapy-dripper, step by step", "mean", "median", "p95", "share"], steps),
+    ]
 
 
 def _figures(values: list[float]) -> list[str]:
@@ -175,9 +224,12 @@ def _figures(values: list[float]) -> list[str]:
 
 def main() -> None:
     """Run the benchmark."""
-    arguments = options("extract", __doc__, 300).parse_args()
+    parser = options(__doc__, 300)
+    parser.add_argument("--rust", metavar="PYTHON", help=f"an interpreter that has {RUST}, to measure that as well")
+    arguments = parser.parse_args()
     quiet()
-    publish(run(arguments), arguments.output)
+    packages = ["scrapy-dripper", "trafilatura", "lxml", "numpy", "onnxruntime", "html2text"]
+    publish(arguments, packages, *run(arguments))
 
 
 if __name__ == "__main__":

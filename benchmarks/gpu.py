@@ -7,7 +7,7 @@
 Pages have the lengths and the numbers of blocks of the development pages for the published weights. lengths.json has
 their characters, and a token is 3.22 characters. They begin with a prompt as long as the published one, which only the
 engine keeps. Random weights cost as much as trained ones. Only the accuracy of drafts cannot be measured with them, so
-a share --wrong of the labels is made wrong on purpose.
+a tenth of the labels is made wrong on purpose.
 
 Every way to decode is warmed up before any is timed, on all of its shapes, because kernels are chosen and cuDNN's plans
 are made once for each shape. Then all ways take turns, in random order, so that a warming device affects all equally.
@@ -22,14 +22,14 @@ import json
 import resource
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from common import heading, publish, table
-from equality import EXACT, HEAD, Prover, naive
+from common import DATA, options, publish, table
+from equality import EXACT, Prover, compared, naive
 from random_model import SIZES, TOKENIZER_FILE, write_checkpoint
 from tokenizers import Tokenizer
 from tqdm import tqdm
@@ -47,15 +47,17 @@ from scrapy_dripper.engines.qwen3.decoder import (
 )
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.grammar import Ids
-from scrapy_dripper_lab.cli.export import CACHE_DTYPES
 
-HERE = Path(__file__).parent
-LENGTHS = HERE / "lengths.json"
+LENGTHS = Path(__file__).with_name("lengths.json")
 BARE, PLAIN = "bare prefill", f"(a) {EXACT}"
 CHARS_PER_TOKEN = 3.22
 """Mean over 147 development pages, in the vocabulary of the published weights."""
 PROMPT = 615
 """Tokens of the published prompt."""
+BATCH = 32
+"""Pages of a call of the engine."""
+WRONG = 0.1
+"""Share of the draft's labels that are wrong."""
 SENTENCE = "Say of each block whether it is main or other. "
 PACKAGES = ("numpy", "tokenizers", "torch", "transformers")
 
@@ -137,7 +139,7 @@ class Bench:
         passes.begin(len(task) + 1)
         return passes
 
-    def ways(self, few: Sequence[DecodeTask], batch: int) -> dict[str, Way]:
+    def ways(self, few: Sequence[DecodeTask]) -> dict[str, Way]:
         """Return the ways to decode pages, all of them and a few."""
         graphs, torch = Decoder(replace(self.prepared, cuda_graphs=True)), Torch(self.checkpoint, self.prepared)
 
@@ -150,7 +152,7 @@ class Bench:
 
         return {
             BARE: Way(each(prefill), self.tasks),
-            f"(c) engine, batches of {batch}": Way(self.engine, self.tasks, batch),
+            f"(c) engine, batches of {BATCH}": Way(self.engine, self.tasks, BATCH),
             "(c) one page at a time": Way(each(lambda task: decode(self.begun(task), task)), self.tasks),
             "(c) with CUDA graphs": Way(each(lambda task: decode(self.begun(task, graphs), task)), self.tasks),
             "(b) forced runs as chunks": Way(each(lambda task: decode(self.begun(task), task, 0)), few),
@@ -188,11 +190,11 @@ class Bench:
             run.labels |= {task: one.main for task, one in zip(tasks, found, strict=True)}
         return runs
 
-    def draft(self, wrong: float) -> None:
+    def draft(self) -> None:
         """Give every page a draft in which a share of the labels is wrong."""
         for i, task in enumerate(tqdm(self.tasks, desc="labels", unit="page")):
             right = decode(self.begun(task), task)
-            flip = self.chance.random(len(task.answer)) < wrong
+            flip = self.chance.random(len(task.answer)) < WRONG
             self.tasks[i] = replace(task, draft=right.main ^ flip)
 
 
@@ -201,10 +203,9 @@ def build(arguments: argparse.Namespace, size: str, dtype: str | None = None) ->
 
     A graph of ``dtype`` for a GPU that is a toy is for CUDA 12, whose nodes a CPU has as well, and was not tried.
     """
-    weights, cache = arguments.weight_format, arguments.kv_cache_dtype
     device = "cpu" if arguments.toy and dtype is None else "cuda"
     checkpoint = arguments.folder / size
-    prepared = arguments.folder / "-".join(filter(None, (size, device, dtype, weights, cache, "toy" * arguments.toy)))
+    prepared = arguments.folder / "-".join(filter(None, (size, device, dtype, "toy" * arguments.toy)))
     if not (checkpoint / "config.json").is_file():
         print(f"writing a random {size} checkpoint to {checkpoint}")
         write_checkpoint(checkpoint, SIZES[size], 0)
@@ -220,8 +221,6 @@ def build(arguments: argparse.Namespace, size: str, dtype: str | None = None) ->
                 prepared,
                 device=device,
                 dtype=dtype,
-                weight_format=weights,
-                cache_dtype=CACHE_DTYPES.get(cache),
                 cuda=12 if arguments.toy else 13,
                 prompt=prompt,
                 validate=device == "cpu" or not arguments.toy,
@@ -230,8 +229,8 @@ def build(arguments: argparse.Namespace, size: str, dtype: str | None = None) ->
     return checkpoint, prepared
 
 
-def measure(arguments: argparse.Namespace) -> str:
-    """Build, run and return the table of ways."""
+def measure(arguments: argparse.Namespace) -> list[str]:
+    """Build, run and return what was measured, and the table of ways."""
     size = "tiny" if arguments.toy else "qwen3-0.6b"
     checkpoint, folder = build(arguments, size)
     if arguments.toy:
@@ -242,12 +241,12 @@ def measure(arguments: argparse.Namespace) -> str:
         free, name = free_cuda_memory(), torch.cuda.get_device_name(0)
     prepared = load_prepared(folder)
     bench = Bench(prepared, checkpoint, arguments.pages, 0.1 if arguments.toy else 1.0)
-    bench.draft(arguments.wrong)
+    bench.draft()
     used = None if free is None else free - (free_cuda_memory() or 0)  # before another model takes some
     tasks = bench.tasks
     few = sorted(tasks, key=len)[:: max(1, len(tasks) // arguments.few)][: arguments.few]
 
-    runs = bench.run(bench.ways(few, arguments.batch))
+    runs = bench.run(bench.ways(few))
     bench.decoder.close()
 
     expected, rows = runs[PLAIN].labels, []
@@ -280,44 +279,36 @@ def measure(arguments: argparse.Namespace) -> str:
         f"{size}, {prepared.weight_format} weights, {prepared.cache_dtype} cache, {prepared.dtype}, {name}; prompts of "
         f"{statistics.median(tokens):,.0f} tokens in the median, {statistics.mean(tokens):,.0f} on average, "
         f"{max(tokens):,} at most; {statistics.mean(len(task.answer) for task in tasks):.0f} blocks a page, "
-        f"{arguments.wrong:.0%} of the draft wrong; the slow ways on {len(few)} pages, with the prefill of those"
+        f"{WRONG:.0%} of the draft wrong; the slow ways on {len(few)} pages, with the prefill of those"
     )
     peak = f"Memory of this process at most: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} GiB"
     memory = peak if used is None else f"{peak}; memory of the device that the engine took: {used / 2**30:.1f} GiB"
-    toy = "\n\nA toy on a CPU: it shows that the script runs, but says nothing about speed." if arguments.toy else ""
-    return f"{about}\n{memory}{costs}\n\n{table(head, rows)}{toy}"
+    toy = ["A toy on a CPU: it shows that the script runs, but says nothing about speed."] if arguments.toy else []
+    return [f"{about}\n{memory}{costs}", table(head, rows), *toy]
 
 
-def prove(arguments: argparse.Namespace) -> str:
-    """Return which labels in each half precision are those of decoding one token at a time."""
-    parts = []
+def prove(arguments: argparse.Namespace) -> Iterator[str]:
+    """Yield which labels in each half precision are those of decoding one token at a time."""
+    where = "a CPU, of the graph for a GPU with CUDA 12," if arguments.toy else "the GPU"
+    yield f"Labels of a small random model on {where} against those of one token at a time."
     for dtype in ("float16",) if arguments.toy else ("float16", "bfloat16"):  # no CPU attends in bfloat16
         _, folder = build(arguments, "tiny", dtype)
         prover = Prover(folder, "json", seed=0, device="cpu" if arguments.toy else None)
-        *_, proof = tqdm(prover.prove(arguments.prove), desc=dtype, unit="page", total=arguments.prove)
-        about = f"{dtype}: {proof.main} labels are main, and the smallest margin is {proof.smallest:.2g}"
-        parts.append(f"{about}\n\n{table(HEAD, proof.rows())}")
-    where = "a CPU, of the graph for a GPU with CUDA 12," if arguments.toy else "the GPU"
-    return "\n\n".join([f"Labels of a small random model on {where} against those of one token at a time.", *parts])
+        about, ways = compared(prover, arguments.prove)
+        yield from (f"{dtype}: {about}", ways)
 
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--toy", action="store_true", help="a tiny model on the CPU")
     parser.add_argument("--prove", type=int, default=300, help="pages whose labels are compared")
-    parser.add_argument("--weight-format", choices=("int8", "int4"), help="store the weights in 8 or 4 bits")
-    parser.add_argument("--kv-cache-dtype", choices=tuple(CACHE_DTYPES), help="keep keys and values in 8 bits")
-    parser.add_argument("--folder", type=Path, default=HERE.parent / ".cache" / "gpu", help="where models are built")
+    parser.add_argument("--folder", type=Path, default=DATA / "gpu", help="where models are built")
     parser.add_argument("--pages", type=int, default=240, help="prompts")
     parser.add_argument("--few", type=int, default=12, help="prompts for the slow ways")
-    parser.add_argument("--batch", type=int, default=32, help="pages of a call of the engine")
-    parser.add_argument("--wrong", type=float, default=0.1, help="share of the draft's labels that are wrong")
-    parser.add_argument("--output", type=Path, help="where the report goes; by default results/gpu.txt")
     arguments = parser.parse_args()
-    runtime = "onnxruntime" if arguments.toy else "onnxruntime-gpu"
-    report = "\n\n".join([heading("gpu.py", [runtime, *PACKAGES]), measure(arguments), prove(arguments)])
-    publish(report, arguments.output or HERE / "results" / ("gpu-toy.txt" if arguments.toy else "gpu.txt"))
+    runtime, kind = ("onnxruntime", "-toy") if arguments.toy else ("onnxruntime-gpu", "")
+    publish(arguments, [runtime, *PACKAGES], *measure(arguments), *prove(arguments), kind=kind)
 
 
 if __name__ == "__main__":

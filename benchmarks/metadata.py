@@ -15,11 +15,11 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common import heading, options, publish, sample, table
-from lxml.html import HtmlElement
+from common import options, publish, sample, table
 from tqdm import tqdm
 from trafilatura.metadata import extract_metadata
 from trafilatura.utils import load_html
@@ -46,26 +46,10 @@ class Score:
     seconds: list[float] = field(default_factory=list)
 
 
-def ours(root: HtmlElement, url: str) -> Found:
-    """Return scrapy-dripper's metadata."""
-    found = metadata_of(root, url)
-    return {"title": found.title or "", "author": found.author or "", "date": found.date or ""}
-
-
-def peer(extensive: bool) -> Callable[[HtmlElement, str], Found]:
-    """Return a function that runs Trafilatura, with its defaults or without the extensive search for dates."""
-
-    def ask(root: HtmlElement, url: str) -> Found:
-        found = extract_metadata(root, url, extensive=extensive)
-        return {name: getattr(found, name) or "" for name in FIELDS}
-
-    return ask
-
-
-CONTESTANTS: dict[str, tuple[Callable[[bytes], Any], Callable[[Any, str], Found]]] = {
-    OURS: (lambda html: parse(decode_html(html, None)), ours),
-    PEER: (load_html, peer(True)),
-    FAST: (load_html, peer(False)),
+CONTESTANTS: dict[str, tuple[Callable[[bytes], Any], Callable[[Any, str], object]]] = {
+    OURS: (lambda html: parse(decode_html(html, None)), metadata_of),
+    PEER: (load_html, extract_metadata),
+    FAST: (load_html, partial(extract_metadata, extensive=False)),  # without the extensive search for dates
 }
 """The extractors, each with the function that parses its tree. They share no tree, because Trafilatura changes it."""
 
@@ -97,7 +81,8 @@ def measure(pages: list[Path], seed: int) -> tuple[dict[str, Score], Counter[str
             make, ask = CONTESTANTS[who]
             root = make(html)
             start = time.process_time()
-            found = ask(root, url)
+            answer = ask(root, url)
+            found = {name: getattr(answer, name) or "" for name in FIELDS}
             scores[who].seconds.append(time.process_time() - start)
             for name in FIELDS:
                 if truth[name]:
@@ -138,18 +123,13 @@ def report(scores: dict[str, Score], known: Counter[str], pages: int) -> str:
     ]
     head = ["", *FIELDS, "author +", "date +", "ms per page", "ours / this"]
     counts = ", ".join(f"{known[name]} with {name}" for name in FIELDS)
-    return "\n".join(
-        [
-            f"{pages} pages, {counts}. Exact values; +: values where the truth has none. CPU time without parsing.",
-            "",
-            table(head, rows),
-        ]
-    )
+    about = f"{pages} pages, {counts}. Exact values; +: values where the truth has none. CPU time without parsing."
+    return f"{about}\n\n{table(head, rows)}"
 
 
 def main() -> None:
     """Measure, print the report and write it to ``results/``."""
-    parser = options("metadata", __doc__, 300, seed=0)
+    parser = options(__doc__, 300, seed=0)
     parser.add_argument(
         "--languages", type=Path, nargs="*", default=[], help="sets of pages whose language is annotated"
     )
@@ -157,11 +137,8 @@ def main() -> None:
     logging.disable(logging.CRITICAL)  # Trafilatura warns of every page without content
     pages, _ = sample(arguments.data, arguments.pages, arguments.seed)
     scores, known = measure(pages, arguments.seed)
-    publish(
-        f"{heading('metadata.py', ['scrapy-dripper', 'trafilatura', 'htmldate', 'lxml'])}\n\n"
-        + "\n\n".join([report(scores, known, len(pages)), *map(languages, arguments.languages)]),
-        arguments.output,
-    )
+    parts = [report(scores, known, len(pages)), *map(languages, arguments.languages)]
+    publish(arguments, ["scrapy-dripper", "trafilatura", "htmldate", "lxml"], *parts)
 
 
 if __name__ == "__main__":

@@ -150,16 +150,16 @@ def of_page(source: str, base: str) -> Shown:
     """Return what a page shows."""
     tree = parse(source)
     for element in tree.xpath("//style | //script[not(starts-with(@type, 'math/'))]"):
-        _drop(element)
+        element.clear(keep_tail=True)
     whole = squash(html.unescape(_comment("", source)))
     codes = {squash(code): code for code in map(_code_of, tree.iter("pre"))}
     for element in tree.iter():
         numbers = isinstance(element.tag, str) and _number_class(element.get("class") or "")
         if numbers and _digits("".join(element.itertext())):
-            _drop(element)
+            element.clear(keep_tail=True)
     codes |= {squash(code): code for code in map(_code_of, tree.iter("pre"))}
     for element in tree.xpath(f"//*[{_MATH}] | //script"):
-        _drop(element)
+        element.clear(keep_tail=True)
     for element in tree.iter():
         for name in ("text", "tail"):
             value = getattr(element, name)
@@ -186,12 +186,6 @@ def _code_of(element: etree._Element) -> str:
         text = node.text if event == "start" else node.tail if node is not element else None
         pieces += [text] if text else []
     return code_key("".join(pieces))
-
-
-def _drop(element: etree._Element) -> None:
-    tail = element.tail
-    element.clear()
-    element.tail = tail
 
 
 def _without_formulas(markdown: str) -> str:

@@ -10,17 +10,14 @@ drafts that are half wrong.
 
 from __future__ import annotations
 
-import argparse
 import os
 import threading
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import scrapy
-from common import RESULTS, children_cpu, crawl, heading, memory, publish, serve_pages, table
-from scrapy import signals
+from common import children_cpu, crawl, memory, options, publish, serve_pages, table
+from scrapy import Request, signals
 
 from scrapy_dripper.engines.qwen3.folder import load_prepared
 
@@ -37,10 +34,10 @@ def page(blocks: int) -> bytes:
     return f"<html><head><title>Tides</title></head><body><h1>Tides</h1>{lines}</body></html>".encode()
 
 
-def run(model: Path) -> str:
-    """Crawl, and return the report."""
+def run(model: Path) -> list[str]:
+    """Crawl, and return the parts of the report."""
     prepared = load_prepared(model)
-    port = serve_pages(lambda path: page(int(path[1:])))
+    server = serve_pages(lambda path: page(int(path[1:])))
     rows: list[list[str]] = []
     peak, cpu, is_open = 0.0, 0.0, True
 
@@ -49,16 +46,6 @@ def run(model: Path) -> str:
         while is_open:
             peak, cpu = max(peak, memory(os.getpid())), max(cpu, children_cpu(os.getpid()))
             time.sleep(0.5)
-
-    class Pages(scrapy.Spider):
-        name = "pages"
-
-        async def start(self) -> AsyncIterator[Any]:
-            for blocks in BLOCKS:
-                yield scrapy.Request(f"http://127.0.0.1:{port}/{blocks}", self.parse)
-
-        def parse(self, response: Any) -> dict[str, Any]:
-            return {"url": response.url, "markdown": None, "by": None}
 
     def count(item: dict[str, Any]) -> None:
         by = item["by"]
@@ -76,28 +63,24 @@ def run(model: Path) -> str:
     }
     threading.Thread(target=watch, daemon=True).start()
     start = time.perf_counter()
-    crawler = crawl(Pages, settings, {signals.item_scraped: count})
+    requests = (Request(f"{server}/{blocks}") for blocks in BLOCKS)
+    stats = crawl(requests, settings, {signals.item_scraped: count})
     seconds, is_open = time.perf_counter() - start, False
-    assert crawler.stats is not None
     prefix = "dripper/qwen3/"
     size = sum(path.stat().st_size for path in model.iterdir())
-    work = {key.removeprefix(prefix): n for key, n in crawler.stats.get_stats().items() if key.startswith(prefix)}
-    return "\n\n".join(
-        [
-            heading("qwen3_crawl.py", ["scrapy-dripper", "scrapy", "onnxruntime"]),
-            f"{prepared.layers} layers, {prepared.weight_format} weights in {prepared.dtype}, {prepared.threads} thread"
-            f", {size / 2**30:.2f} GiB of files; a server on the loopback interface.\n"
-            f"{len(rows)} pages in {seconds:.0f} s, with the start of the model; {cpu:.0f} CPU seconds of the model "
-            f"and a worker; {peak / 1000:.1f} GB of memory at most, in all processes.\n"
-            f"Stats: {', '.join(f'{name} {n:,}' for name, n in work.items())}.",
-            table(["blocks", "source", "seconds"], sorted(rows, key=lambda row: int(row[0]))),
-        ]
-    )
+    work = {key.removeprefix(prefix): n for key, n in stats.items() if key.startswith(prefix)}
+    return [
+        f"{prepared.layers} layers, {prepared.weight_format} weights in {prepared.dtype}, {prepared.threads} thread"
+        f", {size / 2**30:.2f} GiB of files; a server on the loopback interface.\n"
+        f"{len(rows)} pages in {seconds:.0f} s, with the start of the model; {cpu:.0f} CPU seconds of the model "
+        f"and a worker; {peak / 1000:.1f} GB of memory at most, in all processes.\n"
+        f"Stats: {', '.join(f'{name} {n:,}' for name, n in work.items())}.",
+        table(["blocks", "source", "seconds"], sorted(rows, key=lambda row: int(row[0]))),
+    ]
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("model", type=Path, help="a prepared folder for a CPU")
-    parser.add_argument("--output", type=Path, default=RESULTS / "qwen3-crawl.txt")
     arguments = parser.parse_args()
-    publish(run(arguments.model), arguments.output)
+    publish(arguments, ["scrapy-dripper", "scrapy", "onnxruntime"], *run(arguments.model))

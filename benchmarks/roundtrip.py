@@ -13,10 +13,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from common import heading, output_option, publish, table
+import numpy.typing as npt
+from common import SITES, options, publish, table
 from parts import KINDS, Parts, Shown, address, line_key, loose_tex, norm, of_markdown, of_page, squash
 from tqdm import tqdm
 from writers import PEERS, main_content, writers
@@ -33,7 +34,6 @@ from scrapy_dripper.page.page import Flag
 from scrapy_dripper.structures.code import normalised
 from scrapy_dripper_lab.alignment import Bools, align
 
-SITES = Path(__file__).parents[1] / ".cache" / "sites"
 OURS = "scrapy-dripper"
 TAGGER, TRUTH = "the tagger's labels", "the true labels"
 FINDER = "trafilatura"
@@ -163,20 +163,13 @@ def true_labels(page: Page, text: str) -> Bools:
     return main
 
 
-class Tally(NamedTuple):
-    """Counts of one kind of structure: those that can come back, that did, that are in the output, and of these
-    correct.
-    """
+Tally = tuple[int, int, int, int]
+"""Counts of one kind of structure: those that can come back, that did, that are in the output, and of these correct."""
 
-    wanted: int
-    back: int
-    out: int
-    right: int
 
-    def figures(self) -> str:
-        recall = f"{self.back / self.wanted:.3f}" if self.wanted else "-"
-        precision = f"{self.right / self.out:.3f}" if self.out else "-"
-        return f"{recall} / {precision}"
+def figures(wanted: int, back: int, out: int, right: int) -> str:
+    """Return the recall and the precision of a tally."""
+    return f"{f'{back / wanted:.3f}' if wanted else '-'} / {f'{right / out:.3f}' if out else '-'}"
 
 
 def compare(gold: Gold, markdown: str) -> dict[str, Tally]:
@@ -198,7 +191,7 @@ def compare(gold: Gold, markdown: str) -> dict[str, Tally]:
             for key, n in (have - right).items()
             if have[key] > gold.times(kind, key) or not gold.is_dialect(kind, key)
         )
-        tallies[kind] = Tally(wanted.total(), (have & wanted).total(), good + wrong, good)
+        tallies[kind] = (wanted.total(), (have & wanted).total(), good + wrong, good)
     return tallies
 
 
@@ -213,7 +206,7 @@ def _compare_languages(gold: Gold, found: Parts) -> Tally:
     wanted = {code: name for code, name in gold.languages.items() if code in found.found["fenced code"]}
     named = {code: normalised(found.languages[code]) for code in wanted}
     good = sum(named[code] == name for code, name in wanted.items())
-    return Tally(len(wanted), good, sum(map(bool, named.values())), good)
+    return len(wanted), good, sum(map(bool, named.values())), good
 
 
 class Benchmark:
@@ -224,7 +217,8 @@ class Benchmark:
         self.engine = load_engine(self.config)
         self.peers = writers(peers)
         self.finder = main_content()
-        self.tallies: dict[tuple[str, str, str], Tally] = {}
+        self.tallies: dict[tuple[str, str, str], npt.NDArray[np.int64]] = defaultdict(lambda: np.zeros(4, np.int64))
+        """By labels, writer and kind."""
 
     def add(self, page: dict[str, Any], data: bytes) -> None:
         """Count the elements that come back from a page."""
@@ -234,23 +228,18 @@ class Benchmark:
         gold = gold_of(page, source)
         for labels, main in ((TAGGER, self._labels(cut)), (TRUTH, true_labels(cut, page["text"]))):
             written = write(cut, mask_of(cut, main), self.config)
-            self._count(labels, OURS, compare(gold, written.markdown))
+            made = {OURS: written.markdown}
             for name, writer in self.peers.items():
-                if labels == TAGGER and name == FINDER:
-                    made = self.finder(source, page["url"])
-                else:
-                    made = writer(written.main_html, page["url"])
-                self._count(labels, name, compare(gold, made))
+                whole = labels == TAGGER and name == FINDER
+                made[name] = (self.finder if whole else writer)(source if whole else written.main_html, page["url"])
+            for name, markdown in made.items():
+                for kind, tally in compare(gold, markdown).items():
+                    self.tallies[labels, name, kind] += tally
 
     def _labels(self, page: Page) -> Bools:
         (answer,) = self.engine.label([page])
         assert isinstance(answer, Labels)
         return choose(ScoredPage(page, answer)).main
-
-    def _count(self, labels: str, name: str, tallies: dict[str, Tally]) -> None:
-        for kind, tally in tallies.items():
-            total = self.tallies.get((labels, name, kind), Tally(0, 0, 0, 0))
-            self.tallies[labels, name, kind] = Tally(*map(sum, zip(total, tally, strict=True)))
 
 
 def pages_of(folder: Path, limit: int | None) -> list[dict[str, Any]]:
@@ -272,38 +261,32 @@ def _tables(benchmark: Benchmark) -> Iterator[str]:
         rows = []
         for kind in KINDS:
             tallies = [benchmark.tallies[labels, name, kind] for name in names]
-            most = str(tallies[0].wanted)
-            rows.append([kind, most, *(tally.figures() for tally in tallies)])
+            rows.append([kind, str(tallies[0][0]), *(figures(*tally) for tally in tallies)])
         yield f"With {labels}: recall of what the page shows / precision."
         yield table([labels, "there", *names], rows)
 
 
-def run(arguments: argparse.Namespace) -> str:
-    """Measure and return the report."""
-    peers = [name for name in arguments.peers.split(",") if name]
+def run(arguments: argparse.Namespace, peers: Sequence[str]) -> Iterator[str]:
+    """Measure, and yield the parts of the report."""
     benchmark = Benchmark(peers)
     pages = pages_of(arguments.data, arguments.limit)
     for page in tqdm(pages, unit="page", desc="roundtrip"):
         benchmark.add(page, (arguments.data / "html" / f"{page['id']}.html").read_bytes())
     benchmark.engine.close()
-    text = [
-        heading("roundtrip.py", ["scrapy-dripper", *peers]),
-        f"{len(pages)} pages of {len({page['site'] for page in pages})} sites.",
-        *_tables(benchmark),
-    ]
-    return "\n\n".join(text)
+    yield f"{len(pages)} pages of {len({page['site'] for page in pages})} sites."
+    yield from _tables(benchmark)
 
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--data", type=Path, default=SITES, help="folder of paired sites; default: .cache/sites")
     parser.add_argument("--limit", type=int, help="so many pages, of all parts of the list; default: all")
     parser.add_argument("--peers", default=",".join(PEERS), help=f"other writers; default: {','.join(PEERS)}")
-    output_option(parser, "roundtrip")
     arguments = parser.parse_args()
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
-    publish(run(arguments), arguments.output)
+    peers = [name for name in arguments.peers.split(",") if name]
+    publish(arguments, ["scrapy-dripper", *peers], *run(arguments, peers))
 
 
 if __name__ == "__main__":

@@ -18,25 +18,13 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import scrapy
-from common import (
-    DEFAULT,
-    SEED,
-    SETTINGS,
-    apart,
-    children_cpu,
-    crawl,
-    family,
-    output_option,
-    publish,
-    sample,
-    serve_pages,
-)
+from common import DEFAULT, SEED, SETTINGS, apart, children_cpu, crawl, family, options, publish, sample, serve_pages
 from scrapy import Request, signals
+from scrapy.settings import Settings
 from soak_report import TENTHS, Crawl, Tenth, checks, report
 from tqdm import tqdm
 
@@ -134,38 +122,37 @@ class Meter:
         gc.collect()
         objects = gc.get_objects()
         kinds = [type(one).__name__ for one in objects]
-        trim = getattr(self._libc, "malloc_trim", None)
-        if trim is not None:
-            trim(0)
-        return Tenth(
-            items=self.items,
-            pages_per_second=pages / wall,
-            cpu_per_page=cpu / pages,
-            rss=rss,
-            trimmed=_figures(self._pid)[0],
-            heap=_heap(self._libc),
-            objects=len(objects),
-            threads=threads,
-            files=files,
-            children=len(workers),
-            worker_rss=sum(memory for memory, _, _ in workers) // max(1, len(workers)),
-            worker_threads=max((threads for _, threads, _ in workers), default=0),
-            worker_files=max((files for _, _, files in workers), default=0),
-            futures=sum(isinstance(one, asyncio.Future) for one in objects),
-            jobs=kinds.count("Job"),
-            responses=kinds.count("HtmlResponse"),
-        )
+        if hasattr(self._libc, "malloc_trim"):
+            self._libc.malloc_trim(0)
+        return {
+            "items": self.items,
+            "pages/s": pages / wall,
+            "CPU ms/page": 1000 * cpu / pages,
+            "RSS": rss,
+            "trimmed": _figures(self._pid)[0],
+            "malloc": _heap(self._libc),
+            "a worker's RSS": sum(memory for memory, _, _ in workers) / max(1, len(workers)),
+            "objects": len(objects),
+            "threads": threads,
+            "files": files,
+            "children": len(workers),
+            "worker_threads": max((threads for _, threads, _ in workers), default=0),
+            "worker_files": max((files for _, _, files in workers), default=0),
+            "jobs": kinds.count("Job"),
+            "responses": kinds.count("HtmlResponse"),
+            "futures": sum(isinstance(one, asyncio.Future) for one in objects),
+        }
 
     def _cpu(self) -> float:
         """Return the CPU seconds of this process and its workers, including those that have ended."""
         return time.process_time() + children_cpu(self._pid)
 
 
-def _figures(pid: int) -> tuple[int, int, int]:
-    """Return the RSS, in bytes, the threads and the files of a process; zeros if it has ended."""
+def _figures(pid: int) -> tuple[float, int, int]:
+    """Return the RSS in megabytes, the threads and the files of a process; zeros if it has ended."""
     folder = Path(f"/proc/{pid}")
     with contextlib.suppress(OSError):
-        memory = int((folder / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        memory = int((folder / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
         return memory, len(os.listdir(folder / "task")), len(os.listdir(folder / "fd"))
     return 0, 0, 0
 
@@ -177,41 +164,36 @@ class _Mallinfo(ctypes.Structure):
     ]
 
 
-def _heap(libc: ctypes.CDLL) -> int:
-    """Return the bytes allocated by malloc and not freed; 0 if the C library does not report them."""
+def _heap(libc: ctypes.CDLL) -> float:
+    """Return the megabytes allocated by malloc and not freed; 0 if the C library does not report them."""
     if not hasattr(libc, "mallinfo2"):
         return 0
     libc.mallinfo2.restype = _Mallinfo
     info = libc.mallinfo2()
-    return int(info.uordblks + info.hblkhd)
+    return float(info.uordblks + info.hblkhd) / 1e6
 
 
-def measured(variant: str, port: int, responses: int, settings: list[str]) -> Crawl:
+def measured(variant: str, server: str, responses: int, settings: list[str]) -> Crawl:
     """Crawl the site in this process and return what was measured."""
     tail = min(TAIL, responses)
     meter = Meter(responses)
     progress = tqdm(total=responses + tail, unit="page", desc=variant, mininterval=1.0, smoothing=0.05)
 
-    class Pages(scrapy.Spider):
-        name = "pages"
+    def requests() -> Iterator[Request]:
+        meter.start()
+        for number in range(CONCURRENT):
+            yield from page(number)
 
-        async def start(self) -> AsyncIterator[Any]:
-            meter.start()
-            for number in range(CONCURRENT):
-                for request in self.page(number):
-                    yield request
+    def page(number: int) -> Iterator[Request]:
+        if number < responses + tail:
+            yield Request(f"{server}/{number}", read, cb_kwargs={"number": number}, errback=failed)
 
-        def page(self, number: int) -> Iterator[Request]:
-            if number < responses + tail:
-                url = f"http://127.0.0.1:{port}/{number}"
-                yield Request(url, cb_kwargs={"number": number}, errback=self.failed)
+    def read(_: Any, number: int) -> Iterator[Any]:
+        yield {"number": number}
+        yield from page(number + CONCURRENT)
 
-        def parse(self, _: Any, number: int) -> Iterator[Any]:
-            yield {"number": number}
-            yield from self.page(number + CONCURRENT)
-
-        def failed(self, failure: Any) -> Iterator[Any]:
-            yield from self.page(failure.request.cb_kwargs["number"] + CONCURRENT)
+    def failed(failure: Any) -> Iterator[Any]:
+        yield from page(failure.request.cb_kwargs["number"] + CONCURRENT)
 
     def scraped(item: dict[str, Any]) -> None:
         progress.update()
@@ -221,19 +203,19 @@ def measured(variant: str, port: int, responses: int, settings: list[str]) -> Cr
     if variant != CONTROL:
         addons = {"ADDONS": {"scrapy_dripper.Addon": 500}, "DRIPPER_META_FIELD": "dripper"}
         addons |= dict(setting.partition("=")[::2] for setting in settings)
-    crawler = crawl(Pages, {**TIMERS, **addons}, {signals.item_scraped: scraped})
+    stats = crawl(requests(), {**TIMERS, **addons}, {signals.item_scraped: scraped})
     progress.close()
-    assert crawler.stats is not None
-    stats = crawler.stats.get_stats()
     return Crawl(
         tenths=meter.tenths,
         requests=responses + tail,
         responses=stats.get("response_received_count", 0),
-        lost=meter.seen.count(0),
-        twice=sum(count > 1 for count in meter.seen),
-        foreign=meter.foreign,
-        errors=stats.get("log_count/ERROR", 0),
-        processes=0 if variant == CONTROL else processes(Config.from_settings(crawler.settings)),
+        faults={
+            "lost": meter.seen.count(0),
+            "twice": sum(count > 1 for count in meter.seen),
+            "foreign": meter.foreign,
+            "errors": stats.get("log_count/ERROR", 0),
+        },
+        processes=0 if variant == CONTROL else processes(Config.from_settings(Settings(addons))),
         problems=dict(meter.problems.most_common(12)),
         stats={key: value for key, value in stats.items() if key.startswith("dripper/")},
     )
@@ -248,10 +230,10 @@ def run(arguments: argparse.Namespace) -> tuple[str, dict[str, Crawl]]:
         number = int(path[1:])
         return (b"n%08dn" % number).join(pages[number % tenth % len(pages)])
 
-    port = serve_pages(page)
+    server = serve_pages(page)
     crawls: dict[str, Crawl] = {}
     for variant in (PLUGIN,) if arguments.alone else (CONTROL, PLUGIN):
-        crawls[variant] = apart(measured, variant, port, arguments.responses, arguments.set)
+        crawls[variant] = apart(measured, variant, server, arguments.responses, arguments.set)
         if len(crawls[variant].tenths) < TENTHS:
             raise SystemExit(f"the crawl '{variant}' was stopped before it had {arguments.responses} items")
     sizes = [sum(map(len, pages[i % len(pages)])) for i in range(tenth)]
@@ -264,7 +246,7 @@ def run(arguments: argparse.Namespace) -> tuple[str, dict[str, Crawl]]:
 
 def main() -> None:
     """Run the benchmark. Exits with 1 if a check fails."""
-    parser = argparse.ArgumentParser(description="A long crawl: speed, memory, threads and files from tenth to tenth.")
+    parser = options(__doc__)
     parser.add_argument("--responses", type=int, default=50_000, help="default: 50000")
     parser.add_argument("--data", type=Path, default=DEFAULT, help="folder of *.html; default: .cache/wcxb-dev/html")
     parser.add_argument("--size", choices=SIZES, default="mixed", help="which pages; default: mixed")
@@ -272,7 +254,6 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a Scrapy setting")
     parser.add_argument("--alone", action="store_true", help="no control crawl")
     parser.add_argument("--steady", action="store_true", help="speed is not judged")
-    output_option(parser, "soak")
     arguments = parser.parse_args()
     if not Path("/proc/self/statm").exists():
         parser.error("this benchmark reads /proc, which only Linux has")
@@ -282,7 +263,8 @@ def main() -> None:
         arguments.set.append(f"DRIPPER_PROCESSES={arguments.processes}")
     site, crawls = run(arguments)
     found = checks(crawls[PLUGIN], crawls.get(CONTROL), speed=not arguments.steady)
-    publish(report(site, crawls[PLUGIN], crawls.get(CONTROL), found), arguments.output)
+    parts = report(site, crawls[PLUGIN], crawls.get(CONTROL), found)
+    publish(arguments, ["scrapy-dripper", "scrapy", "twisted", "lxml", "onnxruntime"], *parts)
     sys.exit(not all(good for *_, good in found))
 
 

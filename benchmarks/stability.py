@@ -11,7 +11,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 
-from common import heading, options, publish, sample, table
+from common import options, publish, sample, table
 from lxml import html
 from lxml.html import HtmlElement
 from tqdm import tqdm
@@ -93,7 +93,7 @@ def compared(before: list[tuple[str, bool]], after: list[tuple[str, bool]]) -> t
 
 def main() -> None:
     """Measure, print and write the report."""
-    parser = options("stability", __doc__, pages=300)
+    parser = options(__doc__, 300)
     parser.add_argument("--model", default=None, help="folder of a model (default: the bundled one)")
     arguments = parser.parse_args()
     paths, rest = sample(arguments.data, arguments.pages, arguments.seed)
@@ -107,7 +107,7 @@ def main() -> None:
         total, changed = sum(size for size, _ in some), sum(size for _, size in some)
         lines.append([name, f"{len(some)}", f"{total:,}", f"{changed / max(1, total):.2%}"])
     text = table(["change", "pages", "words", "words with another label"], lines)
-    publish(f"{heading('stability.py', ['scrapy-dripper'])}\n\n{text}", arguments.output)
+    publish(arguments, ["scrapy-dripper"], text)
 
 
 def changed_pages(path: Path, words: list[str], extractor: Extractor, found: dict[str, list[tuple[int, int]]]) -> None:

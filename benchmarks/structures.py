@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 from tqdm import tqdm
-from writers import PEERS, writers
+from writers import writers
 
 from scrapy_dripper.choose import mask_of
 from scrapy_dripper.config import Config
@@ -40,19 +38,14 @@ except ImportError as error:
 OUTPUT = ROOT / "benchmarks" / "results" / "structures.md"
 OURS = "scrapy-dripper"
 
-Writer = Callable[[str], str]
 
-
-def ours(html: str) -> str:
+def ours(html: str, url: str) -> str:
     """Write the Markdown of a page as the extractor does when all blocks are main."""
-    page = cut(parse(html), BASE_URL)
+    page = cut(parse(html), url)
     return write(page, mask_of(page, np.ones(len(page.blocks), dtype=np.bool_)), Config()).markdown
 
 
-WRITERS: dict[str, Writer] = {
-    OURS: ours,
-    **{name: partial(lambda write, html: write(html, BASE_URL), write) for name, write in writers(PEERS).items()},
-}
+WRITERS = {OURS: ours, **writers()}
 
 
 def features() -> list[list[str]]:
@@ -60,7 +53,7 @@ def features() -> list[list[str]]:
     extractor = Extractor(Config(fallback="none"))
     rows = []
     for feature in tqdm(FEATURES, unit="structure", desc="structures"):
-        verdicts = [feature.verdict(writer(_document(feature.html))) for writer in WRITERS.values()]
+        verdicts = [feature.verdict(writer(_document(feature.html), BASE_URL)) for writer in WRITERS.values()]
         documents = [Document(html, BASE_URL) for html in articles(feature.html)]
         found = [within(page.markdown or "") for page in extractor.extract(documents)]
         labelled = [feature.verdict(markdown) if markdown else "no" for markdown in found]

@@ -7,9 +7,7 @@ So results only differ on pages that a template answers.
 
 from __future__ import annotations
 
-import argparse
 import gzip
-import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -17,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from common import heading, output_option, publish, table
+from common import SITES, options, publish, table
 from scrapy.http import Response
 from tqdm import tqdm
 from w3lib.url import safe_url_string
@@ -26,18 +24,17 @@ from scrapy_dripper.cli import main as command
 from scrapy_dripper.config import Config
 from scrapy_dripper.corpus.records import response_record
 from scrapy_dripper.data import Document
-from scrapy_dripper.engines.base import EngineError, Labels, Limits
+from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.engines.tagger import Tagger
+from scrapy_dripper.engines.tagger.engine import TaggerModel, bundled
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.learning.metrics import mean_interval
 from scrapy_dripper.page import Page
 from scrapy_dripper.sites import Hosts
 from scrapy_dripper.sites.templates import Outcome, Templates
 from scrapy_dripper_lab.evaluation.measure import scored
-from scrapy_dripper_lab.folds import load_sets
-from scrapy_dripper_lab.sets import PAGES, AnnotatedPage, DataError, SetChoice
+from scrapy_dripper_lab.sets import PAGES, AnnotatedPage, DataError, SetChoice, json_lines, load_set
 
-SETS = [str(Path(__file__).parents[1] / ".cache" / "sites")]
 SEED = 20261123
 MIN_PAGES = 20
 """Minimum number of pages with ground truth of a site that counts as large."""
@@ -48,8 +45,7 @@ WORSE = 0.05
 class Row:
     """A page with and without templates."""
 
-    part: str
-    host: str
+    site: str
     outcome: str
     alone: float
     """Word F1 of the model alone."""
@@ -57,31 +53,23 @@ class Row:
     """Word F1 with templates."""
 
 
-class Once:
-    """Labels a page with a tagger, and keeps the answer."""
+class Once(Tagger):
+    """Labels a page, and keeps the answer."""
 
-    name, profile, limits = Tagger.name, Tagger.profile, Limits()
-
-    def __init__(self) -> None:
-        self._tagger = Tagger.load(Config())
-        self.answer: Labels | EngineError | None = None
+    answer: Labels | EngineError | None = None
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
         """Return the labels of the only page of a call."""
         if self.answer is None:
-            (self.answer,) = self._tagger.label(pages)
+            (self.answer,) = super().label(pages)
         return [self.answer]
-
-    def close(self) -> None:
-        """Release the model."""
-        self._tagger.close()
 
 
 class Crawl:
     """Reads the pages of hosts one after the other, by a model alone and with templates. Labels each page once."""
 
     def __init__(self) -> None:
-        self._engine = Once()
+        self._engine = Once(TaggerModel(bundled()))
         self._alone = Extractor(Config(processes=0), self._engine)
 
     def measured(self, pages: Sequence[AnnotatedPage]) -> Iterator[Row]:
@@ -90,11 +78,9 @@ class Crawl:
         for sample in pages:
             html = sample.path.read_bytes()
             self._engine.answer = None
-            before = self._score(sample, html)
             (found,) = both.extract([Document(html, sample.url)])
             if sample.measure and found.details.get("template") is not None:
-                after = scored(sample, found.text or "", html).word.f1
-                yield Row(sample.part, sample.host, found.details["template"], before, after)
+                yield self._row(sample, html, found.details["template"], found.text)
 
     def in_archives(self, pages: Sequence[AnnotatedPage], count: int) -> Iterator[Row]:
         """Yield the scores of pages that are spread over archives, with rules that are learnt from them."""
@@ -115,28 +101,23 @@ class Crawl:
         found = {row["url"]: row for row in rows}
         for sample, url in zip(pages, urls, strict=True):
             if sample.measure:
-                html = sample.path.read_bytes()
-                self._engine.answer = None
-                alone = self._score(sample, html)
-                after = scored(sample, found[url]["text"] or "", html).word.f1
                 outcome = Outcome.ANSWERED if found[url]["source"] == "template" else Outcome.UNCOVERED
-                yield Row(sample.part, sample.host, outcome.value, alone, after)
+                self._engine.answer = None
+                yield self._row(sample, sample.path.read_bytes(), outcome.value, found[url]["text"])
 
-    def _score(self, sample: AnnotatedPage, html: bytes) -> float:
-        (found,) = self._alone.extract([Document(html, sample.url)])
-        return scored(sample, found.text or "", html).word.f1 if sample.measure else 0.0
+    def _row(self, sample: AnnotatedPage, html: bytes, outcome: str, text: str | None) -> Row:
+        """Return the scores of a page, of which a template has given the text."""
+        (alone,) = self._alone.extract([Document(html, sample.url)])
+        before, after = (scored(sample, one or "", html).word.f1 for one in (alone.text, text))
+        return Row(sample.host, outcome, before, after)
 
 
 def report(rows: Sequence[Row]) -> str:
-    """Return a table of all sets, and of the sites with many pages."""
-    many = {host for host, n in Counter(row.host for row in rows).items() if n >= MIN_PAGES}
-    groups: dict[str, list[Row]] = {}
-    for part in dict.fromkeys(row.part for row in rows):
-        own = [row for row in rows if row.part == part]
-        groups[f"{part}, all"] = own
-        groups[f"{part}, {MIN_PAGES} pages or more"] = [row for row in own if row.host in many]
+    """Return a table of all sites, and of those with many pages."""
+    many = {site for site, n in Counter(row.site for row in rows).items() if n >= MIN_PAGES}
+    large = [row for row in rows if row.site in many]
     lines = []
-    for name, some in groups.items():
+    for name, some in {"sites, all": rows, f"sites, {MIN_PAGES} pages or more": large}.items():
         answered = [row for row in some if row.outcome == Outcome.ANSWERED.value]
         if not answered:
             continue
@@ -145,7 +126,7 @@ def report(rows: Sequence[Row]) -> str:
         lines.append(
             [
                 name,
-                str(len({row.host for row in some})),
+                str(len({row.site for row in some})),
                 str(len(some)),
                 f"{len(answered) / len(some):.3f}",
                 f"{sum(row.alone for row in answered) / len(answered):.4f}",
@@ -162,62 +143,50 @@ def report(rows: Sequence[Row]) -> str:
     return f"{table(head, lines)}\n\nall pages by outcome: {said}"
 
 
-def hosts(samples: Sequence[AnnotatedPage]) -> Iterator[list[AnnotatedPage]]:
-    """Yield the pages of each host that has more than one, in a fixed random order."""
-    groups: dict[tuple[str, str], list[AnnotatedPage]] = defaultdict(list)
-    for sample in samples:
-        if sample.host:
-            groups[sample.part, sample.host].append(sample)
-    for (_, name), pages in sorted(groups.items()):
+def sites(folder: Path) -> Iterator[list[AnnotatedPage]]:
+    """Yield the pages of each site that has more than one, in a fixed random order.
+
+    Those without ground truth are among them, and only seen.
+    """
+    groups: dict[str, list[AnnotatedPage]] = defaultdict(list)
+    known = {sample.id: sample for sample in load_set(SetChoice(folder)).samples}
+    records = list(json_lines(folder / PAGES, dict, "a page"))
+    for record in records:
+        if record["id"] in known:
+            groups[record["site"]].append(replace(known[record["id"]], host=record["site"]))
+    for record in records:
+        if record["kind"] == "other" and record["site"] in groups:
+            path = folder / "html" / f"{record['id']}.html"
+            like = groups[record["site"]][0]
+            groups[record["site"]].append(replace(like, id=record["id"], url=record["url"], path=path, measure=False))
+    for name, pages in sorted(groups.items()):
         if len(pages) > 1:
             pages.sort(key=lambda sample: sample.id)
             random.Random(f"{SEED} {name}").shuffle(pages)
             yield pages
 
 
-def loaded(choices: Sequence[str]) -> list[AnnotatedPage]:
-    """Return the pages of sets, including those without ground truth, which are only seen."""
-    samples = []
-    for one in load_sets(map(SetChoice.parse, choices)):
-        samples += [replace(sample, part=one.name) for sample in one.samples if sample.measure]
-        listed = one.folder / PAGES
-        if listed.is_file():
-            with listed.open(encoding="utf-8") as lines:
-                records = [json.loads(line) for line in lines if line.strip()]
-            of_id = {record["id"]: record for record in records if "site" in record}
-            samples = [replace(s, host=of_id[s.id]["site"]) if s.id in of_id else s for s in samples]
-            sites = {s.host: s for s in samples if s.part == one.name}
-            for record in records:
-                if record.get("kind") == "other" and record.get("site") in sites:
-                    path = one.folder / "html" / f"{record['id']}.html"
-                    like = sites[record["site"]]
-                    samples.append(replace(like, id=record["id"], url=record["url"], path=path, measure=False))
-    return samples
-
-
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sets", nargs="*", metavar="[NAME=]FOLDER", default=SETS, help="annotated pages")
+    parser = options(__doc__)
+    parser.add_argument("--data", type=Path, default=SITES, help="folder of paired sites; default: .cache/sites")
     parser.add_argument("--archives", type=int, metavar="N", help="pages in N archives, instead of a crawl")
-    output_option(parser, "templates")
-    options = parser.parse_args()
+    arguments = parser.parse_args()
     try:
-        samples = loaded(options.sets)
-    except (DataError, OSError, ValueError) as error:
+        pages = list(sites(arguments.data))
+    except DataError as error:
         parser.error(str(error))
-    head = heading("templates.py", ["scrapy-dripper", "lxml", "numpy", "onnxruntime"])
-    crawl, sites = Crawl(), list(hosts(samples))
-    if options.archives:
-        rows = list(crawl.in_archives([page for pages in sites for page in pages], options.archives))
+    crawl = Crawl()
+    if arguments.archives:
+        rows = list(crawl.in_archives([page for site in pages for page in site], arguments.archives))
     else:
-        rows = [row for pages in tqdm(sites, unit="host", disable=None) for row in crawl.measured(pages)]
+        rows = [row for site in tqdm(pages, unit="site", disable=None) for row in crawl.measured(site)]
     note = (
         "answered: share of the pages with ground truth that a template labelled. What is to its right is of these:\n"
         "difference: word F1 with templates less that of the model alone. "
         f"changed: pages whose word F1 rises and falls by more than {WORSE}. worst: the greatest fall."
     )
-    publish(f"{head}\n\n{note}\n\n{report(rows)}", options.output)
+    publish(arguments, ["scrapy-dripper", "lxml", "numpy", "onnxruntime"], note, report(rows))
 
 
 if __name__ == "__main__":

@@ -33,12 +33,7 @@ def _markdownify() -> Writer:
 
 def _html_to_markdown() -> Writer:
     module = import_module("html_to_markdown")
-
-    def write(html: str, _url: str) -> str:
-        written = module.convert(html)
-        return str(getattr(written, "content", written))
-
-    return write
+    return lambda html, _url: str(module.convert(html).content)
 
 
 _MAKERS: dict[str, Callable[[], Writer]] = {
