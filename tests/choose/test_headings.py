@@ -17,35 +17,21 @@ TEXT = "<h1>Baskets</h1><p>Weave the rods."
 @pytest.mark.parametrize(
     ("markup", "markdown"),
     [
-        ("<h2>Related</h2><ul><li><a href=/a>- One</a><li><a href=/b>- Two</a></ul>", ""),
-        ("<h2>Reviews</h2><p>- Log in<h2>Tools</h2><p>A knife.", "## Tools\n\nA knife."),
-        ("<h2>Reviews</h2><h3>Of others</h3><p>- Log in", ""),
-        ("<h2>Reviews</h2><p>- Log in<h3>Of Ann</h3><p>Good.", "## Reviews\n\n### Of Ann\n\nGood."),
+        ("<h2>Related</h2><ul><li><a href=/a>- One</a><li><a href=/b>- Two</a></ul>", ""),  # the last
+        ("<h2>Reviews</h2><p>- Log in<h2>Tools</h2><p>A knife.", "## Tools\n\nA knife."),  # before another
+        ("<h2>Reviews</h2><h3>Of others</h3><p>- Log in", ""),  # with a heading
+        ("<h2>Reviews</h2><p>- Log in<h3>Of Ann</h3><p>Good.", "## Reviews\n\n### Of Ann\n\nGood."),  # with a part
         ("<h2>A plan</h2><img src=/plan.png width=600 height=400><p>- Log in", "## A plan"),
         ("<h2><a href=/all>All of them</a></h2><p>- Log in", "## [All of them](https://example.org/all)"),
         ("<h2>Part two</h2><h2>Part three</h2><p>The end.", "## Part two\n\n## Part three\n\nThe end."),
         ("<h2>Hidden</h2><p hidden>- Log in", "## Hidden"),
-        ("<h3>Leave a Reply</h3>", ""),
+        ("<h3>Leave a Reply</h3>", ""),  # above a form that is not there
         ("<h3>Kommentar schreiben</h3><form><textarea></textarea></form>", ""),
         ("<h3>Leave a comment</h3><p>Press the key C.", "### Leave a comment\n\nPress the key C."),
         (
             "".join(f"<h2>Card {number}</h2><p>- More" for number in range(4)),
             "\n\n".join(f"## Card {number}" for number in range(4)),
         ),
-    ],
-    ids=[
-        "the last",
-        "before another",
-        "with a heading",
-        "with a part",
-        "image",
-        "link",
-        "no content",
-        "hidden",
-        "form that is not there",
-        "form",
-        "text about comments",
-        "cards",
     ],
 )
 def test_a_heading_goes_with_its_content(markup: str, markdown: str) -> None:

@@ -58,11 +58,8 @@ def test_meta_elements_without_content() -> None:
 
 def test_a_list_names_the_page_by_its_first_articles() -> None:
     listed = ",".join(f'{{"headline": "Story {i}"}}' for i in range(5))
-    assert about(f'<script type="application/ld+json">[{listed}]</script>').headlines == (
-        "Story 0",
-        "Story 1",
-        "Story 2",
-    )
+    found = about(f'<script type="application/ld+json">[{listed}]</script>').headlines
+    assert found == ("Story 0", "Story 1", "Story 2")
 
 
 @pytest.mark.parametrize(
