@@ -1,4 +1,4 @@
-"""The settings of the other tests, and an endpoint of a language model."""
+"""The settings of the other tests, commands that run in this process, and an endpoint of a language model."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 import tests.conftest  # noqa: F401 (the settings of Hypothesis)
 from lab.tests.fake_endpoint import FakeEndpoint
 from scrapy_dripper_lab import endpoint
+from tests.cli.conftest import here, run  # noqa: F401
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from scrapy_dripper.cli import ENTRY_POINTS, LABORATORY
 from scrapy_dripper_lab.export.head import _RUNTIMES
 from tests.cli import test_help
-from tests.cli.conftest import Run, run  # noqa: F401
+from tests.cli.conftest import Run
 from tests.test_package import NAME, imported, lint, normal, required
 
 ROOT = Path(__file__).parents[1]
@@ -35,7 +35,7 @@ def test_the_package_knows_its_commands() -> None:
 
 
 @pytest.mark.parametrize("command", LABORATORY)
-def test_a_command_teaches_by_examples_and_says_how_it_ends(command: str, run: Run) -> None:  # noqa: F811
+def test_a_command_teaches_by_examples_and_says_how_it_ends(command: str, run: Run) -> None:
     test_help.check(command.split(), run)
 
 

@@ -1,4 +1,5 @@
-"""The headline is the heading that names the main content. It comes first in the output."""
+"""The headline is the heading that names the main content, and comes first in the output. A heading comes and goes with
+its content."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrapy_dripper.choose.headings import headline, with_headline
+from scrapy_dripper.choose.headings import headline, with_headings, with_headline
 from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
@@ -18,6 +19,8 @@ from scrapy_dripper.testing import page as page_of
 
 BODY = "<p>In winter the bees of a hive hold close together, eat honey and shiver with their wings.</p>"
 NAMED = '<meta property="og:title" content="Warm bees">'
+DECLARED = '<script type="application/ld+json">{"@type": "Article", "headline": "Warm &amp; \\u0062usy bees"}</script>'
+LONG, WARM, CLUB = "How bees of hives keep warm", "The new hive: how warm?", "The Old Bee Keepers Club"
 NEXT = "<p>The heat is kept in the middle of the cluster, where the queen sits, and all the bees change places.</p>"
 
 
@@ -25,115 +28,78 @@ def page(html: str, **options: Any) -> Page:
     return page_of(html, "https://www.hive.example/posts/warm", config=Config(**options))
 
 
-def named(html: str) -> str | None:
-    """Return the headline of a page on which the blocks with one of two words are main."""
-    cut = page(html)
+def named(title: str, body: str) -> str | None:
+    """Return the headline of a page. A star stands for a text; blocks with one of two words are main."""
+    cut = page((f"<title>{title}</title>" if title else "") + body.replace("*", BODY))
     labels = np.array(["winter" in text or "cluster" in text for text in cut.blocks.text])
     found = headline(cut, labels)
     return None if found is None else cut.blocks.text[found]
 
 
 @pytest.mark.parametrize(
-    ("html", "expected"),
+    ("title", "body", "expected"),
     [
-        (f"<h1>How bees keep warm</h1>{BODY}", "How bees keep warm"),
-        (
-            f"<title>How bees keep warm - Hive</title><h1>Hive</h1><h2>How bees keep warm</h2>{BODY}",
-            "How bees keep warm",
-        ),
-        (
-            f"<title>How bees keep warm</title><h2>Read too: wasps</h2><h3>How bees keep warm</h3>{BODY}",
-            "How bees keep warm",
-        ),
-        # nearest above the text, not the copy in a bar that follows the reader
-        (f"<title>Warm bees</title><div><h2>Warm bees</h2></div><h1>Warm bees</h1>{BODY}", "Warm bees"),
-        (f'<meta property="og:title" content="Warm bees"><h2>Warm bees</h2>{BODY}', "Warm bees"),
-        (
-            '<script type="application/ld+json">{"@type": "Article", "headline": "Warm &amp; \\u0062usy bees"}</script>'
-            f"<h2>Warm &amp; busy bees</h2>{BODY}",
-            "Warm & busy bees",
-        ),
-        (f"<title>How bees keep warm in winter | Hive</title><h1>How bees keep warm</h1>{BODY}", "How bees keep warm"),
-        (
-            f"<title>Bienen im Winter – Imkerei</title><div role=heading>Bienen im Winter</div>{BODY}",
-            "Bienen im Winter",
-        ),
-        (f"<title>蜜蜂如何取暖_蜂巢网</title><h1>蜜蜂如何取暖</h1>{BODY}", "蜜蜂如何取暖"),
-        (f"<title>Warm bees</title>{BODY}{NEXT}<h2>Warm bees</h2>", None),  # not above the text
+        ("", "<h1>How bees keep warm</h1>*", "How bees keep warm"),
+        ("How bees keep warm - Hive", "<h1>Hive</h1><h2>How bees keep warm</h2>*", "How bees keep warm"),
+        ("How bees keep warm", "<h2>Read too: wasps</h2><h3>How bees keep warm</h3>*", "How bees keep warm"),
+        # nearest above the text, not the copy in a bar that follows the reader, nor in breadcrumbs
+        ("Warm bees", "<div><h2>Warm bees</h2></div><h1>Warm bees</h1>*", "Warm bees"),
+        ("Warm bees", "<nav><h1>Warm bees</h1></nav><h2>WARM bees</h2>*", "WARM bees"),
+        ("", f"{NAMED}<h2>Warm bees</h2>*", "Warm bees"),
+        ("", f"{DECLARED}<h2>Warm &amp; busy bees</h2>*", "Warm & busy bees"),
+        ("How bees keep warm in winter | Hive", "<h1>How bees keep warm</h1>*", "How bees keep warm"),
+        ("Bienen im Winter – Imkerei", "<div role=heading>Bienen im Winter</div>*", "Bienen im Winter"),
+        ("蜜蜂如何取暖_蜂巢网", "<h1>蜜蜂如何取暖</h1>*", "蜜蜂如何取暖"),
+        ("Warm bees", f"*{NEXT}<h2>Warm bees</h2>", None),  # not above the text
         # the site's name, by its link to the front page, by the head and by the host
-        (f"<h1><a href=/>Bee news</a></h1>{BODY}", None),
-        (f'<meta property="og:site_name" content="Bee news"><h1>Bee News</h1>{BODY}', None),
-        (f"<title>Warm bees - Hive</title><h1>Hive</h1>{BODY}", None),
+        ("", "<h1><a href=/>Bee news</a></h1>*", None),
+        ("", '<meta property="og:site_name" content="Bee news"><h1>Bee News</h1>*', None),
+        ("Warm bees - Hive", "<h1>Hive</h1>*", None),
         # the site's name is the last part of the title, or a piece of it; a book has one on each page
-        (f"<title>Loops - The Hive Book</title><h1>The Hive Book</h1><h2>Loops</h2>{BODY}", "Loops"),
-        (f"<title>Loops - The whole Hive Book</title><h1 class=menu-title>The whole Hive Book</h1>{BODY}", None),
-        (f"<title>All the warm bees | Example official blog</title><h1>Official blog</h1>{BODY}", None),
-        (f"<title>Techlog: How bees keep warm</title><h2>How bees keep warm</h2>{BODY}", "How bees keep warm"),
-        (f"<title>Git - Loops</title><h1>3.1 Git Loops</h1><h2>Loops</h2>{BODY}", "3.1 Git Loops"),
+        ("Loops - The Hive Book", "<h1>The Hive Book</h1><h2>Loops</h2>*", "Loops"),
+        ("Loops - The whole Hive Book", "<h1 class=menu-title>The whole Hive Book</h1>*", None),
+        ("All the warm bees | Example official blog", "<h1>Official blog</h1>*", None),
+        ("Techlog: How bees keep warm", "<h2>How bees keep warm</h2>*", "How bees keep warm"),
+        ("Git - Loops", "<h1>3.1 Git Loops</h1><h2>Loops</h2>*", "3.1 Git Loops"),
         # of forums, above the subject of the first post
-        (
-            f"<title>Loops of bees</title><h1>Thread: Loops of bees</h1><h2>Loops of bees</h2>{BODY}",
-            "Thread: Loops of bees",
-        ),
+        ("Loops of bees", "<h1>Thread: Loops of bees</h1><h2>Loops of bees</h2>*", "Thread: Loops of bees"),
         # what separates the parts of a title may stand in a name, whichever part the site's is
-        (
-            f"<title>The new hive: how warm? - The Old Bee Keepers Club</title><h1>The Old Bee Keepers Club</h1>"
-            f"<h2>The new hive: how warm?</h2>{BODY}",
-            "The new hive: how warm?",
-        ),
-        (f"<title>Hive • View topic - Year 2: Warm!</title><h2>Year 2: Warm!</h2>{BODY}", "Year 2: Warm!"),
+        (f"{WARM} - {CLUB}", f"<h1>{CLUB}</h1><h2>{WARM}</h2>*", WARM),
+        ("Hive • View topic - Year 2: Warm!", "<h2>Year 2: Warm!</h2>*", "Year 2: Warm!"),
         # the name goes on with who wrote or sells it; an only h1 comes before such a heading, and so does a whole name
-        (f"<title>How bees stay warm by Ada Example</title><h2>How bees stay warm</h2>{BODY}", "How bees stay warm"),
-        (f"<title>How bees stay warm by Ada Example</title><h2>How bees</h2>{BODY}", None),
-        (
-            f"<title>Old bees of the hill, wild</title><h1>Wild, in hives</h1><h2>Old bees of</h2>{BODY}",
-            "Wild, in hives",
-        ),
+        ("How bees stay warm by Ada Example", "<h2>How bees stay warm</h2>*", "How bees stay warm"),
+        ("How bees stay warm by Ada Example", "<h2>How bees</h2>*", None),
+        ("Old bees of the hill, wild", "<h1>Wild, in hives</h1><h2>Old bees of</h2>*", "Wild, in hives"),
         # a line that is no heading, with the words of the title; not of breadcrumbs, nor few words
-        (f"<title>How bees keep warm - Hive</title><div>How bees keep warm</div>{BODY}", None),
-        (
-            f"<title>How bees of hives keep warm - Hive</title><b>How bees of hives keep warm</b>{BODY}",
-            "How bees of hives keep warm",
-        ),
-        (f"<title>How bees of hives keep warm</title><a href=/p>How bees of hives keep warm</a>{BODY}", None),
-        (
-            f"<title>How bees of hives keep warm</title><h1>Best of</h1><p>How bees of hives keep warm</p>{BODY}",
-            "How bees of hives keep warm",
-        ),
+        ("How bees keep warm - Hive", "<div>How bees keep warm</div>*", None),
+        (f"{LONG} - Hive", f"<b>{LONG}</b>*", LONG),
+        (LONG, f"<a href=/p>{LONG}</a>*", None),
+        (LONG, f"<h1>Best of</h1><p>{LONG}</p>*", LONG),
         # a page that is a <nav>, or hidden, as a whole
-        (f"<title>Bees</title><nav><h1>Warm bees in winter</h1>{BODY}</nav>", "Warm bees in winter"),
-        (
-            f"<title>Bees</title><div style='display:none'><h1>Warm bees in winter</h1>{BODY}</div>",
-            "Warm bees in winter",
-        ),
+        ("Bees", "<nav><h1>Warm bees in winter</h1>*</nav>", "Warm bees in winter"),
+        ("Bees", "<div style='display:none'><h1>Warm bees in winter</h1>*</div>", "Warm bees in winter"),
         # others' headings
-        (f"<title>Warm bees</title><h2>How wasps live</h2>{BODY}", None),
-        (f"<title>Warm bees</title><h1>How wasps live</h1><h1>How ants live</h1>{BODY}", None),
-        (f"<title>Warm bees</title><aside><h2>Warm bees</h2></aside>{BODY}", None),
-        (f"<title>Warm bees</title><h1 hidden>Warm bees</h1>{BODY}", None),
+        ("Warm bees", "<h2>How wasps live</h2>*", None),
+        ("Warm bees", "<h1>How wasps live</h1><h1>How ants live</h1>*", None),
+        ("Warm bees", "<aside><h2>Warm bees</h2></aside>*", None),
+        ("Warm bees", "<h1 hidden>Warm bees</h1>*", None),
         # a script draws the headline, and an h1 that is not seen says it to search engines
-        (f"{NAMED}<h1 hidden>Warm bees</h1><p>30 March</p>{BODY}", "Warm bees"),
-        (f"{NAMED}<h1 hidden>Warm wasps</h1>{BODY}", None),
-        (f"{NAMED}<h1 hidden>Warm bees</h1><p>Warm bees</p>{BODY}", None),
-        (f"{NAMED}<footer><h1 hidden>Warm bees</h1></footer>{BODY}", None),
-        (f"{NAMED}{BODY}<h1 hidden>Warm bees</h1>", None),
-        (f"{BODY}<h1>How wasps live</h1>", None),
-        ("<h1>Warm bees</h1><p>Nothing that is main.</p>", None),
+        ("", f"{NAMED}<h1 hidden>Warm bees</h1><p>30 March</p>*", "Warm bees"),
+        ("", f"{NAMED}<h1 hidden>Warm wasps</h1>*", None),
+        ("", f"{NAMED}<h1 hidden>Warm bees</h1><p>Warm bees</p>*", None),
+        ("", f"{NAMED}<footer><h1 hidden>Warm bees</h1></footer>*", None),
+        ("", f"{NAMED}*<h1 hidden>Warm bees</h1>", None),
+        ("", "*<h1>How wasps live</h1>", None),
+        ("", "<h1>Warm bees</h1><p>Nothing that is main.</p>", None),
         # what the metadata calls the page, and not the logo or the name of the book
-        (f"{NAMED}<title>Warm bees</title><h1>Acme</h1>{BODY}", None),
-        (f"{NAMED}<title>Acme | Warm bees</title><h1>Acme</h1>{BODY}", None),
-        (f"{NAMED}<title>Acme | Warm bees</title><h1>Acme</h1><h2>Warm bees</h2>{BODY}", "Warm bees"),
-        (f"<title>Tides</title><h1>The Sea</h1>{BODY}", "The Sea"),
+        ("Warm bees", f"{NAMED}<h1>Acme</h1>*", None),
+        ("Acme | Warm bees", f"{NAMED}<h1>Acme</h1>*", None),
+        ("Acme | Warm bees", f"{NAMED}<h1>Acme</h1><h2>Warm bees</h2>*", "Warm bees"),
+        ("Tides", "<h1>The Sea</h1>*", "The Sea"),
     ],
 )
-def test_the_heading_that_names_the_content(html: str, expected: str | None) -> None:
-    assert named(html) == expected
-
-
-def test_of_breadcrumbs_and_heading_it_is_the_heading() -> None:
-    cut = page(f"<title>Warm bees</title><nav><h1>Warm bees</h1></nav><h2>Warm bees</h2>{BODY}")
-
-    assert headline(cut, np.array([False, False, True])) == 1
+def test_the_heading_that_names_the_content(title: str, body: str, expected: str | None) -> None:
+    assert named(title, body) == expected
 
 
 @pytest.mark.parametrize(
@@ -250,9 +216,8 @@ def test_every_engine_gets_it_and_a_request_can_leave_it_out(profile: str) -> No
 def test_hostile_headings() -> None:
     """With many headings and a long title, the time is linear in the page."""
     title = " - ".join(f"part {i}" for i in range(5_000))
-    body = "".join(f"<h1>part {i}</h1>" for i in range(5_000))
 
-    assert named(f"<title>{title}</title>{body}{BODY}") is not None
+    assert named(title, "".join(f"<h1>part {i}</h1>" for i in range(5_000)) + "*") is not None
 
 
 @pytest.mark.parametrize("below", ["Tales of the hive", "A series of ten parts", "Version 2.1 and later"])
@@ -263,3 +228,56 @@ def test_an_h1_comes_before_a_subtitle(below: str) -> None:
 
     assert headline(cut, main) == 0
     assert with_headline(ScoredPage(cut, Labels(np.array([0.2, 0.2, 0.9], dtype=np.float32))), main).all()
+
+
+# ---------------------------------------------------------------------- other headings
+BASKETS = "<h1>Baskets</h1><p>Weave the rods."
+
+
+@pytest.mark.parametrize(
+    ("markup", "markdown"),
+    [
+        ("<h2>Related</h2><ul><li><a href=/a>- One</a><li><a href=/b>- Two</a></ul>", ""),  # the last
+        ("<h2>Reviews</h2><p>- Log in<h2>Tools</h2><p>A knife.", "## Tools\n\nA knife."),  # before another
+        ("<h2>Reviews</h2><h3>Of others</h3><p>- Log in", ""),  # with a heading
+        ("<h2>Reviews</h2><p>- Log in<h3>Of Ann</h3><p>Good.", "## Reviews\n\n### Of Ann\n\nGood."),  # with a part
+        ("<h2>A plan</h2><img src=/plan.png width=600 height=400><p>- Log in", "## A plan"),
+        ("<h2><a href=/all>All of them</a></h2><p>- Log in", "## [All of them](https://example.org/all)"),
+        ("<h2>Part two</h2><h2>Part three</h2><p>The end.", "## Part two\n\n## Part three\n\nThe end."),
+        ("<h2>Hidden</h2><p hidden>- Log in", "## Hidden"),
+        ("<h3>Leave a Reply</h3>", ""),  # above a form that is not there
+        ("<h3>Kommentar schreiben</h3><form><textarea></textarea></form>", ""),
+        ("<h3>Leave a comment</h3><p>Press the key C.", "### Leave a comment\n\nPress the key C."),
+        (
+            "".join(f"<h2>Card {number}</h2><p>- More" for number in range(4)),
+            "\n\n".join(f"## Card {number}" for number in range(4)),
+        ),
+    ],
+)
+def test_a_heading_goes_with_its_content(markup: str, markdown: str) -> None:
+    engine = FakeEngine(main=lambda text: not text.startswith("-"))
+    [page] = Extractor(engine=engine).extract([Document(BASKETS + markup, url="https://example.org/")])
+
+    assert page.markdown is not None
+    kept = page.markdown.removeprefix("# Baskets\n\nWeave the rods.").strip()
+    assert kept.replace("\n\n![](https://example.org/plan.png)", "") == markdown
+
+
+@pytest.mark.parametrize(
+    ("section", "probability", "kept"),
+    [
+        ("<p>- Three leeks.<p>- A pot.", 0.4, True),
+        ("<p>- Three leeks.<p>- A pot.", 0.1, False),
+        ("<button>1x</button><button>2x</button><p>- Three leeks.", 0.4, True),
+        ("<p>- Three leeks.<p>Log in and say what you think of this soup.", 0.4, False),
+        ("", 0.4, False),
+    ],
+)
+def test_a_section_keeps_its_heading(section: str, probability: float, kept: bool) -> None:
+    page = page_of(f"<h1>- Leek soup</h1><div><p>- It is thick.<h3>What goes in</h3>{section}</div><p>- The end.")
+    main = np.array([text.startswith("-") for text in page.blocks.text])
+    p = np.where(main, 0.9, probability).astype(np.float32)
+
+    labels = with_headings(ScoredPage(page, Labels(p)), main)
+
+    assert ("What goes in" in page.text_of(labels)) == kept

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scrapy_dripper.declared.schema_org import KINDS, Fact, FactIndex, missing, tokens
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
-from tests.steps import lines_of
+from tests.steps import is_linear
 
 RECIPE = json.loads(Path(__file__).with_name("recipe.json").read_text(encoding="utf-8"))
 
@@ -146,13 +146,11 @@ def test_covered_words_are_those_in_runs_of_facts(some: list[list[str]], texts: 
 def test_a_hundred_facts_on_a_thousand_blocks_take_linear_time() -> None:
     """The number of Python-level operations grows with the sizes, and not with their product."""
 
-    def steps(n: int) -> int:
-        some = [Fact("step", f"step number {k} of the long recipe says mix well") for k in range(n)]
-        texts = [f"step number {k} of the long recipe says mix well and wait" for k in range(n)]
-        return lines_of(lambda: missing(some, texts, "\n".join(texts)))
+    def made(n: int) -> tuple[list[Fact], list[str]]:
+        step = "step number {} of the long recipe says mix well".format
+        return [Fact("step", step(k)) for k in range(n)], [f"{step(k)} and wait" for k in range(n)]
 
-    steps(10)  # imports and compiles what is needed
-    assert steps(2_000) < 2.5 * steps(1_000)
+    assert is_linear(lambda both: missing(*both, "\n".join(both[1])), made, 1_000)
 
 
 PAGE = ["Pancakes", "200 g plain flour", "two large eggs", "one pinch of salt", "Whisk the flour and the eggs."]

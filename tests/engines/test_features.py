@@ -13,13 +13,8 @@ from scrapy_dripper.engines.tagger.columns import count, split, word_bits
 from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.engines.tagger.later_stages import LEAST_WEIGHT, PAGE_TYPES, context
 from scrapy_dripper.engines.tagger.lexicon import KEYWORDS, WORD_BITS, keywords
-from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.page import Page
-from scrapy_dripper.page.parse import parse
-
-
-def page(html: str, url: str = "") -> Page:
-    return cut(parse(html), url)
+from scrapy_dripper.testing import page
 
 
 def columns(found: Page) -> dict[str, np.ndarray]:

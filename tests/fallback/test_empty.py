@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -20,14 +22,12 @@ SHORT = "<html><title>Search</title><body><nav><a href=/>Home</a></nav><p>Nothin
 MISSING = PAGE.replace("The ferry<", "404 - Page not found<")
 
 
-def extract(html: str, engine: str, empty: str, fallback: str = "trafilatura") -> Extraction:
-    """Extract a page with an engine of this name that finds nothing."""
-    nothing = FakeEngine(main=lambda text: False)
-    nothing.name = engine
-    with Extractor(Config(empty=empty, fallback=fallback, processes=0), engine=nothing) as extractor:
-        [page] = extractor.extract([Document(html, "https://example.org/a")])
-    assert page.fallback_reason == "no_main"
-    return page
+def extract(html: str, main: Callable[[str], bool], name: str = "fake", **options: Any) -> Extraction:
+    """Extract a page with an engine of this name, which takes some texts for main."""
+    engine = FakeEngine(main=main)
+    engine.name = name
+    with Extractor(Config(processes=0, **options), engine=engine) as extractor:
+        return extractor.extract([Document(html, "https://example.org/a")])[0]
 
 
 @pytest.mark.parametrize(
@@ -44,23 +44,21 @@ def extract(html: str, engine: str, empty: str, fallback: str = "trafilatura") -
     ],
 )
 def test_section_5_3_who_answers(html: str, engine: str, empty: str, source: str) -> None:
-    page = extract(html, engine, empty)
+    page = extract(html, lambda text: False, engine, empty=empty)
 
-    assert page.source == source
+    assert (page.source, page.fallback_reason) == (source, "no_main")
     assert page.is_empty == (not source.startswith("fallback"))
     assert page.error == ("the model found no main content" if source.startswith("fallback") else None)
 
 
 def test_a_fallback_that_finds_nothing_leaves_the_answer() -> None:
-    page = extract(PAGE, "qwen3", "fallback", "empty")
+    page = extract(PAGE, lambda text: False, "qwen3", empty="fallback", fallback="empty")
 
-    assert (page.source, page.text) == ("qwen3", "")
+    assert (page.source, page.text, page.fallback_reason) == ("qwen3", "", "no_main")
 
 
 def test_rules_of_the_user_are_not_doubted() -> None:
-    rules = read_rules({"example.org": {"drop": ["article", "nav"]}})
-    with Extractor(Config(rules=rules, processes=0), engine=FakeEngine()) as extractor:
-        [page] = extractor.extract([Document(PAGE, "https://example.org/a")])
+    page = extract(PAGE, lambda text: True, rules=read_rules({"example.org": {"drop": ["article", "nav"]}}))
 
     assert (page.source, page.text) == ("fake", "")
 
@@ -81,10 +79,8 @@ MENU_FIRST = f"<html><title>The ferry</title><body>{MENU}<article><h1>The ferry<
 )
 def test_a_first_part_of_which_only_menus_are_kept(word: str, empty: str, blocks: int, source: str) -> None:
     """The content of a page over a limit is behind them, where the fallback finds it."""
-    engine = FakeEngine(main=lambda text: word in text or "ferry" in text)
-    config = Config(empty=empty, limits={"blocks": blocks}, oversize="truncate", processes=0)  # type: ignore[arg-type]
-    with Extractor(config, engine=engine) as extractor:
-        [page] = extractor.extract([Document(MENU_FIRST, "https://example.org/a")])
+    options = {"empty": empty, "limits": {"blocks": blocks}, "oversize": "truncate"}
+    page = extract(MENU_FIRST, lambda text: word in text or "ferry" in text, **options)
 
     assert page.source == source
     assert ("northern pier" in (page.text or "")) == (blocks > 20 or source != "fake")
@@ -116,9 +112,7 @@ def ingredients_alone(html: str, url: str) -> str:
     ],
 )
 def test_declared_facts_that_the_model_has_lost(empty: str, fallback: str, source: str) -> None:
-    engine = FakeEngine(main=lambda text: "leeks" not in text)
-    with Extractor(Config(empty=empty, fallback=fallback, processes=0), engine=engine) as extractor:
-        [page] = extractor.extract([Document(RECIPE, "https://example.org/a")])
+    page = extract(RECIPE, lambda text: "leeks" not in text, empty=empty, fallback=fallback)
 
     lost = source == "fake"
     assert page.source == source

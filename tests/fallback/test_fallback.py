@@ -121,12 +121,6 @@ def test_trafilatura_gets_no_data_in_which_its_search_takes_long(
     assert [text is not None for text in seen] == [is_read]
 
 
-def test_trafilatura_finds_nothing() -> None:
-    result = run("<html><body><script>x()</script></body></html>")
-    assert forms(result) == ("", "", "")
-    assert result.source == "fallback:trafilatura"
-
-
 @pytest.mark.parametrize("fallback", ["trafilatura", "html"])
 @pytest.mark.parametrize(
     ("tags", "shown"),
@@ -202,13 +196,6 @@ def test_trafilatura_has_nothing_that_runs() -> None:
     assert "`a<b>`" in markdown
 
 
-@pytest.mark.parametrize(("name", "value"), [("empty", ""), ("none", None)])
-def test_nothing_on_purpose(name: str, value: str | None) -> None:
-    result = run(PAGE, fallback=name)
-    assert (result.main_html, result.markdown, result.text) == (value, value, value)
-    assert (result.source, result.fallback_reason) == (f"fallback:{name}", REASON)
-
-
 @pytest.mark.parametrize("reason", [FallbackReason.EMPTY_BODY, FallbackReason.NOT_HTML])
 @pytest.mark.parametrize("name", ["trafilatura", "html", "empty"])
 def test_nothing_to_extract_from(reason: FallbackReason, name: str) -> None:
@@ -224,10 +211,6 @@ def to_html(html: str, url: str) -> str:
 
 def to_extraction(html: str, url: str) -> Extraction:
     return Extraction("elsewhere", "Mine", "<p>x</p>", "x", html[:1], "mine", details={"blocks": 3})
-
-
-def to_none(html: str, url: str) -> None:
-    return None
 
 
 def test_callable_that_returns_html() -> None:
@@ -248,11 +231,20 @@ def test_callable_that_returns_an_extraction() -> None:
     assert (result.fallback_reason, result.error) == (REASON, "no main block")
 
 
-@pytest.mark.parametrize("nothing", [to_none, lambda html, url: "", lambda html, url: " \n"])
-def test_callable_that_finds_nothing(nothing: object) -> None:
-    result = run("<p>x</p>", fallback=nothing)
-    assert forms(result) == ("", "", "")
-    assert result.error == "no main block"
+@pytest.mark.parametrize(
+    ("html", "fallback", "value", "source"),
+    [
+        (PAGE, "empty", "", "empty"),
+        (PAGE, "none", None, "none"),
+        ("<html><body><script>x()</script></body></html>", "trafilatura", "", "trafilatura"),
+        *(("<p>x</p>", one, "", "<lambda>") for one in (lambda *_: None, lambda *_: "", lambda *_: " \n")),
+    ],
+)
+def test_nothing_is_found(html: str, fallback: object, value: str | None, source: str) -> None:
+    """On purpose, or because there is nothing."""
+    result = run(html, fallback=fallback)
+    assert (result.main_html, result.markdown, result.text) == (value, value, value)
+    assert (result.source, result.fallback_reason, result.error) == (f"fallback:{source}", REASON, "no main block")
 
 
 def test_callable_gets_decoded_text_up_to_the_limit() -> None:

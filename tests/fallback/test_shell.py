@@ -78,13 +78,6 @@ def test_the_article_in_the_data_of_a_page_is_read(extractor: Extractor, name: s
     assert found.error == "a script would fill the page; the text comes from the data in it"
 
 
-@pytest.mark.parametrize("fallback", ["none", "empty"])
-def test_it_is_not_read_where_the_fallback_is_nothing(extractor: Extractor, fallback: str) -> None:
-    found = run(extractor, HOLDING["JSON-LD"], fallback=fallback)
-    assert found.is_empty
-    assert found.fallback_reason is FallbackReason.JS_SHELL
-
-
 def test_without_the_headline_where_that_is_not_wanted(extractor: Extractor) -> None:
     assert run(extractor, HOLDING["JSON-LD"], title="drop").markdown == f"{FERRY}\n\n{CAPTAIN}"
 
@@ -95,14 +88,18 @@ def test_of_a_long_headline_the_start_is_read(extractor: Extractor) -> None:
 
 
 @pytest.mark.parametrize(
-    "texts",
-    [[POST | {"title": "Ferries"}, {"title": "Buses", "body": CAPTAIN + FERRY}], [POST | {"body": "word " * 39}]],
-    ids=["two", "short"],
+    ("html", "fallback"),
+    [
+        (HOLDING["JSON-LD"], "none"),
+        (HOLDING["JSON-LD"], "empty"),
+        (shell(data([POST | {"title": "Ferries"}, {"title": "Buses", "body": CAPTAIN + FERRY}])), "trafilatura"),
+        (shell(data([POST | {"body": "word " * 39}])), "trafilatura"),
+    ],
+    ids=["no fallback", "an empty one", "two articles", "a short one"],
 )
-def test_ambiguous_and_short_articles_are_not_read(extractor: Extractor, texts: list[Any]) -> None:
-    found = run(extractor, shell(data(texts)))
-    assert found.is_empty
-    assert found.fallback_reason is FallbackReason.JS_SHELL
+def test_what_is_not_read(extractor: Extractor, html: str, fallback: str) -> None:
+    found = run(extractor, html, fallback=fallback)
+    assert (found.is_empty, found.fallback_reason) == (True, FallbackReason.JS_SHELL)
 
 
 WAITING = {

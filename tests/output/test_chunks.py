@@ -163,27 +163,20 @@ def test_the_headings_are_those_above(kinds: str, size: int) -> None:
     assert seen == list(above)
 
 
-def test_small_sections_share_a_chunk_up_to_the_size() -> None:
-    """Sections beside and below the first one are added, but none above it."""
-    found = chunks(numbered("1p2p2p1p"), size=10_000)
-    assert [chunk.headings for chunk in found] == [()]
-
-    found = chunks(numbered("1p2p2p1p"), size=200)
-    assert [(_numbered(chunk.markdown), chunk.headings) for chunk in found] == [
-        (["t0x", "w1x", "t2x", "w3x"], ("t0x",)),
-        (["t4x", "w5x"], ("t0x", "t4x")),
-        (["t6x", "w7x"], ("t6x",)),
-    ]
-
-
-def test_a_section_that_continues_is_not_mixed_with_the_next() -> None:
-    """The rest of a section is only identified by its path."""
-    found = chunks(numbered("2pppp2p"), size=220)
-    assert [(_numbered(chunk.markdown), chunk.headings) for chunk in found] == [
-        (["t0x", "w1x", "w2x", "w3x"], ("t0x",)),
-        (["w4x"], ("t0x",)),
-        (["t5x", "w6x"], ("t5x",)),
-    ]
+@pytest.mark.parametrize(
+    ("kinds", "size", "expected"),
+    [
+        ("1p2p2p1p", 10_000, [("t0x w1x t2x w3x t4x w5x t6x w7x", "")]),
+        ("1p2p2p1p", 200, [("t0x w1x t2x w3x", "t0x"), ("t4x w5x", "t0x t4x"), ("t6x w7x", "t6x")]),
+        ("2pppp2p", 220, [("t0x w1x w2x w3x", "t0x"), ("w4x", "t0x"), ("t5x w6x", "t5x")]),
+    ],
+)
+def test_small_sections_share_a_chunk_up_to_the_size(kinds: str, size: int, expected: list[tuple[str, str]]) -> None:
+    """Sections beside and below the first one are added, but none above it, and none to one that continues: the rest of
+    a section is only identified by its path.
+    """
+    found = chunks(numbered(kinds), size=size)
+    assert [(" ".join(_numbered(chunk.markdown)), " ".join(chunk.headings)) for chunk in found] == expected
 
 
 def test_where_a_chunk_is() -> None:

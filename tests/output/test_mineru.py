@@ -61,6 +61,20 @@ def test_section_2_2_1_display_formulas_are_nodes() -> None:
 BOX = 'data-bbox="{}"'.format
 AT = BOX("8,20,784,40.5")
 HERE = [8.0, 20.0, 792.0, 60.5]
+NO_BOXES = (
+    *(
+        "",
+        "8,20,784",
+        "8,20,784,40,1",
+        "8 20 784 40",
+        "a,b,c,d",
+        "8,20,,40",
+        "8,20,-1,40",
+        "8,20,784,-40",
+        "8,20,inf,40",
+    ),
+    *("nan,20,784,40", "8,20,1e309,40", "8,20,784,40px", "8,20,784,4" + "0" * 200, "[8,20,784,40]"),
+)
 
 
 @pytest.mark.parametrize(
@@ -81,20 +95,7 @@ HERE = [8.0, 20.0, 792.0, 60.5]
         (f"<p {AT}>They rise.<br><br>They fall.</p>", [HERE, HERE]),
         (f"<p {AT}>{MATH.format('inline')} {MATH.format('block')} is.</p>", [HERE, HERE, HERE]),
         # What makes no sense.
-        *(
-            (f"<p {BOX(value)}>They rise.</p>", [None])
-            for value in (
-                *("", "8,20,784", "8,20,784,40,1", "8 20 784 40", "a,b,c,d", "8,20,,40", "8,20,-1,40", "8,20,784,-40"),
-                *(
-                    "nan,20,784,40",
-                    "8,20,inf,40",
-                    "8,20,1e309,40",
-                    "8,20,784,40px",
-                    "8,20,784,4" + "0" * 200,
-                    "[8,20,784,40]",
-                ),
-            )
-        ),
+        *((f"<p {BOX(value)}>They rise.</p>", [None]) for value in NO_BOXES),
     ],
 )
 def test_appendix_a_2_figure_7_the_places_of_nodes(html: str, boxes: list[list[float] | None]) -> None:

@@ -85,10 +85,13 @@ def test_marks_begin_posts(thread: Extraction) -> None:
     )
 
 
-def test_rules_part_posts_in_markdown(thread: Extraction) -> None:
+def test_rules_part_posts_in_markdown_and_blank_lines_in_text(thread: Extraction) -> None:
     assert thread.markdown == (
         f"# A loose screw\n\n{A}\n\n- one **word**\n\n---\n\n{B}\n\n---\n\n{C}\n\n---\n\nAnd tell us.\n\n---\n\n"
         "## The end\n\nThe thread is closed."
+    )
+    assert thread.text == (
+        f"A loose screw\n\n{A}\none word\n\n{B}\n\n{C}\n\nAnd tell us.\n\nThe end\nThe thread is closed."
     )
 
 
@@ -106,12 +109,6 @@ def test_a_name_at_the_beginning_of_a_post_is_not_repeated(before: int, repeated
 
 def test_a_name_in_the_main_text_is_not_repeated() -> None:
     assert "**Ann**" not in (extracted(Engine(heads=True), markdown={"posts": "named"}).markdown or "")
-
-
-def test_posts_are_apart_in_text(thread: Extraction) -> None:
-    assert thread.text == (
-        f"A loose screw\n\n{A}\none word\n\n{B}\n\n{C}\n\nAnd tell us.\n\nThe end\nThe thread is closed."
-    )
 
 
 def test_main_html_has_no_marks(thread: Extraction) -> None:
@@ -133,21 +130,14 @@ def test_a_chunk_holds_one_post(thread: Extraction) -> None:
     ]
 
 
-def test_the_text_of_a_post_is_no_quote() -> None:
+@pytest.mark.parametrize("around", ["{}", "<blockquote class=text>{}</blockquote>"])
+def test_a_post_may_quote_another_and_its_text_is_no_quote(around: str) -> None:
     """Some forums put the text of every post into a ``<blockquote>``. Those in it are quotes."""
-    quote = f"<blockquote class=quote>{A}</blockquote><p>Right.</p>"
-    posts = (f"<blockquote class=text><p>{text}</p>{more}</blockquote>" for text, more in ((A, ""), (B, quote)))
-    names = zip(("Ann", "Ben"), ("6 May 2024", "7 May 2024"), posts, strict=True)
-    html = "".join(f"<li class=comment>{HEAD.format(name=name, date=date)}{text}</li>" for name, date, text in names)
+    texts = f"<p>{A}</p>", f"<p>{B}</p><blockquote class=quote>{A}</blockquote><p>Right.</p>"
+    heads = HEAD.format(name="Ann", date="6 May 2024"), HEAD.format(name="Ben", date="7 May 2024")
+    posts = (f"<li class=comment>{head}{around.format(text)}</li>" for head, text in zip(heads, texts, strict=True))
 
-    assert extracted(Engine(), f"<ol>{html}</ol>").markdown == f"{A}\n\n---\n\n{B}\n\n> {A}\n\nRight."
-
-
-def test_a_post_that_quotes_another_stays_one() -> None:
-    quote = f"<blockquote class=quote>{A}</blockquote>"
-    found = extracted(Engine(), f"<ol>{post('Ann', '6 May 2024', A)}{post('Ben', '7 May 2024', 'Right.', quote)}</ol>")
-
-    assert found.markdown == f"{A}\n\n---\n\nRight.\n\n> {A}"
+    assert extracted(Engine(), f"<ol>{''.join(posts)}</ol>").markdown == f"{A}\n\n---\n\n{B}\n\n> {A}\n\nRight."
 
 
 def passages(*some: tuple[int, str]) -> Items:
@@ -237,12 +227,7 @@ def test_kept_comments_do_not_make_posts_of_cards() -> None:
 
 
 @pytest.mark.parametrize(
-    ("opening", "closing"),
-    [
-        ("<table><tr><td>", "</td></tr></table>"),
-        ("<dl><dd>", "</dd></dl>"),
-        ("", ""),
-    ],
+    ("opening", "closing"), [("<table><tr><td>", "</td></tr></table>"), ("<dl><dd>", "</dd></dl>"), ("", "")]
 )
 def test_what_arranges_posts_is_not_in_the_content_list(opening: str, closing: str) -> None:
     """Lists, tables and quotations in posts are in it."""

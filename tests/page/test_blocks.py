@@ -10,19 +10,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lxml.html import fragment_fromstring
 
 from scrapy_dripper.page.blocks import cut
-from scrapy_dripper.page.page import NOBODY, Flag, Page, gap_before
+from scrapy_dripper.page.nodes import in_sentence
+from scrapy_dripper.page.page import NOBODY, Flag, gap_before
 from scrapy_dripper.page.parse import parse
 from scrapy_dripper.page.tags import TAGS
+from scrapy_dripper.testing import page
 from tests.html_strategies import documents, worded
 
 CASES = json.loads(Path(__file__).with_name("native_cases.json").read_text(encoding="utf-8"))
 LONG = "long " * 99 + "long"
-
-
-def page(body: str, url: str = "") -> Page:
-    return cut(parse(f"<html><body>{body}</body></html>"), url)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["rule"])
@@ -287,3 +286,41 @@ def test_head_owns_no_more_than_its_blocks(html: str, n: int) -> None:
     assert part.blocks.text == whole.blocks.text[:n]
     for owner in (part.tree.text_owner, part.tree.tail_owner, part.tree.self_owner):
         assert ((owner < len(part.blocks)) & (owner >= -2 - len(part.blocks)) | (owner == NOBODY)).all()
+
+
+# ---------------------------------------------------------------------- what is inline within a sentence
+FORMULA = (
+    "<mjx-container><mjx-math>{}</mjx-math>"
+    "<mjx-assistive-mml><math><mi>x</mi></math></mjx-assistive-mml></mjx-container>"
+)
+
+
+def test_a_drawn_formula_of_any_size_is_inline() -> None:
+    assert page(f"<p>Let {FORMULA.format('<mjx-mi></mjx-mi>' * 200)} be even.</p>").blocks.text == ["Let x be even."]
+
+
+@pytest.mark.parametrize(
+    ("inside", "expected"),
+    [
+        ("one", True),
+        ("<i>one</i>", True),
+        ("<div>one</div>", False),
+        ("<i>one</i><br>", False),
+        ("<i></i>" * 200 + "one", True),
+        ("<i></i>" * (200 + 1) + "one", False),
+    ],
+    ids=range(6),
+)
+def test_what_a_part_of_a_sentence_may_hold(inside: str, expected: bool) -> None:
+    """Neither a block nor a line break, nor very much."""
+    (element,) = fragment_fromstring(f"<div>The <x-term>{inside}</x-term> is here.</div>")
+
+    assert in_sentence(element) == expected
+
+
+def test_many_of_them() -> None:
+    """For each element, only its neighbours are checked."""
+    terms = "<x-term>a</x-term>, " * 20_000
+
+    assert len(page(f"<p>Terms: {terms}</p>").blocks) == 1
+    assert len(page("<p>Terms: " + "<x-term>" * 200 + "a" + "</x-term>" * 200 + " end.</p>").blocks) == 1

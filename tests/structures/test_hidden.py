@@ -25,45 +25,29 @@ def test_no_form_has_the_hidden_text_of_a_page() -> None:
     assert found.count("The shuttle flies.") == 3 * 14
 
 
-@pytest.mark.parametrize(
-    ("name", "shown"), [("brush: css hidden notranslate", False), ("brush: css notranslate", True)]
-)
-def test_code_that_only_live_samples_need_is_not_written(name: str, shown: bool) -> None:
-    """MDN Web Docs hides it by its class."""
-    body = f"<p>Seen.</p><div class=code-example><pre class='{name}'><code>p {{ color: red }}</code></pre></div>"
-    assert ("color: red" in outputs(body)) is shown
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "<body style='visibility:hidden'><p>{text}</p>",
-        "<main style='opacity:0;display:none'><p>{text}</p></main>",
-    ],
-)
-def test_a_page_that_a_script_shows_after_loading_is_written(body: str) -> None:
-    assert "The shuttle flies." in outputs("<p>Seen.</p>" + body.format(text="The shuttle flies."))
-
-
-def test_most_of_a_page_does_not_count_as_hidden() -> None:
-    """If a script shows the page as a whole, its content counts as visible, whatever the class of its container is."""
-    rows = "".join(f"<p>Sentence {i} of the page.</p>" for i in range(40))
-    assert "Sentence 39" in outputs(f"<p>Seen.</p><div style='width:0;height:0;overflow:hidden'>{rows}</div>")
-
-
 MENUS = "<button aria-expanded=false>Menu</button><ul><li>One</li></ul>" * 20
+ROWS = "".join(f"<p>Sentence {i} of the page.</p>" for i in range(40))
+CODE = "<div class=code-example><pre class='{}'><code>p {{ color: red }}</code></pre></div>".format
+ASKED = f"<div hidden>{SECRET}</div>"
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("body", "text", "shown"),
     [
-        f"<header>{MENUS}</header><div hidden>{SECRET}</div>",
-        f"<div>{'It is so. ' * 20}Is it?</div><div hidden>{SECRET}</div>" * 3,
-        f"<div>{'<i></i>' * 200}Is it?</div><div hidden>{SECRET}</div>" * 3,
-        f"<div>What is it?</div><!-- c --><div hidden>{SECRET}</div>" * 3,
+        # MDN Web Docs hides code that only live samples need by its class.
+        (CODE("brush: css hidden notranslate"), "color: red", False),
+        (CODE("brush: css notranslate"), "color: red", True),
+        # A page that a script shows after loading
+        ("<body style='visibility:hidden'><p>The shuttle flies.</p>", "The shuttle flies.", True),
+        ("<main style='opacity:0;display:none'><p>The shuttle flies.</p></main>", "The shuttle flies.", True),
+        # Most of a page does not count as hidden, whatever the class of its container is.
+        (f"<div style='width:0;height:0;overflow:hidden'>{ROWS}</div>", "Sentence 39", True),
+        # A large element, such as a header with buttons for its menus, says nothing about what comes after it.
+        (f"<header>{MENUS}</header>{ASKED}", SECRET, False),
+        (f"<div>{'It is so. ' * 20}Is it?</div>{ASKED}" * 3, SECRET, False),
+        (f"<div>{'<i></i>' * 200}Is it?</div>{ASKED}" * 3, SECRET, False),
+        (f"<div>What is it?</div><!-- c -->{ASKED}" * 3, SECRET, True),  # comments are not part of a page's tree
     ],
-    ids=["a button in a header", "long", "many elements", "a comment between"],
 )
-def test_other_text_below_buttons_and_questions_is_hidden(body: str) -> None:
-    """A large element, such as a header with buttons for its menus, says nothing about what comes after it."""
-    assert (SECRET in outputs(f"<p>Seen.</p>{body}")) is ("<!--" in body)  # comments are not part of a page's tree
+def test_what_is_hidden(body: str, text: str, shown: bool) -> None:
+    assert (text in outputs(f"<p>Seen.</p>{body}")) is shown

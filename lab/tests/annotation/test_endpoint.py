@@ -21,6 +21,7 @@ from scrapy_dripper_lab import endpoint as endpoint_module
 from scrapy_dripper_lab.annotation.prompt import prompt_hash
 from scrapy_dripper_lab.cli import annotate as command_module
 from scrapy_dripper_lab.endpoint import ATTEMPTS, Endpoint, in_threads
+from tests.cli.conftest import Run
 
 KEY = "sk-very/secret-123"
 REFUSED = (401, 403, 404)
@@ -367,19 +368,12 @@ def test_bad_inputs_do_not_stop_the_others(desk: Desk) -> None:
         ),
     ],
 )
-def test_wrong_usage_says_what_to_do(
-    arguments: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_wrong_usage_says_what_to_do(arguments: list[str], says: str, here: Path, run: Run) -> None:
     """The command says what it lacks and leaves nothing behind."""
-    monkeypatch.chdir(tmp_path)
     Path("page.html").write_text(html(), encoding="utf-8")
-    try:
-        code = main(["annotate", "page.html", *arguments])
-    except SystemExit as end:
-        code = int(end.code or 0)
-    assert code == 2
-    assert says in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+    done = run("annotate", "page.html", *arguments)
+    assert (done.code, says in done.err) == (2, True)
+    assert [path.name for path in here.iterdir()] == ["page.html"]
 
 
 def test_many_pages_at_a_time(desk: Desk) -> None:

@@ -1,4 +1,3 @@
-"""Commands that run in this process, and a page to name on their command line."""
+"""A page to name on a command line."""
 
-from tests.cli.conftest import here, run  # noqa: F401
 from tests.cli.test_extract import tides  # noqa: F401

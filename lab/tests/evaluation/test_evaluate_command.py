@@ -315,17 +315,6 @@ def test_measures_of_the_papers_are_taken_if_asked_for(data: Path, held_out: Pat
     assert "expected a regular expression" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("option", "package"), [("--rouge", "jieba"), ("--study", "rapidfuzz")])
-def test_a_measure_without_its_package(
-    option: str, package: str, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
-    """One sentence says what to install, before any page is read."""
-    monkeypatch.setitem(sys.modules, package, None)
-
-    assert evaluate(data, option) == 2
-    assert "'lab[evaluate]'" in capsys.readouterr().err
-
-
 def test_a_peer_that_raises_counts_as_empty(
     data: Path, held_out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -357,13 +346,16 @@ def test_a_peer_that_raises_counts_as_empty(
         ('{"id": "p0", "text": "x"}\n', ["--peers", "nobody"], "expected peers from"),
         ('{"id": "p0", "text": "x"}\n', ["--json", "."], "is a folder: name a file in it"),
         ('{"id": "p0", "text": "x"}\n', ["more=nothing"], "nothing is not there"),
+        *(('{"id": "p0", "text": "x"}\n', [option], r"'lab\[evaluate\]'") for option in ("--rouge", "--study")),
     ],
 )
 def test_what_cannot_start_is_one_sentence(
-    data: Path, tmp_path: Path, content: str | None, arguments: list[str], expected: str, capsys: Any
+    data: Path, content: str | None, arguments: list[str], expected: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    """Wrong input ends with exit code 2 and says what was expected."""
-    path = tmp_path / "texts.jsonl"
+    """Wrong input, or a measure without its package, ends with exit code 2 and says what was expected."""
+    for package in ("jieba", "rapidfuzz"):
+        monkeypatch.setitem(sys.modules, package, None)
+    path = data.parent / "texts.jsonl"
     if content is not None:
         path.write_text(content)
 

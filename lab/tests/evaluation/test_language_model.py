@@ -19,15 +19,11 @@ from scrapy_dripper.data import Extraction
 from scrapy_dripper.inspection.answers import AnswerError
 from scrapy_dripper_lab.endpoint import Endpoint, EndpointError
 from scrapy_dripper_lab.evaluation import measure
-from scrapy_dripper_lab.evaluation.language_models import (
-    LanguageModel,
-    Verdict,
-    judge,
-    judged_table,
-)
+from scrapy_dripper_lab.evaluation.language_models import LanguageModel, Verdict, judge, judged_table
 from scrapy_dripper_lab.evaluation.measure import Setup
 from scrapy_dripper_lab.folds import load_sets
 from scrapy_dripper_lab.sets import SetChoice
+from tests.cli.conftest import Run
 
 __all__ = ["data", "held_out"]
 
@@ -305,12 +301,8 @@ def text_of(request: Request) -> str:
         ),
     ],
 )
-def test_wrong_use(url: str | None, more: list[str], message: str, data: Path, held_out: Path, capsys: Any) -> None:
+def test_wrong_use(url: str | None, more: list[str], message: str, data: Path, held_out: Path, run: Run) -> None:
     """Options of an endpoint that is not named would do nothing."""
-    try:
-        code = run(data, "--predictions", held_out, *(["--endpoint", url] if url else []), *more)
-    except SystemExit as end:
-        code = int(end.code or 0)
-
-    assert code == 2
-    assert message in capsys.readouterr().err
+    named = ["--endpoint", url] if url else []
+    done = run("evaluate", data, "--predictions", held_out, *named, *more, "--jobs", 1)
+    assert (done.code, message in done.err) == (2, True)

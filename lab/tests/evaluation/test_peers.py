@@ -51,24 +51,22 @@ def test_section_4_2_the_settings_of_the_study_of_business_pages() -> None:
     assert "Preis" not in PEERS["trafilatura-study"].load()(page.encode())
 
 
-def test_a_missing_peer_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A peer and its package can have different names."""
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["html2text", "readability"], "pip install readability-lxml"),  # a peer and its package can differ in name
+        (["trafilatura-html"], "pip install trafilatura no_such_module"),
+        (["trafilatra"], r"trafilatura, resiliparse, .*readability, .*got 'trafilatra'"),
+    ],
+)
+def test_what_is_missing_is_named_before_the_run(
+    names: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the packages to install, such as that for Markdown of HTML, or with the known names."""
     monkeypatch.setitem(peers.PEERS, "readability", Peer("readability-lxml", "no_such_module", lambda m, html: ""))
-    with pytest.raises(UsageError, match="pip install readability-lxml"):
-        check_peers(["html2text", "readability"])
-
-
-def test_markdown_of_html_needs_html2text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is missed before the run, and not on every page."""
     monkeypatch.setitem(peers.PEERS, "trafilatura-html", replace(PEERS["trafilatura-html"], also="no_such_module"))
-    with pytest.raises(UsageError, match="pip install trafilatura no_such_module"):
-        check_peers(["trafilatura-html"])
-
-
-def test_an_unknown_peer_names_the_known_ones() -> None:
-    """The user can then correct a misspelt name."""
-    with pytest.raises(UsageError, match=r"trafilatura, resiliparse, .*readability, .*got 'trafilatra'"):
-        check_peers(["trafilatra"])
+    with pytest.raises(UsageError, match=message):
+        check_peers(names)
 
 
 def test_versions_of_peers() -> None:

@@ -49,13 +49,15 @@ def write_published(folder: Path, template: str = TEMPLATE, answer: str = "json"
     (folder / "config.json").write_text(json.dumps(stored, indent=2), encoding="utf-8")
 
 
-def write_package(folder: Path) -> None:
+QUESTION_CODE = f"def get_full_prompt(html_str, version='v0'):\n    return {QUESTION!r}.replace('{{html}}', html_str)\n"
+
+
+def write_package(folder: Path, code: str = QUESTION_CODE) -> None:
     """Write a package in place of that of the published weights, from which an export reads the prompt."""
     inner = folder / "mineru_html" / "process"
     inner.mkdir(parents=True)
     for package in (inner.parent, inner):
         (package / "__init__.py").write_text("raise ImportError('this needs what is not installed')\n")
-    code = f"def get_full_prompt(html_str, version='v0'):\n    return {QUESTION!r}.replace('{{html}}', html_str)\n"
     (inner / "build_prompt.py").write_text(code)
 
 

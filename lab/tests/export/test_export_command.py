@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("tokenizers")
 
-from scrapy_dripper.cli import main
 from scrapy_dripper.engines.qwen3.grammar import FORMATS
 from scrapy_dripper_lab.cli import export as export_command
 from scrapy_dripper_lab.export import build
+from tests.cli.conftest import Run
 
 
 @pytest.mark.parametrize(
@@ -24,30 +24,23 @@ from scrapy_dripper_lab.export import build
         (["export", "--check", "missing"], "manifest.json is missing"),
         *(
             (["export", "model", "out", flag, value], f"argument {flag}: ")
-            for flag, value in {
-                "--context": "0",
-                "--truncate-chars": "-1",
-                "--dtype": "int4",
-                "--weight-format": "fp8",
-            }.items()
+            for flag, value in zip(
+                ("--context", "--truncate-chars", "--dtype", "--weight-format"), ("0", "-1", "int4", "fp8"), strict=True
+            )
         ),
     ],
 )
-def test_usage(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_usage(arguments: list[str], message: str, run: Run) -> None:
     """The exit code is 2, and the message says what was expected."""
-    try:
-        code = main(arguments)
-    except SystemExit as end:
-        code = int(end.code or 0)
-    assert code == 2
-    assert message in capsys.readouterr().err
+    done = run(*arguments)
+    assert (done.code, message in done.err) == (2, True)
 
 
-def test_a_missing_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     """The error comes before anything is read or downloaded."""
     monkeypatch.setattr(build, "find_spec", lambda module: None)
-    assert main(["export", "owner/model", str(tmp_path / "out")]) == 2
-    assert "pip install -e . -e 'lab[export]' in a clone of" in capsys.readouterr().err
+    done = run("export", "owner/model", tmp_path / "out")
+    assert (done.code, "pip install -e . -e 'lab[export]' in a clone of" in done.err) == (2, True)
     assert not (tmp_path / "out").exists()
 
 

@@ -15,7 +15,7 @@ pytest.importorskip("lightgbm")
 import onnxruntime
 import torch
 
-from lab.tests.training.test_training import QUICK, in_this_process, write_page
+from lab.tests.training.test_training import QUICK, in_this_process, pages
 from scrapy_dripper.engines.tagger.features import features
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.page.parse import parse
@@ -26,7 +26,7 @@ from scrapy_dripper_lab.training.graphs import blocks_graph
 from scrapy_dripper_lab.training.network import fit_network, predict_network
 from scrapy_dripper_lab.training.prepare import Example
 
-__all__ = ["in_this_process"]
+__all__ = ["in_this_process", "pages"]
 
 
 def example(seed: int) -> Example:
@@ -97,13 +97,10 @@ def test_the_graph_answers_as_its_parts_do(examples: list[Example]) -> None:
         np.testing.assert_allclose(found, 0.6 * trees.predict(e.matrix) + 0.4 * of_networks, atol=1e-5)
 
 
-@pytest.mark.usefixtures("in_this_process")
-def test_training_with_networks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("pages")
+def test_training_with_networks() -> None:
     """The command trains a model folder with a network."""
-    monkeypatch.chdir(tmp_path)
-    for i in range(12):
-        write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i)
     assert main(["pages", "--out", "model", "--no-measure", *QUICK[:-1], "1"]) == 0
 
-    assert (tmp_path / "model/blocks.onnx").is_file()
-    assert '"torch"' in (tmp_path / "model/manifest.json").read_text()
+    assert Path("model/blocks.onnx").is_file()
+    assert '"torch"' in Path("model/manifest.json").read_text()

@@ -11,14 +11,14 @@ import pytest
 
 pytest.importorskip("lightgbm")  # the extra [train]
 
-from lab.tests.training.test_training import QUICK, in_this_process, write_page
+from lab.tests.training.test_training import QUICK, in_this_process, pages
 from scrapy_dripper.engines.tagger.features import ABSENT
 from scrapy_dripper_lab.sets import DataError, SetChoice, load_set
 from scrapy_dripper_lab.training.__main__ import main
 from scrapy_dripper_lab.training.prepare import Example, completed, estimated_f1, example
 from tests.learning.pages import write_listed
 
-__all__ = ["in_this_process"]
+__all__ = ["in_this_process", "pages"]
 
 RECIPE = """<html><head>
 <script type="application/ld+json">{"@type": "Recipe", "recipeInstructions": "Stir it all well."}</script>
@@ -31,13 +31,17 @@ def write_recipe(folder: Path, name: str, **more: object) -> None:
     write_listed(folder, RECIPE, {**record, **more})
 
 
-@pytest.fixture
-def recipe(tmp_path: Path) -> Example:
-    write_recipe(tmp_path, "one")
-    (sample,) = load_set(SetChoice(tmp_path)).samples
+def only_page(folder: Path) -> Example:
+    (sample,) = load_set(SetChoice(folder)).samples
     found = example(sample)
     assert found is not None
     return found
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Example:
+    write_recipe(tmp_path, "one")
+    return only_page(tmp_path)
 
 
 def test_what_is_known(recipe: Example) -> None:
@@ -60,9 +64,7 @@ def test_the_nearest_of_equal_short_facts_to_the_name_is_main(tmp_path: Path) ->
     )
     facts = {"price": ["490,000 EUR"], "text": ["Four rooms and a garden."]}
     write_listed(tmp_path, page, {"id": "one", "host": "one.example", "kind": "estate", "facts": facts})
-    (sample,) = load_set(SetChoice(tmp_path)).samples
-    found = example(sample)
-    assert found is not None
+    found = only_page(tmp_path)
     labels = [*zip(found.texts, found.main.tolist(), (found.weight > 0).tolist(), strict=True)]
 
     assert [one for one in labels if one[0] in ("490,000 EUR", "Four rooms and a garden.")] == [
@@ -88,12 +90,9 @@ def test_the_quality_of_such_a_page_sees_lost_facts(recipe: Example) -> None:
     assert 0 < estimated_f1(recipe, np.ones_like(recipe.main)) < 1
 
 
-@pytest.mark.usefixtures("in_this_process")
-def test_training_on_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("pages")
+def test_training_on_facts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each page is also seen without declarations. The facts that are kept have a table, and the words none."""
-    monkeypatch.chdir(tmp_path)
-    for i in range(8):
-        write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i)
     for i in range(4):
         write_recipe(tmp_path / "facts", f"r{i}")
     assert main(["pages", "--set", "facts:0.3", "--out", "model", *QUICK]) == 0

@@ -22,8 +22,7 @@ from benchmarks.random_model import PROMPT, SIZES, TOKENIZER_FILE, write_checkpo
 from scrapy_dripper.cli import main
 from scrapy_dripper.engines.qwen3.grammar import Prompt
 from scrapy_dripper_lab.export.checkpoint import RECIPE
-from scrapy_dripper_lab.sets import load_pages
-from scrapy_dripper_lab.training.token_sequences import Encoder, LabelledPage, labelled_pages
+from scrapy_dripper_lab.training.token_sequences import Encoder, LabelledPage
 from tests.learning.pages import WORDS, write_annotated
 
 FEW = "--longest 4000 --set bf16=False gradient_accumulation_steps=6 learning_rate=5e-3 seed=1".split()
@@ -69,14 +68,13 @@ def test_pages_are_read_as_a_whole_or_not_at_all() -> None:
     assert ENCODER.encode(page(60), len(whole.ids) - 1) is None
 
 
-def write_page(folder: Path, name: str, seed: int, *, empty: bool = False) -> None:
-    """Write a page whose paragraphs are main, and its ground truth, or one without main content."""
+def write_page(folder: Path, name: str, seed: int) -> None:
+    """Write a page whose paragraphs are main, and its ground truth."""
     rng = random.Random(seed)
     paragraphs = [" ".join(rng.choices(WORDS, k=rng.randint(12, 30))) + "." for _ in range(rng.randint(3, 9))]
     links = [f"<div class=menu><a href=/{word}>{word}</a></div>" for word in rng.choices(WORDS, k=8)]
     html = "".join([*links, *(f"<p>{text}</p>" for text in paragraphs), "<div class=footer>Imprint</div>"])
-    main = "" if empty else "\n".join(paragraphs)
-    truth = {"url": f"https://{name}.example/", "ground_truth": {"main_content": main}}
+    truth = {"url": f"https://{name}.example/", "ground_truth": {"main_content": "\n".join(paragraphs)}}
     write_annotated(folder, name, f"<html><body>{html}", truth)
 
 
@@ -168,14 +166,3 @@ def test_a_base_without_a_recipe_gets_our_prompt(command: list[str], tmp_path: P
     assert (recipe["profile"], recipe["truncate_chars"], recipe["answer"]) == ("v1.0", 200, "json")
     assert recipe["prompt"].startswith("You label the blocks of a web page.")
     assert recipe["prompt"].count("{html}") == 1
-
-
-def test_section_4_1_pages_without_main_content_are_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The paper leaves them out (section 4.1)."""
-    write_page(tmp_path, "full", 0)
-    write_page(tmp_path, "empty", 1, empty=True)
-    (found,) = labelled_pages(load_pages(tmp_path), "v1.0", 200, 1)
-    assert any(found.main)
-    assert "1 pages without main content are left out" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Whole trainings on a small set of made-up pages."""
+"""Whole trainings on a small set of made-up pages, the calibration of probabilities, and the graph of the quality."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import lightgbm
+import numpy as np
+import onnxruntime
 import pytest
+
+from scrapy_dripper_lab.training.fit import Calibration, calibrate
+from scrapy_dripper_lab.training.graphs import quality_graph
 
 pytest.importorskip("lightgbm")  # the extra [train]
 
@@ -60,53 +66,56 @@ def write_page(folder: Path, name: str, host: str, seed: int) -> str:
     return truth
 
 
+@pytest.fixture
+def pages(here: Path, in_this_process: None) -> None:
+    """Twelve pages of as many hosts in the current folder."""
+    for i in range(12):
+        write_page(here / "pages", f"p{i}", f"host{i}.example", i)
+
+
 QUICK = ["--no-copies", "--folds", "2", "--jobs", "1", "--networks", "0"]
 """Options of a training that takes a second."""
 
 
-def test_training_makes_a_model_that_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_makes_a_model_that_works(here: Path) -> None:
     """Annotated pages become a folder for DRIPPER_MODEL, with manifest and card."""
-    monkeypatch.chdir(tmp_path)
     for i in range(30):
-        write_page(tmp_path / "pages", f"p{i}", f"host{i % 10}.example", i)
-    truth = write_page(tmp_path / "new", "new", "unseen.example", 99)
+        write_page(here / "pages", f"p{i}", f"host{i % 10}.example", i)
+    truth = write_page(here / "new", "new", "unseen.example", 99)
 
     arguments = ["pages", "--out", "model", "--folds", "2", "--jobs", "1", "--networks", "0"]
     assert main([*arguments, "--predictions", "held-out.jsonl", "--fold-models", "folds"]) == 0
 
-    (found,) = Extractor(Config(model="model")).extract([(tmp_path / "new/html/new.html").read_bytes()])
+    (found,) = Extractor(Config(model="model")).extract([Path("new/html/new.html").read_bytes()])
     assert found.text is not None
     assert found.text.split() == truth.split()
 
-    manifest = json.loads((tmp_path / "model/manifest.json").read_text())
+    manifest = json.loads(Path("model/manifest.json").read_text())
     assert manifest["word_f1"] > 0.95
     assert manifest["pages"] == 30
-    assert len((tmp_path / "held-out.jsonl").read_text().splitlines()) == 30
-    fold_of = json.loads((tmp_path / "folds/folds.json").read_text())
+    assert len(Path("held-out.jsonl").read_text().splitlines()) == 30
+    fold_of = json.loads(Path("folds/folds.json").read_text())
     assert len(fold_of) == 30
     assert set(fold_of.values()) == {0, 1}
     for k in (0, 1):
         Tagger.load(Config(model=f"folds/{k}")).close()
-    card = (tmp_path / "model/README.md").read_text()
+    card = Path("model/README.md").read_text()
     assert "30 pages of the folder `pages`" in card
     assert "CC-BY-4.0" not in card  # these are no pages of WCXB
 
     # The models of the folds are measured again, with the parameters of the decision that this version has.
     for folder in ("model", "folds/0", "folds/1"):
-        path = tmp_path / folder / "manifest.json"
+        path = here / folder / "manifest.json"
         path.write_text(json.dumps(json.loads(path.read_text()) | {"decoding": manifest["decoding"] | {"price": 9.0}}))
     assert main([*arguments, "--fold-models", "folds", "--measure-again"]) == 0
-    assert json.loads((tmp_path / "model/manifest.json").read_text()) == manifest
-    assert (tmp_path / "model/README.md").read_text() == card
+    assert json.loads(Path("model/manifest.json").read_text()) == manifest
+    assert Path("model/README.md").read_text() == card
     assert main([*arguments, "--measure-again"]) == 2
 
 
-@pytest.mark.usefixtures("in_this_process")
-def test_training_on_several_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+@pytest.mark.usefixtures("pages")
+def test_training_on_several_sets(tmp_path: Path, capsys: Any) -> None:
     """Each set has its row and weight. The manifest lists the training pages, none of which is only for checking."""
-    monkeypatch.chdir(tmp_path)
-    for i in range(12):
-        write_page(tmp_path / "pages", f"p{i}", f"host{i % 6}.example", i)
     lines = []
     for i in range(12):
         name = f"news-{i}" if i % 2 else f"checked-{i}"
@@ -131,12 +140,9 @@ def test_training_on_several_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "Used for training: 6. Measured: 12." in card
 
 
-@pytest.mark.usefixtures("in_this_process")
-def test_training_is_reproducible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("pages")
+def test_training_is_reproducible(tmp_path: Path) -> None:
     """The same data and seed give the same weights, byte for byte."""
-    monkeypatch.chdir(tmp_path)
-    for i in range(12):
-        write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i)
     for out in ("one", "two"):
         assert main(["pages", "--out", out, "--no-measure", *QUICK]) == 0
 
@@ -145,30 +151,23 @@ def test_training_is_reproducible(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "Not measured" in (tmp_path / "one/README.md").read_text()
 
 
-@pytest.mark.usefixtures("in_this_process")
-def test_pages_that_cannot_be_labelled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("pages")
+def test_pages_that_cannot_be_labelled(capsys: pytest.CaptureFixture[str]) -> None:
     """They are measured as empty, like those of Trafilatura."""
-    monkeypatch.chdir(tmp_path)
-    for i in range(12):
-        write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i)
-    (tmp_path / "pages/html/p3.html").write_text("<script>x</script>")
+    Path("pages/html/p3.html").write_text("<script>x</script>")
 
     assert main(["pages", "--out", "model", *QUICK]) == 0
 
     assert re.search(r"^pages +12 ", capsys.readouterr().out, re.M)
 
 
-@pytest.mark.usefixtures("in_this_process")
-def test_a_model_that_answers_otherwise_once_it_is_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("pages")
+def test_a_model_that_answers_otherwise_once_it_is_exported(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is rejected, and the page with the difference is named."""
     monkeypatch.setattr(graphs, "TOLERANCE", -1.0)
-    for i in range(4):
-        write_page(tmp_path / "pages", f"p{i}", f"host{i}.example", i)
 
     with pytest.raises(RuntimeError, match=r"the exported model differs from the trained one by 0\.\d+ on page p\d"):
-        main([str(tmp_path / "pages"), "--out", str(tmp_path / "model"), "--no-measure", *QUICK])
+        main(["pages", "--out", "model", "--no-measure", *QUICK])
 
 
 def test_what_a_page_weighs(tmp_path: Path) -> None:
@@ -220,3 +219,36 @@ def test_what_cannot_be_trained_on(
 
     assert main([*QUICK, *arguments]) == 2
     assert says in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------------- parts
+@pytest.mark.parametrize(("slope", "intercept"), [(1.0, 0.0), (2.0, -1.0), (0.5, 0.7)])
+def test_the_line_that_made_the_labels_is_found(slope: float, intercept: float) -> None:
+    """The fit recovers the line from which the labels were drawn."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.02, 0.98, 200_000)
+    main = rng.random(len(p)) < Calibration(slope, intercept)(p)
+    found = calibrate(p, main)
+
+    assert found.slope == pytest.approx(slope, abs=0.05)
+    assert found.intercept == pytest.approx(intercept, abs=0.05)
+
+
+def test_labels_that_are_all_the_same() -> None:
+    """A set without main blocks has no best line, but the returned line is finite. Any line keeps the ranking."""
+    assert (np.diff(Calibration(1.7, -0.3)(np.linspace(0, 1, 101))) >= 0).all()
+    found = calibrate(np.array([0.2, 0.4, 0.9]), np.zeros(3, dtype=np.bool_))
+
+    assert np.isfinite([found.slope, found.intercept]).all()
+
+
+def test_the_quality_is_that_of_the_booster() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.random((300, 4), dtype=np.float32)
+    parameters = {"num_leaves": 4, "verbose": -1, "num_threads": 1, "objective": "regression"}
+    quality = lightgbm.train(parameters, lightgbm.Dataset(x, x[:, 1] * x[:, 2]), 5)
+
+    (f1,) = onnxruntime.InferenceSession(quality_graph(quality, 4)).run(["quality"], {"features": x})
+
+    assert f1.shape == (300,)
+    assert np.allclose(f1, quality.predict(x), atol=1e-5)

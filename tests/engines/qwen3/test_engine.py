@@ -15,7 +15,6 @@ from lxml.html import document_fromstring
 
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, FallbackReason
-from scrapy_dripper.engines import load_engine
 from scrapy_dripper.engines.base import EngineError, EngineLostError, Labels, ModelError, OversizeError
 from scrapy_dripper.engines.qwen3.decoder import Decoder, Passes
 from scrapy_dripper.engines.qwen3.engine import Qwen3Engine
@@ -25,7 +24,7 @@ from scrapy_dripper.engines.qwen3.profile import PROFILES
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.page import Page
 from scrapy_dripper.sites.templates import is_audited
-from tests.engines.qwen3.fakes import PREPARED, FakeTagger
+from tests.engines.qwen3.fakes import FakeTagger
 from tests.sites.site import article, listing, url
 
 WORDS = "the harbour was quiet in the morning and boats came back with the tide before the market opened".split()
@@ -284,17 +283,3 @@ def test_pages_are_cut_by_the_models_profile(prepared: Prepared) -> None:
         engine.close()
 
     assert blocks == [4, 3]
-
-
-def test_the_engine_of_a_configuration() -> None:
-    """A user only sets DRIPPER_ENGINE and DRIPPER_MODEL."""
-    engine = load_engine(Config(engine="qwen3", model=str(PREPARED)))
-
-    assert (engine.name, engine.profile) == ("qwen3", "native")
-    assert len(good(engine.label([page(3)])[0]).main) == 3
-    engine.close()
-
-
-def test_no_model_is_bundled() -> None:
-    with pytest.raises(ModelError, match="set DRIPPER_MODEL to a folder made with 'scrapy-dripper export'"):
-        load_engine(Config(engine="qwen3"))

@@ -15,6 +15,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 
 from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.engines.qwen3.grammar import FORMATS, AnswerTokens, Grammar, Prompt, fitting
+from tests.engines.qwen3.real import tokenizer_file
 
 
 def spelt(tokenizer: Tokenizer, grammar: Grammar, answer: AnswerTokens, labels: list[bool]) -> str:
@@ -147,3 +148,24 @@ def test_the_tokens_of_a_prompt_are_those_of_its_text(tokenizer: Tokenizer) -> N
     (ids,) = Prompt(tokenizer, "Read {html} now").encode(["<p>text</p>"])
 
     assert ids.tolist() == tokenizer.encode("Read <p>text</p> now").ids
+
+
+# ---------------------------------------------------------------------- the tokenizer of the published weights
+@pytest.fixture(scope="module")
+def real() -> Tokenizer:
+    return Tokenizer.from_file(str(tokenizer_file()))
+
+
+def test_all_answer_formats_fit(real: Tokenizer) -> None:
+    """The labels are the same two tokens in each of them."""
+    found = fitting(real)
+    assert set(found) == set(FORMATS)
+    assert {(grammar.main, grammar.other) for grammar in found.values()} == {(3817, 1575)}
+
+
+@pytest.mark.parametrize("answer", FORMATS)
+def test_numbers_to_2000(real: Tokenizer, answer: str) -> None:
+    """A long answer is that of its text, with the blocks in order."""
+    grammar, labels = Grammar(real, answer), [k % 3 == 0 for k in range(2_000)]
+    text = FORMATS[answer].text(["main" if label else "other" for label in labels])
+    assert spelt(real, grammar, grammar.answer(2_000), labels) == text.removesuffix(FORMATS[answer].last)

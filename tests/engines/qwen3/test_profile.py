@@ -1,4 +1,4 @@
-"""Pages of the profile v1.0, and the drafts of their labels."""
+"""Pages of the profile v1.0, whose missing end tags are inserted, and the drafts of their labels."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from lxml import etree
 from scrapy_dripper.choose import mask_of
 from scrapy_dripper.config import Config
 from scrapy_dripper.engines.qwen3.engine import drafts
-from scrapy_dripper.engines.qwen3.profile import PROFILES, V1Page, simplify
+from scrapy_dripper.engines.qwen3.profile import PROFILES, V1Page, balanced, simplify
 from scrapy_dripper.output.main_html import main_tree, to_html
 from scrapy_dripper.page.page import NOBODY, Page
+from scrapy_dripper.page.parse import parse
 from tests.engines.qwen3.fakes import FakeTagger
-from tests.html_strategies import documents
+from tests.html_strategies import documents, worded
 
 
 def v1(body: str, head: str = "", url: str = "", profile: str = "v1.0") -> Page:
@@ -146,3 +147,51 @@ def test_20_000_blocks() -> None:
 
 def _words(text: str) -> str:
     return re.sub(r"\s+", "", text)
+
+
+# ---------------------------------------------------------------------- missing end tags
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<header><div>a</header><p>b", "<header><div>a</div></header><p>b"),
+        ("<a><b><i>x</a>y", "<a><b><i>x</i></b></a>y"),
+        ("<ul><li>a<li>b</ul>", "<ul><li>a<li>b</ul>"),
+        ("<div><p>a</div>", "<div><p>a</div>"),
+        ("<p>a</b></p>", "<p>a</p>"),
+        ("<DIV><B>a</DIV>", "<DIV><B>a</b></DIV>"),
+        ("<p><br>a<img src=x></p>", "<p><br>a<img src=x></p>"),
+        ("<div><i/>a</div>", "<div><i/>a</div>"),
+        ("<div><a href=x/>a</div>", "<div><a href=x/>a</a></div>"),
+        ('<div><a title="</div>">a</a></div>', '<div><a title="</div>">a</a></div>'),
+        ("<div><a title=\"a'>b</div>", "<div><a title=\"a'>b</div>"),
+        ('<div><a x="y"">b</div>', '<div><a x="y"">b</a></div>'),
+        ("<div><script>'</div>'</script></div>", "<div><script>'</div>'</script></div>"),
+        ("<div><!-- </div> --><b>a</div>", "<div><!-- </div> --><b>a</b></div>"),
+        ("<div><!--><b>a</div>", "<div><!--><b>a</b></div>"),
+        ("<div><b>a<!-- </div>", "<div><b>a<!-- </div>"),
+        ("<div><b>a<script></div>", "<div><b>a<script></div>"),
+        ("<div><b>a</div", "<div><b>a</div"),
+        ("1 < 2 </ 3", "1 < 2 </ 3"),
+        ("", ""),
+    ],
+)
+def test_end_tags(text: str, expected: str) -> None:
+    assert balanced(text) == expected
+
+
+@given(documents())
+def test_property_only_end_tags_change(document: str) -> None:
+    """No character outside end tags is lost or added, and nothing changes a second time."""
+    without, once = re.compile(r"</[^>]*>"), balanced(document)
+
+    assert without.sub("", once) == without.sub("", document)
+    assert balanced(once) == once
+
+
+@given(worded())
+def test_property_words_stay(made: tuple[str, list[str], list[str]]) -> None:
+    """All text that a browser shows is in the tree."""
+    document, shown, _ = made
+    text = "".join(parse(balanced(document)).itertext())
+
+    assert all(word in text for word in shown)

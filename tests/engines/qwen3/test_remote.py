@@ -114,7 +114,7 @@ def test_a_model_that_dies_is_started_again(workers: Workers, config: Config) ->
 
 def test_a_model_that_is_missing_stops_the_start() -> None:
     """The message is the same as without workers, although another process detects the problem."""
-    with pytest.raises(ModelError, match="set DRIPPER_MODEL to a folder made with"):
+    with pytest.raises(ModelError, match="set DRIPPER_MODEL to a folder made with 'scrapy-dripper export'"):
         Workers(Config(engine="qwen3", processes=1))
     with pytest.raises(ModelError, match=r"No prepared Qwen3 model in .*manifest\.json is missing"):
         Workers(Config(engine="qwen3", model=str(STRUCTURED), processes=1))

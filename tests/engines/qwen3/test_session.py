@@ -6,7 +6,9 @@ import re
 import runpy
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +26,16 @@ from scrapy_dripper.engines.qwen3.folder import Prepared
 from tests.engines.qwen3.fakes import FakeTagger
 
 ROOT = Path(__file__).parents[3]
-CUDA = "CUDAExecutionProvider"
+CUDA, TENSORRT = "CUDAExecutionProvider", "TensorrtExecutionProvider"
+Opens = Callable[[Any], None]
+
+
+@pytest.fixture
+def opens(monkeypatch: pytest.MonkeyPatch) -> Opens:
+    """Pretend that there is a GPU, on which a function opens sessions."""
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA, TENSORRT])
+    monkeypatch.setattr(onnxruntime, "preload_dlls", lambda: None, raising=False)
+    return partial(monkeypatch.setattr, onnxruntime, "InferenceSession")
 
 
 def test_the_sentences_of_the_guide(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,11 +99,11 @@ def test_an_onnxruntime_that_is_too_old(
         (None, [(CUDA, "0")]),
         ("cuda", [(CUDA, "0")]),
         ("cuda:1", [(CUDA, "1")]),
-        ("tensorrt:1", [("TensorrtExecutionProvider", "1"), (CUDA, "1")]),
+        ("tensorrt:1", [(TENSORRT, "1"), (CUDA, "1")]),
     ],
 )
 def test_the_device_that_was_chosen(
-    prepared: Prepared, device: str | None, opened: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+    prepared: Prepared, device: str | None, opened: list[tuple[str, str]], opens: Opens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The providers are asked for on that device only, and the memory that is free is the one of that device."""
     made: list[Any] = []
@@ -101,9 +112,7 @@ def test_the_device_that_was_chosen(
         made.extend(providers)
         raise RuntimeError("CUDA failure 2: out of memory")
 
-    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [name for name, _ in opened])
-    monkeypatch.setattr(onnxruntime, "preload_dlls", lambda: None, raising=False)
-    monkeypatch.setattr(onnxruntime, "InferenceSession", no_memory)
+    opens(no_memory)
     monkeypatch.setattr(decoder, "free_cuda_memory", {0: 1 << 30, 1: 3 << 29}.__getitem__)
 
     with pytest.raises(ModelError, match="1.5 GiB are free" if opened[0][1] == "1" else "1.0 GiB are free"):
@@ -113,11 +122,9 @@ def test_the_device_that_was_chosen(
     assert "enable_cuda_graph" not in made[-2][1]
 
 
-def test_cuda_graphs_are_behind_a_switch(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cuda_graphs_are_behind_a_switch(prepared: Prepared, opens: Opens) -> None:
     asked = Mock(side_effect=RuntimeError)
-    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA])
-    monkeypatch.setattr(onnxruntime, "preload_dlls", lambda: None, raising=False)
-    monkeypatch.setattr(onnxruntime, "InferenceSession", asked)
+    opens(asked)
 
     with pytest.raises(ModelError, match="cannot load"):
         open_session(replace(prepared, device="cuda", cuda_graphs=True))
@@ -127,22 +134,15 @@ def test_cuda_graphs_are_behind_a_switch(prepared: Prepared, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("exported", "device", "message"),
     [
-        (
-            "cpu",
-            "cuda:1",
-            r"DRIPPER_DEVICE is 'cuda:1', but the model in .* is for cpu: export it with '--device cuda'",
-        ),
+        ("cpu", "cuda:1", r"DRIPPER_DEVICE is 'cuda:1', but the model .* is for cpu: export it with '--device cuda'"),
         ("cuda", "cpu", r"DRIPPER_DEVICE is 'cpu', but the model in .* is for cuda: export it with '--device cpu'"),
         ("cuda", "tensorrt", "TensorrtExecutionProvider could not be started: install its libraries, or use 'cuda'"),
     ],
 )
 def test_a_device_that_the_model_cannot_use(
-    prepared: Prepared, exported: str, device: str, message: str, monkeypatch: pytest.MonkeyPatch
+    prepared: Prepared, exported: str, device: str, message: str, opens: Opens
 ) -> None:
-    on_cuda = SimpleNamespace(get_providers=lambda: [CUDA, "CPUExecutionProvider"])
-    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA])
-    monkeypatch.setattr(onnxruntime, "preload_dlls", lambda: None, raising=False)
-    monkeypatch.setattr(onnxruntime, "InferenceSession", lambda *_, **__: on_cuda)
+    opens(lambda *_, **__: SimpleNamespace(get_providers=lambda: [CUDA, "CPUExecutionProvider"]))
 
     with pytest.raises(ModelError, match=message):
         open_session(replace(prepared, device=exported), device)
@@ -162,15 +162,11 @@ def test_the_extra_that_errors_name_is_one_that_pip_has_something_for(
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_a_model_that_does_not_fit(prepared: Prepared, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_does_not_fit(
+    prepared: Prepared, device: str, opens: Opens, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The message says how much memory is free and what to do, since another export would not help."""
-
-    def no_memory(*_: Any, **__: Any) -> None:
-        raise RuntimeError("Failed to allocate memory for requested buffer of size 311164928")
-
-    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA])
-    monkeypatch.setattr(onnxruntime, "preload_dlls", lambda: None, raising=False)
-    monkeypatch.setattr(onnxruntime, "InferenceSession", no_memory)
+    opens(Mock(side_effect=RuntimeError("Failed to allocate memory for requested buffer of size 311164928")))
     monkeypatch.setattr(decoder, "free_memory", lambda: 3 << 29)
     monkeypatch.setattr(decoder, "free_cuda_memory", lambda _: 3 << 29)
 

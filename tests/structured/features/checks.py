@@ -111,7 +111,7 @@ def _images(*urls: str) -> Check:
 def _caption(page: Rendered) -> bool:
     """The image, with its caption separate from the image and from the text."""
     alone = page.texts("./p[not(.//img)]") + page.texts(".//figcaption")
-    image = page.find('.//img[@src="https://example.org/mill.jpg"]')
+    image = page.find(f'.//img[@src="{_MILL}"]')
     return bool(image) and page.text == "Before. The mill at dawn After." and "The mill at dawn" in alone
 
 
@@ -172,16 +172,18 @@ def _counts_down(page: Rendered) -> bool:
     return numbers == [(3, "Bronze"), (2, "Silver"), (1, "Gold")]
 
 
+_SUM = _formulas("x+1", text="The sum @ is odd.")
+_NOTE = _has("Silk is strong", "Measured by hand.")
+_TEAS = _cells("Tea;Price", "Green;4", "Black;5")
+_MILL = "https://example.org/mill.jpg"
 FEATURES = (
-    Feature("katex-inline", "KaTeX, inline", _formulas("x+1", text="The sum @ is odd.")),
+    Feature("katex-inline", "KaTeX, inline", _SUM),
     Feature("katex-display", "KaTeX, display", _formulas("a^2=b", text="We know that @ holds for all.")),
-    Feature(
-        "mathjax2-script", "MathJax 2 script", _formulas("x+1", text="The sum @ is odd."), _has("The sum x+1 is odd.")
-    ),
+    Feature("mathjax2-script", "MathJax 2 script", _SUM, _has("The sum x+1 is odd.")),
     Feature(
         "mathjax3-assistive",
         "MathJax 3 assistive MathML",
-        _formulas("x+1", text="The sum @ is odd."),
+        _SUM,
         lambda page: page.text.replace(" ", "") == "Thesumx+1isodd.",
     ),
     Feature(
@@ -207,12 +209,7 @@ FEATURES = (
         _formulas("x+1", "a^2=b_1", text="The sum @ is odd. @ holds."),
         _all(_has("x+1"), _is("a^2")),
     ),
-    Feature(
-        "latex-image",
-        "image of a formula",
-        _formulas("x+1", text="The sum @ is odd."),
-        lambda page: page.find('.//img[@alt="x+1"]'),
-    ),
+    Feature("latex-image", "image of a formula", _SUM, lambda page: page.find('.//img[@alt="x+1"]')),
     Feature(
         "prices",
         "prices are not math",
@@ -299,19 +296,14 @@ FEATURES = (
     ),
     Feature("definition-list", "definition list", _definitions, _has("Warp", "along", "Weft", "across")),
     Feature("figure", "figure with caption", _caption, _all(_paths(".//img"), _has("The mill at dawn"))),
-    Feature("lazy-image", "lazy image", _images("https://example.org/mill.jpg"), _is("https://example.org/mill.jpg")),
+    Feature("lazy-image", "lazy image", _images(_MILL), _is(_MILL)),
     Feature(
         "relative-urls",
         "relative URLs",
-        _all(_paths('.//a[@href="https://example.org/tour.html"]'), _images("https://example.org/mill.jpg")),
+        _all(_paths('.//a[@href="https://example.org/tour.html"]'), _images(_MILL)),
         _paths('.//*[@href="https://example.org/tour.html" or @src="https://example.org/mill.jpg"]'),
     ),
-    Feature(
-        "noscript-twin",
-        "image with a `<noscript>` twin",
-        _images("https://example.org/mill.jpg"),
-        lambda page: "https://example.org/mill.jpg" in [image.get("src") for image in page.find(".//img")],
-    ),
+    Feature("noscript-twin", "image with a `<noscript>` twin", _images(_MILL), _paths(f'.//img[@src="{_MILL}"]')),
     Feature(
         "players",
         "video, audio, embedded player",
@@ -360,8 +352,8 @@ FEATURES = (
         _has("漢字"),
     ),
     Feature("cjk-joins", "Chinese without spaces", _joined, _has("重要", "链接", "文字")),
-    Feature("katex-flattened", "KaTeX whose MathML lost its tags", _formulas("x+1", text="The sum @ is odd.")),
-    Feature("mathjax-drawn", "MathJax 3 without MathML", _formulas("x+1", text="The sum @ is odd.")),
+    Feature("katex-flattened", "KaTeX whose MathML lost its tags", _SUM),
+    Feature("mathjax-drawn", "MathJax 3 without MathML", _SUM),
     Feature(
         "code-br-nbsp",
         "code with `<br>` and `&nbsp;`",
@@ -389,14 +381,9 @@ FEATURES = (
         lambda page: page.texts(".//code") == ["a", "b"],
         _has("a", "b", "now."),
     ),
-    Feature("footnotes", "footnotes", _note, _has("Silk is strong", "Measured by hand.")),
-    Feature("footnotes-asciidoctor", "footnotes of Asciidoctor", _note, _has("Silk is strong", "Measured by hand.")),
-    Feature(
-        "header-without-row",
-        "table header without a row",
-        _cells("Tea;Price", "Green;4", "Black;5"),
-        _has("Tea", "Price", "Green", "Black"),
-    ),
+    Feature("footnotes", "footnotes", _note, _NOTE),
+    Feature("footnotes-asciidoctor", "footnotes of Asciidoctor", _note, _NOTE),
+    Feature("header-without-row", "table header without a row", _TEAS, _has("Tea", "Price", "Green", "Black")),
     Feature("tasks", "task list", _tasks, _has("Wind the warp", "Tie it on")),
     Feature("reversed", "`<ol reversed>`", _counts_down, _has("Bronze", "Silver", "Gold")),
     Feature(
