@@ -261,7 +261,10 @@ def spider(
         for url in urls:
             yield url if isinstance(url, Request) else Request(url, meta=dict(meta or {}), dont_filter=True)
 
-    return type("TestSpider", (Spider,), {"name": "test", "start": start, "parse": parse or default})
+    def other(self: Spider, response: Any) -> None:
+        """Yield nothing for what a callback follows."""
+
+    return type("TestSpider", (Spider,), {"name": "test", "start": start, "parse": parse or default, "other": other})
 
 
 def parse_with(*entries: Any) -> Callable[..., Any]:

@@ -86,14 +86,6 @@ def test_responses_that_are_not_extracted_give_none(
     assert engine.batches == []
 
 
-def test_a_response_of_the_users_own_is_extracted(ask: Ask) -> None:
-    """It need not come from a download or have a request."""
-    own = HtmlResponse("https://example.com/", body=page(1), encoding="utf-8")
-    (extraction,) = ask(lambda dripper, _: dripper.extract(own))
-
-    assert extraction.markdown.strip() == MAIN
-
-
 def test_all_callers_share_the_result_of_a_response(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """Several tasks of a callback and the spider middleware share one extraction."""
     got = []
@@ -111,14 +103,16 @@ def test_all_callers_share_the_result_of_a_response(crawl: Crawls, site: Site, e
     assert result.stat("pages") == 1
 
 
-def test_a_response_that_was_replaced_is_another_one(ask: Ask) -> None:
-    """Its body, and so its main content, may be different."""
-    bodies = [page(1).encode(), page(2).encode()]
-    ((first, second),) = ask(
-        lambda dripper, response: asyncio.gather(*(dripper.extract(response.replace(body=body)) for body in bodies))
+def test_a_response_of_the_users_own_is_extracted(ask: Ask) -> None:
+    """It need not come from a download or have a request. One that was replaced has another body, and main content."""
+    own = HtmlResponse("https://example.com/", body=page(3), encoding="utf-8")
+    ((*found,),) = ask(
+        lambda dripper, response: asyncio.gather(
+            *(dripper.extract(response.replace(body=page(number).encode())) for number in (1, 2)), dripper.extract(own)
+        )
     )
 
-    assert (first.markdown.strip(), second.markdown.strip()) == (MAIN, MAIN.replace("page 1", "page 2"))
+    assert [one.markdown.strip() for one in found] == [MAIN.replace("page 1", f"page {number}") for number in (1, 2, 3)]
 
 
 def test_a_cancelled_task_does_not_affect_others(ask: Ask) -> None:

@@ -43,13 +43,6 @@ class Author:
     markdown: str | None = None
 
 
-def pages(urls: list[str], parse: Any) -> type[scrapy.Spider]:
-    """Return a spider whose other callback yields nothing."""
-    cls = spider(urls, parse)
-    cls.other = lambda self, response: None  # type: ignore[attr-defined]
-    return cls
-
-
 @pytest.mark.parametrize("between", [(), ("/page/2",)])
 def test_several_dicts_of_a_response_are_left_as_they_are(
     crawl: Crawls, site: Site, engine: EngineLog, caplog: pytest.LogCaptureFixture, between: tuple[str, ...]
@@ -60,7 +53,7 @@ def test_several_dicts_of_a_response_are_left_as_they_are(
     """
     entries = [part for number in range(50) for part in ({"n": number}, *between)]
 
-    result = crawl(pages([site.url("/page/1")], parse_with(*entries)))
+    result = crawl(spider([site.url("/page/1")], parse_with(*entries)))
 
     assert result.items == [{"n": number} for number in range(50)]
     assert result.stat("unfilled") == 50
@@ -205,7 +198,7 @@ def test_the_order_in_which_items_of_a_response_leave(crawl: Crawls, site: Site)
     """What is not filled leaves at once; filled items in their order; a dict last, since another might follow."""
     entries = [{"n": 1}, Article(url="2"), Author("3"), "/page/2", Plain("4"), Article(url="5")]
 
-    items = crawl(pages([site.url("/page/1")], parse_with(*entries))).items
+    items = crawl(spider([site.url("/page/1")], parse_with(*entries))).items
 
     assert [getattr(item, "name", None) or next(iter(item.values())) for item in items] == ["4", "2", "3", "5", 1]
     filled = [ItemAdapter(item).get("markdown", "") for item in items]
@@ -217,11 +210,13 @@ class Recipe(PageItem):
 
 
 def test_a_page_item_is_filled_without_any_setting(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """Its page is extracted once. Other items of the response only get the fields of the settings."""
+    """Its page is extracted once, even if Scrapy processes items one at a time (pitfall 10). Other items of the
+    response only get the fields of the settings.
+    """
     url = site.url("/page/1")
     parse = parse_with(Recipe(url=url, minutes=5), Author("Ann"), {"n": 1})
 
-    recipe, author, plain = crawl(spider([url], parse)).items
+    recipe, author, plain = crawl(spider([url], parse), {"CONCURRENT_ITEMS": 1}).items
 
     assert dict(recipe, main_html="", metadata=recipe["metadata"]["title"]) == {
         "url": site.url("/page/1"),
@@ -236,15 +231,6 @@ def test_a_page_item_is_filled_without_any_setting(crawl: Crawls, site: Site, en
     assert author.markdown == MAIN
     assert set(plain) == {"n", "main_html", "markdown"}
     assert len(engine.batches) == 1
-
-
-def test_settings_name_the_fields_of_a_page_item(crawl: Crawls, site: Site) -> None:
-    """None leaves Main-HTML out. A field with a value is kept."""
-    parse = parse_with(PageItem(title="mine"))
-
-    (item,) = crawl(spider([site.url("/page/1")], parse), {"DRIPPER_HTML_FIELD": None}).items
-
-    assert (set(item), item["title"]) == ({"title", "markdown", "text", "metadata"}, "mine")
 
 
 class Story(scrapy.Item):
@@ -378,18 +364,6 @@ def test_the_fields_of_an_item(crawl: Crawls, site: Site, processes: int) -> Non
         "MAIN text of that part, which is longer than the others are."
     )
     assert item["by"]["content_hash"] == content_hash(text)
-
-
-def test_a_request_can_have_its_own(crawl: Crawls, site: Site) -> None:
-    """It can change the size and switch off front matter."""
-    site.routes["/tides"] = ("text/html", PAGE)
-    own = {"chunks": {"size": 500}, "markdown": {"front_matter": False}, "links_field": None}
-    result = crawl(spider([site.url("/tides")], meta={"dripper": own}), workers(1, **FIELDS))
-    (item,) = result.items
-
-    assert len(item["chunks"]) == 1
-    assert item["markdown"].startswith("# MAIN heading")
-    assert "links" not in item
 
 
 @pytest.mark.parametrize("processes", [0, 1])

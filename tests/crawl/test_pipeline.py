@@ -9,7 +9,7 @@ import pytest
 import scrapy
 
 from scrapy_dripper import PageItem
-from tests.crawl.crawling import Crawls, EngineLog, Site, page, warnings
+from tests.crawl.crawling import Crawls, EngineLog, Site, page, parse_with, spider, warnings
 
 MAIN = "MAIN text of page 1, which is about nothing in particular."
 PIPELINE = {"ADDONS": {}, "ITEM_PIPELINES": {"scrapy_dripper.pipelines.DripperPipeline": 300}}
@@ -18,14 +18,7 @@ PIPELINE = {"ADDONS": {}, "ITEM_PIPELINES": {"scrapy_dripper.pipelines.DripperPi
 def items(*them: Any) -> type[scrapy.Spider]:
     """Return a spider that yields items with the HTML of other pages, like a client of an API."""
 
-    class Client(scrapy.Spider):
-        name = "client"
-        start_urls = ("data:application/json,[]",)
-
-        def parse(self, response: Any) -> Any:
-            yield from them
-
-    return Client
+    return spider(["data:application/json,[]"], parse_with(*them))
 
 
 @dataclass
@@ -104,14 +97,10 @@ def test_an_item_that_cannot_be_read_goes_on_as_it_is(crawl: Crawls, engine: Eng
 def test_with_the_addon_pages_are_extracted_once(crawl: Crawls, site: Site, engine: EngineLog) -> None:
     """The pipeline does not change items that the spider middleware has filled."""
 
-    class Both(scrapy.Spider):
-        name = "both"
-        start_urls = site.pages(3)
+    def parse(self: scrapy.Spider, response: Any) -> Any:
+        yield {"url": response.url, "html": response.text}
 
-        def parse(self, response: Any) -> Any:
-            yield {"url": response.url, "html": response.text}
-
-    result = crawl(Both, {"ITEM_PIPELINES": PIPELINE["ITEM_PIPELINES"]})
+    result = crawl(spider(site.pages(3), parse), {"ITEM_PIPELINES": PIPELINE["ITEM_PIPELINES"]})
 
     assert sum(map(len, engine.batches)) == 3
     assert all("MAIN" in item["markdown"] for item in result.items)

@@ -8,15 +8,14 @@
 | 4  | Ctrl-C twice waits for the batch (test_stopping.py)  | 14  | what is not HTML                                 |
 | 5  | Ctrl-C once drains the queue (test_stopping.py)      | 15  | encodings                                        |
 | 6  | work on the event loop                               | 16  | items without the field, frozen items            |
-| 7  | several threads fight for the GIL                    | 17  | an item gets another page's content              |
+| 7  | several threads fight for the GIL                    | 17  | an item gets another page's content (all tests)  |
 | 8  | the scraper slot is full before the batch is         | 18  | scrapy-poet's untied responses (test_poet.py)    |
 | 9  | nobody sees how many pages wait                      | 19  | a stuck engine blocks the crawl (tests/faults)   |
-| 10 | CONCURRENT_ITEMS makes batches of one                | 20  | futures completed by the worker thread           |
+| 10 | CONCURRENT_ITEMS: batches of one (test_items.py)     | 20  | futures completed by the worker thread           |
 """
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from dataclasses import make_dataclass
 from typing import Any
@@ -121,36 +120,16 @@ def test_p08_large_pages_fill_a_batch(crawl: Crawls, site: Site, engine: EngineL
     assert_all_right(result.items, urls)
 
 
-def test_p09_the_number_of_waiting_pages_is_a_stat(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """``dripper/queue/max`` is the peak number of waiting pages, including those in progress."""
-    engine.act = lambda *_: eventually("all pages wait", lambda: crawl.stat("queue/max") == 12)
-
-    result = crawl(spider(site.pages(12)), {"DRIPPER_BATCH_SIZE": 6})
-
-    assert result.stat("queue/max") == 12
-    assert result.stat("batches") == len(engine.batches)
-    assert result.stat("batch_size/mean") == pytest.approx(12 / len(engine.batches), abs=0.01)
-
-
-def test_p10_a_response_is_extracted_once_for_all_its_items(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """Fifty items of one page need one extraction, even if Scrapy processes items one at a time."""
-
-    def parse(self: scrapy.Spider, response: Any) -> Any:
-        for n in range(50):
-            yield {"url": response.url, "n": n}
-
-    result = crawl(spider([site.url("/page/1")], parse), {"CONCURRENT_ITEMS": 1, "DRIPPER_ITEMS": ["dict"]})
-
-    assert len(result.items) == 50
-    assert {item["markdown"].strip() for item in result.items} == {text_of("/page/1")}
-    assert engine.batches == [[site.url("/page/1")]]
-
-
-def test_p11_pages_that_come_soon_after_each_other_share_a_batch(crawl: Crawls, site: Site, engine: EngineLog) -> None:
-    """The wait is long enough to collect them. Its default is the measured value."""
-    crawl(spider(site.pages(8)), {**BATCHES, "DRIPPER_BATCH_WAIT": 20})
+def test_p09_p11_pages_that_come_soon_after_each_other_share_a_batch(
+    crawl: Crawls, site: Site, engine: EngineLog
+) -> None:
+    """The wait is long enough to collect them. Its default is the measured value. Stats say how many waited (pitfall 9)
+    and how large the batches were.
+    """
+    result = crawl(spider(site.pages(8)), {**BATCHES, "DRIPPER_BATCH_WAIT": 20})
 
     assert [len(batch) for batch in engine.batches] == [8]
+    assert [result.stat(name) for name in ("queue/max", "batches", "batch_size/mean")] == [8, 1, 8]
     assert Config().batch_wait == 0.2
 
 
@@ -293,24 +272,6 @@ def test_p16_items_that_cannot_be_filled_survive(
         assert "main_html" in warning
         assert "DRIPPER_ITEMS" in warning
         assert result.stat(f"field_errors/{name}.main_html") == result.stat(f"field_errors/{name}.markdown") == 2
-
-
-def test_p17_every_item_has_its_own_pages_content(crawl: Crawls, site: Site) -> None:
-    """With sixty concurrent pages in small batches and callbacks that wait, nothing is mixed up."""
-
-    async def parse(self: scrapy.Spider, response: Any) -> Any:
-        number = int(response.url.rpartition("/")[2])
-        yield {"url": response.url, "n": 0}
-        await asyncio.sleep(0.001 * (number % 7))
-        yield {"url": response.url, "n": 1}
-
-    urls = site.pages(60)
-
-    settings = {"DRIPPER_BATCH_SIZE": 4, "CONCURRENT_REQUESTS_PER_DOMAIN": 32, "DRIPPER_ITEMS": ["dict"]}
-
-    result = crawl(spider(urls, parse), settings)
-
-    assert_all_right(result.items, urls * 2)
 
 
 def test_p20_everything_that_scrapy_sees_happens_on_the_event_loop(

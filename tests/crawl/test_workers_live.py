@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,90 +11,15 @@ import scrapy
 
 from scrapy_dripper.crawl import Dripper
 from scrapy_dripper.engines.tagger import Tagger
-from scrapy_dripper.workers import pool as pools
 from scrapy_dripper.workers.pool import SharedModel
 from tests.crawl.crawling import PATIENCE, Crawls, EngineLog, FakeEngine, Reactor, Site, page, spider, workers
 from tests.engines.qwen3.fakes import PREPARED
 
 
-@pytest.fixture(autouse=True)
-def nothing_left() -> Iterator[None]:
-    """Check that all workers end with the crawl."""
-    started: list[Any] = []
-    start = pools.Pool._start
-
-    def noted(pool: Any, alone: bool = False) -> Any:
-        process = start(pool, alone)
-        started.append(process)
-        return process
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pools.Pool, "_start", noted)
-        yield
-    for process in started:
-        process._popen.wait(30)
-
-
-@contextmanager
-def lags_of(reactor: Reactor) -> Iterator[list[float]]:
-    """Record repeatedly by how many seconds the event loop is late."""
-    lags, stop = [0.0], threading.Event()
-
-    async def measure() -> None:
-        while not stop.is_set():
-            before = time.monotonic()
-            await asyncio.sleep(0.01)
-            lags.append(time.monotonic() - before - 0.01)
-
-    done = asyncio.run_coroutine_threadsafe(measure(), reactor.loop)
-    try:
-        yield lags
-    finally:
-        stop.set()
-        done.result(30)
-
-
-def hanging(number: object, then: str = "") -> bytes:
-    """Return a page that makes a worker hang."""
-    return page(number, f"<p>STICK {then}</p>").encode()
-
-
-def test_pages_that_hang_hold_nothing_up(
-    crawl: Crawls, reactor: Reactor, site: Site, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Three of 57 pages of one host: the others have the model's content, those their fallback, and the event loop runs
-    on, though the interpreter of a worker does not."""
-    urls = site.pages(57)
-    hung = (5, 27, 49)
-    for number in hung:
-        site.routes[f"/page/{number}"] = ("text/html", hanging(number))
-
-    begun: list[int] = []
-
-    with lags_of(reactor) as lags:
-
-        def parse(self: scrapy.Spider, response: Any) -> Any:
-            begun.append(len(lags))  # before the first page, the crawl waits for the first worker
-            yield {"url": response.url}
-
-        result = crawl(spider(urls, parse), workers(timeout=2))
-        assert max(lags[begun[0] :]) < 1.0
-
-    assert sorted(item["url"] for item in result.items) == sorted(urls)
-    bad = {item["url"]: item for item in result.items if item["by"]["source"] != "truth"}
-    assert sorted(bad) == sorted(site.url(f"/page/{number}") for number in hung)
-    for item in result.items:
-        assert f"MAIN text of page {item['url'].rpartition('/')[2]}," in item["markdown"]
-    for item in bad.values():
-        assert (item["by"]["source"], item["by"]["fallback_reason"]) == ("fallback:html", "timeout")
-    assert result.stat("pages/truth") == 54
-    assert result.stat("fallback/timeout") == 3
-    assert result.stat("workers/timeout") >= 3
-    assert caplog.text.count("A page stopped a worker process and fell back") == 1
-
-
 def test_slow_pages_wait_for_the_others_and_not_the_others_for_them(crawl: Crawls, site: Site, tmp_path: Path) -> None:
-    """Four pages are slow until all others have been extracted, including those of their batches."""
+    """Four pages are slow until all others have been extracted, including those of their batches: the event loop, which
+    says when, goes on as well.
+    """
     flag, good = tmp_path / "flag", site.pages(60)
     slow = [site.url(f"/slow/{number}") for number in range(4)]
     for n in range(4):
