@@ -47,6 +47,7 @@ from scrapy_dripper.engines.qwen3.decoder import (
 )
 from scrapy_dripper.engines.qwen3.folder import Prepared, load_prepared
 from scrapy_dripper.engines.qwen3.grammar import Ids
+from scrapy_dripper_lab.cli.export import CACHE_DTYPES
 
 LENGTHS = Path(__file__).with_name("lengths.json")
 BARE, PLAIN = "bare prefill", f"(a) {EXACT}"
@@ -205,7 +206,8 @@ def build(arguments: argparse.Namespace, size: str, dtype: str | None = None) ->
     """
     device = "cpu" if arguments.toy and dtype is None else "cuda"
     checkpoint = arguments.folder / size
-    prepared = arguments.folder / "-".join(filter(None, (size, device, dtype, "toy" * arguments.toy)))
+    weights, cache = arguments.weight_format, arguments.kv_cache_dtype
+    prepared = arguments.folder / "-".join(filter(None, (size, device, dtype, weights, cache, "toy" * arguments.toy)))
     if not (checkpoint / "config.json").is_file():
         print(f"writing a random {size} checkpoint to {checkpoint}")
         write_checkpoint(checkpoint, SIZES[size], 0)
@@ -221,6 +223,8 @@ def build(arguments: argparse.Namespace, size: str, dtype: str | None = None) ->
                 prepared,
                 device=device,
                 dtype=dtype,
+                weight_format=weights,
+                cache_dtype=CACHE_DTYPES.get(cache),
                 cuda=12 if arguments.toy else 13,
                 prompt=prompt,
                 validate=device == "cpu" or not arguments.toy,
@@ -303,6 +307,8 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--toy", action="store_true", help="a tiny model on the CPU")
     parser.add_argument("--prove", type=int, default=300, help="pages whose labels are compared")
+    parser.add_argument("--weight-format", choices=("int8", "int4"), help="store the weights in 8 or 4 bits")
+    parser.add_argument("--kv-cache-dtype", choices=tuple(CACHE_DTYPES), help="keep keys and values in 8 bits")
     parser.add_argument("--folder", type=Path, default=DATA / "gpu", help="where models are built")
     parser.add_argument("--pages", type=int, default=240, help="prompts")
     parser.add_argument("--few", type=int, default=12, help="prompts for the slow ways")

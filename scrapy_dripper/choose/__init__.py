@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scrapy_dripper.choose.boilerplate import MOST_BOILERPLATE, without_boilerplate, without_dialogs
+from scrapy_dripper.choose.boilerplate import MOST_BOILERPLATE, without_boilerplate
 from scrapy_dripper.choose.comments import posts_of, with_comments
 from scrapy_dripper.choose.decision import decide
 from scrapy_dripper.choose.duplicates import within, without_duplicates
@@ -29,6 +29,7 @@ from scrapy_dripper.choose.user_rules import with_rules, with_rules_again
 from scrapy_dripper.page.page import Flag, Mask, Page, Tree
 from scrapy_dripper.page.tags import TAGS, tag_mask
 from scrapy_dripper.page.vocabulary import HEROES, either
+from scrapy_dripper.structures.asides import without_dialogs
 from scrapy_dripper.structures.callouts import callout_names
 from scrapy_dripper.structures.code import CODE_BOXES, code_box
 from scrapy_dripper.structures.embeds import names as embed_names

@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from scrapy_dripper.characters import without_controls
-from scrapy_dripper.declared.names import Name, Names, leads_up, name_of
-from scrapy_dripper.declared.schema_org import Linked, read_json_ld, texts
-from scrapy_dripper.declared.text import (
+from scrapy_dripper.declared.elements import (
     LONGEST_NAME,
     LONGEST_TEXT,
     MOST_ELEMENTS,
@@ -26,6 +24,8 @@ from scrapy_dripper.declared.text import (
     heading_text,
     without_signs,
 )
+from scrapy_dripper.declared.names import Name, Names, leads_up, name_of
+from scrapy_dripper.declared.schema_org import Linked, read_json_ld, texts
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

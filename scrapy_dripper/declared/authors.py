@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_dripper.declared import Declared
 from scrapy_dripper.declared.dates import MONTHS, written_date
-from scrapy_dripper.declared.marked import Marked
-from scrapy_dripper.declared.text import ABOVE, LONGEST_NAME, MOST_ELEMENTS, MOST_VALUES, UNSEEN, text_of
+from scrapy_dripper.declared.elements import ABOVE, LONGEST_NAME, MOST_ELEMENTS, MOST_VALUES, UNSEEN, Marked, text_of
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

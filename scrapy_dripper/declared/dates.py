@@ -14,8 +14,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from scrapy_dripper.declared import Declared
-from scrapy_dripper.declared.marked import Marked
-from scrapy_dripper.declared.text import LONGEST_TEXT, UNSEEN, text_of
+from scrapy_dripper.declared.elements import LONGEST_TEXT, UNSEEN, Marked, text_of
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

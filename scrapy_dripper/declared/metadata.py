@@ -21,18 +21,20 @@ from scrapy_dripper.data import Breadcrumb, Metadata
 from scrapy_dripper.declared import Declared, read_declared
 from scrapy_dripper.declared.authors import authors_of
 from scrapy_dripper.declared.dates import Dating
-from scrapy_dripper.declared.marked import Marked, around, marked
-from scrapy_dripper.declared.names import site_domain
-from scrapy_dripper.declared.schema_org import Linked, items, texts
-from scrapy_dripper.declared.text import (
+from scrapy_dripper.declared.elements import (
     LONGEST_NAME,
     LONGEST_TEXT,
     LONGEST_URL,
     MOST_ELEMENTS,
     UNSEEN,
+    Marked,
+    around,
     heading_text,
+    marked,
     text_of,
 )
+from scrapy_dripper.declared.names import site_domain
+from scrapy_dripper.declared.schema_org import Linked, items, texts
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

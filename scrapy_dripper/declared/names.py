@@ -10,8 +10,8 @@ from enum import IntEnum
 from itertools import chain, combinations
 from urllib.parse import urljoin, urlsplit
 
+from scrapy_dripper.declared.elements import LONGEST_TEXT, LONGEST_TITLE
 from scrapy_dripper.declared.schema_org import tokens
-from scrapy_dripper.declared.text import LONGEST_TEXT, LONGEST_TITLE
 
 MOST_PARTS = 8
 """Maximum number of parts of a title to consider."""

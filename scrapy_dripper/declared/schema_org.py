@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_dripper.characters import CJK
-from scrapy_dripper.declared.text import LONGEST_TEXT, LONGEST_TITLE, MOST_NODES, MOST_VALUES, START
+from scrapy_dripper.declared.elements import LONGEST_TEXT, LONGEST_TITLE, MOST_NODES, MOST_VALUES, START
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qs, unquote, urljoin, urlsplit
 
 from scrapy_dripper.characters import without_controls
-from scrapy_dripper.declared.text import LONGEST_URL
+from scrapy_dripper.declared.elements import LONGEST_URL
 from scrapy_dripper.structures.items import Audio, Image, Item, Items, Link, Run, Runs, Video, inside, line_text
 
 Medium = TypeVar("Medium", Image, Video, Audio)

@@ -18,7 +18,7 @@ import numpy as np
 
 from scrapy_dripper.declared.authors import byline
 from scrapy_dripper.declared.dates import iso_date
-from scrapy_dripper.declared.text import text_of
+from scrapy_dripper.declared.elements import text_of
 from scrapy_dripper.page.nodes import SHORT
 from scrapy_dripper.page.page import Bools, Flag, Page
 from scrapy_dripper.page.tags import LONGEST_CLASS, TAGS

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from scrapy_dripper import declared
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document
-from scrapy_dripper.declared import Declared, head, json_ld, read_declared
+from scrapy_dripper.declared import Declared, read_declared, schema_org
 from scrapy_dripper.declared.names import Match
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.parse import parse
@@ -106,9 +107,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         return call
 
-    monkeypatch.setattr(head, "_read_meta", counted("meta", head._read_meta))
-    monkeypatch.setattr(json_ld, "parsed", counted("parsed", json_ld.parsed))
-    monkeypatch.setattr(head, "_dollar_setting", counted("searched", head._dollar_setting))
+    monkeypatch.setattr(declared, "_read_meta", counted("meta", declared._read_meta))
+    monkeypatch.setattr(schema_org, "parsed", counted("parsed", schema_org.parsed))
+    monkeypatch.setattr(declared, "_dollar_setting", counted("searched", declared._dollar_setting))
     return counts
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Breadcrumb, Document, Metadata
 from scrapy_dripper.declared import read_declared
+from scrapy_dripper.declared.elements import heading_text
 from scrapy_dripper.declared.metadata import detected_language, metadata_of
-from scrapy_dripper.declared.text import heading_text
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page import read
 from scrapy_dripper.page.parse import parse

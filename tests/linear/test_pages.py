@@ -19,7 +19,7 @@ from scrapy_dripper.choose import duplicates
 from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction, FallbackReason, Metadata
-from scrapy_dripper.declared.text import MOST_ELEMENTS, MOST_VALUES
+from scrapy_dripper.declared.elements import MOST_ELEMENTS, MOST_VALUES
 from scrapy_dripper.fallback import fall_back, metadata, shell, trafilatura_output
 from scrapy_dripper.fallback.methods import MAX_PARAGRAPHS, limited_tree
 from scrapy_dripper.output import reader

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from scrapy_dripper import Document, Extractor
-from scrapy_dripper.choose.boilerplate import without_asides, without_dialogs
 from scrapy_dripper.page.vocabulary import NameIndex
+from scrapy_dripper.structures.asides import without_asides, without_dialogs
 from scrapy_dripper.testing import page as page_of
 
 TEXT = "The beavers of the upper valley have built a third dam this spring, and the meadow behind it is a lake now."
