@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from scrapy_dripper.choose.boilerplate import MOST_BOILERPLATE, without_boilerplate
-from scrapy_dripper.choose.comments import posts_of, with_comments
+from scrapy_dripper.choose.comments import posts_of, with_comments, with_replies
 from scrapy_dripper.choose.decision import decide
 from scrapy_dripper.choose.duplicates import within, without_duplicates
 from scrapy_dripper.choose.headings import LONGEST_HEADING, MOST_EMPTY, with_facts, with_headings, with_headline
@@ -99,6 +99,7 @@ STEPS = (
         by_model=True,
         free=LONGEST_ERROR,
     ),
+    Step("replies", "it is a reply of the thread", with_replies, by_model=True),
     Step("facts", "it is a fact that stands below the name of the page", with_facts, by_model=True),
     Step(
         "embeds",

@@ -1,22 +1,19 @@
-"""Readers' comments: which elements hold them, whether they are what a page is about, and whether the user wants them.
-
-They are found by the names of their elements, without a model.
-"""
+"""Posts: readers' comments, by the names of their elements, which a user may keep or drop; and replies of a thread."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_dripper.choose.scored import ScoredPage
-from scrapy_dripper.page.page import Bools, Flag, Page
+from scrapy_dripper.choose.scored import ELSEWHERE, UNSEEN, ScoredPage
+from scrapy_dripper.page.page import Bools, Flag, Page, Tree
 from scrapy_dripper.page.tags import LONGEST_CLASS
 from scrapy_dripper.page.vocabulary import COMMENT_PLACES, COMMENT_SYSTEMS, NO_COMMENTS, either
-from scrapy_dripper.structures import NEARLY_ALL
+from scrapy_dripper.structures import NEAR, NEARLY_ALL
 
 if TYPE_CHECKING:
     from scrapy_dripper.structures.posts import ThreadPost
@@ -88,6 +85,44 @@ def posts_of(page: Page, main: Bools, page_type: str | None) -> list[ThreadPost]
     if is_thread or _are_content(page, main, posts):
         return posts
     return thread_posts(page, main & in_comments(page)) if keeps else []
+
+
+def with_replies(scored: ScoredPage, main: Bools) -> Bools:
+    """Return the labels of a thread with the posts added of which nothing is main, without the parts that are not main
+    in the other posts.
+
+    Probabilities sink along a page, so a model leaves out short replies, and the last ones.
+    """
+    page, tree = scored.page, scored.page.tree
+    if not main.any() or not (scored.page_type == FORUM or is_declared_thread(page)):
+        return main
+    from scrapy_dripper.structures.posts import thread_posts  # as in posts_of
+
+    shown = scored.flags & (UNSEEN | ELSEWHERE) == 0
+    post_of = np.zeros(len(main), dtype=np.int64)  # the innermost one, because replies can be nested
+    for post in thread_posts(page, main | shown):
+        post_of[tree.block_start[post.node] : tree.block_end[post.node]] = post.node
+    has_main = np.isin(post_of, post_of[main & (post_of > 0)])
+    blocks = np.flatnonzero(post_of > 0).tolist() if has_main.any() else []
+    parts = [_part_of(tree, int(page.blocks.context[i]), int(post_of[i])) for i in blocks]
+    words, of_main = defaultdict[tuple[int, ...], float](float), defaultdict[tuple[int, ...], float](float)
+    for i, part in zip(blocks, parts, strict=True):
+        if has_main[i]:
+            words[part] += float(scored.size[i])
+            of_main[part] += float(scored.size[i]) * bool(main[i])
+    labels: Bools = main.copy()
+    for i, part in zip(blocks, parts, strict=True):
+        labels[i] |= shown[i] and not has_main[i] and of_main[part] > NEARLY_ALL * words[part]
+    return labels
+
+
+def _part_of(tree: Tree, node: int, post: int) -> tuple[int, ...]:
+    """Return which part of its post a node is: the tags and classes of the elements between them."""
+    way: list[int] = []
+    while node > post and len(way) < NEAR:
+        way.append(int(tree.tag_class[node]))
+        node = int(tree.parent[node])
+    return tuple(way)
 
 
 def _are_content(page: Page, main: Bools, posts: list[ThreadPost]) -> bool:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from lxml.html import document_fromstring
 
-from scrapy_dripper.choose.comments import in_comments
+from scrapy_dripper.choose.comments import in_comments, with_replies
+from scrapy_dripper.choose.scored import ScoredPage
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Document, Extraction
 from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.extractor import Extractor
 from scrapy_dripper.page.blocks import cut
 from scrapy_dripper.testing import FakeEngine
+from scrapy_dripper.testing import page as page_of
 
 STORY = "<article><h1>The mill</h1>" + "<p>The old mill by the river grinds again, after forty years of rest.</p>" * 4
 PAGE = (
@@ -143,3 +146,31 @@ def test_the_bundled_model() -> None:
     assert "grandfather" in keep
     assert "old mill" in drop
     assert len(drop) <= len(auto) <= len(keep)
+
+
+POST = (
+    "<div class='post {0}' id=p{1}><p class=author>by <strong>{2}</strong> on 2 May 2021</p>"
+    "<div class=content>{3}</div><div class=signature>Sent from {2}</div></div>"
+)
+THREAD = [("Ann", "The pump of the well has run dry, and nothing comes up any more."), ("Bo", "Which one?")]
+THREAD += [("Ann", "The old one."), ("Cy", "<p>Mine, too.</p>"), ("Bo", "Thanks!")]
+
+
+@pytest.mark.parametrize(
+    ("page_type", "first", "added"),
+    [
+        ("forum", [0, 0.9, 0], ["Which one?", "The old one.", "Thanks!"]),
+        ("forum", [0, 0.1, 0], []),  # nothing tells which part of a post is its text
+        ("article", [0, 0.9, 0], []),
+    ],
+)
+def test_the_replies_of_a_thread_are_kept(page_type: str, first: list[float], added: list[str]) -> None:
+    """Of a post that the model leaves out, the parts are added that are main in the others, and no others."""
+    posts = "".join(POST.format("bg1 bg2".split()[i % 2], i, *post) for i, post in enumerate(THREAD))
+    page = page_of(f"<h1>Pumps</h1><main>{posts}<div hidden>{POST.format('bg1', 9, 'Di', 'Unseen.')}</div></main>")
+    p = np.array([0, *first, *([0] * (len(page.blocks) - 4))], dtype=np.float32)
+    main = p > 0.5
+    after = with_replies(ScoredPage(page, Labels(p, page_types={page_type: 1.0})), main)
+
+    assert [page.blocks.text[i] for i in np.flatnonzero(after & ~main).tolist()] == added
+    assert after[main].all()
