@@ -67,6 +67,14 @@ def site(_site: Site) -> Site:
 
 
 @pytest.fixture
+def internet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names such as ``site.example``, whose servers are on this machine."""
+    from tests.internet import connect_internet
+
+    connect_internet(put=monkeypatch.setattr)
+
+
+@pytest.fixture
 def crawl(reactor: Reactor, engine: EngineLog) -> Crawls:
     """Run a spider with the fake engine: ``crawl(spider, settings)``."""
     from tests.crawl.crawling import Crawls

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tests.crawl.crawling import Site
 from tests.crawl.processes import scrapy_command
 
 PUBLIC = "93.184.216.34"
@@ -17,6 +18,7 @@ NAMES: dict[str, list[str]] = {
     "third.example": ["93.184.216.36"],
     "inside.example": ["127.0.0.1"],
     "both.example": [PUBLIC, "127.0.0.1"],
+    "next.example": ["127.0.0.7", "127.0.0.1"],
 }
 """The addresses of names."""
 REBINDS = "rebinds.example"
@@ -24,16 +26,14 @@ REBINDING = (REBINDS, "xn--rebinds-strae-mdb.example")
 """Names that have a public address when they are looked up for the first time, and then one of this machine."""
 
 
-def connect_internet(
-    names: Mapping[str, Sequence[str]] = NAMES, put: Callable[[Any, str, Any], None] = setattr
-) -> None:
+def connect_internet(put: Callable[[Any, str, Any], None] = setattr) -> None:
     """Let this process find names, and reach their servers. ``put`` sets an attribute of a module or a class."""
     find, connect, connect_ex = socket.getaddrinfo, socket.socket.connect, socket.socket.connect_ex
     rebound: set[str] = set()
 
     def addresses(name: str) -> Sequence[str]:
         if name not in REBINDING:
-            return names.get(name, [name])
+            return NAMES.get(name, [name])
         is_new = name not in rebound
         rebound.add(name)
         return [PUBLIC] if is_new else ["127.0.0.1"]
@@ -50,6 +50,11 @@ def connect_internet(
     put(socket, "gethostbyname", lambda name: getaddrinfo(name, None, socket.AF_INET)[0][4][0])
     put(socket.socket, "connect", lambda self, address: connect(self, here(address)))
     put(socket.socket, "connect_ex", lambda self, address: connect_ex(self, here(address)))
+
+
+def public(site: Site, path: str, host: str = "site.example") -> str:
+    """Return the URL of a path on a host of the internet, whose server is a site."""
+    return f"http://{host}:{site.port}{path}"
 
 
 def internet_command(arguments: list[str], settings: Mapping[str, Any]) -> None:

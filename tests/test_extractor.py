@@ -79,7 +79,9 @@ def described(n: int, **values: Any) -> Labels:
 )
 @pytest.mark.parametrize("place", [0, 3, 6])
 def test_one_bad_page_falls_back_alone(bad: Callable[[int], Any], place: int) -> None:
-    """Whatever an engine does on one page of a batch, the other pages keep their labels."""
+    """Whatever an engine does on one page of a batch, the other pages keep their labels. There is one extraction per
+    document, in order.
+    """
     pages = [*GOOD[:place], BAD, *GOOD[place:]]
     found = Extractor(Config(fallback="html"), Engine(bad)).extract(pages)
 
@@ -139,9 +141,11 @@ def test_an_engine_that_loses_a_page() -> None:
 
 def test_a_batch_is_one_call_of_the_engine() -> None:
     engine = Engine()
-    Extractor(Config(), engine).extract([*GOOD, "", "<script>x</script>"])
+    found = Extractor(Config(), engine).extract([*GOOD, "", "<script>x</script>", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"])
 
     assert engine.batches == [6]
+    assert [x.fallback_reason for x in found] == [None] * 6 + ["empty_body", "no_blocks", "not_html"]
+    assert Extractor(Config(), engine).extract([]) == []
 
 
 def test_a_batch_of_huge_pages_is_split(monkeypatch: pytest.MonkeyPatch) -> None:

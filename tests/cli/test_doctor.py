@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Run
+from tests.programs import python
 
 SPIDER = """
 import scrapy
@@ -20,21 +19,17 @@ class News(scrapy.Spider):
 """
 
 
+@pytest.fixture(autouse=True)
+def _no_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
+
+
 def doctor(folder: Path, settings: str, spider: str = "") -> subprocess.CompletedProcess[str]:
     """Run the command in a project."""
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = project\n", encoding="utf-8")
     (folder / "project.py").write_text(f"BOT_NAME = 'tidy'\nSPIDER_MODULES = ['spiders']\n{settings}", encoding="utf-8")
     (folder / "spiders.py").write_text(spider, encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    environment.pop("SCRAPY_SETTINGS_MODULE", None)
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy_dripper", "doctor"],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        cwd=folder,
-        env=environment,
-    )
+    return python("-m", "scrapy_dripper", "doctor", cwd=folder)
 
 
 def test_a_project_that_is_ready(tmp_path: Path) -> None:
@@ -99,9 +94,7 @@ def test_what_does_not_work_is_named(tmp_path: Path, settings: str, words: str) 
     assert "Traceback" not in done.stderr
 
 
-def test_without_a_project_the_defaults_are_tried(here: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
-    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
-
+def test_without_a_project_the_defaults_are_tried(here: Path, run: Run) -> None:
     done = run("doctor")
 
     assert (done.code, "none in this folder" in done.out) == (0, True)

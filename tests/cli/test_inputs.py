@@ -12,7 +12,7 @@ import pytest
 from scrapy_dripper.cli.inputs import file_name, page_id
 from scrapy_dripper.data import Document
 from scrapy_dripper.inspection.look import named
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, Serve
 from tests.corpus.zoo import PLAIN
 
 HTML = (
@@ -95,11 +95,24 @@ def test_a_page_as_browsers_save_it(
         ("ftp://example.com/x", None, "not found: URLs begin with http:// or https://"),
         ("none.html", None, "not found\n"),
         ("folder/none", None, "not found\n"),
+        ("*.nothing", None, "not found"),
+        ("folder", None, "no page there"),
+        ("broken.html.gz", gzip.compress(HTML.encode(), mtime=0)[:100], ""),
+        ("MISSING", None, "HTTP 404 Not Found"),
+        ("http://127.0.0.1:1/", None, "refused"),
+        ("http://[half/", None, ""),
+        ("loop.html", None, "Too many levels of symbolic links"),
     ],
 )
-def test_what_is_no_page_is_named(name: str, data: bytes | None, reason: str, here: Path, extract: Run) -> None:
-    """The other inputs are read, and the exit code is 1."""
+def test_what_is_no_page_is_named(
+    name: str, data: bytes | None, reason: str, here: Path, serve: Serve, extract: Run
+) -> None:
+    """The other inputs are read, and the exit code is 1; standard error names the input and the reason."""
     Path("good.html").write_text(HTML, encoding="utf-8")
+    Path("folder").mkdir()
+    Path("loop.html").symlink_to("loop.html")
+    if name == "MISSING":
+        name = serve(lambda handler: handler.send_error(404))
     if data is not None:
         Path(name).write_bytes(data)
 
@@ -109,6 +122,7 @@ def test_what_is_no_page_is_named(name: str, data: bytes | None, reason: str, he
     assert done.err.startswith(f"scrapy-dripper: {name}: ")
     assert reason in done.err
     assert done.err.endswith("1 of 2 inputs gave no result\n")
+    assert "Traceback" not in done.err
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
@@ -92,18 +91,6 @@ def test_a_page_that_cannot_be_read_is_named(here: Path, run: Run) -> None:
     done = run("rules", "check", rules(drop="p"), "empty.html")
 
     assert (done.code, "empty.html: empty_body" in done.err) == (1, True)
-
-
-@pytest.mark.parametrize("command", ["check", "learn"])
-def test_a_server_that_breaks_off_is_named(command: str, here: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> NoReturn:
-        raise ConnectionError("no valid answer")
-
-    monkeypatch.setattr("scrapy_dripper.cli.inputs.read_source", broken)
-
-    done = run(*(LEARN if command == "learn" else ("rules", "check", rules(drop="p"))), URL)
-
-    assert (done.code, f"{URL}: no valid answer" in done.err) == (1, True)
 
 
 def test_a_selector_that_takes_for_ever_is_given_up(page: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,8 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import pytest
 from tests.cli.conftest import Run
 from tests.corpus.shards import document, record, shards, structured, table, write
 from tests.corpus.zoo import HONEST, HOSTILE, LIMIT
+from tests.crawl.crawling import eventually
 from tests.workers.children import gone
 
 pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra [corpus]")
@@ -64,14 +64,6 @@ def result(process: subprocess.Popen[str]) -> tuple[int, str]:
     """Wait for a command and return its exit code and its output."""
     _, said = process.communicate(timeout=PATIENCE)
     return process.returncode, said
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait until a condition holds; fail if it never does."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_two_tasks_and_one_give_the_same_documents(tmp_path: Path, run: Run) -> None:
@@ -125,7 +117,7 @@ def test_what_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     arguments = (tmp_path / "in", "-o", tmp_path / "out", "--workers", 1, *OWN)
 
     process = command("extract", *arguments)
-    until(lambda: begun.exists() and begun.read_text() != "")
+    eventually("a page begun", lambda: begun.exists() and begun.read_text() != "")
     assert [path.name for path in sorted((tmp_path / "out").glob("*.parquet"))] == ["00000.parquet"]
     second, refusal = result(command("extract", *arguments))
     os.kill(process.pid, signal.SIGKILL)
@@ -179,14 +171,14 @@ def test_nothing_of_a_killed_command_stays(
         Path(f"{name}.html").write_bytes(body)
         write(Path("in", f"{name}.warc"), [record(f"https://example.org/{name}", body)])
     process = start(*arguments, *OWN)
-    until(lambda: len(list(tmp_path.glob("*.begun"))) >= min(least, 2))
+    eventually("pages begun", lambda: len(list(tmp_path.glob("*.begun"))) >= min(least, 2))
     started = descendants(process.pid)
     assert len(started) >= least
 
     os.kill(process.pid, signal.SIGKILL)
     process.wait(PATIENCE)
 
-    until(lambda: all(map(gone, started)))
+    eventually("all processes gone", lambda: all(map(gone, started)))
 
 
 def test_a_process_that_is_killed_is_noticed(tmp_path: Path) -> None:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,14 +12,13 @@ from hypothesis import strategies as st
 from scrapy_dripper.page.charset import decode_html
 from tests.corpus.shards import record
 from tests.corpus.zoo import CHUNKED, HONEST, HOSTILE, LIMIT, PAGE, URL, Animal, chunked, response
+from tests.programs import python
 
 pytest.importorskip("scrapy_dripper.corpus.records", reason="needs FastWARC 2", exc_type=ImportError)
 
 from scrapy_dripper.corpus.records import Recorded, charset, pages
 
-ROOT = Path(__file__).parents[2]
 ZOO = [*HONEST, *HOSTILE]
-PATIENCE = 120
 MOST_MEMORY = 64_000
 """KiB that reading all archives may take beyond their own size. The largest would take 20 MB, if it was not a bomb."""
 
@@ -56,17 +51,10 @@ def test_all_that_can_be_read_is_read_and_the_rest_counted(animal: Animal) -> No
 
 
 def test_no_archive_takes_much_time_or_memory() -> None:
-    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    said = subprocess.run(
-        [sys.executable, "-c", READ_ALL],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=True,
-    ).stdout
+    done = python("-c", READ_ALL)
 
-    assert int(said) < MOST_MEMORY
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < MOST_MEMORY
 
 
 @given(st.binary(max_size=3_000).map(lambda tail: b"<p>" + tail), st.integers(1, 500))

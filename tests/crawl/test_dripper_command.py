@@ -141,6 +141,10 @@ URL = "https://a.example/"
         ([URL, "-o", "x"], "--output needs --follow"),
         ([URL, "--follow", "-o", "x", "-f", "json"], "--follow has its own spider, and writes Markdown"),
         ([URL, "--follow", "-o", "x", "--max-pages", "0"], "expected a whole number of at least 1 (got '0')"),
+        (
+            [URL, "--follow", "-o", "pages.csv"],
+            "NAME.jsonl or NAME.parquet",
+        ),  # a folder of that name would hide the pages
         ([URL, "--follow", "-o", "x", "--allow", "["], "'[' is not a regular expression"),
         ([URL, "--follow", "-o", __file__], f"cannot write {__file__}: Not a directory"),
     ],
@@ -151,6 +155,10 @@ def test_what_cannot_begin_gets_one_sentence(tmp_path: Path, arguments: list[str
     assert (done.stdout if arguments else "", done.returncode) == ("", 2)
     assert message in " ".join((done.stdout + done.stderr).split())
     assert "Traceback" not in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "__pycache__") == [
+        "scrapy.cfg",
+        "spiders.py",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
 
 from scrapy_dripper.commands.site import delay_of, readable
-from tests.crawl.crawling import PATIENCE, Site, answer, page
+from tests.crawl.crawling import Site, answer, eventually, page
 from tests.crawl.processes import COMMAND, Done, Program, run, scrapy_command
-from tests.internet import internet_command
+from tests.internet import internet_command, public
 
 XML = "application/xml"
 HTML = "text/html; charset=utf-8"
@@ -69,9 +69,8 @@ def follow(url: str, folder: Path, *args: str) -> Done:
 def index(folder: Path) -> dict[str, dict[str, Any]]:
     """Return the records of the index by the path of their URL."""
     lines = (folder / "index.jsonl").read_text(encoding="utf-8").splitlines()
-    records = [json.loads(line) for line in lines]
-    assert len({record["url"] for record in records}) == len(records)
-    return {"/" + record["url"].split("/", 3)[3]: record for record in records}
+    assert len({json.loads(line)["url"] for line in lines}) == len(lines)
+    return found(folder / "index.jsonl")
 
 
 def test_a_site_becomes_a_folder_of_markdown(shop: Site, tmp_path: Path) -> None:
@@ -167,9 +166,7 @@ def test_ctrl_c_loses_nothing(site: Site, tmp_path: Path) -> None:
         arguments = ["dripper", "--follow", site.url("/0"), "-o", f"{tmp_path}", "-s", "DOWNLOAD_DELAY=0.02"]
         seen = len(site.seen)
         program = Program(scrapy_command, arguments, COMMAND)
-        deadline = time.monotonic() + PATIENCE
-        while len(site.seen) < seen + 18 and program.is_running and time.monotonic() < deadline:
-            time.sleep(0.01)
+        eventually("18 pages asked for", lambda: len(site.seen) >= seen + 18 or not program.is_running)  # noqa: B023
         if program.is_running:
             program.send_signal()
         program.end()
@@ -197,9 +194,7 @@ def test_a_crawl_that_is_killed_loses_nothing(name: str, site: Site, tmp_path: P
     for rest in (b'\n{"url": "http://127.0.0.1/cut', b"", b"\n{"):  # of a line in which it is killed
         arguments = ["dripper", "--follow", site.url("/"), "-o", f"{place}", "-s", "DOWNLOAD_DELAY=0.02"]
         program = Program(scrapy_command, arguments, COMMAND)
-        deadline = time.monotonic() + PATIENCE
-        while len(found(lines)) < len(written) + 6 and time.monotonic() < deadline:
-            time.sleep(0.005)
+        eventually("six more pages written", lambda: len(found(lines)) >= len(written) + 6)  # noqa: B023
         program.kill()
         lines.write_bytes(lines.read_bytes()[:-1] + rest)
         assert set(written) < set(found(lines))
@@ -225,9 +220,7 @@ def test_two_commands_with_one_output(name: str, site: Site, tmp_path: Path) -> 
     site.raw["/silent"] = [(b"", "keep")]
     place = tmp_path / name
     first = Program(scrapy_command, ["dripper", "--follow", site.url("/"), "-o", f"{place}"], COMMAND)
-    deadline = time.monotonic() + PATIENCE
-    while "/silent" not in site.seen and time.monotonic() < deadline:
-        time.sleep(0.02)
+    eventually("the silent page asked for", lambda: "/silent" in site.seen)
     seen = len(site.seen)
 
     second = follow(site.url("/"), place)
@@ -458,11 +451,6 @@ def test_a_page_that_is_asked_for_while_it_is_extracted(site: Site, tmp_path: Pa
     assert {path for path, record in found.items() if "source" not in record} == {"/old"}
 
 
-def public(site: Site, path: str, host: str = "site.example") -> str:
-    """Return the URL of a path on a host of the internet."""
-    return f"http://{host}:{site.port}{path}"
-
-
 def test_a_site_has_one_host(site: Site, tmp_path: Path) -> None:
     """With and without ``www.``, and on one port. A sitemap elsewhere must be named by robots.txt."""
     elsewhere = [public(site, f"/{n}", "other.example") for n in range(3)]
@@ -610,14 +598,6 @@ def test_what_is_not_of_this_site_is_not_replaced(text: str, message: str, site:
 
     assert (done.returncode, message in done.stdout + done.stderr) == (2, True)
     assert (tmp_path / "index.jsonl").read_text(encoding="utf-8") == text
-
-
-def test_a_file_of_another_format_is_no_folder(site: Site, tmp_path: Path) -> None:
-    """A folder of that name would hide the pages."""
-    done = follow(site.url("/"), tmp_path / "pages.csv")
-
-    assert (done.returncode, "NAME.jsonl or NAME.parquet" in done.stderr) == (2, True)
-    assert not [*tmp_path.iterdir()]
 
 
 def test_a_folder_that_becomes_unwritable(site: Site, tmp_path: Path) -> None:

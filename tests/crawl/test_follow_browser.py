@@ -17,7 +17,7 @@ from scrapy_dripper.egress import Egress
 from tests.crawl.crawling import Site, page
 from tests.crawl.processes import COMMAND, run
 from tests.crawl.test_follow import HTML, index
-from tests.internet import connect_internet, internet_command
+from tests.internet import internet_command
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "example_project"))
 
@@ -70,10 +70,7 @@ def test_a_site_of_scripts_is_followed_without_leaving_the_internet(site: Site, 
     ("host", "is_let"),
     [("site.example", True), ("inside.example", False), ("127.0.0.1", False), ("both.example", True)],
 )
-def test_the_gate_connects_to_where_the_crawl_may_go(
-    site: Site, monkeypatch: pytest.MonkeyPatch, host: str, is_let: bool
-) -> None:
-    connect_internet(put=monkeypatch.setattr)
+def test_the_gate_connects_to_where_the_crawl_may_go(site: Site, internet: None, host: str, is_let: bool) -> None:
     site.routes["/"] = (HTML, page(1).encode())
 
     async def ask() -> tuple[int, bytes]:

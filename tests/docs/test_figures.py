@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.test_site import FILES, MARKDOWN, PAGES, ROOT
+from tests.docs.test_site import FILES, MARKDOWN, PAGES, ROOT, slug
 
 RESULTS = ROOT / "benchmarks" / "results"
 CARD = ROOT / "models" / "tagger" / "README.md"
@@ -53,11 +53,6 @@ def record(page: Path, target: str) -> str:
         return ""
     parts = re.split(r"^## (.+)\n", file.read_text(encoding="utf-8"), flags=re.M)
     return dict(zip(map(slug, parts[1::2]), parts[2::2], strict=True)).get(anchor, "")
-
-
-def slug(heading: str) -> str:
-    """Return the anchor of a heading."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def is_in(figure: str, text: str) -> bool:

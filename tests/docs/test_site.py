@@ -61,15 +61,19 @@ def links(page: Path) -> list[str]:
     return [str(target) for target in found if target]
 
 
+def slug(heading: str) -> str:
+    """Return the anchor of a heading, as GitHub and MyST make it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
+
+
 @cache
 def anchors(page: Path) -> set[str]:
-    """Return the anchors of a page's headings, as GitHub and MyST make them."""
+    """Return the anchors of a page's headings."""
     found: set[str] = set()
     parsed = MARKDOWN.parse(page.read_text(encoding="utf-8"))
     for opening, inline in pairwise(parsed):
         if opening.type == "heading_open":
-            text = "".join(child.content for child in inline.children or ())
-            found.add(re.sub(r"[^\w\- ]", "", text.lower()).strip().replace(" ", "-"))
+            found.add(slug("".join(child.content for child in inline.children or ())))
     return found
 
 

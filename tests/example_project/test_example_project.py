@@ -6,7 +6,6 @@ import json
 import os
 import re
 import runpy
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from example.website.server import stored_pages
 
 from tests.crawl.processes import Done
 from tests.crawl.processes import run as run_program
+from tests.programs import python
 
 PROJECT = Path(__file__).resolve().parents[2] / "example_project"
 STORED = sorted(stored_pages())
@@ -84,9 +84,6 @@ def site_crawl(tmp_path_factory: pytest.TempPathFactory) -> Crawl:
     crawled = crawl(tmp_path_factory.mktemp("site"))
     assert crawled.result.returncode == 0, crawled.result.stderr
     return crawled
-
-
-# The website
 
 
 # The crawl of the own website
@@ -257,9 +254,7 @@ def test_a_wrong_setting_ends_the_crawl_with_one_sentence(tmp_path: Path) -> Non
         "sys.modules['example.settings'] = wrong; sys.argv[1:] = ['--output', sys.argv[2]]\n"
         "runpy.run_path(sys.path[0] + '/crawl.py', run_name='__main__')"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", program, PROJECT, tmp_path], capture_output=True, text=True, timeout=60, check=False
-    )
+    result = python("-c", program, PROJECT, tmp_path)
 
     assert result.returncode == 1
     assert "DRIPPER_FALLBACK must be one of" in result.stderr
@@ -296,8 +291,7 @@ def test_a_page_written_by_javascript_is_empty_until_it_is_rendered(tmp_path: Pa
 
 
 def test_help_shows_every_way_to_run_it() -> None:
-    arguments = [sys.executable, str(SCRIPT), "--help"]  # in the same way as a user
-    result = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    result = python(SCRIPT, "--help")  # in the same way as a user
 
     assert result.returncode == 0
     for words in ("--urls", "--js", "--spider", "--output", "examples:", "exit code"):

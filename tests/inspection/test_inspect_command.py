@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gzip
-import io
 import re
 import sys
 from hashlib import sha256
@@ -192,15 +190,6 @@ def test_the_policy_of_a_file_allows_its_own_script_and_styles_and_nothing_else(
     assert {directives["base-uri"], directives["form-action"]} == {"'none'"}
 
 
-def test_a_page_from_a_pipe(here: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", type("Pipe", (), {"buffer": io.BytesIO(gzip.compress(PAGE.encode()))}))
-
-    assert run("inspect", "-", "--url", "https://e.org/tides").code == 0
-
-    data = data_of(here / "stdin.inspect.html")
-    assert (data["url"], len(data["blocks"])) == ("https://e.org/tides", 8)
-
-
 def test_it_is_opened_in_the_browser(here: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
@@ -225,26 +214,6 @@ def test_several_pages_become_several_files(here: Path, run: Run) -> None:
     assert gone == "scrapy-dripper: gone.html: not found"
     assert broken.startswith("scrapy-dripper: broken.html: ")
     assert len(data_of(here / "looks" / "b.inspect.html")["blocks"]) == 8
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["a.html", "b.html", "-o", "out"], "2 pages need a folder, as in -o out/"),
-        (["a.html", "-o", "a.html"], "would be overwritten"),
-        (["a.html", "b.html", "--url", "https://e.org/"], "--url is for a single file"),
-        (["a.html", "--model", "nowhere"], "No tagger model in nowhere"),
-    ],
-)
-def test_wrong_usage_is_said_in_one_sentence(arguments: list[str], says: str, here: Path, run: Run) -> None:
-    for name in ("a.html", "b.html"):
-        Path(name).write_text(PAGE, encoding="utf-8")
-
-    done = run("inspect", *arguments)
-
-    assert (done.code, done.err.count("\n")) == (2, 1)
-    assert says in done.err
-    assert Path("a.html").read_text(encoding="utf-8") == PAGE
 
 
 def test_without_its_renderer_the_markdown_is_shown_as_source(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import subprocess
-import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +17,7 @@ from scrapy_dripper.cli.inputs import READ_FACTOR, Source, read_source
 from scrapy_dripper.commands.frontier import records
 from scrapy_dripper.learning import is_ours
 from scrapy_dripper.rules import RuleError, read_rules
+from tests.programs import python
 
 resource = pytest.importorskip("resource")
 
@@ -52,9 +51,7 @@ def test_entities_are_never_expanded(tmp_path: Path) -> None:
     """The source of a billion laughs stays as short as it is, in a process without memory for more."""
     for name, html in PAGES.items():
         (tmp_path / name).write_text(html)
-    command = [sys.executable, "-m", "tests.security.bombs_process", str(tmp_path)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=environment)
+    done = python("-m", "tests.security.bombs_process", tmp_path, OMP_NUM_THREADS="1", MALLOC_ARENA_MAX="2")
     assert done.returncode == 0, done.stderr[-2_000:]
     found = json.loads(done.stdout.splitlines()[-1])
 

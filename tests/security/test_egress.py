@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import socket
 import threading
@@ -22,9 +21,9 @@ from tests.crawl.conftest import KINDS
 from tests.crawl.crawling import Site, answer, page
 from tests.crawl.processes import COMMAND, Done
 from tests.crawl.processes import run as program
-from tests.internet import REBINDING, connect_internet, internet_command
+from tests.crawl.test_follow import HTML, XML, follow, index
+from tests.internet import REBINDING, internet_command, public
 
-HTML, TEXT, XML = "text/html; charset=utf-8", "text/plain", "application/xml"
 SECRET = "MAIN secret of this machine"
 
 
@@ -63,12 +62,6 @@ ODD = [
     "http://a b/", "http://site.example#@127.0.0.1:x/",
 ]  # fmt: skip
 """URLs of other schemes, without a host, or in which programs may find different hosts."""
-
-
-@pytest.fixture
-def internet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Connect this process to the internet of the tests."""
-    connect_internet(put=monkeypatch.setattr)
 
 
 @pytest.mark.usefixtures("internet")
@@ -216,20 +209,6 @@ def redirects(site: Site, way: str, path: str, url: str) -> None:
         site.routes[path] = (HTML, page("with a refresh", refresh).encode())
 
 
-def public(site: Site, path: str, host: str = "site.example") -> str:
-    """Return the URL of a path on a host of the internet."""
-    return f"http://{host}:{site.port}{path}"
-
-
-def follow(url: str, folder: Path, *args: str) -> tuple[Done, dict[str, dict[str, Any]]]:
-    """Run the command for a whole site, and return the records of its index by their URLs."""
-    speed = ("-s", "DOWNLOAD_DELAY=0", "-s", "RETRY_ENABLED=0", "-s", "DOWNLOAD_TIMEOUT=20")
-    done = program(internet_command, ["dripper", "--follow", url, "-o", f"{folder}/", *speed, *args], COMMAND)
-    records = [json.loads(line) for line in (folder / "index.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert len({record["url"] for record in records}) == len(records)
-    return done, {record["url"]: record for record in records}
-
-
 def test_follow_asks_for_nothing_else(site: Site, victim: Victim, tmp_path: Path) -> None:
     """Neither as links nor in sitemaps, lists of sitemaps, robots.txt, redirects or refreshes."""
     urls = victim.urls(f"site.example:{site.port}")
@@ -243,22 +222,24 @@ def test_follow_asks_for_nothing_else(site: Site, victim: Victim, tmp_path: Path
     links = "".join(f'<a href="{escape(url)}">link</a>' for url in [*urls, *paths, "/page/1"])
     site.routes |= {
         "/": (HTML, page("home", links).encode()),
-        "/robots.txt": (TEXT, "".join(f"Sitemap: {url}\n" for url in [*urls, "/map.xml", "/list.xml"]).encode()),
+        "/robots.txt": (
+            "text/plain",
+            "".join(f"Sitemap: {url}\n" for url in [*urls, "/map.xml", "/list.xml"]).encode(),
+        ),
         "/map.xml": (XML, f"<urlset>{pages}</urlset>".encode()),
         "/list.xml": (XML, f"<sitemapindex>{maps}</sitemapindex>".encode()),
     }
 
-    done, found = follow(public(site, "/"), tmp_path / "out")
+    done = follow(public(site, "/"), tmp_path / "out", "-s", "RETRY_ENABLED=0", "-s", "DOWNLOAD_TIMEOUT=20")
+    found = index(tmp_path / "out")
 
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert victim.asked == 0
     assert not any(SECRET in file.read_text(encoding="utf-8") for file in (tmp_path / "out").glob("*.md"))
-    assert set(found) == {public(site, path) for path in ("/", "/page/1", "/page/2", *paths)}
-    refused = {url: record["error"] for url, record in found.items() if "source" not in record}
-    assert {url for url in refused if "/redirect/" in url} == {
-        public(site, path) for path in paths if "redirect" in path
-    }
+    assert set(found) == {"/", "/page/1", "/page/2", *paths}
+    refused = {path: record["error"] for path, record in found.items() if "source" not in record}
+    assert {path for path in refused if "redirect" in path} == {path for path in paths if "redirect" in path}
     assert all(re.match(r"leads to |HTTP 302$", reason) for reason in refused.values()), refused
     assert re.search(r"^\d+ URLs of robots.txt and sitemaps are not followed, because", done.stderr, re.M)
 

@@ -5,12 +5,12 @@ run the model report to no one.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
+import pytest
+
 from tests.crawl.crawling import Site
+from tests.programs import python
 
 SECRET = "canary-in-a-file-7c1f"
 TEXT = "<p>Words of the article, enough of them to be one: rivers, harbours, bridges and gardens.</p>" * 3
@@ -59,8 +59,7 @@ def test_no_page_makes_us_ask_for_anything(tmp_path: Path, site: Site) -> None:
             (tmp_path / "ground-truth" / f"{name}.json").write_text(json.dumps(truth))
             predictions.write(json.dumps({"id": name, "text": "Words of something"}) + "\n")
 
-    command = [sys.executable, "-m", "tests.security.hostile_process", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = python("-m", "tests.security.hostile_process", tmp_path)
     assert done.returncode == 0, done.stderr[-3_000:]
     found = json.loads(done.stdout.splitlines()[-1])
 
@@ -80,13 +79,11 @@ print(extractor.extract(["<p>A page with some text in it, and nothing else at al
 """
 
 
-def test_nothing_is_left_behind_for_somebody_to_collect(tmp_path: Path) -> None:
-    environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
-    environment |= {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+def test_nothing_is_left_behind_for_somebody_to_collect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)
+    folders = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
 
-    done = subprocess.run(
-        [sys.executable, "-c", _RUN], env=environment, capture_output=True, text=True, timeout=120, check=True
-    )
+    done = python("-c", _RUN, **folders)
 
     assert done.stdout.strip() == "tagger"
     assert [path for path in tmp_path.rglob("*") if "Microsoft" in str(path)] == []

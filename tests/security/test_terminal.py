@@ -21,16 +21,18 @@ controls = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]").findall
 
 
 def test_messages_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Missing files, errors and the lines above texts have none."""
+    """Missing files, errors, JSON and the lines above texts have none. A line feed does not end such a line."""
     for name in "xy":
-        (tmp_path / f"{name}{EVIL}.html").write_text("<p>Words.</p>")
-    main(["extract", f"no{EVIL}.html", str(tmp_path), "-f", "text"])
+        (tmp_path / f"{name}{EVIL}\n.html").write_text("<p>Words.</p>")
+    for form in ("text", "markdown", "jsonl"):
+        main(["extract", f"no{EVIL}.html", str(tmp_path), "-f", form])
     say(why(OSError(EVIL)))
     Command().complain(f"http://x/{EVIL}", EVIL)
     out, err = capsys.readouterr()
 
     assert controls(out) == controls(err) == []
     assert "scrapy-dripper: a" in err
+    assert sum(line.startswith("<!-- ") and line.endswith(" -->") for line in out.splitlines()) == 2
 
 
 def test_tables() -> None:

@@ -7,7 +7,6 @@ all such words.
 from __future__ import annotations
 
 import ctypes
-import gc
 import logging
 import os
 import re
@@ -28,7 +27,6 @@ from scrapy_dripper.engines.base import EngineError, Labels, Limits, ModelError
 from scrapy_dripper.page import Page
 
 log = logging.getLogger(__name__)
-kept: list[bytes] = []
 
 
 def hang() -> None:
@@ -108,7 +106,6 @@ DEEDS: dict[str, Callable[[str], object]] = {
     "RAISE": fail,
     "MEMORY": lambda text: bytearray(8 << 30),
     "EAT": eat,
-    "KEEP": lambda text: kept.append(b"x" * (140 << 20)),
     "LOG": talk,
     "COUNT": count,
 }
@@ -229,14 +226,6 @@ class Chatty(AllMain):
     def _chat(self) -> None:
         while True:
             log.debug("la la la")
-
-
-def impatient(html: str, url: str) -> str:
-    """Let the worker retry to load its engine at once."""
-    for thing in gc.get_objects():
-        if isinstance(thing, server.PageServer):
-            thing._again = 0.0
-    return "<p>fallback"
 
 
 class Vanishing:

@@ -94,24 +94,6 @@ def test_idle_ones_end_but_for_one(pools: Pools, begin: Begin, monkeypatch: pyte
     assert not gone(last)
 
 
-def test_a_slow_page_holds_up_no_other(
-    pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """A stand-in takes over, and the slow page is still answered."""
-    monkeypatch.setattr(process, "SLOW_SECONDS", 0.2)
-    pool = pools(1)
-    pool.start()
-    (slow,) = pool.pids
-    flag = tmp_path / "flag"
-    waiting = begin(pool, f"WAIT-FOR {flag} ")
-    (other,) = pool.extract([task("one")])
-    assert not waiting.done()
-    assert worker_of(other) != slow
-    assert (pool.aside_count, pool.most) == (1, 1)
-    flag.touch()
-    assert worker_of(waiting.result()) == slow
-
-
 def test_stand_ins_are_bounded(pools: Pools, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     """This holds for any number of slow pages."""
     monkeypatch.setattr(process, "SLOW_SECONDS", 0.1)
@@ -321,20 +303,10 @@ def test_a_process_that_dies_three_times_in_a_row_is_lost(clock: list[float]) ->
     assert one.label({}, []) == LABELS
 
 
-def test_a_process_that_says_that_it_is_lost_is_ended(clock: list[float]) -> None:
-    """Its errors would persist, so a new process is started next."""
-    one, processes = asked(LOST, LABELS)
-
-    assert one.label({}, []) == LOST
-    assert processes.ended == 1
-    assert "the model no longer runs" in one.label({}, [])[0]["lost"]
-    clock[0] += model.RETRY_SECONDS
-    assert one.label({}, []) == LABELS
-    assert processes.kept == 1
-
-
 def test_workers_that_wait_for_a_model_that_is_lost(clock: list[float]) -> None:
-    """They get an error. Otherwise, each of them would load the model again in turn."""
+    """They get an error. Otherwise, each of them would load the model again in turn. The process is ended, because its
+    errors would persist, and a new one is started later.
+    """
     one, processes = asked(LOST, LABELS)
     begun, go = threading.Event(), threading.Event()
     label, found = processes.label, []
@@ -355,6 +327,9 @@ def test_workers_that_wait_for_a_model_that_is_lost(clock: list[float]) -> None:
 
     assert sorted("lost" in answer for answer in found) == [False, True, True, True]
     assert (processes.ended, processes.kept) == (1, 0)
+    clock[0] += model.RETRY_SECONDS
+    assert one.label({}, []) == LABELS
+    assert processes.kept == 1
 
 
 def test_a_process_that_cannot_be_started(clock: list[float]) -> None:

@@ -20,7 +20,8 @@ from scrapy_dripper.engines.base import ModelError
 from scrapy_dripper.workers import process
 from scrapy_dripper.workers.pool import FIRST_STARTS, Pool, Workers
 from scrapy_dripper.workers.process import STARVED, StartError, StepClock, WorkerError, run_delay
-from tests.workers.children import SECONDS, Pools, comes_true, gone, own, rescue, task, worker_of
+from tests.programs import python
+from tests.workers.children import Pools, comes_true, gone, own, rescue, task, worker_of
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="looks at processes as POSIX has them")
 
@@ -35,16 +36,6 @@ def check(pool: Pool, texts: list[str], reason: FallbackReason, words: str, at: 
     assert (told.value.reason, told.value.task) == (reason, at)
     assert pool.pids == []
     assert not pid or gone(pid)
-
-
-@pytest.mark.parametrize("text", ["HANG", "SLEEP"])
-def test_a_worker_that_is_stuck_is_killed(pools: Pools, text: str) -> None:
-    """This also works while it blocks the interpreter. The next page has another worker."""
-    pool = pools()
-    with pytest.raises(WorkerError, match=r"no answer within 1\.5 seconds; DRIPPER_TIMEOUT") as told:
-        pool.extract([task("one"), task(text, own(timeout=1.5))][1:])
-    assert told.value.reason is TIMEOUT
-    assert pool.extract([task("two")])[0].text == "two"
 
 
 def test_the_page_that_is_read_or_written_is_known(pools: Pools) -> None:
@@ -84,15 +75,6 @@ def test_a_worker_that_ends_or_answers_nonsense(ending: str, pools: Pools, fake:
     pool = pools()
     pool.start()
     check(pool, ["one", "two"], DEAD, words, at)
-
-
-def test_an_exception_of_the_engine_costs_no_worker(pools: Pools) -> None:
-    """The page falls back in the same worker."""
-    pool = pools()
-    one, bad, two = pool.extract([task("one"), task("RAISE"), task("two")])
-    assert (bad.fallback_reason, bad.error) == (FallbackReason.ENGINE_ERROR, "ValueError: this page is not for me")
-    assert bad.text == f"fallback of {worker_of(one)}"
-    assert worker_of(one) == worker_of(two)
 
 
 def test_logs_of_a_worker_are_forwarded(pools: Pools, caplog: pytest.LogCaptureFixture) -> None:
@@ -167,7 +149,7 @@ for closed in ([0], [1], [2], [0, 1, 2]):
     os.write(said, f"{answer} {taken}\\n".encode())
     os._exit(0)
 """
-    assert run_script(code).splitlines() == ["fine []"] * 4
+    assert python("-c", code).stdout.splitlines() == ["fine []"] * 4
 
 
 def test_a_current_folder_that_is_gone(pools: Pools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,16 +160,6 @@ def test_a_current_folder_that_is_gone(pools: Pools, tmp_path: Path, monkeypatch
     monkeypatch.setattr(sys, "path", ["", *sys.path])
     gone_soon.rmdir()
     assert pools().extract([task("fine")])[0].text == "fine"
-
-
-def run_script(code: str) -> str:
-    """Return the output of a program with the import path of the tests."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False, timeout=SECONDS
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
 
 
 def test_a_system_without_threads(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,43 +197,14 @@ def test_what_cannot_work_is_refused_at_the_start(options: dict[str, str], kind:
         Workers(own(**options))
 
 
-def test_an_engine_that_cannot_be_loaded_again(pools: Pools, tmp_path: Path) -> None:
-    """It could be loaded at first. Pages of later workers fall back, none waits or is lost, and a worker without an
-    engine retries after a while.
-    """
-    flag = tmp_path / "loaded"
-    config = own(engine="tests.workers.engines.LoadedOnce", model=str(flag), fallback="tests.workers.engines.impatient")
-    pool = pools(config=config)
-    pool.start()
-    os.kill(pool.pids[0], signal.SIGKILL)
-    assert comes_true(lambda: gone(pool.pids[0]))
-
-    found = pool.extract([task("one", config), task("two", config)])
-    assert [(one.fallback_reason, one.error) for one in found] == [
-        (FallbackReason.ENGINE_LOST, "the device has gone")
-    ] * 2
-    assert [one.text for one in found] == ["fallback"] * 2
-    flag.unlink()
-    assert pool.extract([task("one", config)])[0].fallback_reason is None
-
-
-def test_memory_is_limited(pools: Pools) -> None:
-    """Exceeding the limit raises an exception in the worker, which continues."""
+def test_an_exception_of_the_engine_costs_no_worker(pools: Pools) -> None:
+    """The page falls back in the same worker. To exceed the memory is one."""
     pool = pools(config=own(worker_memory=256))
-    one, bad = pool.extract([task("one"), task("MEMORY")])
-    assert (bad.fallback_reason, bad.error) == (FallbackReason.ENGINE_ERROR, "MemoryError: ")
+    one, *bad = pool.extract([task("one"), task("RAISE"), task("MEMORY")])
+    assert [page.fallback_reason for page in bad] == [FallbackReason.ENGINE_ERROR] * 2
+    assert [page.error for page in bad] == ["ValueError: this page is not for me", "MemoryError: "]
+    assert [page.text for page in bad] == [f"fallback of {worker_of(one)}"] * 2
     assert pool.pids == [worker_of(one)]
-
-
-def test_a_worker_that_keeps_much_memory_makes_room(pools: Pools) -> None:
-    """It is replaced after its batch."""
-    pool = pools(config=own(worker_memory=272))
-    (first,) = pool.extract([task("one")])
-    (second,) = pool.extract([task("KEEP")])
-    assert worker_of(first) == worker_of(second)
-    assert pool.pids == []
-    assert comes_true(lambda: gone(worker_of(second)))
-    assert pool.extract([task("two")])[0].text == "two"
 
 
 def test_a_page_that_takes_more_memory_than_there_is(pools: Pools) -> None:
@@ -325,12 +268,8 @@ def test_a_worker_needs_no_scrapy(pools: Pools) -> None:
 
     assert scrapy.__name__ in sys.modules
     (found,) = pools().extract([task("one")])
-    assert {name: found.details["work"][name] for name in ("scrapy", "twisted", "onnxruntime", "trafilatura")} == {
-        "scrapy": 0,
-        "twisted": 0,
-        "onnxruntime": 0,
-        "trafilatura": 0,
-    }
+    work = found.details["work"]
+    assert [work[name] for name in ("scrapy", "twisted", "onnxruntime", "trafilatura")] == [0] * 4
 
 
 @pytest.mark.parametrize(
@@ -397,14 +336,7 @@ def test_a_script_without_a_main_guard_does_not_crawl_twice(
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(fallback=fallback), encoding="utf-8")
     (tmp_path / "other.py").write_text("from script import mine", encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
-    )
-    assert words in done.stderr
+    assert words in python(script).stderr
     assert [line for file in tmp_path.glob("*.log") for line in file.read_text(encoding="utf-8").split()] == log
 
 
