@@ -116,7 +116,7 @@ def test_an_engine_that_only_predicts() -> None:
 def test_a_page_is_scored_and_its_names_are_indexed_once(monkeypatch: pytest.MonkeyPatch, html: str) -> None:
     """All decisions about a page are taken once, those about the fallback included."""
     made: Counter[str] = Counter()
-    for module, name in (("extractor", "ScoredPage"), ("choose.scored", "Names")):
+    for module, name in (("extractor", "ScoredPage"), ("choose.scored", "NameIndex")):
         real = pkgutil.resolve_name(f"scrapy_dripper.{module}:{name}")
 
         def counted(*args: Any, real: Any = real, name: str = name, **values: Any) -> Any:
@@ -126,7 +126,7 @@ def test_a_page_is_scored_and_its_names_are_indexed_once(monkeypatch: pytest.Mon
         monkeypatch.setattr(f"scrapy_dripper.{module}.{name}", counted)
     Extractor(Config(sites="all", limits={"blocks": 9}, oversize="truncate")).extract([html])
 
-    assert made == {"ScoredPage": 1, "Names": 1}
+    assert made == {"ScoredPage": 1, "NameIndex": 1}
 
 
 def test_an_engine_that_loses_a_page() -> None:

@@ -114,7 +114,7 @@ def test_a_crawl_loads_little(site: Site) -> None:
     assert not said["parser"]
 
 
-@pytest.mark.parametrize(("script", "most"), [(EXTRACT, 20_000), (WORKER, 18_900)], ids=["extract", "worker"])
+@pytest.mark.parametrize(("script", "most"), [(EXTRACT, 20_000), (WORKER, 19_000)], ids=["extract", "worker"])
 def test_a_page_loads_what_it_needs(script: str, most: int) -> None:
     """What few pages need, such as fallbacks and the reader of threads, is loaded for them."""
     said = run(script)

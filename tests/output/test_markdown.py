@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from scrapy_dripper.output import markdown as by_html2text
+from scrapy_dripper.output import html2text_markdown
 from scrapy_dripper.output.content_list import content_list
 from scrapy_dripper.output.markdown import markdown
 from scrapy_dripper.page.parse import parse
@@ -122,7 +122,7 @@ def test_depth_that_is_shown() -> None:
 )
 def test_html2text(html: str, expected: str) -> None:
     """Links are absolute, lines are not wrapped, and characters stay Unicode."""
-    assert by_html2text(f"<html><body>{html}</body></html>", "https://example.org/a/b") == expected
+    assert html2text_markdown(f"<html><body>{html}</body></html>", "https://example.org/a/b") == expected
 
 
 KATEX = (
@@ -146,4 +146,4 @@ KATEX = (
 )  # fmt: skip
 def test_formulas_are_their_latex_in_html2text_as_well(html: str, expected: str) -> None:
     """html2text itself writes x^2 of KaTeX as ``xx^2x2``, and escapes signs of LaTeX."""
-    assert by_html2text(f"<html><body>{html}</body></html>", "https://example.org/") == expected
+    assert html2text_markdown(f"<html><body>{html}</body></html>", "https://example.org/") == expected
