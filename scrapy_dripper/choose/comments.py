@@ -102,8 +102,11 @@ def with_replies(scored: ScoredPage, main: Bools) -> Bools:
     post_of = np.zeros(len(main), dtype=np.int64)  # the innermost one, because replies can be nested
     for post in thread_posts(page, main | shown):
         post_of[tree.block_start[post.node] : tree.block_end[post.node]] = post.node
-    has_main = np.isin(post_of, post_of[main & (post_of > 0)])
-    blocks = np.flatnonzero(post_of > 0).tolist() if has_main.any() else []
+    in_post = post_of > 0
+    if scored.size[main & in_post].sum() <= NEARLY_ALL * scored.size[main].sum():
+        return main  # an article with comments
+    has_main = np.isin(post_of, post_of[main & in_post])
+    blocks = np.flatnonzero(in_post).tolist()
     parts = [_part_of(tree, int(page.blocks.context[i]), int(post_of[i])) for i in blocks]
     words, of_main = defaultdict[tuple[int, ...], float](float), defaultdict[tuple[int, ...], float](float)
     for i, part in zip(blocks, parts, strict=True):

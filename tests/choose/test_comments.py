@@ -152,23 +152,29 @@ POST = (
     "<div class='post {0}' id=p{1}><p class=author>by <strong>{2}</strong> on 2 May 2021</p>"
     "<div class=content>{3}</div><div class=signature>Sent from {2}</div></div>"
 )
+STORY_LINE = (
+    "Wells in the valley run dry every summer, and each year their pumps must reach a little deeper than before."
+)
 THREAD = [("Ann", "The pump of the well has run dry, and nothing comes up any more."), ("Bo", "Which one?")]
 THREAD += [("Ann", "The old one."), ("Cy", "<p>Mine, too.</p>"), ("Bo", "Thanks!")]
 
 
 @pytest.mark.parametrize(
-    ("page_type", "first", "added"),
+    ("page_type", "first", "above", "added"),
     [
-        ("forum", [0, 0.9, 0], ["Which one?", "The old one.", "Thanks!"]),
-        ("forum", [0, 0.1, 0], []),  # nothing tells which part of a post is its text
-        ("article", [0, 0.9, 0], []),
+        ("forum", [0, 0.9, 0], "", ["Which one?", "The old one.", "Thanks!"]),
+        ("forum", [0, 0.1, 0], "", []),  # nothing tells which part of a post is its text
+        ("article", [0, 0.9, 0], "", []),
+        ("forum", [0.9, 0, 0.9, 0], f"<p>{STORY_LINE}</p>", []),  # the posts are comments on it
     ],
 )
-def test_the_replies_of_a_thread_are_kept(page_type: str, first: list[float], added: list[str]) -> None:
+def test_the_replies_of_a_thread_are_kept(page_type: str, first: list[float], above: str, added: list[str]) -> None:
     """Of a post that the model leaves out, the parts are added that are main in the others, and no others."""
     posts = "".join(POST.format("bg1 bg2".split()[i % 2], i, *post) for i, post in enumerate(THREAD))
-    page = page_of(f"<h1>Pumps</h1><main>{posts}<div hidden>{POST.format('bg1', 9, 'Di', 'Unseen.')}</div></main>")
-    p = np.array([0, *first, *([0] * (len(page.blocks) - 4))], dtype=np.float32)
+    page = page_of(
+        f"<h1>Pumps</h1><main>{above}{posts}<div hidden>{POST.format('bg1', 9, 'Di', 'Unseen.')}</div></main>"
+    )
+    p = np.array([0, *first, *([0] * (len(page.blocks) - 1 - len(first)))], dtype=np.float32)
     main = p > 0.5
     after = with_replies(ScoredPage(page, Labels(p, page_types={page_type: 1.0})), main)
 
