@@ -12,7 +12,8 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.corpus.shards import record, shards, table, write
-from tests.corpus.test_command import command, result, until
+from tests.corpus.test_command import command, result
+from tests.crawl.crawling import eventually
 from tests.sites.site import FOOT, article, listing, url
 from tests.sites.test_templates import FREE
 
@@ -121,7 +122,7 @@ def test_what_was_stopped_goes_on_where_it_was(tmp_path: Path, rules: Path) -> N
     shards(tmp_path / "in", [*PAGES, *other], 10)
     arguments = ("templates", tmp_path / "in", "-o", tmp_path / "out", *LEARN)
     process = command(*arguments)
-    until(lambda: begun.exists() and begun.read_text() != "")
+    eventually("the file is begun", lambda: begun.exists() and begun.read_text() != "")
     layouts = {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "layouts").glob("*.parquet")}
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
