@@ -88,10 +88,10 @@ def posts_of(page: Page, main: Bools, page_type: str | None) -> list[ThreadPost]
 
 
 def with_replies(scored: ScoredPage, main: Bools) -> Bools:
-    """Return the labels of a thread with the posts added of which nothing is main, without the parts that are not main
-    in the other posts.
+    """Return the labels of a thread with the posts added of which nothing is main.
 
-    Probabilities sink along a page, so a model leaves out short replies, and the last ones.
+    Only those of their parts are added that are main in the other posts. Probabilities sink along a page, so a model
+    leaves out short replies, and the last ones.
     """
     page, tree = scored.page, scored.page.tree
     if not main.any() or not (scored.page_type == FORUM or is_declared_thread(page)):

@@ -16,6 +16,7 @@ import pytest
 
 from scrapy_dripper import Document, Extractor
 from scrapy_dripper.choose import duplicates
+from scrapy_dripper.choose.comments import with_replies
 from scrapy_dripper.choose.scored import Labels, ScoredPage
 from scrapy_dripper.config import Config
 from scrapy_dripper.data import Extraction, FallbackReason, Metadata
@@ -161,6 +162,18 @@ def test_elements_for_screens() -> None:
         return page_of("<div class=mobile>" * n + "".join(f"<p>x{i}</p>" for i in range(2 * n)))
 
     assert is_linear(run, made, 220)
+
+
+@pytest.mark.parametrize("close", ["", "</div>"], ids=["in each other", "beside each other"])
+def test_replies_that_nothing_is_main_of(close: str) -> None:
+    def run(page: Page) -> None:
+        p = np.array([0, 1] + [0] * (len(page.blocks) - 2), dtype=np.float32)
+        with_replies(ScoredPage(page, Labels(p, page_types={"forum": 1.0})), p > 0)
+
+    def made(n: int) -> Page:
+        return page_of(f"<div class=post><b>Ann, 2 May 2021</b><p>{HEAD}{close}" * n)
+
+    assert is_linear(run, made, 60)
 
 
 @pytest.mark.parametrize("levels", [100, 400])
