@@ -117,7 +117,7 @@ def comments(source: FieldSource) -> list[dict[str, str]]:
         return []
     from scrapy_dripper.structures.posts import thread_posts  # reads dates and names, which few pages need
 
-    posts = thread_posts(page, said)
+    posts = thread_posts(page, said, scored.post_marks)
     written = write(page, mask_of(page, said, source.choice.hidden), page.config, len(source.document.html), posts)
     parts: dict[int, tuple[Post, list[Item]]] = {}
     post = Post(int(not posts))

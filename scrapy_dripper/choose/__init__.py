@@ -174,7 +174,7 @@ class Choice:
     @cached_property
     def posts(self) -> list[ThreadPost]:
         """The posts in the main content that are marked as such."""
-        return posts_of(self.scored.page, self.main, self.scored.page_type)
+        return posts_of(self.scored, self.main)
 
     @cached_property
     def cards(self) -> list[Card]:
@@ -253,7 +253,7 @@ def first_labels(scored: ScoredPage) -> Bools:
         return labels.main
     tree, names = scored.page.tree, scored.names
     whole = names.matching(callout_names)
-    prose = np.cumsum([0, *(scored.flags & _PROSE != 0)])
+    prose = np.concatenate([[0], np.cumsum(scored.flags & _PROSE != 0)])
     # A box of code has no paragraphs, lists or headings, whatever its class says.
     free_of_prose = prose[tree.block_start] == prose[tree.block_end]
     boxes = [node for node in names.matching(code_box, *CODE_BOXES) if free_of_prose[node]]

@@ -32,7 +32,7 @@ _is_comments = re.compile(
     re.I,
 ).search
 """Matches class names and ids of elements that hold comments."""
-_is_post = re.compile(r"(?:^|[\s_-])(?:posts?|comments?|messages?|repl(?:y|ies)|answers?)(?=$|[\s_\d-])", re.I).search
+_post = re.compile(r"[\s_-](?:posts?|comments?|messages?|repl(?:y|ies)|answers?)(?=$|[\s_\d-])")
 _digits = re.compile(r"\d{1,20}").sub
 _ROLE = "comment"
 _TYPES = frozenset({"comment", "usercomments"})
@@ -66,25 +66,24 @@ def _types(value: str) -> list[str]:
     return [one.rpartition("/")[2] for one in value[:LONGEST_CLASS].lower().split()]
 
 
-def posts_of(page: Page, main: Bools, page_type: str | None) -> list[ThreadPost]:
+def posts_of(scored: ScoredPage, main: Bools) -> list[ThreadPost]:
     """Return the posts in the main content of a page whose content they are, or the comments that are kept on purpose.
 
     On other pages, what has a date and an author are the cards of a list. But the model takes some threads for
     articles, whose posts are known by the names of their elements.
     """
-    is_thread = page_type == FORUM or is_declared_thread(page)
-    is_named = not is_thread and page_type == ARTICLE and _has_named_posts(page, main)
+    page = scored.page
+    is_thread = scored.page_type == FORUM or is_declared_thread(page)
+    is_named = not is_thread and scored.page_type == ARTICLE and _has_named_posts(scored, main)
     keeps = page.config.comments == "keep"
     if not (is_thread or is_named or keeps):
         return []
-    from scrapy_dripper.structures.posts import (
-        thread_posts,  # reads dates and names, which most pages need not be read for
-    )
+    from scrapy_dripper.structures.posts import thread_posts  # of few pages
 
-    posts = thread_posts(page, main) if is_thread or is_named else []
+    posts = thread_posts(page, main, scored.post_marks) if is_thread or is_named else []
     if is_thread or _are_content(page, main, posts):
         return posts
-    return thread_posts(page, main & in_comments(page)) if keeps else []
+    return thread_posts(page, main & in_comments(page), scored.post_marks) if keeps else []
 
 
 def with_replies(scored: ScoredPage, main: Bools) -> Bools:
@@ -100,7 +99,7 @@ def with_replies(scored: ScoredPage, main: Bools) -> Bools:
 
     shown = scored.flags & (UNSEEN | ELSEWHERE) == 0
     post_of = np.zeros(len(main), dtype=np.int64)  # the innermost one, because replies can be nested
-    for post in thread_posts(page, main | shown):
+    for post in thread_posts(page, main | shown, scored.post_marks):
         post_of[tree.block_start[post.node] : tree.block_end[post.node]] = post.node
     in_post = post_of > 0
     if scored.size[main & in_post].sum() <= NEARLY_ALL * scored.size[main].sum():
@@ -137,17 +136,14 @@ def _are_content(page: Page, main: Bools, posts: list[ThreadPost]) -> bool:
     return len(set(known)) > 1 and min(len(known) / len(posts), held / chars[-1]) >= NEARLY_ALL
 
 
-def _has_named_posts(page: Page, main: Bools) -> bool:
+def _has_named_posts(scored: ScoredPage, main: Bools) -> bool:
     """Return True if several elements with main text and the same tag and class have the name of a post."""
-    tree = page.tree
-    named = {name for name in set(tree.names) if _is_post(name[:LONGEST_CLASS])}
-    if not named:
-        return False
+    tree = scored.page.tree
     total = np.concatenate([[0], np.cumsum(main)])
     kinds = Counter(
         (tree.tag[i], _digits("", tree.nodes[i].get("class") or "")[:LONGEST_CLASS])
-        for i in np.flatnonzero(total[tree.block_end] > total[tree.block_start]).tolist()
-        if tree.names[i] in named
+        for i in scored.names.matching(_post)
+        if total[tree.block_end[i]] > total[tree.block_start[i]]
     )
     return max(kinds.values(), default=0) >= LEAST_POSTS
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,9 @@ from scrapy_dripper.characters import CJK
 from scrapy_dripper.choose.decision import BALANCED, DecisionRule
 from scrapy_dripper.page.page import Flag, Page
 from scrapy_dripper.page.vocabulary import NameIndex
+
+if TYPE_CHECKING:
+    from scrapy_dripper.structures.posts import PostMarks
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Floats: TypeAlias = npt.NDArray[np.float32]
@@ -120,6 +123,13 @@ class ScoredPage:
     def chars(self) -> npt.NDArray[np.int64]:
         """The number of characters of each block: shape (n,)."""
         return self.page.blocks.chars()
+
+    @cached_property
+    def post_marks(self) -> PostMarks:
+        """What may mark the posts of the page."""
+        from scrapy_dripper.structures.posts import post_marks  # reads dates and names, which few pages are read for
+
+        return post_marks(self.page)
 
     @cached_property
     def names(self) -> NameIndex:

@@ -13,9 +13,8 @@ model only fits the names that it was trained with.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import chain
 from typing import TypeAlias
 
 from scrapy_dripper.page.tags import LONGEST_CLASS
@@ -93,14 +92,11 @@ SCREENS: Group = (
 SHOWING: Group = ("hide", "hidden", "show", "shown", "visible", "only", "none")
 """What stands beside the name of a screen size if an element is only for some screens, as in ``d-md-none``."""
 
-FOR_SCREENS: Group = (
-    *("(?:mobile|desktop)(?:copy|text|content|only|title|version|view)?", "d-none", r"hidden-\w+"),
-    r"hidden\s(?:\S{1,40}\s){0,9}(?:sm|md|lg|xl):(?:block|flex|grid|inline)",  # Tailwind CSS
-)
+FOR_SCREENS: Group = ("(?:mobile|desktop)(?:copy|text|content|only|title|version|view)?", "d-none", r"hidden-\w+")
 """Whole names of elements that are only for some screens, without a size or with one apart."""
 
 PUT_AWAY: Group = ("hidden", "hide", "invisible")
-"""Whole classes of elements that a style sheet hides, until a script shows them or for good."""
+"""Whole classes of elements that a style sheet hides, until a script shows them, for good, or for some screens."""
 
 # ---------------------------------------------------------------------- what is within a text but not of it
 CONTROLS: Group = (
@@ -287,25 +283,26 @@ class NameIndex:
     def __init__(self, names: Sequence[str]) -> None:
         """Only the beginning of each name, with at most :data:`LONGEST_CLASS` characters, is searched."""
         self._of_nodes = names
-        self._names = [name for name in set(names) if name]
-        self._searched = [f"\n{name[:LONGEST_CLASS]}" for name in self._names]
-        self._text = folded("".join(self._searched))
-        self._ends = list(accumulate(map(len, self._searched)))
+        self._parts = {name: folded(name[:LONGEST_CLASS]).split() for name in set(names) if name}
+        # Names have many parts in common. Each is searched once, with white space before it.
+        self._text = "".join(f"\n{part}" for part in set(chain.from_iterable(self._parts.values())))
 
     def matching(self, pattern: re.Pattern[str], *parts: str) -> list[int]:
         """Return the nodes with a name of any case in which a pattern in lower case is found (:func:`found_in`).
 
-        If there are ``parts``, each match has one of them. They are looked for first, which takes far less time.
+        A pattern is within one class or id, and may look at the white space before it. If there are ``parts``, each
+        match has one of them. They are looked for first, which takes far less time.
         """
-        text, ends = self._text, self._ends
+        text = self._text
         if parts and not any(part in text for part in parts):
             return []
-        found: set[str] = set()
+        matched: set[str] = set()
         hit = pattern.search(text)
         while hit is not None:
-            i = bisect_right(ends, hit.start())
-            begin = ends[i] - len(self._searched[i])
-            if pattern.search(text[begin : ends[i]]) is not None:  # the match may also go on into the next name
-                found.add(self._names[i])
-            hit = pattern.search(text, ends[i])
-        return [i for i, name in enumerate(self._of_nodes) if name in found] if found else []
+            end = text.find("\n", hit.start() + 1)
+            matched.add(text[text.rfind("\n", 0, hit.start() + 1) + 1 : end if end > 0 else None])
+            hit = pattern.search(text, end) if end > 0 else None
+        if not matched:
+            return []
+        found = {name for name, own in self._parts.items() if not matched.isdisjoint(own)}
+        return [i for i, name in enumerate(self._of_nodes) if name in found]

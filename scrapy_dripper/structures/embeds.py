@@ -21,7 +21,7 @@ POSTS: Group = (
 """Classes of embedded posts: of Substack, Ghost, Vercel, and the networks themselves. Some are names of elements."""
 LINKS: Group = (
     *("kg-bookmark-card", "embedded-(?:post|publication)-wrap", "digest-post-embed"),
-    *("notion-bookmark", r"bookmark\ssource"),
+    *("notion-bookmark", "bookmark"),
     *("(?:graf--)?mixtapeembed", "onebox", "wp-embedded-content", "external-article-widget", "(?:bookmark|embed)-card"),
     *("(?:link|url|ogp?)-?(?:card|preview|embed)", "(?:(?:internal|external)-)?blog-?card", "card-embed", "rich-link"),
 )

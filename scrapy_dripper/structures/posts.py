@@ -123,12 +123,26 @@ class ThreadPost(NamedTuple):
     a post quotes another text."""
 
 
-def thread_posts(page: Page, main: Bools) -> list[ThreadPost]:
+class PostMarks(NamedTuple):
+    """What may mark the posts of a page, whatever is main."""
+
+    dates: Mapping[int, str]
+    """The dates of blocks (:func:`dates_of`)."""
+    names: AuthorMarks
+
+
+def post_marks(page: Page) -> PostMarks:
+    """Return the dates and the names of authors on a page."""
+    return PostMarks(dates_of(page), names_of(page))
+
+
+def thread_posts(page: Page, main: Bools, found: PostMarks | None = None) -> list[ThreadPost]:
     """Return the posts of a page whose blocks are labelled, in document order; empty if it has fewer than two.
 
-    A reply in a post is a post of its own. A post without main text is none.
+    A reply in a post is a post of its own. A post without main text is none. ``found`` are the marks of the page, if
+    they are known.
     """
-    texts, dates, marks = page.blocks.text, dates_of(page), names_of(page)
+    texts, (dates, marks) = page.blocks.text, found or post_marks(page)
     authors = [i for i in sorted(marks) if len(texts[i]) <= LONGEST_BYLINE]
     lines = {*authors, *(i for i in dates if len(texts[i]) <= LONGEST_BYLINE and _digit(texts[i]))}
     size = (
@@ -145,13 +159,13 @@ def thread_posts(page: Page, main: Bools) -> list[ThreadPost]:
         dated.setdefault(_post_of(page, int(page.blocks.context[i]), posts), i)
     known = sorted(posts & (named.keys() | dated.keys()))
     bodies = _quoted_bodies(page, known, chars)
-    found = []
+    told = []
     for node in known:
         line = dated.get(node)
         author = named.get(node) or ("" if line is None else before_date(texts[line]))
-        found.append(ThreadPost(node, author, "" if line is None else dates[line], bodies.get(node, 0)))
-    held = sum(chars[page.tree.block_end[post.node]] - chars[page.tree.block_start[post.node]] for post in found)
-    return found if len(found) > 1 and held >= LEAST_HELD * chars[-1] else []
+        told.append(ThreadPost(node, author, "" if line is None else dates[line], bodies.get(node, 0)))
+    held = sum(chars[page.tree.block_end[post.node]] - chars[page.tree.block_start[post.node]] for post in told)
+    return told if len(told) > 1 and held >= LEAST_HELD * chars[-1] else []
 
 
 def _quoted_bodies(page: Page, posts: Sequence[int], chars: Sequence[int]) -> dict[int, int]:

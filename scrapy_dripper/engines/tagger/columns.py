@@ -10,13 +10,13 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, pairwise, repeat
+from itertools import chain, compress, pairwise, repeat
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_dripper.engines.tagger.lexicon import CONTENT, WORD_BITS, keywords
+from scrapy_dripper.engines.tagger.lexicon import CONTENT, WORD_BITS, content_bit, keywords
 from scrapy_dripper.page.page import Page
 
 Floats = npt.NDArray[np.float32]
@@ -216,12 +216,18 @@ def batch_table(pages: Sequence[Page]) -> BatchTable:
 
     parent = np.maximum(tree("parent"), 0) + to_node
     tag, depth = tree("tag"), tree("depth")
+    start, end = tree("block_start") + to_block, tree("block_end") + to_block
+    context, leaf = block("context") + of_block, block("leaf") + of_block
+    has_text, up = end > start, leaf
+    while not has_text[up].all():  # elements within a line
+        has_text[up] = True
+        up = parent[up]
     names = list(chain.from_iterable(page.tree.names for page in pages))
-    known = {name: keywords(name[:512]) for name in set(names)}
+    told = set(compress(names, has_text.tolist()))  # a third of the names are only of elements without text
+    known = {name: keywords(name[:512]) if name in told else content_bit(name[:512]) for name in set(names)}
     own = np.fromiter(map(known.__getitem__, names), dtype=np.int64, count=len(names))
     up = parent
     near = own | own[up] | own[up[up]]
-    start, end = tree("block_start") + to_block, tree("block_end") + to_block
     same = (start == start[parent]) & (end == end[parent])
     far, path, top = own, tag, np.where(same, parent, np.arange(len(parent)))
     # Each step doubles the number of ancestors that the columns cover.
@@ -232,7 +238,6 @@ def batch_table(pages: Sequence[Page]) -> BatchTable:
         top, up = top[top], up[up]
         reach, factor = 2 * reach, factor * factor
     page = np.repeat(np.arange(len(pages)), nodes)
-    context = block("context") + of_block
     alone = end[context] - start[context] <= 1
     return BatchTable(
         parent=parent,
@@ -249,7 +254,7 @@ def batch_table(pages: Sequence[Page]) -> BatchTable:
         block_end=end,
         context=context,
         outer=np.where(alone, parent[top[context]], context),
-        leaf=block("leaf") + of_block,
+        leaf=leaf,
         links=block("links").astype(np.float32),
         link_chars=block("link_chars").astype(np.float32),
         bold_chars=block("bold_chars").astype(np.float32),

@@ -141,8 +141,8 @@ def _longest(words: Collection[str]) -> str:
 
 
 _bits_of = _literals()
-_all_literals = re.compile(f"(?=({_longest(_bits_of)}))").findall
-"""Returns the longest literal at each place of a text where one begins."""
+_next_literal = re.compile(_longest(_bits_of)).search
+"""Finds the next place of a text at which a literal begins, and the longest one there. Literals may overlap."""
 
 
 @lru_cache(maxsize=1 << 12)
@@ -151,7 +151,7 @@ def keywords(names: str) -> int:
 
     Results are cached, so callers must limit the length of ``names``.
     """
-    bits = 0
+    bits = content_bit(names)
     for name in names.split():
         bits |= _name_keywords(name)
     if names[:3].lower() == "top" and _top(_normal(names)):  # only at the beginning
@@ -159,16 +159,23 @@ def keywords(names: str) -> int:
     return bits
 
 
+def content_bit(names: str) -> int:
+    """Return :data:`CONTENT` if a node's class and id attributes have one of the :data:`CONTENT_NAMES`, or else 0."""
+    return 0 if CONTENT_NAMES.isdisjoint(names.lower().split()) else CONTENT
+
+
 @lru_cache(maxsize=1 << 12)
 def _name_keywords(name: str) -> int:
     """Return the bit set of a single class or id. Sites combine the same names in different ways."""
     text = _normal(name)
     # Most keywords are literals. The regular expressions are only searched for groups with a keyword that begins here.
-    bits, begun = CONTENT if name.lower() in CONTENT_NAMES else 0, 0
-    for literal in _all_literals(text):
-        whole, first = _bits_of[literal]
+    bits = begun = 0
+    found = _next_literal(text)
+    while found is not None:
+        whole, first = _bits_of[found[0]]
         bits |= whole
         begun |= first
+        found = _next_literal(text, found.start() + 1)
     begun &= ~bits
     while begun:
         bit = begun & -begun
