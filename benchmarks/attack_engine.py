@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from scrapy_dripper.config import Config
 from scrapy_dripper.engines.base import EngineError, Labels
 from scrapy_dripper.engines.tagger import Tagger
 from scrapy_dripper.page import Page
@@ -14,21 +13,14 @@ BURN = "/burn/"
 """Part of the URL of pages on which the engine gets stuck."""
 
 
-class Burning:
-    """Labels pages as the bundled tagger does, but gets stuck in a regular expression if the URL has :data:`BURN`."""
-
-    name = "tagger"
-
-    def __init__(self, config: Config) -> None:
-        self._tagger = Tagger.load(config)
-        self.profile, self.limits = self._tagger.profile, self._tagger.limits
+class Burning(Tagger):
+    """Gets stuck in a regular expression if the URL of a page has :data:`BURN`."""
 
     def label(self, pages: Sequence[Page]) -> list[Labels | EngineError]:
         """Return the labels of each page."""
         if any(BURN in page.url for page in pages):
             re.match(r"(a+)+$", "a" * 64 + "b")
-        return self._tagger.label(pages)
+        return super().label(pages)
 
-    def close(self) -> None:
-        """Release the model."""
-        self._tagger.close()
+
+load = Burning.load
